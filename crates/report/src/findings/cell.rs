@@ -34,12 +34,17 @@ pub(super) struct Measured {
     bound: Option<f64>,
 }
 
-/// Numbers over x, and where there is none.
-#[derive(Debug, Default)]
-pub(super) struct Series {
-    pub(super) at: Vec<(f64, Measured)>,
-    missing: Vec<(f64, String)>,
+/// Numbers by the value of an axis, and the values without one.
+#[derive(Debug)]
+pub(super) struct Numbers<X> {
+    pub(super) at: Vec<(X, Measured)>,
+    missing: Vec<(X, String)>,
 }
+
+/// Numbers over x, rising.
+pub(super) type Series = Numbers<f64>;
+/// Numbers of what an axis names, in the order of the points.
+pub(super) type Named = Numbers<String>;
 
 impl Measured {
     /// The number with its bound and count: `1269 ns (n 200,000 in 25 runs)`.
@@ -60,6 +65,31 @@ impl Measured {
             None if self.runs > 1 => format!(" ({} runs)", self.runs),
             None => String::new(),
         }
+    }
+}
+
+impl<X> Numbers<X> {
+    /// The number of each group of points, where it has one.
+    fn of<'a>(
+        groups: impl IntoIterator<Item = (X, Vec<&'a Point>)>,
+        finding: &Finding,
+        selection: &Selection,
+        patterns: Patterns,
+    ) -> Self {
+        let mut numbers = Self { at: Vec::new(), missing: Vec::new() };
+        for (x, points) in groups {
+            match fold(&points, patterns, finding.quantity_of(selection), finding) {
+                Ok(measured) => numbers.at.push((x, measured)),
+                Err(reason) => numbers.missing.push((x, reason)),
+            }
+        }
+        numbers
+    }
+
+    /// The least and the largest number.
+    pub(super) fn extremes(&self) -> Option<[&(X, Measured); 2]> {
+        let by = |a: &&(X, Measured), b: &&(X, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
+        Some([self.at.iter().min_by(by)?, self.at.iter().max_by(by)?])
     }
 }
 
@@ -121,22 +151,9 @@ pub(super) fn series(finding: &Finding, selection: &Selection, points: Asked<'_>
     let mut xs: Vec<f64> = picked.iter().filter_map(|point| x_of(point)).filter(within).collect();
     xs.sort_unstable_by(f64::total_cmp);
     xs.dedup();
-    let mut series = Series::default();
-    for x in xs {
-        let here: Vec<&Point> = picked.iter().copied().filter(|point| x_of(point) == Some(x)).collect();
-        match fold(&here, points.patterns, finding.quantity_of(selection), finding) {
-            Ok(measured) => series.at.push((x, measured)),
-            Err(reason) => series.missing.push((x, reason)),
-        }
-    }
-    series
-}
-
-/// Numbers of what an axis names, in the order of the points.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    pub(super) at: Vec<(String, Measured)>,
-    missing: Vec<(String, String)>,
+    let groups =
+        xs.into_iter().map(|x| (x, picked.iter().copied().filter(|point| x_of(point) == Some(x)).collect()));
+    Numbers::of(groups, finding, selection, points.patterns)
 }
 
 impl Named {
@@ -170,14 +187,7 @@ pub(super) fn named(finding: &Finding, selection: &Selection, points: Asked<'_>)
             None => groups.push((name, vec![point])),
         }
     }
-    let mut named = Named::default();
-    for (name, group) in groups {
-        match fold(&group, points.patterns, finding.quantity_of(selection), finding) {
-            Ok(measured) => named.at.push((name, measured)),
-            Err(reason) => named.missing.push((name, reason)),
-        }
-    }
-    named
+    Numbers::of(groups, finding, selection, points.patterns)
 }
 
 /// One number of several repetitions, or why there is none.

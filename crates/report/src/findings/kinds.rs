@@ -20,7 +20,8 @@ pub(super) struct Made {
     /// Whether some of the numbers have no interval, so that it decides nothing.
     pub(super) lacks_interval: bool,
     pub(super) doubts: Doubts,
-    pub(super) ids: Vec<u64>,
+    /// One of the points.
+    pub(super) id: Option<u64>,
 }
 
 /// Makes the figure of a finding, or says why it cannot be made.
@@ -45,35 +46,22 @@ fn change(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let [one, other] =
         [&finding.of, &finding.against].map(|selection| cell::picked(finding, selection, points));
     let partly = environments::compare(&one, &other)?;
-    let beside = format!("{} against {}{partly}", of.text(), against.text());
-    let figure = if finding.holds.unit == RangeUnit::Time {
-        of.y.minus(against.y)
-    } else {
-        match of.y.over(against.y) {
-            Some(ratio) => relative(finding, ratio),
-            None => return Ok(undefined(of, against)),
-        }
+    let beside = format!("{} against {}", of.text(), against.text());
+    let figure = match finding.holds.unit {
+        RangeUnit::Time => Some(of.y.minus(against.y)),
+        RangeUnit::Percent | RangeUnit::Plain => of.y.over(against.y).map(|ratio| relative(finding, ratio)),
     };
-    Ok(Made {
-        figure,
-        text: format!("{}: {beside}", said(finding, figure)),
-        outright: None,
-        lacks_interval: of.lacks_interval || against.lacks_interval,
-        ids: vec![of.id, against.id],
-        doubts: of.doubts.and(against.doubts),
+    let both = [&of, &against].into_iter();
+    Ok(match figure {
+        Some(figure) => {
+            let text = format!("{}: {beside}{partly}", said(finding, figure));
+            made_of(both, figure, text, None)
+        }
+        None => {
+            let zero = Some(Verdict::NotShown("both are zero"));
+            made_of(both, Estimate::exact(f64::NAN), beside, zero)
+        }
     })
-}
-
-/// Nothing relative to nothing.
-fn undefined(of: Measured, against: Measured) -> Made {
-    Made {
-        figure: Estimate::exact(f64::NAN),
-        text: format!("{} against {}", of.text(), against.text()),
-        outright: Some(Verdict::NotShown("both are zero")),
-        lacks_interval: of.lacks_interval || against.lacks_interval,
-        ids: vec![of.id, against.id],
-        doubts: of.doubts.and(against.doubts),
-    }
 }
 
 fn value(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
@@ -83,14 +71,8 @@ fn value(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
         RangeUnit::Plain | RangeUnit::Time => measured.y,
     };
     let interval = if figure.low == figure.high { String::new() } else { interval(finding, figure) };
-    Ok(Made {
-        figure,
-        text: format!("{}{interval}", measured.text()),
-        outright: None,
-        lacks_interval: measured.lacks_interval,
-        ids: vec![measured.id],
-        doubts: measured.doubts,
-    })
+    let text = format!("{}{interval}", measured.text());
+    Ok(made_of([&measured].into_iter(), figure, text, None))
 }
 
 fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
@@ -98,9 +80,7 @@ fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     // The statistic of a series does not ask where along x its numbers are.
     let (at, missing) = (named.numbers(), named.gaps());
     let ratio = shape::flatness(&at).ok_or_else(|| named.lack())?;
-    let by = |a: &&(String, Measured), b: &&(String, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
-    let (least, largest) = (named.at.iter().min_by(by), named.at.iter().max_by(by));
-    let ((first, least), (last, largest)) = least.zip(largest).ok_or_else(|| named.lack())?;
+    let [(first, least), (last, largest)] = named.extremes().ok_or_else(|| named.lack())?;
     let figure = relative(finding, ratio);
     let text = format!(
         "{} between {}: from {} of {first} to {} of {last}{missing}",
@@ -115,9 +95,7 @@ fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
 fn flat(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let ratio = shape::flatness(&series.points()).ok_or_else(|| series.lack(2))?;
-    let by = |a: &&(f64, Measured), b: &&(f64, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
-    let least = series.at.iter().min_by(by).ok_or_else(|| series.lack(2))?;
-    let largest = series.at.iter().max_by(by).ok_or_else(|| series.lack(2))?;
+    let [least, largest] = series.extremes().ok_or_else(|| series.lack(2))?;
     let figure = relative(finding, ratio);
     let text = format!(
         "{}: from {} at {} to {} at {} ({} x{})",
@@ -239,14 +217,7 @@ fn order(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
         let numbers: Vec<String> = row.iter().map(Measured::text).collect();
         let share = shape::ordered(&[row.iter().map(|measured| measured.y).collect()]);
         let figure = share.ok_or("there is no row")?.map(|share| share * 100.0);
-        return Ok(Made {
-            figure,
-            text: numbers.join(", then "),
-            outright: None,
-            lacks_interval: row.iter().any(|measured| measured.lacks_interval),
-            ids: row.iter().map(|measured| measured.id).collect(),
-            doubts: row.into_iter().map(|measured| measured.doubts).fold(Doubts::default(), Doubts::and),
-        });
+        return Ok(made_of(row.iter(), figure, numbers.join(", then "), None));
     }
     let all: Vec<Series> =
         finding.order.iter().map(|selection| cell::series(finding, selection, points)).collect();
@@ -303,7 +274,7 @@ fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Ver
 
 /// What was made of several numbers, each with its doubts.
 fn made_of<'a>(
-    cells: impl Iterator<Item = &'a Measured> + Clone,
+    mut cells: impl Iterator<Item = &'a Measured> + Clone,
     figure: Estimate,
     text: String,
     outright: Option<Verdict>,
@@ -313,8 +284,8 @@ fn made_of<'a>(
         text,
         outright,
         lacks_interval: cells.clone().any(|measured| measured.lacks_interval),
-        ids: cells.clone().map(|measured| measured.id).take(1).collect(),
-        doubts: cells.map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
+        doubts: cells.clone().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
+        id: cells.next().map(|measured| measured.id),
     }
 }
 

@@ -46,8 +46,15 @@ pub(crate) struct Case {
     pub(crate) verdict: Verdict,
     /// Why not to trust them.
     pub(crate) doubts: Doubts,
-    /// A point of each figure.
-    pub(crate) ids: Vec<u64>,
+    /// A point of the figure.
+    pub(crate) id: Option<u64>,
+}
+
+impl Case {
+    fn without_figure(label: String, reason: String) -> Self {
+        let verdict = Verdict::NotMeasured(reason);
+        Self { label, figures: String::new(), verdict, doubts: Doubts::default(), id: None }
+    }
 }
 
 /// Answers all findings of a run.
@@ -99,9 +106,7 @@ fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {
         }
     }
     if groups.is_empty() {
-        let verdict = Verdict::NotMeasured(cell::NO_POINT.to_owned());
-        let (label, figures, doubts, ids) = Default::default();
-        return vec![Case { label, figures, verdict, doubts, ids }];
+        return vec![Case::without_figure(String::new(), cell::NO_POINT.to_owned())];
     }
     let patterns = run.patterns;
     groups.iter().map(|(key, points)| case(finding, key, Asked { points, patterns })).collect()
@@ -110,20 +115,14 @@ fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {
 fn case(finding: &Finding, key: &[Value], points: Asked<'_>) -> Case {
     let label = label(finding, key);
     match kinds::make(finding, points) {
-        Err(reason) => Case {
-            label,
-            figures: String::new(),
-            verdict: Verdict::NotMeasured(reason),
-            doubts: Doubts::default(),
-            ids: Vec::new(),
-        },
+        Err(reason) => Case::without_figure(label, reason),
         Ok(made) => {
             let verdict = match made.outright {
                 _ if made.lacks_interval => Verdict::NotDecided(ONE_RUN),
                 Some(outright) => outright,
                 None => verdict(finding, made.figure),
             };
-            Case { label, figures: made.text, verdict, doubts: made.doubts, ids: made.ids }
+            Case { label, figures: made.text, verdict, doubts: made.doubts, id: made.id }
         }
     }
 }

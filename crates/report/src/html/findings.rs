@@ -94,7 +94,7 @@ fn cells(case: &Case) -> Markup {
         }
         @if is_measured {
             td {
-                @match case.ids.first() {
+                @match case.id {
                     Some(id) => a href={ "#histogram=" (id) } { (figures(&case.figures)) },
                     None => (figures(&case.figures)),
                 }
