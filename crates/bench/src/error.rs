@@ -20,19 +20,6 @@ pub enum Error {
         "there is no plan {name:?}: no file has that name and the plans that come with the program are {known}{hint}"
     )]
     PlanUnknown { name: String, known: String, hint: String },
-    #[error("{place}: this is not TOML: {message}")]
-    Syntax { place: String, message: String },
-    #[error("{place}: unknown key {key:?} in {table}{hint}")]
-    UnknownKey { place: String, key: String, table: String, hint: String },
-    #[error("{place}: {key} in {table} must be {expected}, not {found}")]
-    WrongType { place: String, key: String, table: String, expected: String, found: String },
-    #[error("{place}: {table} has no {key:?}: add {example}")]
-    Missing { place: String, key: String, table: String, example: String },
-    #[error("{place}: unknown {key} {value:?} in {table}{hint}")]
-    UnknownValue { place: String, key: String, table: String, value: String, hint: String },
-    #[error("{place}: {key} in {table}: {reason}")]
-    BadValue { place: String, key: String, table: String, reason: String },
-    // What a plan asks for, with its figures, findings and the numbers beside them.
     #[error("{place}: {words}")]
     Plan { place: String, words: String },
 
@@ -207,56 +194,23 @@ impl Error {
 
     /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened then.
     pub fn is_usage(&self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::AgentEnded { .. }
-                | Self::AgentSilent { .. }
-                | Self::Alarm { .. }
-                | Self::BadAgent { .. }
-                | Self::BrokenChannel { .. }
-                | Self::BrokenFrame { .. }
-                | Self::Calibration { .. }
-                | Self::CannotGoOn { .. }
-                | Self::ClientLost { .. }
-                | Self::Clocks { .. }
-                | Self::Completion { .. }
-                | Self::Deadline { .. }
-                | Self::GidsApart { .. }
-                | Self::Impossible { .. }
-                | Self::Interrupted { .. }
-                | Self::Listen { .. }
-                | Self::Measure(_)
-                | Self::NoClient { .. }
-                | Self::NoGreeting { .. }
-                | Self::Library { .. }
-                | Self::NoAddress { .. }
-                | Self::NoCommonNet { .. }
-                | Self::NoUsableGid { .. }
-                | Self::NoServer { .. }
-                | Self::NotDescribed { .. }
-                | Self::OtherProgram { .. }
-                | Self::OtherProtocol { .. }
-                | Self::OutOfTurn { .. }
-                | Self::PeerAddress { .. }
-                | Self::PortNotActive { .. }
-                | Self::PortTaken { .. }
-                | Self::Silent { .. }
-                | Self::Socket { .. }
-                | Self::Unreachable { .. }
-                | Self::Sink { .. }
-                | Self::SlowCalls { .. }
-                | Self::Spawn { .. }
-                | Self::Stopped { .. }
-                | Self::StoppedWaiting { .. }
-                | Self::System { .. }
-                | Self::NotAnswered { .. }
-                | Self::NoPipeline
-                | Self::NoSamples { .. }
-                | Self::NotKeptUp { .. }
-                | Self::TooFewMessages { .. }
-                | Self::UnknownHost { .. }
-                | Self::Verbs(_)
-                | Self::WrongKey
+            Self::BadKey { .. }
+                | Self::BadTemplate { .. }
+                | Self::Barrier { .. }
+                | Self::NoDevice { .. }
+                | Self::NoGid { .. }
+                | Self::NoPort { .. }
+                | Self::NothingPossible { .. }
+                | Self::Plan { .. }
+                | Self::PlanRead { .. }
+                | Self::PlanUnknown { .. }
         )
+    }
+
+    /// The error of the system for what was tried, in words such as "make a socket".
+    pub(crate) fn system<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> Self + Copy {
+        move |cause| Self::System { what: what.to_owned(), cause: cause.into() }
     }
 }

@@ -96,3 +96,15 @@ pub enum Length {
     /// For a number of messages (in each direction).
     Iterations(u64),
 }
+
+impl Length {
+    /// The time, in seconds, where it is one.
+    pub(crate) fn duration_s(self) -> Option<f64> {
+        if let Self::Duration(duration_s) = self { Some(duration_s) } else { None }
+    }
+
+    /// The number of messages, where it is one.
+    pub(crate) fn iterations(self) -> Option<u64> {
+        if let Self::Iterations(iterations) = self { Some(iterations) } else { None }
+    }
+}

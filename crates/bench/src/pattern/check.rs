@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::experiment::Filled;
 use crate::Error;
 use crate::axis::{self, AxisRow, Key};
-use crate::point::Flow;
+use crate::point::{Flow, Pattern};
 
 /// An experiment that is checked.
 pub(crate) struct Check<'a>(pub(crate) &'a Filled);
@@ -41,15 +44,25 @@ impl Check<'_> {
         Err(Error::Plan { place: self.place(key), words })
     }
 
+    /// Whether some points have this value of an axis.
+    pub(crate) fn has<T: DeserializeOwned + PartialEq + Serialize>(&self, key: Key<T>, value: T) -> bool {
+        self.0.axes.get(key).contains(&value)
+    }
+
     /// Whether messages flow both ways at some points.
     pub(crate) fn goes_both_ways(&self) -> bool {
-        self.0.axes.get(axis::DIRECTION).contains(&Flow::Bi)
+        self.has(axis::DIRECTION, Flow::Bi)
     }
 
     /// Where a key was set, or else the experiment.
     pub(crate) fn place(&self, key: &str) -> String {
         self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone())
     }
+}
+
+/// The quoted names of some patterns, for errors.
+pub(crate) fn patterns(is_one: impl Fn(&Pattern) -> bool) -> Vec<String> {
+    Pattern::all().filter(is_one).map(|pattern| format!("{:?}", pattern.name())).collect()
 }
 
 /// The experiment, in errors.

@@ -6,9 +6,9 @@ use super::defaults::carriers as carriers_of;
 use super::model::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, Most};
-use crate::pattern::check::Check;
+use crate::pattern::check::{Check, patterns};
 use crate::pattern::experiment::Filled;
-use crate::point::{Length, Operation, Pattern, Service, Setup};
+use crate::point::{Length, Operation, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -17,15 +17,10 @@ pub(super) fn names(plan: &Plan) -> Result<(), Error> {
         return Err(Error::Plan { place: plan.origin.clone(), words });
     }
     let mut seen = BTreeSet::new();
-    match plan.experiments.iter().find(|experiment| !seen.insert(&experiment.name)) {
-        Some(second) => {
-            let name = &second.name;
-            let words =
-                format!("a second experiment is named {name:?}: give every experiment a name of its own");
-            Err(Error::Plan { place: second.place.clone(), words })
-        }
-        None => Ok(()),
-    }
+    let second = plan.experiments.iter().find(|experiment| !seen.insert(&experiment.name));
+    let Some(Experiment { name, place, .. }) = second else { return Ok(()) };
+    let words = format!("a second experiment is named {name:?}: give every experiment a name of its own");
+    Err(Error::Plan { place: place.clone(), words })
 }
 
 /// Checks an experiment with every default filled in.
@@ -73,27 +68,23 @@ fn values(axis: &Axis, place: String, experiment: &str) -> Result<(), Error> {
         return Err(Error::Plan { place, words });
     }
     let mut seen = BTreeSet::new();
-    match axis.values().iter().find(|value| !seen.insert(value.to_string())) {
-        Some(twice) => {
-            let words = format!("{of} has {twice} twice: use repetitions to measure a point again");
-            Err(Error::Plan { place, words })
-        }
-        None => Ok(()),
-    }
+    let second = axis.values().iter().find(|value| !seen.insert(value.to_string()));
+    let Some(twice) = second else { return Ok(()) };
+    let words = format!("{of} has {twice} twice: use repetitions to measure a point again");
+    Err(Error::Plan { place, words })
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
 pub(super) fn points(plan: &Plan, experiments: &[&Filled]) -> Result<(), Error> {
     let sum = experiments.iter().try_fold(0u64, |sum, filled| sum.checked_add(filled.points()?));
-    match sum.unwrap_or(u64::MAX) {
-        points if points > POINTS_MAX => {
-            let words = format!(
-                "the plan asks for {points} points, more than {POINTS_MAX}: shorten an axis or split the plan"
-            );
-            Err(Error::Plan { place: plan.origin.clone(), words })
-        }
-        _ => Ok(()),
+    let points = sum.unwrap_or(u64::MAX);
+    if points <= POINTS_MAX {
+        return Ok(());
     }
+    let words = format!(
+        "the plan asks for {points} points, more than {POINTS_MAX}: shorten an axis or split the plan"
+    );
+    Err(Error::Plan { place: plan.origin.clone(), words })
 }
 
 impl Check<'_> {
@@ -105,18 +96,15 @@ impl Check<'_> {
     fn length(&self) -> Result<(), Error> {
         let settings = &self.0.settings;
         if settings.iterations.is_some() && settings.duration_s.is_some() {
-            return self
-                .wrong("duration", format!("{self} has both iterations and duration: keep one of them"));
+            let words = format!("{self} has both iterations and duration: keep one of them");
+            return self.wrong("duration", words);
         }
         if self.0.length == Length::Iterations(0) {
             let words = format!("iterations of {self} is 0: measure at least 1 message");
             return self.wrong("iterations", words);
         }
-        let iterations = match self.0.length {
-            Length::Iterations(iterations) => iterations,
-            Length::Duration(_) => 0,
-        };
-        for (key, value) in [("iterations", iterations), ("warmup", self.0.warmup)] {
+        let iterations = self.0.length.iterations().map(|iterations| ("iterations", iterations));
+        for (key, value) in iterations.into_iter().chain([("warmup", self.0.warmup)]) {
             if value > ITERATIONS_MAX {
                 let words = format!(
                     "{key} of {self} is {value}, more than {ITERATIONS_MAX}: to measure for longer, give a duration"
@@ -124,27 +112,24 @@ impl Check<'_> {
                 return self.wrong(key, words);
             }
         }
-        let duration_s = match self.0.length {
-            Length::Duration(duration_s) => Some(("duration", duration_s)),
-            Length::Iterations(_) => None,
-        };
-        for (key, value_s) in duration_s.into_iter().chain([("timeout", self.0.timeout_s)]) {
+        let timeout_s = self.0.timeout_s;
+        let duration_s = self.0.length.duration_s();
+        let duration = duration_s.map(|duration_s| ("duration", duration_s));
+        for (key, value_s) in duration.into_iter().chain([("timeout", timeout_s)]) {
             // A NaN from code is as wrong as a negative number, hence no `<=`.
             if !(value_s > 0.0 && value_s <= DURATION_S_MAX) {
-                let value =
-                    if value_s.abs() < 1e9 { format!("{value_s} s") } else { format!("{value_s:e} s") };
+                let is_short = value_s.abs() < 1e9;
+                let value = if is_short { format!("{value_s} s") } else { format!("{value_s:e} s") };
                 let words = format!("{key} of {self} is {value}: it must be above zero and at most 30 days");
                 return self.wrong(key, words);
             }
         }
-        if let Some((_, duration_s)) = duration_s.filter(|(_, duration_s)| *duration_s >= self.0.timeout_s) {
-            let timeout_s = self.0.timeout_s;
-            let words = format!(
-                "timeout of {self} is {timeout_s} s, which its duration of {duration_s} s cannot fit in"
-            );
-            return self.wrong("timeout", words);
-        }
-        Ok(())
+        let Some(duration_s) = duration_s.filter(|duration_s| *duration_s >= timeout_s) else {
+            return Ok(());
+        };
+        let words =
+            format!("timeout of {self} is {timeout_s} s, which its duration of {duration_s} s cannot fit in");
+        self.wrong("timeout", words)
     }
 
     fn counts(&self) -> Result<(), Error> {
@@ -191,7 +176,6 @@ impl Check<'_> {
 
     fn sizes(&self) -> Result<(), Error> {
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
-        let datagrams = self.0.axes.get(axis::SERVICE).contains(&Service::Ud);
         if sizes.contains(&0) && !self.0.carrier.is_verbs() {
             let words = format!(
                 "size_bytes of {self} has 0: a message over {} has at least 1 byte",
@@ -207,17 +191,13 @@ impl Check<'_> {
         }
         // What the ports have is not known yet, but no port has more.
         let mtu_bytes = mtus.into_iter().min().unwrap_or(MTU_BYTES_MAX);
-        match sizes.into_iter().find(|size| *size > u64::from(mtu_bytes)) {
-            Some(size) if datagrams => {
-                let words = format!(
-                    "size_bytes {size} of {self} is above its mtu_bytes {mtu_bytes}, and UD carries a \
-                     message in one packet: end the sizes at {mtu_bytes} or give UD an experiment of \
-                     its own"
-                );
-                self.wrong("size_bytes", words)
-            }
-            _ => Ok(()),
-        }
+        let above = sizes.into_iter().find(|size| *size > u64::from(mtu_bytes));
+        let Some(size) = above.filter(|_| self.has(axis::SERVICE, Service::Ud)) else { return Ok(()) };
+        let words = format!(
+            "size_bytes {size} of {self} is above its mtu_bytes {mtu_bytes}, and UD carries a message in one \
+             packet: end the sizes at {mtu_bytes} or give UD an experiment of its own"
+        );
+        self.wrong("size_bytes", words)
     }
 
     fn intervals(&self) -> Result<(), Error> {
@@ -261,8 +241,7 @@ impl Check<'_> {
     fn listed(&self) -> Result<(), Error> {
         let stray = self.0.axes.iter().find(|axis| !self.0.pattern.has_axis(axis.row));
         let Some(Axis { row, .. }) = stray else { return Ok(()) };
-        let patterns = Pattern::all().filter(|pattern| pattern.has_axis(row));
-        let named: Vec<_> = patterns.map(|pattern| format!("{:?}", pattern.name())).collect();
+        let named = patterns(|pattern| pattern.has_axis(row));
         let kind = if named.len() > 1 { "patterns" } else { "pattern" };
         let what = format!("{} with the pattern {:?}", row.name, self.0.pattern.name());
         self.refuse(row.name, &what, &format!("it is for the {kind} {}", named.join(" and ")))
@@ -281,12 +260,9 @@ impl Check<'_> {
 
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
     fn carried(&self) -> Result<(), Error> {
-        let axes = &self.0.axes;
-        let services = axes.get(axis::SERVICE);
-        let operations = axes.get(axis::OPERATION);
-        let sizes = axes.get(axis::SIZE_BYTES);
-        let setups = axes.get(axis::SETUP);
-        let inline = axes.get(axis::INLINE).contains(&true);
+        let services = self.0.axes.get(axis::SERVICE);
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        let inline = self.has(axis::INLINE, true);
         let sge = self.largest(axis::SGE.row);
         if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
             let what = format!("a message of {size} B in {sge} elements");
@@ -296,11 +272,11 @@ impl Check<'_> {
             let why = "inline data is copied from one place here";
             return self.refuse("sge", "inline data in several elements", why);
         }
-        if services.contains(&Service::Uc) && setups.contains(&Setup::RdmaCm) {
+        if services.contains(&Service::Uc) && self.has(axis::SETUP, Setup::RdmaCm) {
             let why = "librdmacm has port spaces for RC and UD only";
             return self.refuse("setup", "UC through RDMA CM", why);
         }
-        for operation in operations {
+        for operation in self.0.axes.get(axis::OPERATION) {
             let name = operation.name();
             if let Some(service) = services.iter().find(|service| !operation.exists_on(**service)) {
                 let what = format!("{name} over {}", service.word());
@@ -319,12 +295,10 @@ impl Check<'_> {
 
     /// A group answers in rounds alone.
     fn multicast(&self) -> Result<(), Error> {
-        let is_group = self.0.axes.get(axis::OPERATION).contains(&Operation::Multicast);
-        if !is_group || self.0.pattern.row().has_groups {
+        if !self.has(axis::OPERATION, Operation::Multicast) || self.0.pattern.row().has_groups {
             return Ok(());
         }
-        let patterns = Pattern::all().filter(|pattern| pattern.row().has_groups);
-        let names: Vec<_> = patterns.map(|pattern| format!("{:?}", pattern.name())).collect();
+        let names = patterns(|pattern| pattern.row().has_groups);
         let why = format!("only a group of ranks answers one: use the pattern {}", names.join(" or "));
         self.refuse("operation", "multicast between two ranks", &why)
     }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use measure::conditions::{AS_IS, Wanted};
+use measure::conditions::{AS_IS, Scheduler, Wanted};
 use serde_json::{Value, json};
 
-use super::keys::{name, require, unknown_key, wrong_type};
+use super::keys::{Key, require};
 use super::model::Plan;
 use super::names::{hint_or_all, names_of};
 use super::text::{Entry, Node};
 use crate::Error;
 use crate::axis;
+use crate::pattern::check::Check;
 use crate::pattern::experiment::Filled;
 use crate::point::PointSpec;
 
@@ -25,16 +26,15 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
         let mut own = String::new();
         let mut values = serde_json::Map::new();
         for entry in entries {
+            let key = Key { entry, table: TABLE };
             match (entry.key.as_str(), &entry.node) {
-                ("name", _) => own = name(entry, TABLE)?,
-                (key, Node::Leaf(value)) if known.contains(&key) => {
-                    check_value(entry, value)?;
-                    values.insert(key.to_owned(), value.clone());
+                ("name", _) => own = key.name()?,
+                (name, Node::Leaf(value)) if known.contains(&name) => {
+                    check_value(key, value)?;
+                    values.insert(name.to_owned(), value.clone());
                 }
-                (key, _) if known.contains(&key) => {
-                    return Err(wrong_type(entry, TABLE, "one value"));
-                }
-                _ => return Err(unknown_key(entry, TABLE, &[&["name"], known.as_slice()].concat())),
+                (name, _) if known.contains(&name) => return Err(key.wrong_type("one value")),
+                _ => return Err(key.unknown(&[&["name"], known.as_slice()].concat())),
             }
         }
         let refused = |reason: &str| {
@@ -54,47 +54,38 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
 }
 
 /// Refuses a value that a technique does not have.
-fn check_value(entry: &Entry, value: &Value) -> Result<(), Error> {
-    let is_word = |text: &str| {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        !text.is_empty() && !text.starts_with('-') && text.chars().all(is_name)
-    };
-    let one_of = |known: &[&str]| match value.as_str() {
-        Some(text) if known.contains(&text) => Ok(()),
-        Some(text) => Err(Error::UnknownValue {
-            place: entry.place.clone(),
-            key: entry.key.clone(),
-            table: TABLE.to_owned(),
-            value: text.to_owned(),
-            hint: hint_or_all(text, known),
-        }),
-        None => Err(wrong_type(entry, TABLE, "text")),
-    };
-    match entry.key.as_str() {
-        "aspm" => one_of(&["default", "performance", "powersave", "powersupersave"]),
-        "cpu_dma_latency_us" => match value.as_u64() {
+fn check_value(key: Key<'_>, value: &Value) -> Result<(), Error> {
+    let text = value.as_str();
+    let words: &[&str] = match key.entry.key.as_str() {
+        "aspm" => &["default", "performance", "powersave", "powersupersave"],
+        "cpuset" => &["shield"],
+        "irq_affinity" => &["away"],
+        "memory" => &["locked"],
+        "numa" => &["device"],
+        "stress" => &["cpu"],
+        "turbo" => &["off", "on"],
+        "cpu_dma_latency_us" => {
             // The kernel's number is a signed one of 32 bits.
-            Some(us) if i32::try_from(us).is_ok() => Ok(()),
-            _ => Err(wrong_type(entry, TABLE, "a whole number of microseconds below 2^31")),
-        },
-        "cpuset" => one_of(&["shield"]),
-        "irq_affinity" => one_of(&["away"]),
-        "memory" => one_of(&["locked"]),
-        "numa" => one_of(&["device"]),
-        "scheduler" => match value.as_str().map(str::parse::<measure::conditions::Scheduler>) {
-            Some(Ok(_)) => Ok(()),
-            Some(Err(reason)) => Err(Error::Plan {
-                place: entry.place.clone(),
-                words: format!("scheduler in {TABLE}: {reason}"),
-            }),
-            None => Err(wrong_type(entry, TABLE, "text such as \"fifo:50\"")),
-        },
-        "stress" => one_of(&["cpu"]),
-        "turbo" => one_of(&["off", "on"]),
-        // Of governors and profiles the host knows which there are.
-        _ if value.as_str().is_some_and(is_word) => Ok(()),
-        _ => Err(wrong_type(entry, TABLE, "a name made of letters, digits, '-', '_' and '.'")),
-    }
+            let is_number = value.as_u64().is_some_and(|us| i32::try_from(us).is_ok());
+            let expected = "a whole number of microseconds below 2^31";
+            return if is_number { Ok(()) } else { Err(key.wrong_type(expected)) };
+        }
+        "scheduler" => {
+            let text = text.ok_or_else(|| key.wrong_type("text such as \"fifo:50\""))?;
+            return text.parse::<Scheduler>().map(drop).map_err(|reason| key.unreadable(reason));
+        }
+        // The host knows which governors and profiles there are.
+        _ => {
+            let is_name = |text: &str| {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                !text.is_empty() && !text.starts_with('-') && text.chars().all(is_part)
+            };
+            let expected = "a name made of letters, digits, '-', '_' and '.'";
+            return if text.is_some_and(is_name) { Ok(()) } else { Err(key.wrong_type(expected)) };
+        }
+    };
+    let text = text.ok_or_else(|| key.wrong_type("text"))?;
+    if words.contains(&text) { Ok(()) } else { Err(key.unknown_value(text, words)) }
 }
 
 /// Refuses environments that nobody defines.
@@ -103,13 +94,9 @@ pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     let Some(unknown) = names.into_iter().find(|name| find(plan, name).is_none()) else { return Ok(()) };
     let defined = plan.environments.keys().map(String::as_str);
     let known: Vec<&str> = Wanted::BUILT_IN.into_iter().chain(defined).collect();
-    Err(Error::UnknownValue {
-        place: filled.settings.place("environment").unwrap_or_else(|| filled.place.clone()),
-        key: "environment".to_owned(),
-        table: format!("experiment {:?}", filled.name),
-        hint: hint_or_all(&unknown, &known),
-        value: unknown,
-    })
+    let hint = hint_or_all(&unknown, &known);
+    let words = format!("unknown environment {unknown:?} in experiment {:?}{hint}", filled.name);
+    Err(Error::Plan { place: Check(filled).place("environment"), words })
 }
 
 /// What an environment asks of the machine.

@@ -16,160 +16,143 @@ use crate::axis;
 use crate::point::PointSpec;
 
 /// Checks the plan's findings; where the points of the whole plan are given, also that they hold what is asked for.
-pub(super) fn check(plan: &Plan, points: Option<&Vec<PointSpec>>) -> Result<(), Error> {
+pub(super) fn check(plan: &Plan, all: Option<&Vec<PointSpec>>) -> Result<(), Error> {
     for (index, finding) in plan.findings.iter().enumerate() {
-        let place = plan.finding_places.get(index).map_or(IN_CODE, String::as_str);
-        let bad = |reason| Error::Plan {
-            place: place.to_owned(),
+        let checked = names(plan, finding).and_then(|()| keys(finding)).and_then(|()| range(finding));
+        let checked = checked.and_then(|()| all.map_or(Ok(()), |all| points(finding, all)));
+        checked.map_err(|reason| Error::Plan {
+            place: plan.finding_places.get(index).map_or(IN_CODE, String::as_str).to_owned(),
             words: format!("the finding {:?} cannot be asked for: {reason}", finding.claim),
-        };
-        let asked = Asked { plan, finding };
-        asked.names().map_err(bad)?;
-        asked.keys().map_err(bad)?;
-        asked.range().map_err(bad)?;
-        points.map_or(Ok(()), |points| asked.points(points)).map_err(bad)?;
+        })?;
     }
     Ok(())
 }
 
-struct Asked<'a> {
-    plan: &'a Plan,
-    finding: &'a Finding,
+/// Experiments, axes and quantities are known.
+fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
+    let experiments: Vec<&str> = plan.experiments.iter().map(|known| known.name.as_str()).collect();
+    if finding.experiments.is_empty() {
+        return Err("it has no experiment: name those whose points are asked".to_owned());
+    }
+    for name in &finding.experiments {
+        known("experiment", name, &experiments)?;
+    }
+    for name in finding.x.iter().chain(finding.only.keys()) {
+        known("axis", name, &axis::NAMES)?;
+    }
+    let with_experiment = [axis::NAMES.as_slice(), &[EXPERIMENT]].concat();
+    let with_both = [with_experiment.as_slice(), &[QUANTITY]].concat();
+    for name in &finding.each {
+        known("axis", name, &with_experiment)?;
+    }
+    let own: Vec<&str> = finding.experiments.iter().map(String::as_str).collect();
+    for selection in finding.selections() {
+        for (name, value) in selection {
+            match (name.as_str(), value.as_str()) {
+                (EXPERIMENT, Some(experiment)) => known("experiment", experiment, &own)?,
+                (QUANTITY, Some(_)) => {}
+                (EXPERIMENT | QUANTITY, None) => return Err(format!("its {name} {value} is no text")),
+                (axis, _) => known("axis", axis, &with_both)?,
+            }
+        }
+        let quantity = finding.quantity_of(selection);
+        quantities::check(quantity).map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
+    }
+    Ok(())
 }
 
-impl Asked<'_> {
-    /// Experiments, axes and quantities are known.
-    fn names(&self) -> Result<(), String> {
-        let finding = self.finding;
-        let experiments: Vec<&str> = self.plan.experiments.iter().map(|known| known.name.as_str()).collect();
-        if finding.experiments.is_empty() {
-            return Err("it has no experiment: name those whose points are asked".to_owned());
+/// The keys that its kind needs are there, and none that it ignores.
+fn keys(finding: &Finding) -> Result<(), String> {
+    let (needed, allowed): (&[&str], &[&str]) = match finding.kind {
+        FindingKind::Agree => (&["x"], &[]),
+        FindingKind::Change => (&["of", "against"], &[]),
+        FindingKind::Crossover => (&["of", "against", "x"], &["from", "to"]),
+        FindingKind::Falls => (&["x", "at"], &["from", "to"]),
+        FindingKind::Argmin | FindingKind::Flat | FindingKind::Linear => (&["x"], &["from", "to"]),
+        FindingKind::Order => (&["order"], &["x", "from", "to"]),
+        FindingKind::Step => (&["x", "between"], &["from", "to"]),
+        FindingKind::Value => (&[], &[]),
+    };
+    let kind = finding.kind.name();
+    for (key, present) in [
+        ("of", !finding.of.is_empty()),
+        ("against", !finding.against.is_empty()),
+        ("order", !finding.order.is_empty()),
+        ("x", finding.x.is_some()),
+        ("at", finding.at.is_some()),
+        ("between", finding.between.is_some()),
+        ("from", finding.from.is_some()),
+        ("to", finding.to.is_some()),
+    ] {
+        if needed.contains(&key) && !present {
+            return Err(format!("it has no {key:?}, which the kind {kind:?} needs"));
         }
-        for name in &finding.experiments {
-            known("experiment", name, &experiments)?;
+        if present && !needed.contains(&key) && !allowed.contains(&key) {
+            return Err(format!("its kind {kind:?} has no {key:?}: leave it out"));
         }
-        let axes = axis::NAMES.to_vec();
-        for name in finding.x.iter().chain(finding.only.keys()) {
-            known("axis", name, &axes)?;
-        }
-        let with_experiment = [axes.as_slice(), &[EXPERIMENT]].concat();
-        for name in &finding.each {
-            known("axis", name, &with_experiment)?;
-        }
-        let own: Vec<&str> = finding.experiments.iter().map(String::as_str).collect();
-        for selection in finding.selections() {
-            for (name, value) in selection {
-                match (name.as_str(), value.as_str()) {
-                    (EXPERIMENT, Some(experiment)) => known("experiment", experiment, &own)?,
-                    (QUANTITY, Some(_)) => {}
-                    (EXPERIMENT | QUANTITY, None) => return Err(format!("its {name} {value} is no text")),
-                    (axis, _) => {
-                        known("axis", axis, &[with_experiment.as_slice(), &[QUANTITY]].concat())?;
-                    }
-                }
-            }
-            let quantity = finding.quantity_of(selection);
-            quantities::check(quantity).map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
-        }
-        Ok(())
     }
+    if finding.order.len() == 1 {
+        return Err("its order has one series: name two or more, the least first".to_owned());
+    }
+    if (finding.from.is_some() || finding.to.is_some()) && finding.x.is_none() {
+        return Err("it has a limit but no x: add x = \"size_bytes\"".to_owned());
+    }
+    match finding.between {
+        Some([from, to]) if from >= to => Err(format!("its step from {from} to {to} does not rise")),
+        _ => Ok(()),
+    }
+}
 
-    /// The keys that its kind needs are there, and none that it ignores.
-    fn keys(&self) -> Result<(), String> {
-        let finding = self.finding;
-        let (needed, allowed): (&[&str], &[&str]) = match finding.kind {
-            FindingKind::Agree => (&["x"], &[]),
-            FindingKind::Change => (&["of", "against"], &[]),
-            FindingKind::Crossover => (&["of", "against", "x"], &["from", "to"]),
-            FindingKind::Falls => (&["x", "at"], &["from", "to"]),
-            FindingKind::Argmin | FindingKind::Flat | FindingKind::Linear => (&["x"], &["from", "to"]),
-            FindingKind::Order => (&["order"], &["x", "from", "to"]),
-            FindingKind::Step => (&["x", "between"], &["from", "to"]),
-            FindingKind::Value => (&[], &[]),
-        };
-        let kind = finding.kind.name();
-        for (key, present) in [
-            ("of", !finding.of.is_empty()),
-            ("against", !finding.against.is_empty()),
-            ("order", !finding.order.is_empty()),
-            ("x", finding.x.is_some()),
-            ("at", finding.at.is_some()),
-            ("between", finding.between.is_some()),
-            ("from", finding.from.is_some()),
-            ("to", finding.to.is_some()),
-        ] {
-            if needed.contains(&key) && !present {
-                return Err(format!("it has no {key:?}, which the kind {kind:?} needs"));
-            }
-            if present && !needed.contains(&key) && !allowed.contains(&key) {
-                return Err(format!("its kind {kind:?} has no {key:?}: leave it out"));
-            }
-        }
-        if finding.order.len() == 1 {
-            return Err("its order has one series: name two or more, the least first".to_owned());
-        }
-        if (finding.from.is_some() || finding.to.is_some()) && finding.x.is_none() {
-            return Err("it has a limit but no x: add x = \"size_bytes\"".to_owned());
-        }
-        match finding.between {
-            Some([from, to]) if from >= to => Err(format!("its step from {from} to {to} does not rise")),
-            _ => Ok(()),
-        }
+/// The range and the unit are of what the kind makes.
+fn range(finding: &Finding) -> Result<(), String> {
+    let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
+    let are_all = |wanted| paths.iter().all(|path| quantities::dimension(path) == Some(wanted));
+    let (is_time, is_share) = (are_all(Dimension::Time), are_all(Dimension::Share));
+    if let Some(unit) = finding.unit.filter(|unit| !are_all(unit.dimension())) {
+        return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
     }
+    let (fits, expected) = match finding.kind {
+        FindingKind::Value if is_share => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in %"),
+        FindingKind::Value if is_time => (&[RangeUnit::Time][..], "in ns or us"),
+        FindingKind::Value | FindingKind::Argmin | FindingKind::Crossover | FindingKind::Linear => {
+            (&[RangeUnit::Plain][..], "plain numbers")
+        }
+        FindingKind::Order => (&[RangeUnit::Percent][..], "in %"),
+        FindingKind::Change if is_time => {
+            (&[RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Time][..], "in %, ns or us, or a ratio")
+        }
+        _ => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in % or a ratio"),
+    };
+    if fits.contains(&finding.holds.unit) {
+        return Ok(());
+    }
+    let kind = finding.kind.name();
+    Err(format!("holds is {:?}, but a {kind} of {} is {expected}", finding.holds.to_string(), paths[0]))
+}
 
-    /// The range and the unit are of what the kind makes.
-    fn range(&self) -> Result<(), String> {
-        let finding = self.finding;
-        let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
-        let are_all = |wanted| paths.iter().all(|path| quantities::dimension(path) == Some(wanted));
-        let (is_time, is_share) = (are_all(Dimension::Time), are_all(Dimension::Share));
-        if let Some(unit) = finding.unit.filter(|unit| !are_all(unit.dimension())) {
-            return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
-        }
-        let (fits, expected) = match finding.kind {
-            FindingKind::Value if is_share => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in %"),
-            FindingKind::Value if is_time => (&[RangeUnit::Time][..], "in ns or us"),
-            FindingKind::Value | FindingKind::Argmin | FindingKind::Crossover | FindingKind::Linear => {
-                (&[RangeUnit::Plain][..], "plain numbers")
+/// Every selection has points, and where one number is taken of several they are repetitions.
+fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
+    for selection in finding.selections() {
+        let mut cells: BTreeMap<String, (&str, &Axes)> = BTreeMap::new();
+        for spec in points.iter().filter(|spec| finding.picks(selection, &spec.experiment, &spec.axes)) {
+            let point = (spec.experiment.as_str(), &spec.axes);
+            let x = finding.x.as_ref().and_then(|x| spec.axes.get(x).cloned());
+            let mut cell = finding.case(point.0, point.1);
+            cell.extend(x);
+            let first = cells.entry(Value::from(cell).to_string()).or_insert(point);
+            if let Some(axis) = finding::difference(*first, point) {
+                return Err(format!(
+                    "it takes one number of points that differ in {axis}: give that a value in {}, or put it into \
+                     each",
+                    if selection.is_empty() { "where" } else { "where or in the selection" }
+                ));
             }
-            FindingKind::Order => (&[RangeUnit::Percent][..], "in %"),
-            FindingKind::Change if is_time => {
-                (&[RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Time][..], "in %, ns or us, or a ratio")
-            }
-            _ => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in % or a ratio"),
-        };
-        if fits.contains(&finding.holds.unit) {
-            return Ok(());
         }
-        let kind = finding.kind.name();
-        Err(format!("holds is {:?}, but a {kind} of {} is {expected}", finding.holds.to_string(), paths[0]))
+        if cells.is_empty() {
+            return Err(format!("the plan has no point with {}", in_words(finding, selection)));
+        }
     }
-
-    /// Every selection has points, and where one number is taken of several they are repetitions.
-    fn points(&self, points: &[PointSpec]) -> Result<(), String> {
-        let finding = self.finding;
-        for selection in finding.selections() {
-            let mut cells: BTreeMap<String, (&str, &Axes)> = BTreeMap::new();
-            for spec in points.iter().filter(|spec| finding.picks(selection, &spec.experiment, &spec.axes)) {
-                let point = (spec.experiment.as_str(), &spec.axes);
-                let x = finding.x.as_ref().and_then(|x| spec.axes.get(x).cloned());
-                let mut cell = finding.case(point.0, point.1);
-                cell.extend(x);
-                let first = cells.entry(Value::from(cell).to_string()).or_insert(point);
-                if let Some(axis) = finding::difference(*first, point) {
-                    return Err(format!(
-                        "it takes one number of points that differ in {axis}: give that a value in {}, or put it into \
-                         each",
-                        if selection.is_empty() { "where" } else { "where or in the selection" }
-                    ));
-                }
-            }
-            if cells.is_empty() {
-                return Err(format!("the plan has no point with {}", in_words(finding, selection)));
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// What a selection asks for, e.g. `poll "event", service "UD"`.

@@ -1,27 +1,122 @@
-//! What is read of keys of all tables, and the errors for those that cannot be.
+//! A key of a plan: how its value is read, and the errors for what cannot be.
 
+use measure::units;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::names::hint_or_all;
 use super::text::{Entry, Node};
 use crate::Error;
 
-/// The text that a key is set to.
-pub(super) fn string(entry: &Entry, table: &str) -> Result<String, Error> {
-    match &entry.node {
-        Node::Leaf(Value::String(text)) => Ok(text.clone()),
-        _ => Err(wrong_type(entry, table, "text")),
-    }
+/// A key and the name of its table, as errors show them.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) table: &'a str,
 }
 
-/// The name that a key is set to: of a run, an experiment or an environment.
-pub(super) fn name(entry: &Entry, table: &str) -> Result<String, Error> {
-    let name = string(entry, table)?;
-    if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
-        return Ok(name);
+impl<'a> Key<'a> {
+    pub(super) fn flag(self) -> Result<bool, Error> {
+        self.read("true or false")
     }
-    let words = format!("the name {name:?} cannot be used: names are made of letters, digits, '-' and '_'");
-    Err(Error::Plan { place: entry.place.clone(), words })
+
+    pub(super) fn text(self) -> Result<String, Error> {
+        self.read("text")
+    }
+
+    pub(super) fn whole(self) -> Result<u64, Error> {
+        self.read("a whole number")
+    }
+
+    pub(super) fn whole_u32(self) -> Result<u32, Error> {
+        u32::try_from(self.whole()?).map_err(|_| self.wrong_type("a whole number below 2^32"))
+    }
+
+    pub(super) fn wholes(self) -> Result<Vec<u64>, Error> {
+        let expected = "a list of whole numbers";
+        match self.entry.node {
+            Node::Leaf(Value::Number(_)) => Ok(vec![self.read(expected)?]),
+            _ => self.read(expected),
+        }
+    }
+
+    pub(super) fn size(self) -> Result<u64, Error> {
+        let expected = "a size such as 65536 or \"64MiB\"";
+        match self.entry.node {
+            Node::Leaf(Value::Number(_)) => self.read(expected),
+            _ => self.parsed(expected, units::parse_size),
+        }
+    }
+
+    pub(super) fn duration_s(self) -> Result<f64, Error> {
+        let duration = self.parsed("a duration such as \"5s\"", units::parse_duration)?;
+        Ok(duration.as_secs_f64())
+    }
+
+    pub(super) fn share(self) -> Result<f64, Error> {
+        self.parsed("a share such as \"2.5 %\"", units::parse_percent)
+    }
+
+    /// The name of a run, an experiment or an environment.
+    pub(super) fn name(self) -> Result<String, Error> {
+        let name = self.text()?;
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
+            return Ok(name);
+        }
+        let words = "cannot be used: names are made of letters, digits, '-' and '_'";
+        Err(self.entry.wrong(format!("the name {name:?} {words}")))
+    }
+
+    /// The tables of a key that is written as `[[key]]`, each with the place of its heading.
+    pub(super) fn tables(self) -> Result<&'a [(String, Vec<Entry>)], Error> {
+        match &self.entry.node {
+            Node::Tables(tables) => Ok(tables),
+            _ => Err(self.wrong_type(&format!("given as [[{}]]", self.entry.key))),
+        }
+    }
+
+    /// The value as a type reads it.
+    fn read<T: DeserializeOwned>(self, expected: &str) -> Result<T, Error> {
+        let Node::Leaf(value) = &self.entry.node else { return Err(self.wrong_type(expected)) };
+        T::deserialize(value).map_err(|_| self.wrong_type(expected))
+    }
+
+    /// The value of a text that a unit reads.
+    fn parsed<T>(self, expected: &str, read: fn(&str) -> Result<T, measure::Error>) -> Result<T, Error> {
+        let Node::Leaf(Value::String(text)) = &self.entry.node else { return Err(self.wrong_type(expected)) };
+        read(text).map_err(|error| self.unreadable(error))
+    }
+
+    /// The error for a key that the table does not have.
+    pub(super) fn unknown(self, known: &[&str]) -> Error {
+        self.unknown_but(&hint_or_all(&self.entry.key, known))
+    }
+
+    /// The same with a hint.
+    pub(super) fn unknown_but(self, hint: &str) -> Error {
+        self.entry.wrong(format!("unknown key {:?} in {}{hint}", self.entry.key, self.table))
+    }
+
+    /// The error for a value of another kind.
+    pub(super) fn wrong_type(self, expected: &str) -> Error {
+        self.wrong_item(expected, &self.entry.node.in_words())
+    }
+
+    /// The error for a value in which something is of another kind.
+    pub(super) fn wrong_item(self, expected: &str, found: &str) -> Error {
+        self.entry.wrong(format!("{} in {} must be {expected}, not {found}", self.entry.key, self.table))
+    }
+
+    /// The error for a word that is none of those known.
+    pub(super) fn unknown_value(self, value: &str, known: &[&str]) -> Error {
+        let hint = hint_or_all(value, known);
+        self.entry.wrong(format!("unknown {} {value:?} in {}{hint}", self.entry.key, self.table))
+    }
+
+    /// The error for a value of the right kind that cannot be read.
+    pub(super) fn unreadable(self, reason: impl std::fmt::Display) -> Error {
+        self.entry.wrong(format!("{} in {}: {reason}", self.entry.key, self.table))
+    }
 }
 
 /// The entry of a key that a table must have.
@@ -32,39 +127,8 @@ pub(super) fn require<'a>(
     table: &str,
     example: &str,
 ) -> Result<&'a Entry, Error> {
-    entries.iter().find(|entry| entry.key == key).ok_or_else(|| Error::Missing {
+    entries.iter().find(|entry| entry.key == key).ok_or_else(|| Error::Plan {
         place: place.to_owned(),
-        key: key.to_owned(),
-        table: table.to_owned(),
-        example: example.to_owned(),
+        words: format!("{table} has no {key:?}: add {example}"),
     })
-}
-
-/// The tables of a key that is written as `[[key]]`.
-pub(super) fn tables<'a>(entry: &'a Entry, table: &str) -> Result<&'a [(String, Vec<Entry>)], Error> {
-    match &entry.node {
-        Node::Tables(tables) => Ok(tables),
-        _ => Err(wrong_type(entry, table, &format!("given as [[{}]]", entry.key))),
-    }
-}
-
-/// The error for a key that `table` does not have.
-pub(super) fn unknown_key(entry: &Entry, table: &str, known: &[&str]) -> Error {
-    Error::UnknownKey {
-        place: entry.place.clone(),
-        key: entry.key.clone(),
-        table: table.to_owned(),
-        hint: hint_or_all(&entry.key, known),
-    }
-}
-
-/// The error for a key that is set to the wrong kind of value.
-pub(super) fn wrong_type(entry: &Entry, table: &str, expected: &str) -> Error {
-    Error::WrongType {
-        place: entry.place.clone(),
-        key: entry.key.clone(),
-        table: table.to_owned(),
-        expected: expected.to_owned(),
-        found: entry.node.in_words(),
-    }
 }

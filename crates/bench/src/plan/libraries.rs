@@ -4,7 +4,7 @@ use crate::Error;
 use crate::axis;
 use crate::endpoint::header::HEADER_BYTES;
 use crate::endpoints;
-use crate::pattern::check::Check;
+use crate::pattern::check::{Check, patterns};
 use crate::point::Pattern;
 
 impl Check<'_> {
@@ -17,10 +17,9 @@ impl Check<'_> {
         // No library tells what is acknowledged, nor connects more than two ranks.
         let carries = |pattern: &Pattern| endpoints::row(carrier).capabilities.contain(pattern.row().needs);
         if !carries(&self.0.pattern) {
-            let names: Vec<_> =
-                Pattern::all().filter(carries).map(|pattern| format!("{:?}", pattern.name())).collect();
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
-            return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
+            let why = format!("message libraries carry {}", patterns(carries).join(", "));
+            return self.refuse("endpoint", &what, &why);
         }
         match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES as u64) {
             Some(size) => {

@@ -1,6 +1,6 @@
 //! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
 
-use super::keys::unknown_key;
+use super::keys::Key;
 use super::model::{Experiment, Options, Plan};
 use super::settings::Settings;
 use super::text::{self, Entry};
@@ -22,9 +22,8 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
         if chosen.is_empty() && over.experiment.is_some() {
             let known: Vec<&str> =
                 plan.experiments.iter().map(|experiment| experiment.name.as_str()).collect();
-            let name = over.experiment.unwrap_or_default();
-            let entry = Entry { key: name, place: over.entry.place, node: over.entry.node };
-            return Err(unknown_key(&entry, "the experiments of the plan", &known));
+            let entry = &Entry { key: over.experiment.unwrap_or_default(), ..over.entry };
+            return Err(Key { entry, table: "the experiments of the plan" }.unknown(&known));
         }
         let layer = over.layer()?;
         chosen.iter_mut().for_each(|experiment| experiment.settings.overlay(&layer));
@@ -80,19 +79,19 @@ impl Override {
     }
 
     fn layer(&self) -> Result<Settings, Error> {
-        let table = self
-            .experiment
-            .as_ref()
-            .map_or_else(|| "an experiment".to_owned(), |name| format!("experiment {name:?}"));
+        let table = match &self.experiment {
+            Some(name) => format!("experiment {name:?}"),
+            None => "an experiment".to_owned(),
+        };
+        let key = Key { entry: &self.entry, table: &table };
+        let name = self.entry.key.as_str();
         let mut settings = Settings::default();
-        let key = self.entry.key.as_str();
-        if axis::NAMES.contains(&key) {
-            settings.put_axis_entry(&self.entry, &table)?;
-        } else if Settings::KEYS.contains(&key) {
-            settings.put(&self.entry, &table)?;
+        if axis::NAMES.contains(&name) {
+            settings.put_axis(key)?;
+        } else if Settings::KEYS.contains(&name) {
+            settings.put(key)?;
         } else {
-            let known = [Settings::KEYS.as_slice(), axis::NAMES.as_slice()].concat();
-            return Err(unknown_key(&self.entry, &table, &known));
+            return Err(key.unknown(&[Settings::KEYS.as_slice(), axis::NAMES.as_slice()].concat()));
         }
         Ok(settings)
     }

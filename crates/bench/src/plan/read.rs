@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::environments;
-use super::keys::{name, require, string, tables, unknown_key, wrong_type};
+use super::keys::{Key, require};
 use super::model::{Base, Experiment, Plan};
-use super::names::{hint_or_all, names_of};
-use super::settings::{Scalar, Settings};
+use super::names::names_of;
+use super::settings::Settings;
 use super::text::{self, Entry, Node};
 use crate::Error;
 use crate::axis;
@@ -20,31 +20,31 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
     let mut plan = Plan { base, origin: origin.to_owned(), ..Plan::new("", "") };
     let entries = text::parse(text, origin)?;
     for entry in &entries {
-        let table = "the plan";
+        let key = Key { entry, table: "the plan" };
         match entry.key.as_str() {
-            "name" => plan.name = name(entry, table)?,
-            "title" => plan.title = string(entry, table)?,
-            "about" => plan.about = Some(string(entry, table)?),
-            "seed" => plan.seed = Some(Scalar { entry, table }.whole()?),
+            "name" => plan.name = key.name()?,
+            "title" => plan.title = key.text()?,
+            "about" => plan.about = Some(key.text()?),
+            "seed" => plan.seed = Some(key.whole()?),
             "experiment" => {
-                let tables = tables(entry, table)?.iter();
+                let tables = key.tables()?.iter();
                 plan.experiments =
                     tables.map(|(place, entries)| experiment(place, entries)).collect::<Result<_, _>>()?;
             }
-            "environment" => plan.environments = environments::read(tables(entry, table)?)?,
+            "environment" => plan.environments = environments::read(key.tables()?)?,
             "figure" => {
-                for (place, entries) in tables(entry, table)? {
+                for (place, entries) in key.tables()? {
                     plan.figures.push(figure(place, entries)?);
                     plan.figure_places.push(place.clone());
                 }
             }
             "finding" => {
-                for (place, entries) in tables(entry, table)? {
+                for (place, entries) in key.tables()? {
                     plan.findings.push(finding(place, entries)?);
                     plan.finding_places.push(place.clone());
                 }
             }
-            _ => return Err(unknown_key(entry, table, &PLAN_KEYS)),
+            _ => return Err(key.unknown(&PLAN_KEYS)),
         }
     }
     for (key, example) in [("name", "name = \"my-plan\""), ("title", "title = \"What is measured\"")] {
@@ -54,13 +54,12 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
 }
 
 fn experiment(place: &str, entries: &[Entry]) -> Result<Experiment, Error> {
-    let heading = "[[experiment]]";
-    let own = require(entries, "name", place, heading, "name = \"latency\"")?;
-    let kind =
-        require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
+    let table = "[[experiment]]";
+    let own = require(entries, "name", place, table, "name = \"latency\"")?;
+    let kind = require(entries, "pattern", place, table, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
     let mut experiment = Experiment {
-        name: name(own, heading)?,
-        pattern: pattern(kind, heading)?,
+        name: Key { entry: own, table }.name()?,
+        pattern: pattern(Key { entry: kind, table })?,
         settings: Settings::default(),
         quick: Settings::default(),
         place: own.place.clone(),
@@ -69,46 +68,39 @@ fn experiment(place: &str, entries: &[Entry]) -> Result<Experiment, Error> {
         match (entry.key.as_str(), &entry.node) {
             ("name" | "pattern", _) => {}
             ("quick", Node::Table(quick)) => {
-                quick
-                    .iter()
-                    .try_for_each(|entry| setting(&mut experiment.quick, entry, "[experiment.quick]"))?;
+                for entry in quick {
+                    setting(&mut experiment.quick, Key { entry, table: "[experiment.quick]" })?;
+                }
             }
-            ("quick", _) => return Err(wrong_type(entry, heading, "a table")),
-            _ => setting(&mut experiment.settings, entry, heading)?,
+            ("quick", _) => return Err(Key { entry, table }.wrong_type("a table")),
+            _ => setting(&mut experiment.settings, Key { entry, table })?,
         }
     }
     Ok(experiment)
 }
 
 /// Reads one key of an experiment or of its quick form.
-fn setting(settings: &mut Settings, entry: &Entry, table: &str) -> Result<(), Error> {
-    match (entry.key.as_str(), &entry.node) {
-        ("axes", Node::Table(axes)) => axes.iter().try_for_each(|axis| settings.put_axis_entry(axis, table)),
-        ("axes", _) => Err(wrong_type(entry, table, "a table")),
-        (key, _) if Settings::KEYS.contains(&key) => settings.put(entry, table),
-        (key, _) if axis::NAMES.contains(&key) => Err(Error::UnknownKey {
-            place: entry.place.clone(),
-            key: entry.key.clone(),
-            table: table.to_owned(),
-            hint: ": it is an axis, so put it below [experiment.axes]".to_owned(),
-        }),
+fn setting(settings: &mut Settings, key: Key<'_>) -> Result<(), Error> {
+    match (key.entry.key.as_str(), &key.entry.node) {
+        ("axes", Node::Table(axes)) => {
+            axes.iter().try_for_each(|entry| settings.put_axis(Key { entry, ..key }))
+        }
+        ("axes", _) => Err(key.wrong_type("a table")),
+        (name, _) if Settings::KEYS.contains(&name) => settings.put(key),
+        (name, _) if axis::NAMES.contains(&name) => {
+            Err(key.unknown_but(": it is an axis, so put it below [experiment.axes]"))
+        }
         _ => {
-            let extra = if table == "[[experiment]]" { EXPERIMENT_KEYS.as_slice() } else { &["axes"] };
-            Err(unknown_key(entry, table, &[extra, &Settings::KEYS].concat()))
+            let extra = if key.table == "[[experiment]]" { EXPERIMENT_KEYS.as_slice() } else { &["axes"] };
+            Err(key.unknown(&[extra, &Settings::KEYS].concat()))
         }
     }
 }
 
-fn pattern(entry: &Entry, table: &str) -> Result<Pattern, Error> {
-    let text = string(entry, table)?;
-    let names: Vec<_> = Pattern::all().map(Pattern::name).collect();
-    Pattern::named(&text).ok_or_else(|| Error::UnknownValue {
-        place: entry.place.clone(),
-        key: entry.key.clone(),
-        table: table.to_owned(),
-        hint: hint_or_all(&text, &names),
-        value: text,
-    })
+fn pattern(key: Key<'_>) -> Result<Pattern, Error> {
+    let text = key.text()?;
+    Pattern::named(&text)
+        .ok_or_else(|| key.unknown_value(&text, &Pattern::all().map(Pattern::name).collect::<Vec<_>>()))
 }
 
 fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
@@ -117,7 +109,7 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
     for entry in entries.iter().filter(|entry| entry.key == "reference") {
         let Node::Table(reference) = &entry.node else { continue };
         if let Some(wrong) = reference.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-            return Err(unknown_key(wrong, "[figure.reference]", &known));
+            return Err(Key { entry: wrong, table: "[figure.reference]" }.unknown(&known));
         }
     }
     let words = |title, reason| format!("the figure {title:?} cannot be read: {reason}");
@@ -139,7 +131,7 @@ fn derived<T: DeserializeOwned>(
 ) -> Result<T, Error> {
     let known = names_of::<T>();
     if let Some(entry) = entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        return Err(unknown_key(entry, heading, known));
+        return Err(Key { entry, table: heading }.unknown(known));
     }
     let json = Node::Table(entries.to_vec()).to_json();
     let title = json.get(titled).and_then(Value::as_str).unwrap_or_default().to_owned();

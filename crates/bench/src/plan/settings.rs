@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use measure::units;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::keys::{unknown_key, wrong_type};
-use super::names::hint_or_all;
-use super::text::{Entry, Node};
+use super::keys::Key;
+use super::text::Node;
 use crate::Error;
 use crate::axis::{self, Axis, AxisList, Fault};
 
@@ -37,17 +34,16 @@ macro_rules! settings {
                 $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })+
             }
 
-            /// Sets what one key of a plan says. `table` names the table in errors.
-            pub(super) fn put(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
-                let scalar = Scalar { entry, table };
-                let key = match entry.key.as_str() {
+            /// Sets what one key of a plan says.
+            pub(super) fn put(&mut self, key: Key<'_>) -> Result<(), Error> {
+                let name = match key.entry.key.as_str() {
                     $($key => {
-                        self.$field = Some(scalar.$read()?);
+                        self.$field = Some(key.$read()?);
                         $key
                     })+
-                    _ => return Err(unknown_key(entry, table, &Self::KEYS)),
+                    _ => return Err(key.unknown(&Self::KEYS)),
                 };
-                self.places.0.insert(key, entry.place.clone());
+                self.places.0.insert(name, key.entry.place.clone());
                 Ok(())
             }
         }
@@ -114,109 +110,23 @@ impl Settings {
     }
 
     /// Sets one axis of a plan.
-    pub(super) fn put_axis_entry(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
-        let unknown = || unknown_key(entry, &format!("the axes of {table}"), &axis::NAMES);
-        let row = axis::find(&entry.key).ok_or_else(unknown)?;
-        let values = match &entry.node {
+    pub(super) fn put_axis(&mut self, key: Key<'_>) -> Result<(), Error> {
+        let Some(row) = axis::find(&key.entry.key) else {
+            return Err(Key { table: &format!("the axes of {}", key.table), ..key }.unknown(&axis::NAMES));
+        };
+        let values = match &key.entry.node {
             Node::Leaf(Value::Array(items)) => row.read(items),
             Node::Leaf(item) => row.read(std::slice::from_ref(item)),
-            Node::Table(_) | Node::Tables(_) => return Err(wrong_type(entry, table, &row.expected())),
+            Node::Table(_) | Node::Tables(_) => return Err(key.wrong_type(&row.expected())),
         };
-        let place = entry.place.clone();
-        let key = entry.key.clone();
-        let table = table.to_owned();
         let values = values.map_err(|fault| match fault {
-            Fault::Unreadable(reason) => Error::BadValue { place, key, table, reason },
-            Fault::Unknown { value, known } => {
-                Error::UnknownValue { place, key, table, hint: hint_or_all(&value, &known), value }
-            }
-            Fault::WrongType(item) => {
-                let found = Node::Leaf(item).in_words();
-                Error::WrongType { place, key, table, expected: row.expected(), found }
-            }
+            Fault::Unreadable(reason) => key.unreadable(reason),
+            Fault::Unknown { value, known } => key.unknown_value(&value, &known),
+            Fault::WrongType(item) => key.wrong_item(&row.expected(), &Node::Leaf(item).in_words()),
         })?;
-        self.places.0.insert(row.name, entry.place.clone());
+        self.places.0.insert(row.name, key.entry.place.clone());
         self.axes.put(Axis::read(row, values));
         Ok(())
-    }
-}
-
-/// A key whose value is read as one kind.
-pub(super) struct Scalar<'a> {
-    pub(super) entry: &'a Entry,
-    pub(super) table: &'a str,
-}
-
-impl Scalar<'_> {
-    fn value(&self) -> Option<&Value> {
-        match &self.entry.node {
-            Node::Leaf(value) => Some(value),
-            Node::Table(_) | Node::Tables(_) => None,
-        }
-    }
-
-    /// The value as a type reads it.
-    fn read<T: DeserializeOwned>(&self, expected: &str) -> Result<T, Error> {
-        let read = self.value().and_then(|value| T::deserialize(value).ok());
-        read.ok_or_else(|| wrong_type(self.entry, self.table, expected))
-    }
-
-    fn flag(&self) -> Result<bool, Error> {
-        self.read("true or false")
-    }
-
-    fn text(&self) -> Result<String, Error> {
-        self.read("text")
-    }
-
-    pub(super) fn whole(&self) -> Result<u64, Error> {
-        self.read("a whole number")
-    }
-
-    fn whole_u32(&self) -> Result<u32, Error> {
-        u32::try_from(self.whole()?)
-            .map_err(|_| wrong_type(self.entry, self.table, "a whole number below 2^32"))
-    }
-
-    fn wholes(&self) -> Result<Vec<u64>, Error> {
-        match self.value() {
-            Some(Value::Number(_)) => Ok(vec![self.read("a list of whole numbers")?]),
-            _ => self.read("a list of whole numbers"),
-        }
-    }
-
-    fn size(&self) -> Result<u64, Error> {
-        match self.value() {
-            Some(Value::String(text)) => units::parse_size(text).map_err(|error| self.bad_value(&error)),
-            Some(value) if value.is_u64() => Ok(value.as_u64().unwrap_or_default()),
-            _ => Err(wrong_type(self.entry, self.table, "a size such as 65536 or \"64MiB\"")),
-        }
-    }
-
-    fn duration_s(&self) -> Result<f64, Error> {
-        match self.value() {
-            Some(Value::String(text)) => {
-                let read = units::parse_duration(text).map_err(|error| self.bad_value(&error))?;
-                Ok(read.as_secs_f64())
-            }
-            _ => Err(wrong_type(self.entry, self.table, "a duration such as \"5s\"")),
-        }
-    }
-
-    fn share(&self) -> Result<f64, Error> {
-        match self.value() {
-            Some(Value::String(text)) => units::parse_percent(text).map_err(|error| self.bad_value(&error)),
-            _ => Err(wrong_type(self.entry, self.table, "a share such as \"2.5 %\"")),
-        }
-    }
-
-    fn bad_value(&self, reason: &measure::Error) -> Error {
-        Error::BadValue {
-            place: self.entry.place.clone(),
-            key: self.entry.key.clone(),
-            table: self.table.to_owned(),
-            reason: reason.to_string(),
-        }
     }
 }
 

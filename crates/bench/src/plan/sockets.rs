@@ -5,7 +5,7 @@ use crate::axis;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoints;
 use crate::pattern::check::Check;
-use crate::point::{Carrier, Family, Flow, LinkLayer, Poll};
+use crate::point::{Carrier, Family, LinkLayer, Poll};
 
 /// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of IPv6 only that of UDP (RFC 768,
 /// RFC 791, RFC 8200).
@@ -29,9 +29,8 @@ impl Check<'_> {
             let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
-        if let Some(poll) =
-            self.0.axes.get(axis::POLL).iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event))
-        {
+        let mut polls = self.0.axes.get(axis::POLL).into_iter();
+        if let Some(poll) = polls.find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
             let why = "what comes is looked for or slept for: use busy or event";
             return self.refuse("poll", &format!("poll {} over {}", poll.word(), carrier.name()), why);
         }
@@ -42,13 +41,12 @@ impl Check<'_> {
         self.datagram_sizes()?;
         self.lists()?;
         let streams = self.largest(axis::STREAMS.row);
-        if streams > 1 && !self.0.pattern.row().floods {
+        let floods = self.0.pattern.row().floods;
+        if streams > 1 && !floods {
             let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
             return self.refuse("streams", "several streams", why);
         }
-        let lends = self.0.axes.get(axis::ZERO_COPY);
-        let directions = self.0.axes.get(axis::DIRECTION);
-        if lends.contains(&true) && (!self.0.pattern.row().floods || directions.contains(&Flow::Bi)) {
+        if self.has(axis::ZERO_COPY, true) && (!floods || self.goes_both_ways()) {
             let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
             return self.refuse("zero_copy", "sending without a copy and receiving", why);
         }
@@ -58,8 +56,7 @@ impl Check<'_> {
     /// IPoIB is InfiniBand.
     fn ipoib(&self) -> Result<(), Error> {
         let modes = self.0.axes.get(axis::IPOIB_MODE);
-        let layers = self.0.axes.get(axis::LINK_LAYER);
-        if modes.iter().any(Option::is_some) && layers.contains(&Some(LinkLayer::Ethernet)) {
+        if modes.iter().any(Option::is_some) && self.has(axis::LINK_LAYER, Some(LinkLayer::Ethernet)) {
             let why = "IPoIB is InfiniBand: give it an experiment of its own";
             return self.refuse("ipoib_mode", "a mode of IPoIB over Ethernet", why);
         }
@@ -68,15 +65,11 @@ impl Check<'_> {
 
     /// A datagram has room for so much.
     fn datagram_sizes(&self) -> Result<(), Error> {
-        let max = if self.0.axes.get(axis::FAMILY).contains(&Family::Ipv4) {
-            DATAGRAM_BYTES_MAX_IPV4
-        } else {
-            DATAGRAM_BYTES_MAX_IPV6
-        };
-        let sizes = self.0.axes.get(axis::SIZE_BYTES);
-        let Some(size) = sizes.iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) else {
-            return Ok(());
-        };
+        let is_ipv4 = self.has(axis::FAMILY, Family::Ipv4);
+        let max = if is_ipv4 { DATAGRAM_BYTES_MAX_IPV4 } else { DATAGRAM_BYTES_MAX_IPV6 };
+        let mut sizes = self.0.axes.numbers(axis::SIZE_BYTES.row);
+        let too_long = sizes.find(|size| self.0.carrier == Carrier::Udp && *size > max);
+        let Some(size) = too_long else { return Ok(()) };
         let why =
             format!("the longest has {max} B: end the sizes there, or give it an experiment of its own");
         self.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
@@ -86,17 +79,13 @@ impl Check<'_> {
     fn lists(&self) -> Result<(), Error> {
         let list = self.largest(axis::POST_LIST.row);
         if list > LIST_MAX {
-            return self.refuse(
-                "post_list",
-                &format!("more than {LIST_MAX} datagrams at once"),
-                "sendmmsg takes no more",
-            );
+            let what = format!("more than {LIST_MAX} datagrams at once");
+            return self.refuse("post_list", &what, "sendmmsg takes no more");
         }
-        let offloads = self.0.axes.get(axis::OFFLOAD);
-        if !offloads.contains(&true) {
+        if !self.has(axis::OFFLOAD, true) {
             return Ok(());
         }
-        let size = self.0.axes.get(axis::SIZE_BYTES).iter().max().copied().unwrap_or(1);
+        let size = self.largest(axis::SIZE_BYTES.row);
         if list > SEGMENTS_MAX || list * size > DATAGRAM_BYTES_MAX_IPV4 {
             let why = format!("they may be {SEGMENTS_MAX} and have {DATAGRAM_BYTES_MAX_IPV4} B together");
             return self.refuse("offload", &format!("{list} datagrams of {size} B as one"), &why);

@@ -29,6 +29,13 @@ pub(super) enum Node {
     Tables(Vec<(String, Vec<Entry>)>),
 }
 
+impl Entry {
+    /// The error for what the key is set to.
+    pub(super) fn wrong(&self, words: String) -> Error {
+        Error::Plan { place: self.place.clone(), words }
+    }
+}
+
 impl Node {
     /// The node as plain JSON, without its places.
     pub(super) fn to_json(&self) -> Value {
@@ -59,9 +66,9 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Vec<Entry>, Error> {
     let source = Source { text, origin: Origin::File(origin) };
     match DeTable::parse(text) {
         Ok(table) => Ok(source.entries(table.into_inner())),
-        Err(err) => Err(Error::Syntax {
+        Err(err) => Err(Error::Plan {
             place: err.span().map_or_else(|| origin.to_owned(), |span| source.place(span.start)),
-            message: err.message().replace('\n', ", "),
+            words: format!("this is not TOML: {}", err.message().replace('\n', ", ")),
         }),
     }
 }

@@ -3,28 +3,24 @@
 use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Family, Length, Pattern, Tool, tool};
+use crate::point::{Family, Pattern, Tool, tool};
 
 impl Check<'_> {
     /// Checks an experiment of which other programs measure points.
     pub(super) fn tools(&self) -> Result<(), Error> {
-        let tools = self.0.axes.get(axis::TOOL);
-        let tools: Vec<Tool> = tools.into_iter().flatten().collect();
+        let tools: Vec<Tool> = self.0.axes.get(axis::TOOL).into_iter().flatten().collect();
         let Some(first) = tools.first() else { return Ok(()) };
         if let Some(tool) = tools.iter().find(|tool| !self.0.pattern.row().tools.contains(tool)) {
             return self.refuse("tool", &format!("this pattern of {}", tool.word()), &all_measured());
         }
-        let is_whole = match self.0.length {
-            Length::Duration(duration_s) => duration_s >= 1.0 && duration_s.fract() == 0.0,
-            Length::Iterations(_) => false,
-        };
-        if !is_whole {
+        let is_whole = |duration_s: f64| duration_s >= 1.0 && duration_s.fract() == 0.0;
+        if !self.0.length.duration_s().is_some_and(is_whole) {
             let why = "it measures for whole seconds: give duration, such as \"1s\"";
             return self.refuse("duration", &format!("another length of {}", first.word()), why);
         }
         for (axis, what, is_asked) in [
             ("direction", "both ways", self.goes_both_ways()),
-            ("family", "IPv6", self.0.axes.get(axis::FAMILY).contains(&Family::Ipv6)),
+            ("family", "IPv6", self.has(axis::FAMILY, Family::Ipv6)),
         ] {
             if is_asked {
                 let why = "not all of them have that: give it an experiment of its own";

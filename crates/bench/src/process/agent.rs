@@ -12,6 +12,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -118,14 +119,16 @@ where
 {
     // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is gone.
     let orphaned = || unsafe { libc::_exit(EXIT_ORPHANED) };
-    serve_requests(Standard(input), output, worker, orphaned).map(drop)
+    serve_requests(Standard(input), output, worker, &AtomicU64::new(0), orphaned).map(drop)
 }
 
-/// Serves requests; `orphaned` is called, on another thread, where the input ended but the worker does not.
+/// Serves requests and counts the points that were measured; `orphaned` is called, on another thread, where the input
+/// ended but the worker does not.
 pub(super) fn serve_requests<R, O, W>(
     mut input: R,
     mut output: O,
     mut worker: W,
+    measured: &AtomicU64,
     orphaned: impl FnOnce() + Send + 'static,
 ) -> Result<SessionEnd, Error>
 where
@@ -133,7 +136,7 @@ where
     O: Write,
     W: Worker,
 {
-    let failed = |cause| Error::System { what: "write to the coordinator".to_owned(), cause };
+    let failed = Error::system("write to the coordinator");
     output.write_all(Greeting::ours().to_line().as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
     let (requests, received) = mpsc::sync_channel(1);
     // Dropped when this function returns, which tells the reader that nobody has to be ended.
@@ -148,12 +151,15 @@ where
                 orphaned();
             }
         })
-        .map_err(|cause| Error::System { what: "start a thread".to_owned(), cause })?;
+        .map_err(Error::system("start a thread"))?;
     for request in received {
         let reply = match request? {
             Request::Quit => return Ok(SessionEnd::Quit),
             request => answer(&mut worker, &request),
         };
+        if matches!(reply, Reply::Done(_)) {
+            measured.fetch_add(1, Ordering::Relaxed);
+        }
         write(&mut output, reply).map_err(failed)?;
     }
     Ok(SessionEnd::HangUp)
@@ -173,7 +179,7 @@ pub fn take_stdio() -> Result<(File, File), Error> {
         replace(&io::stderr(), libc::STDOUT_FILENO)?;
         Ok((input.into(), output.into()))
     };
-    take().map_err(|cause| Error::System { what: "set standard input and output aside".to_owned(), cause })
+    take().map_err(Error::system("set standard input and output aside"))
 }
 
 fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {

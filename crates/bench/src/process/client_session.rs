@@ -8,17 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use measure::clock::Deadline;
-use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
 
-use super::agent::{self, PointError, Requests, SessionEnd, Worker};
+use super::agent::{self, Requests, SessionEnd, Worker};
 use super::interrupt::Interrupt;
-use super::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared, Request};
+use super::message::Request;
 use super::rank_set::ARRANGE_TIMEOUT;
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;
-use crate::point::PointSpec;
 
 /// The client, which has shown that it has the key.
 pub struct ClientSession {
@@ -102,8 +100,8 @@ impl ClientSession {
                 }
             }
         };
-        let counted = Counted { worker, shared: Arc::clone(&shared) };
-        let served = agent::serve_requests(input, Output(Arc::clone(&shared)), counted, orphaned);
+        let output = Output(Arc::clone(&shared));
+        let served = agent::serve_requests(input, output, worker, &shared.measured, orphaned);
         let result = match served {
             Ok(SessionEnd::Quit) => Ok(shared.measured.load(Ordering::Relaxed)),
             Ok(SessionEnd::HangUp) => Err(shared.last_farewell()),
@@ -234,10 +232,7 @@ impl Input {
                 Record::Stream(bytes) => self.ready.extend(bytes),
                 // A client has nothing to say but requests.
                 Record::Words(_) => {}
-                Record::Probe => self
-                    .shared
-                    .answer_probe()
-                    .map_err(|cause| Error::System { what: "answer the client".to_owned(), cause })?,
+                Record::Probe => self.shared.answer_probe().map_err(Error::system("answer the client"))?,
             }
         }
         Ok(())
@@ -311,48 +306,6 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A worker whose points are counted.
-struct Counted<W> {
-    worker: W,
-    shared: Arc<Shared>,
-}
-
-impl<W: Worker> Worker for Counted<W> {
-    fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
-        self.worker.describe(rank)
-    }
-
-    fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
-        self.worker.arrange(wanted, ranks)
-    }
-
-    fn verify(&mut self) -> Vec<Condition> {
-        self.worker.verify()
-    }
-
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
-        self.worker.prepare(spec)
-    }
-
-    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
-        self.worker.connect(ranks)
-    }
-
-    fn run(&mut self) -> Result<Outcome, PointError> {
-        let outcome = self.worker.run()?;
-        self.shared.measured.fetch_add(1, Ordering::Relaxed);
-        Ok(outcome)
-    }
-
-    fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
-        self.worker.calibrate(step)
-    }
-
-    fn reset(&mut self) {
-        self.worker.reset();
-    }
 }
 
 /// What a thread that panicked left is as good as any: it is only counted, sealed and worded.

@@ -49,10 +49,8 @@ impl Launch {
     ///
     /// If the path of the executable is not known.
     pub fn local() -> Result<Self, Error> {
-        let exe: PathBuf = std::env::current_exe().map_err(|cause| Error::System {
-            what: "find the executable of this program".to_owned(),
-            cause,
-        })?;
+        let exe: PathBuf =
+            std::env::current_exe().map_err(Error::system("find the executable of this program"))?;
         Ok(Self {
             program: vec![exe.to_string_lossy().into_owned(), "agent".to_owned()],
             via: None,

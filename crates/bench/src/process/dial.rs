@@ -213,8 +213,8 @@ impl Trouble {
 fn reach(address: SocketAddr, end: Deadline, interrupt: Option<&Interrupt>) -> Result<TcpStream, Failure> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket: OwnedFd = socket_with(family, SocketType::STREAM, flags, None)
-        .map_err(|errno| Error::System { what: "make a socket".to_owned(), cause: errno.into() })?;
+    let socket: OwnedFd =
+        socket_with(family, SocketType::STREAM, flags, None).map_err(Error::system("make a socket"))?;
     let trouble = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionRefused => Trouble::Refused(error),
         io::ErrorKind::TimedOut => Trouble::Silent,

@@ -42,10 +42,7 @@ impl Interrupt {
     ///
     /// If the system refuses the pipe or the handlers.
     pub fn install() -> Result<Self, Error> {
-        Self::try_install().map_err(|cause| Error::System {
-            what: "install the handlers of SIGINT and SIGTERM".to_owned(),
-            cause,
-        })
+        Self::try_install().map_err(Error::system("install the handlers of SIGINT and SIGTERM"))
     }
 
     fn try_install() -> io::Result<Self> {

@@ -25,8 +25,7 @@ impl Key {
     pub fn generate() -> Result<Self, Error> {
         let mut letters = [0; LETTERS];
         // Up to 256 bytes come whole or not at all (getrandom(2)).
-        getrandom(&mut letters, GetRandomFlags::empty())
-            .map_err(|errno| Error::System { what: "make a key".to_owned(), cause: errno.into() })?;
+        getrandom(&mut letters, GetRandomFlags::empty()).map_err(Error::system("make a key"))?;
         Ok(Self(letters.map(|random| ALPHABET[usize::from(random) % ALPHABET.len()])))
     }
 

@@ -28,7 +28,9 @@ pub(super) trait Link: fmt::Debug {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Sends what [`Link::write`] has taken but not sent.
-    fn flush(&mut self) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Reads what has come; 0 is the end.
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
@@ -36,11 +38,14 @@ pub(super) trait Link: fmt::Debug {
     /// Reads lines for the user; 0 is the end.
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
 
-    /// Asks for a sign of life, where the end of a stopped process does not show by itself.
-    fn probe(&mut self);
+    /// Asks for a sign of life, where the end of a stopped process does not show by itself. A child is killed where it does
+    /// not answer in time.
+    fn probe(&mut self) {}
 
     /// Whether nothing has come since it was asked for a sign of life.
-    fn is_mute(&self) -> bool;
+    fn is_mute(&self) -> bool {
+        false
+    }
 
     /// Whether nothing more will be written at the other end.
     fn is_dead(&self) -> bool;
@@ -112,23 +117,12 @@ impl Link for ChildLink {
         self.streams.input.write(bytes)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.streams.output.read(bytes)
     }
 
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.streams.errors.read(bytes)
-    }
-
-    /// It is killed where it does not answer in time.
-    fn probe(&mut self) {}
-
-    fn is_mute(&self) -> bool {
-        false
     }
 
     fn is_dead(&self) -> bool {

@@ -10,7 +10,7 @@ use measure::step::placement_changed;
 use super::message::Outcome;
 use super::sink::{KeptSamples, Source};
 use crate::pattern::outcome::Merged;
-use crate::point::{Length, PointSpec};
+use crate::point::PointSpec;
 
 /// How a point ended, as far as the coordinator knows.
 #[derive(Debug)]
@@ -68,10 +68,7 @@ impl PointResult {
             status: self.status,
             conditions: self.conditions,
             repetition: spec.repetition,
-            iterations: match spec.length {
-                Length::Iterations(iterations) => Some(iterations),
-                Length::Duration(_) => None,
-            },
+            iterations: spec.length.iterations(),
             latency: headline.or(merged.latency),
             kinds: merged.kinds,
             one_way: merged.one_way,

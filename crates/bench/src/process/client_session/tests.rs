@@ -17,6 +17,9 @@ use super::super::sink::{Sink, SinkError};
 use super::*;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern;
+use crate::point::PointSpec;
+use crate::process::agent::PointError;
+use crate::process::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared};
 
 /// What a busy machine may take for anything.
 const SLACK: Duration = Duration::from_secs(20);
