@@ -14,11 +14,55 @@ const LINEAR_RATIO_MAX: u64 = 3;
 
 /// A distribution.
 #[derive(Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) struct Source {
+    /// Every sample; or the middles of buckets, as often as these say.
+    pub(crate) samples: Counted,
+    /// Where buckets stand for samples, the least and the largest sample that they can hold.
+    reach: Option<(u64, u64)>,
+}
+
+impl Source {
     /// Every sample.
-    Samples(Counted),
+    pub(crate) fn of_samples(samples: Counted) -> Self {
+        Self { samples, reach: None }
+    }
+
     /// Lower edge, upper edge (exclusive) and count of buckets, in rising order.
-    Buckets(&'a [(u64, u64, u64)]),
+    pub(crate) fn of_buckets(buckets: &[(u64, u64, u64)]) -> Self {
+        // A record may be someone else's: its buckets are neither sorted nor small for certain.
+        let largest = |(low, high, _): &(u64, u64, u64)| high.saturating_sub(1).max(*low);
+        let reach = buckets.iter().map(|bucket| bucket.0).min().zip(buckets.last().map(largest));
+        let middle = |(low, high, count): &(u64, u64, u64)| {
+            (low + high.saturating_sub(*low).saturating_sub(1) / 2, *count)
+        };
+        Self { samples: Counted::of(buckets.iter().map(middle).collect()), reach }
+    }
+
+    /// Whether buckets stand for samples.
+    pub(crate) fn is_approximate(&self) -> bool {
+        self.reach.is_some()
+    }
+
+    fn range(&self) -> Option<Range> {
+        let min = self.reach.map(|(least, _)| least).or(self.samples.min())?;
+        let p999 = self.samples.at(rank_of_999(self.samples.total()))?;
+        Some(Range { min, p999: p999.max(min) })
+    }
+
+    fn count(&self, name: &str, edges: &[u64]) -> NamedBins {
+        let below = |edge: u64| self.samples.below(edge);
+        let counts: Vec<u64> = edges.windows(2).map(|edges| below(edges[1]) - below(edges[0])).collect();
+        let total = self.samples.total();
+        let max_ns = self.reach.map(|(_, largest)| largest).or(self.samples.max());
+        NamedBins {
+            name: name.to_owned(),
+            source: if self.is_approximate() { "histogram" } else { "samples" },
+            total,
+            overflow: total - counts.iter().sum::<u64>(),
+            counts,
+            max_ns: max_ns.unwrap_or_default(),
+        }
+    }
 }
 
 /// The histograms of a point.
@@ -50,13 +94,13 @@ pub(crate) struct NamedBins {
 }
 
 /// Bins the distributions of a point; none when there is no sample.
-pub(crate) fn bin(ends: &[(String, Source<'_>)]) -> Option<Bins> {
+pub(crate) fn bin(ends: &[(String, Source)]) -> Option<Bins> {
     let ranges: Vec<Range> = ends.iter().filter_map(|(_, source)| source.range()).collect();
     let low = ranges.iter().map(|r| r.min).min()?;
     let high = ranges.iter().map(|r| r.p999).max()?;
-    let grid = Edges::new(low, high);
-    let ends = ends.iter().map(|(name, source)| source.count(name, &grid)).collect();
-    Some(Bins { logarithmic: grid.width.is_none(), edges: grid.edges, ends })
+    let (edges, logarithmic) = edges(low, high);
+    let ends = ends.iter().map(|(name, source)| source.count(name, &edges)).collect();
+    Some(Bins { edges, logarithmic, ends })
 }
 
 struct Range {
@@ -64,122 +108,29 @@ struct Range {
     p999: u64,
 }
 
-struct Edges {
-    edges: Vec<u64>,
-    /// Width of every bin where they are equally wide.
-    width: Option<u64>,
+/// The edges of bins from one sample to another, and whether the bins grow geometrically.
+fn edges(low: u64, high: u64) -> (Vec<u64>, bool) {
+    let bins = BINS_MAX as u64 - 1;
+    let span = (high - low).saturating_add(1);
+    if span <= bins || high / LINEAR_RATIO_MAX <= low {
+        let width = span.div_ceil(bins);
+        let edge = |bin: u64| low.saturating_add(bin.saturating_mul(width));
+        return ((0..=span.div_ceil(width)).map(edge).collect(), false);
+    }
+    let from = low.max(1) as f64;
+    let growth = ((high as f64 + 1.0) / from).ln() / (bins - 1) as f64;
+    let mut edges: Vec<u64> = (0..bins).map(|i| (from * (growth * i as f64).exp()).round() as u64).collect();
+    edges[0] = low;
+    if let Some(last) = edges.last_mut() {
+        *last = (*last).max(high.saturating_add(1));
+    }
+    edges.dedup();
+    (edges, true)
 }
 
-impl Edges {
-    fn new(low: u64, high: u64) -> Self {
-        let bins = BINS_MAX as u64 - 1;
-        let span = (high - low).saturating_add(1);
-        if span <= bins || high / LINEAR_RATIO_MAX <= low {
-            let width = span.div_ceil(bins);
-            let edges =
-                (0..=span.div_ceil(width)).map(|i| low.saturating_add(i.saturating_mul(width))).collect();
-            return Self { edges, width: Some(width) };
-        }
-        let from = low.max(1) as f64;
-        let growth = ((high as f64 + 1.0) / from).ln() / (bins - 1) as f64;
-        let mut edges: Vec<u64> =
-            (0..bins).map(|i| (from * (growth * i as f64).exp()).round() as u64).collect();
-        edges[0] = low;
-        if let Some(last) = edges.last_mut() {
-            *last = (*last).max(high.saturating_add(1));
-        }
-        edges.dedup();
-        Self { edges, width: None }
-    }
-
-    fn bins(&self) -> usize {
-        self.edges.len() - 1
-    }
-
-    /// The bin of a sample; the number of bins or more for one above the last edge.
-    fn find(&self, sample: u64) -> usize {
-        match self.width {
-            Some(width) => (sample.saturating_sub(self.edges[0]) / width) as usize,
-            None => self.edges.partition_point(|edge| *edge <= sample).saturating_sub(1),
-        }
-    }
-}
-
-impl Source<'_> {
-    /// The samples; those that stand for buckets are in their middles.
-    pub(crate) fn counted(self) -> Counted {
-        match self {
-            Self::Samples(samples) => samples,
-            Self::Buckets(buckets) => {
-                Counted::of(buckets.iter().map(|bucket| (middle(bucket), bucket.2)).collect())
-            }
-        }
-    }
-
-    fn range(&self) -> Option<Range> {
-        match self {
-            Self::Samples(samples) => {
-                let p999 = samples.at(rank_of_999(samples.total()) + 1)?;
-                Some(Range { min: samples.min()?, p999 })
-            }
-            Self::Buckets(buckets) => {
-                // A record may be someone else's: its buckets are neither sorted nor small for certain.
-                let min = buckets.iter().map(|b| b.0).min()?;
-                let rank = rank_of_999(total(buckets));
-                let mut seen = 0u64;
-                let at = buckets.iter().find(|b| {
-                    seen = seen.saturating_add(b.2);
-                    seen > rank
-                });
-                Some(Range { min, p999: at.or(buckets.last()).map(middle)?.max(min) })
-            }
-        }
-    }
-
-    fn count(&self, name: &str, grid: &Edges) -> NamedBins {
-        let mut counts = vec![0u64; grid.bins()];
-        let mut overflow = 0u64;
-        let (source, total, max_ns) = match self {
-            Self::Samples(samples) => {
-                for (bin, edges) in counts.iter_mut().zip(grid.edges.windows(2)) {
-                    *bin = samples.below(edges[1]) - samples.below(edges[0]);
-                }
-                overflow = samples.total() - counts.iter().sum::<u64>();
-                ("samples", samples.total(), samples.max())
-            }
-            Self::Buckets(buckets) => {
-                for bucket in *buckets {
-                    let count = counts.get_mut(grid.find(middle(bucket))).unwrap_or(&mut overflow);
-                    *count = count.saturating_add(bucket.2);
-                }
-                let max = buckets.last().map(|b| b.1.saturating_sub(1).max(b.0));
-                ("histogram", total(buckets), max)
-            }
-        };
-        NamedBins {
-            name: name.to_owned(),
-            source,
-            total,
-            counts,
-            overflow,
-            max_ns: max_ns.unwrap_or_default(),
-        }
-    }
-}
-
-/// Index of the 99.9 % quantile among so many sorted samples (inverse of the empirical distribution function).
+/// The rank of the 99.9 % quantile among so many samples (inverse of the empirical distribution function).
 fn rank_of_999(count: u64) -> u64 {
-    (count - count / 1000).clamp(1, count.max(1)) - 1
-}
-
-/// All that is counted in buckets.
-fn total(buckets: &[(u64, u64, u64)]) -> u64 {
-    buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.2))
-}
-
-/// The sample that stands for a bucket.
-fn middle(&(low, high, _): &(u64, u64, u64)) -> u64 {
-    low + high.saturating_sub(low).saturating_sub(1) / 2
+    (count - count / 1000).clamp(1, count.max(1))
 }
 
 #[cfg(test)]
@@ -200,7 +151,7 @@ mod tests {
         let wide: Vec<u64> = (0..100_000u64).map(|i| 700 + i * i / 1000).collect();
         for samples in [narrow, wide, vec![5], vec![0, 0, 1 << 60], vec![u64::MAX, 1]] {
             let count = samples.len() as u64;
-            let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
+            let bins = bin(&[(end(0), Source::of_samples(Counted::new(&samples)))]).unwrap();
             assert!(bins.edges.len() <= BINS_MAX, "{}", bins.edges.len());
             assert!(bins.edges.is_sorted());
             assert_eq!(bins.ends[0].total, count);
@@ -211,16 +162,16 @@ mod tests {
     #[test]
     fn buckets_that_no_program_writes_do_no_harm() {
         let spoilt = [(900, 910, 3), (10, 5, u64::MAX), (u64::MAX, 0, u64::MAX)];
-        let bins = bin(&[(end(0), Source::Buckets(&spoilt))]).unwrap();
+        let bins = bin(&[(end(0), Source::of_buckets(&spoilt))]).unwrap();
         assert!(bins.edges.is_sorted());
-        assert!(bin(&[(end(0), Source::Buckets(&[]))]).is_none());
+        assert!(bin(&[(end(0), Source::of_buckets(&[]))]).is_none());
     }
 
     #[test]
     fn outliers_go_to_the_overflow_with_their_maximum() {
         let mut samples: Vec<u64> = (0..9_995).map(|i| 1000 + i % 100).collect();
         samples.extend([90_000; 5]);
-        let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
+        let bins = bin(&[(end(0), Source::of_samples(Counted::new(&samples)))]).unwrap();
         assert_eq!((bins.ends[0].overflow, bins.ends[0].max_ns), (5, 90_000));
         assert!(!bins.logarithmic);
         assert_eq!((bins.edges[0], *bins.edges.last().unwrap()), (1000, 1100));
@@ -230,7 +181,7 @@ mod tests {
     #[test]
     fn a_long_tail_is_binned_geometrically() {
         let samples: Vec<u64> = (0..10_000u64).map(|i| 500 + i * i).collect();
-        let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
+        let bins = bin(&[(end(0), Source::of_samples(Counted::new(&samples)))]).unwrap();
         assert!(bins.logarithmic);
         let edges = &bins.edges;
         assert!(edges[1] - edges[0] < edges[edges.len() - 1] - edges[edges.len() - 2]);
@@ -239,20 +190,22 @@ mod tests {
     #[test]
     fn both_ends_share_their_edges_and_buckets_count_too() {
         let buckets = [(1000, 1002, 7), (1010, 1020, 2), (5000, 5100, 1)];
-        let ends =
-            [(end(0), Source::Samples(Counted::new(&[990, 1005]))), (end(1), Source::Buckets(&buckets))];
+        let ends = [
+            (end(0), Source::of_samples(Counted::new(&[990, 1005]))),
+            (end(1), Source::of_buckets(&buckets)),
+        ];
         let bins = bin(&ends).unwrap();
         assert_eq!(bins.edges[0], 990);
         assert_eq!(bins.ends.iter().map(counted).collect::<Vec<_>>(), [2, 10]);
         assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
-        assert_eq!(bin(&[(end(0), Source::Samples(Counted::new(&[])))]), None);
+        assert_eq!(bin(&[(end(0), Source::of_samples(Counted::new(&[])))]), None);
     }
 
     #[test]
     fn the_quantile_is_that_of_the_record() {
         assert_eq!(
             (rank_of_999(1), rank_of_999(999), rank_of_999(1000), rank_of_999(10_000)),
-            (0, 998, 998, 9_989)
+            (1, 999, 999, 9_990)
         );
     }
 }

@@ -22,6 +22,7 @@ mod findings;
 pub mod html;
 pub mod link;
 mod link_limit;
+mod list;
 pub mod model;
 mod placement;
 mod reason;

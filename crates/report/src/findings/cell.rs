@@ -8,6 +8,7 @@ use measure::stats::shape::{self, At, Estimate};
 use measure::units::Dimension;
 
 use super::verdict::Doubts;
+use crate::list::grouped;
 use crate::unit::{self, Scale};
 use crate::value;
 
@@ -179,15 +180,10 @@ impl Named {
 /// The numbers of the points that a selection picks, by the value of x.
 pub(super) fn named(finding: &Finding, selection: &Selection, points: Asked<'_>) -> Named {
     let axis = finding.x.as_deref().unwrap_or_default();
-    let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
-    for point in picked(finding, selection, points) {
-        let Some(name) = point.axes.get(axis).map(value::text) else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(point),
-            None => groups.push((name, vec![point])),
-        }
-    }
-    Numbers::of(groups, finding, selection, points.patterns)
+    let name = |point: &Point| point.axes.get(axis).map(value::text);
+    let named =
+        picked(finding, selection, points).into_iter().filter_map(|point| Some((name(point)?, point)));
+    Numbers::of(grouped(named), finding, selection, points.patterns)
 }
 
 /// One number of several repetitions, or why there is none.

@@ -18,11 +18,12 @@ mod kinds;
 mod tests;
 mod verdict;
 
-use measure::finding::{EXPERIMENT, Finding};
+use measure::finding::{EXPERIMENT, Finding, Selection};
 use measure::record::Point;
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
+use crate::list::grouped;
 use crate::{Points, unit, value};
 use cell::Asked;
 use verdict::Doubts;
@@ -94,17 +95,10 @@ pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
 
 fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {
     let selections = finding.selections();
-    let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
-    for point in run.points {
-        if !selections.iter().any(|selection| finding.picks(selection, &point.experiment, &point.axes)) {
-            continue;
-        }
-        let key = finding.case(&point.experiment, &point.axes);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((key, vec![point])),
-        }
-    }
+    let is_picked =
+        |selection: &Selection, point: &Point| finding.picks(selection, &point.experiment, &point.axes);
+    let picked = run.points.iter().filter(|point| selections.iter().any(|one| is_picked(one, point)));
+    let groups = grouped(picked.map(|point| (finding.case(&point.experiment, &point.axes), point)));
     if groups.is_empty() {
         return vec![Case::without_figure(String::new(), cell::NO_POINT.to_owned())];
     }

@@ -4,7 +4,8 @@ use measure::figure::{Figure, FigureKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::series_table::{Line, Number, Published, Series, SeriesTable};
+use crate::list::distinct;
+use crate::series_table::{Number, Series, SeriesTable};
 use crate::{unit, value};
 
 /// One chart of the page.
@@ -64,12 +65,20 @@ impl Chart {
     pub(super) fn new(id: String, figure: &Figure, series_table: &SeriesTable) -> Self {
         let bars = figure.kind == FigureKind::Bars;
         let errors = errors(series_table);
+        let x = &series_table.x;
+        let x_type = x_type(series_table, bars);
+        let tick = |at: &Value| {
+            let label = x_label(x, at);
+            let place = if x_type == "category" { label.clone().into() } else { at.clone() };
+            (place, label)
+        };
+        let ticks: Vec<(Value, String)> = series_table.xs.iter().map(tick).collect();
         let mut colours = Colours { marker: figure.marker.as_deref(), known: Vec::new() };
         let measured = series_table.series.iter().filter(|s| s.has_numbers());
         let mut series: Vec<Drawn> = measured
             .map(|s| {
                 let symbol = figure.marker.as_deref().and_then(|axis| symbol(series_table, s, axis));
-                Drawn { symbol, ..drawn(series_table, s, colours.of(s), errors, bars) }
+                Drawn { symbol, ..drawn(series_table, &ticks, s, colours.of(s), errors) }
             })
             .collect();
         for published in &series_table.published {
@@ -79,28 +88,24 @@ impl Chart {
                 Some(twin) => colours.of(twin),
                 None => colours.another(),
             };
-            series.extend(drawn_published(series_table, published, colour, bars));
+            let name = format!("{} (published)", published.label);
+            let empty = Drawn { name, published: true, colour, ..Drawn::default() };
+            let numbers = (0..ticks.len()).map(|row| published.number(row, series_table.scale));
+            let drawn = beside(series_table, &ticks, empty, numbers, |number| number.to_string());
+            series.extend((!drawn.x.is_empty()).then_some(drawn));
         }
-        series.extend(
-            series_table
-                .link_lines()
-                .iter()
-                .map(|line| drawn_link(series_table, line, colours.of(line.first), bars)),
-        );
+        for line in series_table.link_lines() {
+            let colour = colours.of(line.first);
+            let empty = Drawn { name: line.name(), at_best: true, colour, ..Drawn::default() };
+            let numbers = line.numbers.iter().copied();
+            series.push(beside(series_table, &ticks, empty, numbers, |number| format!("{number:.3}")));
+        }
         Self {
             id,
             kind: if bars { "bars" } else { "lines" },
-            x_title: if series_table.x.ends_with("_bytes") {
-                series_table.x.trim_end_matches("_bytes").to_owned()
-            } else {
-                x_title(&series_table.x)
-            },
-            x_type: x_type(series_table, bars),
-            ticks: series_table
-                .xs
-                .iter()
-                .map(|x| (place(series_table, x, bars), x_label(&series_table.x, x)))
-                .collect(),
+            x_title: x.strip_suffix("_bytes").map_or_else(|| x_title(x), str::to_owned),
+            x_type,
+            ticks,
             y_title: y_title(series_table),
             errors,
             series,
@@ -153,12 +158,7 @@ fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'s
         word if word.starts_with("write") => return Some("triangle-down"),
         _ => {}
     }
-    let mut values: Vec<String> = Vec::new();
-    for other in series_table.series.iter().filter_map(value) {
-        if !values.contains(&other) {
-            values.push(other);
-        }
-    }
+    let values = distinct(series_table.series.iter().filter_map(value));
     let index = values.iter().position(|known| *known == own)?;
     Some(SYMBOLS[index % SYMBOLS.len()])
 }
@@ -216,11 +216,6 @@ fn are_even(xs: &[f64]) -> bool {
     xs.len() > 3 && largest < 2.0 * least
 }
 
-/// Where a value of x is on its axis: a number where the axis is one, else its label.
-fn place(series_table: &SeriesTable, at: &Value, bars: bool) -> Value {
-    if x_type(series_table, bars) == "category" { x_label(&series_table.x, at).into() } else { at.clone() }
-}
-
 fn errors(series_table: &SeriesTable) -> Errors {
     let mut numbers = series_table.numbers();
     if numbers.any(|n| n.quantiles.is_some()) {
@@ -232,66 +227,53 @@ fn errors(series_table: &SeriesTable) -> Errors {
     }
 }
 
-fn drawn(series_table: &SeriesTable, series: &Series, colour: usize, errors: Errors, bars: bool) -> Drawn {
+fn drawn(
+    series_table: &SeriesTable,
+    ticks: &[(Value, String)],
+    series: &Series,
+    colour: usize,
+    errors: Errors,
+) -> Drawn {
     let mut drawn = Drawn { name: series.label.clone(), colour, ..Drawn::default() };
-    for (x, cell) in series_table.xs.iter().zip(&series.cells) {
+    for ((place, label), cell) in ticks.iter().zip(&series.cells) {
         let Some(number) = cell.number() else { continue };
         let [low, high] = match errors {
             Errors::Quantiles => number.quantiles.unwrap_or([number.median; 2]),
             Errors::Repetitions => number.runs,
             Errors::None => [number.median; 2],
         };
-        drawn.x.push(place(series_table, x, bars));
+        drawn.x.push(place.clone());
         drawn.y.push(number.median);
         drawn.low.push(low);
         drawn.high.push(high);
-        drawn.hover.push(hover(series_table, series, x, number));
+        drawn.hover.push(hover(series_table, series, label, number));
         drawn.ids.push(number.id);
         drawn.doubtful.push(!number.doubts.is_empty());
     }
     drawn
 }
 
-fn drawn_published(
+/// Numbers beside the measured ones: published ones, or what a link carries at best.
+fn beside(
     series_table: &SeriesTable,
-    published: &Published,
-    colour: usize,
-    bars: bool,
-) -> Option<Drawn> {
-    let name = format!("{} (published)", published.label);
-    let mut drawn = Drawn { name: name.clone(), published: true, colour, ..Drawn::default() };
-    for (row, x) in series_table.xs.iter().enumerate() {
-        let Some(number) = published.number(row, series_table.scale) else { continue };
-        drawn.x.push(place(series_table, x, bars));
-        drawn.y.push(number);
-        drawn.hover.push(format!(
-            "{name}\n{}: {number} {}",
-            x_label(&series_table.x, x),
-            series_table.scale.label
-        ));
-    }
-    (!drawn.x.is_empty()).then_some(drawn)
-}
-
-fn drawn_link(series_table: &SeriesTable, line: &Line<'_>, colour: usize, bars: bool) -> Drawn {
-    let mut drawn = Drawn { name: line.name(), at_best: true, colour, ..Drawn::default() };
-    for (x, number) in series_table.xs.iter().zip(&line.numbers) {
+    ticks: &[(Value, String)],
+    mut drawn: Drawn,
+    numbers: impl Iterator<Item = Option<f64>>,
+    in_print: fn(f64) -> String,
+) -> Drawn {
+    for ((place, label), number) in ticks.iter().zip(numbers) {
         let Some(number) = number else { continue };
-        drawn.x.push(place(series_table, x, bars));
-        drawn.y.push(*number);
-        drawn.hover.push(format!(
-            "{}\n{}: {number:.3} {}",
-            drawn.name,
-            x_label(&series_table.x, x),
-            series_table.scale.label
-        ));
+        let text = format!("{}\n{label}: {} {}", drawn.name, in_print(number), series_table.scale.label);
+        drawn.x.push(place.clone());
+        drawn.y.push(number);
+        drawn.hover.push(text);
     }
     drawn
 }
 
-fn hover(series_table: &SeriesTable, series: &Series, x: &Value, number: &Number) -> String {
+fn hover(series_table: &SeriesTable, series: &Series, label: &str, number: &Number) -> String {
     let unit = series_table.scale.label;
-    let mut text = format!("{}\n{}: {:.3} {unit}", series.label, x_label(&series_table.x, x), number.median);
+    let mut text = format!("{}\n{label}: {:.3} {unit}", series.label, number.median);
     if let Some(bound) = number.bound {
         text += &format!(" ± {bound:.3} {unit} (two clocks)");
     }

@@ -47,22 +47,15 @@ pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Opti
 }
 
 /// The samples, or else the buckets; none where neither was kept.
-pub(super) fn source<'a>(
-    stored: &Stored<'a>,
-    samples: &dyn SampleSource,
-) -> Result<Option<Source<'a>>, String> {
-    let buckets = stored.histogram.map(|histogram| Source::Buckets(&histogram.buckets));
-    let Some(path) = stored.samples else { return Ok(buckets) };
+pub(super) fn source(stored: &Stored<'_>, samples: &dyn SampleSource) -> Result<Option<Source>, String> {
+    let buckets = || stored.histogram.map(|histogram| Source::of_buckets(&histogram.buckets));
+    let Some(path) = stored.samples else { return Ok(buckets()) };
     let loaded = samples.load(path).and_then(|samples| {
         let counted = Counted::new(&samples);
         let contradiction = stored.latency.and_then(|latency| contradiction(&counted, latency));
-        contradiction.map_or(Ok(counted), Err)
+        contradiction.map_or(Ok(Source::of_samples(counted)), Err)
     });
-    match loaded {
-        Ok(samples) => Ok(Some(Source::Samples(samples))),
-        Err(_) if buckets.is_some() => Ok(buckets),
-        Err(why) => Err(format!("{path}: {why}")),
-    }
+    loaded.map(Some).or_else(|why| buckets().map(Some).ok_or_else(|| format!("{path}: {why}")))
 }
 
 /// How samples contradict the statistics that were made of them, if so: the file is then another point's, or was cut.

@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::distributions::{Stored, distributions, source};
 use super::table::{frame, list, nothing, waiting};
 use crate::SampleSource;
-use crate::bins::Source;
 use crate::series_table::{self, doubt};
 use crate::unit;
 
@@ -146,8 +145,8 @@ impl Page {
                 let Some(stored) = stored(point, *kind) else { continue };
                 match source(&stored, samples) {
                     Ok(Some(source)) => {
-                        is_approximate |= matches!(source, Source::Buckets(_));
-                        parts.push(source.counted());
+                        is_approximate |= source.is_approximate();
+                        parts.push(source.samples);
                     }
                     Ok(None) => {
                         self.notes.insert("Some points kept no distribution and are not in it.".to_owned());

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use measure::record::{Point, Run, Status};
 use serde_json::Value;
 
+use crate::list::distinct;
 use crate::reason::{self, Merged};
 use crate::varying::Varying;
 use crate::{Points, placement, unit, value};
@@ -162,12 +163,7 @@ fn list(heading: &str, class: &str, items: &[Markup]) -> Markup {
 }
 
 fn warnings(run: &Run, unreadable: Option<&String>) -> Markup {
-    let mut warnings: Vec<&String> = Vec::new();
-    for text in run.warnings.iter().chain(unreadable) {
-        if !warnings.contains(&text) {
-            warnings.push(text);
-        }
-    }
+    let warnings = distinct(run.warnings.iter().chain(unreadable));
     html! {
         @if !warnings.is_empty() {
             div class="warnings" role="note" {

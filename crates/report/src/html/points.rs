@@ -5,6 +5,8 @@ use measure::record::{Point, Status};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::list::distinct;
+
 /// A column with what stands in it.
 #[derive(Serialize)]
 pub(super) struct Column {
@@ -94,12 +96,8 @@ pub(super) fn columns(points: &[Point], of_link: impl Fn(&Point) -> Option<f64>)
     let axes =
         axes.into_iter().map(|name| column(name, &|point| point.axes.get(name).cloned().unwrap_or_default()));
     // Kinds that are no headline, in the order in which they appear.
-    let mut kinds = Vec::new();
-    for timed in points.iter().flat_map(|point| point.kinds.iter().skip(1)) {
-        if !kinds.contains(&timed.latency.kind) {
-            kinds.push(timed.latency.kind);
-        }
-    }
+    let timed = points.iter().flat_map(|point| point.kinds.iter().skip(1));
+    let kinds = distinct(timed.map(|timed| timed.latency.kind));
     let kinds = kinds.into_iter().map(|kind| {
         let of = |point: &Point| {
             point.kinds.iter().find(|timed| timed.latency.kind == kind).map(|timed| timed.latency.p50_ns)

@@ -10,6 +10,7 @@ use crate::Points;
 use crate::error::Error;
 use crate::link::{Generation, Layer};
 use crate::link_limit;
+use crate::list::distinct;
 use crate::series_table::{Series, SeriesTable};
 use crate::value;
 
@@ -144,13 +145,8 @@ fn is_of_messages(point: &Point) -> bool {
 
 /// The experiments with points of sizes for which something holds, in their order.
 pub(super) fn experiments(points: &[Point], holds: impl Fn(&Point) -> bool) -> Vec<&str> {
-    let mut experiments: Vec<&str> = Vec::new();
-    for point in points.iter().filter(|point| holds(point) && point.axes.contains_key(SIZE)) {
-        if !experiments.contains(&point.experiment.as_str()) {
-            experiments.push(&point.experiment);
-        }
-    }
-    experiments
+    let points = points.iter().filter(|point| holds(point) && point.axes.contains_key(SIZE));
+    distinct(points.map(|point| point.experiment.as_str()))
 }
 
 /// What shows a number of an experiment over size.

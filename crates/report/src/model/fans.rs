@@ -7,7 +7,7 @@ use measure::stats::shape::Estimate;
 use serde_json::Value;
 
 use super::column::title;
-use super::rounds::{Way, is_measured, is_same_way, of_runs, without};
+use super::rounds::{Way, is_measured, is_same_way, of_runs, told_apart, unstable, without};
 
 /// Rounds that differ in nothing but n.
 #[derive(Debug)]
@@ -46,11 +46,8 @@ pub(super) fn measured(points: &[Point]) -> Vec<Fan> {
     let smallest = |sizes: BTreeMap<u64, Vec<&Point>>| {
         sizes.into_iter().find_map(|(size, own)| {
             let way = without(own[0], &OWN);
-            let told: Way =
-                way.iter().filter(|axis| !ways.iter().all(|way| way.contains(axis))).cloned().collect();
-            let title = title(&own[0].experiment, &told);
-            let unstable = own.iter().filter(|point| point.unstable.is_some()).count();
-            let fan = Fan { title, size, rounds: rounds(&own), unstable, way };
+            let title = title(&own[0].experiment, &told_apart(&way, &ways));
+            let fan = Fan { title, size, rounds: rounds(&own), unstable: unstable(&own), way };
             (fan.rounds.len() >= LEAST_PEERS).then_some(fan)
         })
     };

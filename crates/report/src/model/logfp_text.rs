@@ -7,7 +7,7 @@ use super::fans::Fan;
 use super::logfp::LogfP;
 use super::loggp::LogGp;
 use super::rounds::Rounds;
-use super::text::{MISS, interval};
+use super::text::{MISS, interval, missed};
 use crate::unit;
 use measure::text::plain;
 
@@ -84,10 +84,7 @@ fn errors(fan: &Fan, loggp: impl Fn(u64) -> Option<f64>, logfp: impl Fn(u64) -> 
         }
         out.push('\n');
     }
-    match misses.is_empty() {
-        true => out + &format!(" No round is missed by more than {MISS} %.\n"),
-        false => out + &format!(" Missed by more than {MISS} %:\n{misses}"),
-    }
+    out + &missed("round", &misses)
 }
 
 /// Rounds of fewer do not determine four parameters with an interval that says anything.

@@ -5,7 +5,7 @@ use measure::stats::shape::Estimate;
 use super::combine::sum;
 use super::loggp::LogGp;
 use super::rounds::{Round, Rounds};
-use super::text::{MISS, interval};
+use super::text::{MISS, interval, missed};
 use crate::unit;
 use measure::text::plain;
 
@@ -131,10 +131,7 @@ fn errors(rounds: &Rounds, model: &LogGp) -> String {
         }
         out.push('\n');
     }
-    match misses.is_empty() {
-        true => out + &format!(" No point is missed by more than {MISS} %.\n"),
-        false => out + &format!(" Missed by more than {MISS} %:\n{misses}"),
-    }
+    out + &missed("point", &misses)
 }
 
 /// A burst in print: `n=16 d=2us`.

@@ -6,6 +6,7 @@ use measure::stats::shape::Estimate;
 use serde_json::Value;
 
 use super::column::title;
+use crate::list::grouped;
 
 /// The axes by which messages differ.
 pub(super) type Way = Vec<(String, Value)>;
@@ -57,25 +58,15 @@ impl Rounds {
 
 /// The parametrised round trips of a run, whatever experiments they are of.
 pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
-    let mut all: Vec<(Way, Vec<&Point>)> = Vec::new();
-    for point in points.iter().filter(|point| is_round(point) && is_measured(point)) {
-        let way = without(point, &["burst", "pause_ns", "size_bytes"]);
-        match all.iter_mut().find(|(known, _)| *known == way) {
-            Some((_, points)) => points.push(point),
-            None => all.push((way, vec![point])),
-        }
-    }
+    let round_trips = points.iter().filter(|point| is_round(point) && is_measured(point));
+    let all = grouped(round_trips.map(|point| (without(point, &["burst", "pause_ns", "size_bytes"]), point)));
     let ways: Vec<_> = all.iter().map(|(way, _)| way.clone()).collect();
-    let of_way = |(way, own): (Way, Vec<&Point>)| {
-        let told: Vec<_> =
-            way.iter().filter(|axis| !ways.iter().all(|way| way.contains(axis))).cloned().collect();
-        Rounds {
-            title: title(&own[0].experiment, &told),
-            rounds: rounds(&own),
-            steps: steps(points, &way),
-            way,
-            unstable: own.iter().filter(|point| point.unstable.is_some()).count(),
-        }
+    let of_way = |(way, own): (Way, Vec<&Point>)| Rounds {
+        title: title(&own[0].experiment, &told_apart(&way, &ways)),
+        rounds: rounds(&own),
+        steps: steps(points, &way),
+        way,
+        unstable: unstable(&own),
     };
     all.into_iter().map(of_way).collect()
 }
@@ -84,6 +75,16 @@ pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
 pub(super) fn is_same_way<'a>(way: &[(String, Value)], axis: impl Fn(&str) -> Option<&'a Value>) -> bool {
     let is_of_way = |(name, _): &&(String, Value)| WAY.contains(&name.as_str());
     way.iter().filter(is_of_way).all(|(name, value)| axis(name).is_none_or(|own| own == value))
+}
+
+/// The axes by which a way differs from some others.
+pub(super) fn told_apart(way: &Way, ways: &[Way]) -> Way {
+    way.iter().filter(|axis| !ways.iter().all(|way| way.contains(axis))).cloned().collect()
+}
+
+/// Points that were marked unstable.
+pub(super) fn unstable(points: &[&Point]) -> usize {
+    points.iter().filter(|point| point.unstable.is_some()).count()
 }
 
 /// The axes of a point but for some.

@@ -159,11 +159,15 @@ fn errors(columns: &[&Column], chosen: &[&Column], model: &Packets) -> String {
             format!("   {} {}: {error:+.1} %\n", plain(&column.label), unit::size(*size))
         })
         .collect();
-    match misses.is_empty() {
-        true => out += &format!(" No cell is missed by more than {MISS} %.\n"),
-        false => out += &format!(" Missed by more than {MISS} %:\n{}", misses.concat()),
+    out + &missed("cell", &misses.concat())
+}
+
+/// Which points a model is far from, a line for each; or that there is none.
+pub(super) fn missed(what: &str, misses: &str) -> String {
+    match misses {
+        "" => format!(" No {what} is missed by more than {MISS} %.\n"),
+        misses => format!(" Missed by more than {MISS} %:\n{misses}"),
     }
-    out
 }
 
 /// The slowest and the fastest of the columns.

@@ -15,9 +15,9 @@ use measure::record::{Direction, Point, Status};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::list::distinct;
 use crate::unit::Scale;
 use crate::{Points, value};
-pub(crate) use at_limit::Line;
 pub(crate) use cells::{Cell, Number, Published, Series, SeriesTable};
 pub(crate) use published::label;
 use y::Y;
@@ -88,12 +88,7 @@ pub(crate) fn shows(figure: &Figure, point: &Point) -> bool {
 /// Every x of a measured point or a published row.
 fn all_xs(figure: &Figure, shown: &[&Point], x: &str) -> Vec<Value> {
     let measured = shown.iter().filter_map(|p| p.axes.get(x).cloned());
-    let mut xs: Vec<Value> = Vec::new();
-    for value in measured.chain(published::xs(figure, x)) {
-        if !xs.contains(&value) {
-            xs.push(value);
-        }
-    }
+    let mut xs = distinct(measured.chain(published::xs(figure, x)));
     xs.sort_by(value::order);
     xs
 }

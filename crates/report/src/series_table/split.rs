@@ -6,6 +6,7 @@ use measure::record::Point;
 use serde_json::Value;
 
 use super::y::Y;
+use crate::list::grouped;
 
 /// Stands among axis names for the experiment of a point.
 const EXPERIMENT: &str = "experiment";
@@ -46,15 +47,8 @@ pub(super) fn groups<'a>(
     shown: &[&'a Point],
     y: Option<Y<'_>>,
 ) -> Vec<(Vec<Value>, Vec<&'a Point>)> {
-    let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
-    for point in shown {
-        let key: Vec<Value> = names.iter().map(|name| named(point, name, y)).collect();
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((key, vec![point])),
-        }
-    }
-    groups
+    let key = |point: &Point| names.iter().map(|name| named(point, name, y)).collect();
+    grouped(shown.iter().map(|point| (key(point), *point)))
 }
 
 /// A series in print: words as they are, other values with the name of their axis.
