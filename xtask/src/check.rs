@@ -55,6 +55,11 @@ pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
     run_tests(&["--workspace"], variables)
 }
 
+/// The tests of the crates that have features, with all of them.
+pub(crate) fn test_features() -> Result<()> {
+    run_tests(&["-p", "bench", "-p", "rdmascope", "--all-features"], &[])
+}
+
 fn run_tests(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (TESTS_PER_CPU * cpus).to_string();

@@ -53,7 +53,7 @@ const STAGES: [Stage; 8] = [
 /// What `--full` adds.
 const FULL: [Stage; 6] = [
     Stage { name: "licences", run: licences },
-    Stage { name: "test with all features", run: test_features },
+    Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
     Stage { name: "programs", run: programs::all_cases },
@@ -96,11 +96,6 @@ fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
-}
-
-/// The tests of the crates that have features, with all of them.
-fn test_features() -> Result<()> {
-    shell::run(&["cargo", "test", "--quiet", "-p", "bench", "-p", "rdmascope", "--all-features"])
 }
 
 /// Where nothing but this program has been built, nothing is kept for building it again: that takes a quarter of the time.
