@@ -31,11 +31,12 @@ impl Source {
     pub(crate) fn of_buckets(buckets: &[(u64, u64, u64)]) -> Self {
         // A record may be someone else's: its buckets are neither sorted nor small for certain.
         let largest = |(low, high, _): &(u64, u64, u64)| high.saturating_sub(1).max(*low);
-        let reach = buckets.iter().map(|bucket| bucket.0).min().zip(buckets.last().map(largest));
+        let least = buckets.iter().map(|bucket| bucket.0).min().unwrap_or_default();
+        let reach = (least, buckets.last().map(largest).unwrap_or_default());
         let middle = |(low, high, count): &(u64, u64, u64)| {
             (low + high.saturating_sub(*low).saturating_sub(1) / 2, *count)
         };
-        Self { samples: Counted::of(buckets.iter().map(middle).collect()), reach }
+        Self { samples: Counted::of(buckets.iter().map(middle).collect()), reach: Some(reach) }
     }
 
     /// Whether buckets stand for samples.
@@ -45,7 +46,8 @@ impl Source {
 
     fn range(&self) -> Option<Range> {
         let min = self.reach.map(|(least, _)| least).or(self.samples.min())?;
-        let p999 = self.samples.at(rank_of_999(self.samples.total()))?;
+        // Buckets may all be empty.
+        let p999 = self.samples.at(rank_of_999(self.samples.total())).or(self.samples.max())?;
         Some(Range { min, p999: p999.max(min) })
     }
 
@@ -165,6 +167,13 @@ mod tests {
         let bins = bin(&[(end(0), Source::of_buckets(&spoilt))]).unwrap();
         assert!(bins.edges.is_sorted());
         assert!(bin(&[(end(0), Source::of_buckets(&[]))]).is_none());
+        let names = |buckets: &[_]| {
+            let ends =
+                [(end(0), Source::of_samples(Counted::new(&[7]))), (end(1), Source::of_buckets(buckets))];
+            bin(&ends).unwrap().ends.into_iter().map(|end| (end.source, end.total)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), [("samples", 1), ("histogram", 0)]);
+        assert!(bin(&[(end(0), Source::of_buckets(&[(900, 910, 0)]))]).is_some());
     }
 
     #[test]

@@ -46,9 +46,9 @@ impl Generation {
         Self { name, lane_bits_per_s, coding, ethernet_gbps }
     }
 
-    /// The generation of a name, in any case.
+    /// The generation of a name in print.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name.eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|known| known.name == name)
     }
 
     /// Signal rate of a link of so many lanes, in bit/s.
@@ -203,6 +203,7 @@ mod tests {
             ("width 3 speed 5", None),
             ("0X SDR", None),
             ("4X ODR", None),
+            ("4X fdr", None),
             ("99999999999999999999Gb/s", None),
         ] {
             assert_eq!(data_bits_per_s(name), bits_per_s, "{name}");

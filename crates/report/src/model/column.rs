@@ -121,7 +121,7 @@ impl Packing {
 impl Column {
     fn new(label: &str, cells: impl Iterator<Item = (u64, f64)>) -> Self {
         let cells = cells.filter(|(_, ns)| *ns > 0.0).map(|(size, ns)| Cell { size, ns }).collect();
-        let generation = Generation::named(label);
+        let generation = Generation::named(&label.to_ascii_uppercase());
         Self { label: label.to_owned(), generation, cells }
     }
 
