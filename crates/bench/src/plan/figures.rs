@@ -4,7 +4,7 @@ use measure::figure::{Figure, FigureKind, ReferenceTable};
 use measure::units::Dimension;
 
 use super::model::{Base, Plan};
-use super::names::hint_or_all;
+use super::names::known;
 use super::settings::IN_CODE;
 use super::{bundled, quantities};
 use crate::Error;
@@ -27,15 +27,16 @@ pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
 fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     let experiments: Vec<&str> = plan.experiments.iter().map(|one| one.name.as_str()).collect();
     for name in &figure.experiments {
-        known("experiment", name, &experiments)?;
+        known("experiment", name, &experiments).map_err(|unknown| format!("shows an {unknown}"))?;
     }
+    let uses = |unknown| format!("uses an {unknown}");
     for name in figure.x.iter().chain(figure.only.keys()) {
-        known("axis", name, &axis::NAMES)?;
+        known("axis", name, &axis::NAMES).map_err(uses)?;
     }
     // The experiment and the kind of latency tell series apart as an axis does.
     let apart = [axis::NAMES.as_slice(), &["experiment", "latency"]].concat();
     for name in &figure.series {
-        known("axis", name, &apart)?;
+        known("axis", name, &apart).map_err(uses)?;
     }
     let unreadable = |reason| format!("cannot be read: {reason}");
     check_keys(figure).map_err(unreadable)?;
@@ -114,11 +115,6 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
         Some(marker) => Err(format!("its marker {marker:?} is not in series: add it there")),
         None => Ok(()),
     }
-}
-
-fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String> {
-    let (verb, hint) = (if what == "axis" { "uses" } else { "shows" }, hint_or_all(name, known));
-    if known.contains(&name) { Ok(()) } else { Err(format!("{verb} an unknown {what} {name:?}{hint}")) }
 }
 
 /// The figure with its published numbers.

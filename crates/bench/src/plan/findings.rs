@@ -8,7 +8,7 @@ use measure::units::Dimension;
 use serde_json::Value;
 
 use super::model::Plan;
-use super::names::hint_or_all;
+use super::names::known;
 use super::quantities;
 use super::settings::IN_CODE;
 use crate::Error;
@@ -161,13 +161,6 @@ fn in_words(finding: &Finding, selection: &Selection) -> String {
     let words: Vec<String> = asked.map(|(name, value)| format!("{name} {value}")).collect();
     let of = finding.experiments.join(" or ");
     if words.is_empty() { format!("experiment {of}") } else { format!("{} in {of}", words.join(", ")) }
-}
-
-fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String> {
-    if known.contains(&name) {
-        return Ok(());
-    }
-    Err(format!("unknown {what} {name:?}{}", hint_or_all(name, known)))
 }
 
 #[cfg(test)]

@@ -22,6 +22,14 @@ pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
     }
 }
 
+/// Refuses a name that is none of the known ones: `unknown axis "siez_bytes": did you mean "size_bytes"?`.
+pub(super) fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("unknown {what} {name:?}{}", hint_or_all(name, known)))
+}
+
 /// `: did you mean "iterations"?`, or nothing where no name is near.
 pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let wrong = wrong.to_lowercase();

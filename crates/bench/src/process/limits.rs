@@ -21,8 +21,7 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
         // What a kernel does not have is known when sockets are made.
         return None;
     }
-    let mut parts = (0..topology.ranks).flat_map(|rank| topology.parts_of(rank));
-    if parts.any(|part| part.message.size_bytes == 0 && part.polls_last_byte()) {
+    if topology.parts.iter().any(|part| part.message.size_bytes == 0 && part.polls_last_byte()) {
         return Some("a message of 0 bytes leaves nothing in memory that a rank could poll".to_owned());
     }
     let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
