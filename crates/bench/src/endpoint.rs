@@ -102,8 +102,8 @@ pub trait Endpoint {
         self.try_send(mark)
     }
 
-    /// How many messages are told apart by their numbers, where messages can be lost and an answer
-    /// carries the number of its question; elsewhere 0.
+    /// Returns how many messages their numbers tell apart, where the transport can lose messages and an
+    /// answer carries the number of its question; elsewhere 0.
     fn numbers(&self) -> u64 {
         0
     }

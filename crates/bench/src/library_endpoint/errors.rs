@@ -21,7 +21,7 @@ pub(super) struct Errors {
 
 impl Errors {
     /// # Safety
-    /// The functions do what those of POSIX do.
+    /// `errno` and `strerror` behave as the POSIX functions of these names.
     pub(super) unsafe fn new(errno: unsafe extern "C" fn() -> c_int, strerror: Strerror) -> Self {
         Self { errno, strerror }
     }
@@ -43,7 +43,7 @@ impl Errors {
 
     /// Why the last call has failed.
     pub(super) fn reason(&self) -> String {
-        // SAFETY: as who made this says.
+        // SAFETY: the caller of `new` has said that `strerror` behaves as in POSIX.
         unsafe { text(self.strerror, self.number()) }
     }
 

@@ -14,7 +14,7 @@ macro_rules! functions {
             static FUNCTIONS: std::sync::OnceLock<Result<Functions, String>> = std::sync::OnceLock::new();
             let load = || {
                 let library = verbs::library::Library::open($library, $project, $package)?;
-                // SAFETY: the types are those of the library's headers, which its soname keeps.
+                // SAFETY: the library's headers declare these types, and its soname changes when they do.
                 Ok(unsafe { Functions { $($field: library.function($symbol)?,)+ } })
             };
             FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)

@@ -45,7 +45,7 @@ const DONTWAIT: c_int = 1;
 impl Nanomsg {
     pub(super) fn open(role: Role) -> Result<Self, String> {
         let functions = functions()?;
-        // SAFETY: they are those of POSIX (nn_errno(3), nn_strerror(3)).
+        // SAFETY: nn_errno(3) and nn_strerror(3) behave as the POSIX functions.
         let errors = unsafe { Errors::new(functions.errno, functions.strerror) };
         let protocol = match role {
             Role::Pair => 16,

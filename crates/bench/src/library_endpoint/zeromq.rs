@@ -55,7 +55,7 @@ const POLLIN: c_short = 1;
 impl Zeromq {
     pub(super) fn open(role: Role) -> Result<Self, String> {
         let functions = functions()?;
-        // SAFETY: they are those of POSIX (zmq_errno(3), zmq_strerror(3)).
+        // SAFETY: zmq_errno(3) and zmq_strerror(3) behave as the POSIX functions.
         let errors = unsafe { Errors::new(functions.errno, functions.strerror) };
         // SAFETY: it has no preconditions.
         let context = unsafe { (functions.ctx_new)() };

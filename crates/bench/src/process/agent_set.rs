@@ -37,23 +37,23 @@ impl<'i> AgentSet<'i> {
         interrupt: Option<&'i Interrupt>,
         sink: &mut dyn Sink,
     ) -> Result<(Self, Vec<Hello>), Error> {
-        let mut agents = Self { agents, interrupt };
-        let ranks = agents.agents.len() as u32;
+        let mut set = Self { agents, interrupt };
+        let ranks = set.agents.len() as u32;
         let hello = |rank| Request::Hello { rank, ranks };
         let doing = "starting";
         let replies =
-            agents.ask((0..ranks).map(hello), doing, Deadline::after(timeout), Coupling::Apart, sink)?;
+            set.ask((0..ranks).map(hello), doing, Deadline::after(timeout), Coupling::Apart, sink)?;
         let mut hellos = Vec::new();
-        for (agent, reply) in agents.agents.iter().zip(replies.into_iter().flatten()) {
+        for (agent, reply) in set.agents.iter().zip(replies.into_iter().flatten()) {
             match reply {
                 Reply::Hello(hello) => hellos.push(*hello),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
                     return Err(Error::NotDescribed { who: agent.name(), reason });
                 }
-                other => return Err(agents.out_of_turn(agent.rank, &other, doing)),
+                other => return Err(set.out_of_turn(agent.rank, &other, doing)),
             }
         }
-        Ok((agents, hellos))
+        Ok((set, hellos))
     }
 
     /// Sends each rank its request and waits for all replies. A reply is only missing where the ranks are coupled and

@@ -106,13 +106,13 @@ pub fn run(
     let ranks = points.iter().map(PointSpec::ranks).max().unwrap_or(0);
     let commands = launch.commands(ranks as usize)?;
     let clock = Clock::monotonic();
-    let mut ranks: Option<RankSet<'_>> = None;
+    let mut rank_set: Option<RankSet<'_>> = None;
     let mut known: Vec<Hello> = Vec::new();
     let mut summary = Summary::default();
     let mut points = points.to_vec();
     let mut i = 0;
     while i < points.len() {
-        let mut ready = match ranks.take() {
+        let mut ready = match rank_set.take() {
             Some(ready) => ready,
             None => start(&commands, launch, interrupt, sink)?,
         };
@@ -135,7 +135,7 @@ pub fn run(
         };
         // Agents of which one is dead, silent or confused are killed here.
         let lost = ready.lost();
-        ranks = ready.is_fit().then_some(ready);
+        rank_set = ready.is_fit().then_some(ready);
         let (point, samples) = result.into_point(spec, clock.ns(clock.now().since(began)));
         summary.count(&point);
         sink.point(point, &samples).map_err(|cause| Error::Sink { point: id, cause })?;
@@ -149,8 +149,8 @@ pub fn run(
             return Err(lost);
         }
     }
-    if let Some(ranks) = ranks {
-        ranks.quit(sink);
+    if let Some(rank_set) = rank_set {
+        rank_set.quit(sink);
     }
     Ok(summary)
 }

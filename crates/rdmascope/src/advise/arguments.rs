@@ -84,7 +84,7 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
     #[command(flatten)]
-    pub(crate) settled: RefusedFlags,
+    pub(crate) refused: RefusedFlags,
     #[command(flatten)]
     pub(crate) site: Site,
 }

@@ -43,7 +43,7 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) fn new(arguments: &AdviseArguments) -> Result<Self, Usage> {
-        arguments.settled.refuse()?;
+        arguments.refused.refuse()?;
         let services: Vec<_> = arguments.connection.iter().map(|connection| connection.word()).collect();
         let operations: Vec<_> = arguments.operation.iter().map(|operation| operation.name()).collect();
         let ask = Self {

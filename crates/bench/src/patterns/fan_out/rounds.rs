@@ -114,7 +114,7 @@ pub(crate) fn fetching_root<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from the root whenever that says so, as all the others do, and records each time but those of the first rounds.
+/// Fetches from the root after each of its signals, and records the time of each fetch after the warm-up.
 ///
 /// # Errors
 /// As [`root`].
