@@ -26,7 +26,7 @@ pub(super) struct Drain {
 impl Drain {
     /// Takes what comes on these sockets.
     pub(super) fn start(lanes: &[Lane]) -> Result<Self, Error> {
-        let failed = |cause| Error::System { what: "take what loads send".to_owned(), cause };
+        let failed = Error::system("take what loads send");
         let sockets = lanes.iter().map(|lane| lane.borrowed().try_clone_to_owned());
         let sockets: Vec<OwnedFd> = sockets.collect::<Result<_, _>>().map_err(failed)?;
         let is_over = Arc::new(AtomicBool::new(false));

@@ -100,7 +100,7 @@ fn carried(part: &PartSpec) -> PartSpec {
 pub(crate) fn token() -> Result<u64, Error> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| Error::System { what: "make a random number".to_owned(), cause: error.into() })?;
+        .map_err(Error::system("make a random number"))?;
     Ok(u64::from_le_bytes(bytes))
 }
 

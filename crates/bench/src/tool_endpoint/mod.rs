@@ -139,7 +139,7 @@ impl ConnectedEndpoints for Measuring {
 
 /// A port that is free for TCP and UDP now.
 fn free_port() -> Result<u16, Error> {
-    let failed = |cause| Error::System { what: "find a free port".to_owned(), cause };
+    let failed = Error::system("find a free port");
     for _ in 0..PORTS_TRIED {
         let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         let listener = TcpListener::bind(any).map_err(failed)?;
