@@ -139,7 +139,7 @@ impl PartSpec {
     pub(crate) fn polls_last_byte(&self) -> bool {
         match self.message.operation {
             Operation::Write => self.usage.flow == Flow::Alternating,
-            operation => operation.is_fetch() && self.usage.has_rounds,
+            operation => operation.is_fetch() && self.usage.polls_fetched,
         }
     }
 }
@@ -155,6 +155,8 @@ pub(crate) struct Usage {
     pub has_rounds: bool,
     /// Whether each partner of a rank has a place of its own in that rank's memory, for its one-sided operations.
     pub has_place_each: bool,
+    /// Whether a rank polls the last byte of what it fetches, although a completion would tell it as well.
+    pub polls_fetched: bool,
     /// Whether each message or round is timed by itself, so that completions are taken one by one as they come.
     pub is_timed: bool,
     /// Whether only one of two ranks sends, and that rank does nothing else.
@@ -174,6 +176,7 @@ impl Usage {
         form: Form::Alike,
         has_rounds: false,
         has_place_each: false,
+        polls_fetched: false,
         is_timed: true,
         is_one_sided_flood: false,
         pauses: true,

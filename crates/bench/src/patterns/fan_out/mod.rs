@@ -11,7 +11,7 @@ mod table;
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
 
-use self::choices::Mesh;
+use self::choices::{Mesh, Notify};
 use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
@@ -58,9 +58,13 @@ impl Pattern for FanOut {
     }
 
     fn topology(spec: &PointSpec) -> Topology {
-        let has_place_each = !spec.message.operation.is_fetch();
-        let usage = Usage { has_rounds: true, has_place_each, ..Usage::ALTERNATING };
-        let Settings { peers, mesh, .. } = Settings::of(spec);
+        let Settings { peers, mesh, notify } = Settings::of(spec);
+        let usage = Usage {
+            has_rounds: true,
+            has_place_each: !spec.message.operation.is_fetch(),
+            polls_fetched: notify == Some(Notify::Memory),
+            ..Usage::ALTERNATING
+        };
         let links = Links::star(peers).with_full_mesh(mesh == Mesh::Full);
         Topology::of_one(PartSpec::main(&spec.message, usage, links))
     }
