@@ -198,7 +198,6 @@ impl Error {
             self,
             Self::BadKey { .. }
                 | Self::BadTemplate { .. }
-                | Self::Barrier { .. }
                 | Self::NoDevice { .. }
                 | Self::NoGid { .. }
                 | Self::NoPort { .. }
