@@ -1,7 +1,9 @@
-//! What is done with foreign bytes, one function for each parser of them, and what must hold whatever they are.
+//! What is done with foreign bytes, one function for each parser of them, and what must hold
+//! whatever they are.
 //!
-//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/program/fuzz.rs` with a small corpus and pseudo-random
-//! mutations in every run of the tests. None may panic; what they assert is in their comments.
+//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/program/fuzz.rs` with a
+//! small corpus and pseudo-random mutations in every run of the tests. None may panic; what they
+//! assert is in their comments.
 #![allow(dead_code, reason = "each target uses one of them")]
 
 use std::fs;
@@ -68,8 +70,8 @@ fn sentence(text: &str) {
     assert!(!text.chars().any(|c| c.is_control()), "{text:?}");
 }
 
-/// A stream of greeting and frames. In pieces it gives what it gives at once; a message that is understood is the same
-/// after another trip.
+/// A stream of greeting and frames. In pieces it gives what it gives at once; a message that is
+/// understood is the same after another trip.
 pub(crate) fn frames(data: &[u8]) {
     let Some((&piece, bytes)) = data.split_first() else { return };
     let whole = decode(bytes, bytes.len().max(1));
@@ -108,9 +110,9 @@ fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<Str
     (greeting, frames, None)
 }
 
-/// What a stranger sends: to a server that waits, to a client that calls, and into a channel between the two. In pieces it
-/// is received as at once; it never gets in, never gets a word out of a server that it has not greeted, and never comes
-/// out of a channel.
+/// What a stranger sends: to a server that waits, to a client that calls, and into a channel
+/// between the two. In pieces it is received as at once; it never gets in, never gets a word out of
+/// a server that it has not greeted, and never comes out of a channel.
 pub(crate) fn channel(data: &[u8]) {
     let Some((&piece, bytes)) = data.split_first() else { return };
     let key: Key = "abcdefghijklmnopqrstuvwxyz".parse().unwrap();
@@ -145,7 +147,8 @@ pub(crate) fn channel(data: &[u8]) {
     }
 }
 
-/// Whether an end of the channel let in what came in pieces of this size, and whether it refused it.
+/// Whether an end of the channel let in what came in pieces of this size, and whether it refused
+/// it.
 fn take<E>(bytes: &[u8], piece: usize, mut take: impl FnMut(&[u8]) -> Result<bool, E>) -> (bool, bool) {
     for bytes in bytes.chunks(piece) {
         match take(bytes) {
@@ -167,7 +170,8 @@ pub(crate) fn met(key: &Key) -> (Channel, Channel) {
     (client, responder.take(&initiator.outgoing()).unwrap().unwrap())
 }
 
-/// A record, `run.json` and `points.jsonl` with a zero byte between them: refused, or shown as tables and as a page.
+/// A record, `run.json` and `points.jsonl` with a zero byte between them: refused, or shown as
+/// tables and as a page.
 pub(crate) fn record(directory: &Path, data: &[u8]) {
     let cut = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     fs::write(directory.join("run.json"), &data[..cut]).unwrap();

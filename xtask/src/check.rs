@@ -47,7 +47,8 @@ pub(crate) fn deny() -> Result<()> {
     Ok(())
 }
 
-/// Tests at a time, for each CPU. Most wait, and those that measure share the machine by themselves.
+/// Tests at a time, for each CPU. Most wait, and those that measure share the machine by
+/// themselves.
 const TESTS_PER_CPU: usize = 4;
 
 /// All tests, with environment variables.

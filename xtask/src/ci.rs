@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail};
 use crate::packages::install;
 use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
-/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, what drops packets
-/// between network namespaces, message libraries, and those whose numbers ours are compared with.
+/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
+/// with, what drops packets between network namespaces, message libraries, and those whose numbers
+/// ours are compared with.
 const PACKAGES: [(&str, &str); 10] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
@@ -98,7 +99,8 @@ fn test() -> Result<()> {
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
 }
 
-/// Where nothing but this program has been built, nothing is kept for building it again: that takes a quarter of the time.
+/// Where nothing but this program has been built, nothing is kept for building it again: that takes
+/// a quarter of the time.
 fn build_once() {
     let kept = std::fs::read_dir(shell::root().join("target/debug/incremental"));
     let is_own = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("xtask-");
@@ -108,7 +110,8 @@ fn build_once() {
     }
 }
 
-/// Builds what checks licences, where it is not installed: for this project alone, and plainly, as it is used but once.
+/// Builds what checks licences, where it is not installed: for this project alone, and plainly, as
+/// it is used but once.
 fn install_deny() -> Result<()> {
     let root = shell::root().join("target/tools");
     let own = [root.join("bin")];

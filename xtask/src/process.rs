@@ -1,4 +1,5 @@
-//! Programs that are waited for, and two that talk to each other, with a limit on how long they may.
+//! Programs that are waited for, and two that talk to each other, with a limit on how long they
+//! may.
 
 use std::fs;
 use std::io::Read;
@@ -20,8 +21,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// Its exit status, if it ends before a time. It is slept for: who looked again and again would keep a CPU from being idle,
-    /// and make what is timed meanwhile faster.
+    /// Its exit status, if it ends before a time. It is slept for: who looked again and again would
+    /// keep a CPU from being idle, and make what is timed meanwhile faster.
     pub(crate) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
         if let Some(status) = self.0.try_wait()? {
             return Ok(Some(status));
@@ -47,8 +48,9 @@ impl Drop for Running {
     }
 }
 
-/// Starts a server, waits until it listens on a port, runs its client and gives what the client printed. The server
-/// must end by itself afterwards if `ends` is true. Each has a CPU, the client's first.
+/// Starts a server, waits until it listens on a port, runs its client and gives what the client
+/// printed. The server must end by itself afterwards if `ends` is true. Each has a CPU, the
+/// client's first.
 pub(crate) fn pair(
     cpus: [&str; 2],
     server: &[&str],
@@ -121,7 +123,8 @@ pub(crate) fn listens_or_ends(server: &mut Running, port: u16) -> Result<Start> 
     Ok(Start::Listens)
 }
 
-/// Whether somebody listens on a TCP port, or has a UDP port, without disturbing them by a connection.
+/// Whether somebody listens on a TCP port, or has a UDP port, without disturbing them by a
+/// connection.
 fn listens(port: u16) -> bool {
     let of = |path: &str, state: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

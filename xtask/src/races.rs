@@ -1,10 +1,13 @@
-//! The concurrent code of the software device under tools that know more than a test: ThreadSanitizer and Miri.
+//! The concurrent code of the software device under tools that know more than a test:
+//! ThreadSanitizer and Miri.
 //!
-//! A third, loom, needs nothing of its own: its models are tests of `softdev` (`sys/sync/model.rs`) and run with all others.
+//! A third, loom, needs nothing of its own: its models are tests of `softdev` (`sys/sync/model.rs`)
+//! and run with all others.
 //!
-//! ThreadSanitizer watches all that the threads of a process really do, but knows neither other processes nor fences: what a
-//! fence alone orders is the models' matter. What it sees of two processes is each for itself. Miri runs the parts that make
-//! no system calls, with pointers and orders as the language has them.
+//! ThreadSanitizer watches all that the threads of a process really do, but knows neither other
+//! processes nor fences: what a fence alone orders is the models' matter. What it sees of two
+//! processes is each for itself. Miri runs the parts that make no system calls, with pointers and
+//! orders as the language has them.
 
 use anyhow::{Result, bail};
 
@@ -25,7 +28,8 @@ const TOOLCHAIN: &str = "nightly";
 /// Where ThreadSanitizer is, and the standard library can be built for it.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// rustix calls the kernel through libc, where ThreadSanitizer sees what maps memory and what a pipe orders.
+/// rustix calls the kernel through libc, where ThreadSanitizer sees what maps memory and what a
+/// pipe orders.
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg sanitized --cfg rustix_use_libc";
 
 /// Test programs, which run whole but for the models.
@@ -77,7 +81,8 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
 fn is_there(component: &str, install: bool) -> Result<bool> {
     let list = ["rustup", "component", "list", "--installed", "--toolchain", TOOLCHAIN];
     let has = || -> Result<bool> {
-        // A toolchain that is not there has no components, and rustup might fetch it for the question.
+        // A toolchain that is not there has no components, and rustup might fetch it for the
+        // question.
         let toolchains = shell::works(&["rustup", "--version"])
             && shell::output(&["rustup", "toolchain", "list"])?
                 .lines()

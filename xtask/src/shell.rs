@@ -54,8 +54,8 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Where this program is. Asked for the first time when it starts: cargo may put another in its place while it runs, and
-/// then the kernel knows the old one as `... (deleted)`.
+/// Where this program is. Asked for the first time when it starts: cargo may put another in its
+/// place while it runs, and then the kernel knows the old one as `... (deleted)`.
 pub(crate) fn program() -> Result<&'static Path> {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     if let Some(program) = PROGRAM.get() {

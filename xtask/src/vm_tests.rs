@@ -1,5 +1,6 @@
-//! `cargo xtask vm-tests`: the tests that need what a kernel has and this one may not: an RDMA device (rxe0), links that lose
-//! and delay, SCTP; in one boot of the virtual machine, and between two of them in another.
+//! `cargo xtask vm-tests`: the tests that need what a kernel has and this one may not: an RDMA
+//! device (rxe0), links that lose and delay, SCTP; in one boot of the virtual machine, and between
+//! two of them in another.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -11,7 +12,8 @@ use serde_json::Value;
 
 use crate::{shell, vm};
 
-/// A test program of a package, those of its tests that are meant, and the environment that they find the device by.
+/// A test program of a package, those of its tests that are meant, and the environment that they
+/// find the device by.
 struct Test {
     package: &'static str,
     name: &'static str,
@@ -39,9 +41,10 @@ pub(crate) const CONFORMANCE: &str = "--conformance";
 pub(crate) const PROGRAMS: &str = "--programs";
 pub(crate) const TWO_MACHINES: &str = "--two-machines";
 
-/// Has the kernel ask firewalls wherever tests put one in a packet's way, before a packet goes that way. It rewrites its own
-/// instructions for the first (`nf_hooks_needed`, a static key) and again after the last, and QEMU (7.2, 8.0) may go on running
-/// what they were in between on its other processor: an int3, at which the kernel panics
+/// Has the kernel ask firewalls wherever tests put one in a packet's way, before a packet goes that
+/// way. It rewrites its own instructions for the first (`nf_hooks_needed`, a static key) and again
+/// after the last, and QEMU (7.2, 8.0) may go on running what they were in between on its other
+/// processor: an int3, at which the kernel panics
 /// (<https://bugzilla.redhat.com/show_bug.cgi?id=2216496>).
 const HOOKS: &str = "ip netns add hooks && ip netns exec hooks nft 'table ip hooks {
     chain prerouting { type filter hook prerouting priority 0; }
@@ -62,7 +65,8 @@ const ONE: [Test; 2] = [
         package: "rdmascope",
         name: "program",
         module: Some("kernel_device"),
-        // One at a time: most wait for what others do to the device, and count that as time of their own.
+        // One at a time: most wait for what others do to the device, and count that as time of
+        // their own.
         variables: &[("RDMASCOPE_KERNEL_DEVICE", "rxe0"), ("RUST_TEST_THREADS", "1")],
     },
     Test {
@@ -92,7 +96,8 @@ const LIMIT_S: &str = "900";
 /// First word for this program inside the machine; the word of the boot and the programs follow.
 const INSIDE: &str = "--inside";
 
-/// Builds the programs and runs them in the machine, all or those of the boot that is named; inside it, runs them.
+/// Builds the programs and runs them in the machine, all or those of the boot that is named; inside
+/// it, runs them.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let words: Vec<String> = words.collect();
     match words.split_first() {
@@ -121,7 +126,8 @@ fn boot(word: &str) -> Result<&'static Boot> {
 fn start(boot: &Boot) -> Result<()> {
     let program = shell::program()?;
     let mut command: Vec<OsString> = boot.options.iter().map(OsString::from).collect();
-    // There everything takes long: the program is the one that users have, and not the one for tests.
+    // There everything takes long: the program is the one that users have, and not the one for
+    // tests.
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     let tested = format!("RDMASCOPE_TESTED={}", shell::root().join("target/release/rdmascope").display());
     command.extend(["--env", &tested, "--timeout", LIMIT_S, "--"].map(OsString::from));
@@ -132,7 +138,8 @@ fn start(boot: &Boot) -> Result<()> {
     Ok(())
 }
 
-/// Builds the tests, as part of the workspace so that nothing is built twice: their programs, in the order of the list.
+/// Builds the tests, as part of the workspace so that nothing is built twice: their programs, in
+/// the order of the list.
 fn build(tests: &[Test]) -> Result<Vec<PathBuf>> {
     let mut words = vec!["cargo", "test", "--workspace", "--quiet", "--no-run", "--message-format=json"];
     words.extend(tests.iter().flat_map(|test| ["--test", test.name]));

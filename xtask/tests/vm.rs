@@ -1,5 +1,6 @@
-//! `cargo xtask vm` as its users see it: real boots, of which each takes some seconds. They are skipped where the machine
-//! would first have to be made (packages, kernel), or fail there if RDMASCOPE_REQUIRE contains `vm`.
+//! `cargo xtask vm` as its users see it: real boots, of which each takes some seconds. They are
+//! skipped where the machine would first have to be made (packages, kernel), or fail there if
+//! RDMASCOPE_REQUIRE contains `vm`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -125,7 +126,8 @@ fn the_machine_does_not_outlive_us() {
     }
 }
 
-/// Whether there is such a process and it is QEMU, and has not ended (`Z`: nobody has asked for its status yet).
+/// Whether there is such a process and it is QEMU, and has not ended (`Z`: nobody has asked for its
+/// status yet).
 fn is_alive(process: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.contains("(qemu-system-x86") && !stat.contains(") Z ")

@@ -1,4 +1,5 @@
-//! Messages that the sender copies into memory that both have mapped: what any transfer through shared memory consists of.
+//! Messages that the sender copies into memory that both have mapped: what any transfer through
+//! shared memory consists of.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -57,7 +58,8 @@ impl Sender for Copier<'_> {
 
     fn put(&mut self, n: u64) -> Result<()> {
         let (from, to) = (self.source(), self.link.place(n));
-        // SAFETY: both have room for a message and are apart; the receiver is done with what was there.
+        // SAFETY: both have room for a message and are apart; the receiver is done with what was
+        // there.
         unsafe { copy(from, to, self.stores) };
         self.link.control().written.0.store(n, Release);
         Ok(())
@@ -88,7 +90,8 @@ impl Receiver for Taker<'_> {
 }
 
 /// # Safety
-/// A message is readable at `from` and writable at `to`, both aligned to lines and apart, and the processor has the stores.
+/// A message is readable at `from` and writable at `to`, both aligned to lines and apart, and the
+/// processor has the stores.
 unsafe fn copy(from: *const u8, to: *mut u8, stores: Stores) {
     match stores {
         // SAFETY: as the caller vouches.

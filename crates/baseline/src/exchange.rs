@@ -1,8 +1,8 @@
-//! Half the round trip of a message of a word, by the ways in which two CPUs can pass one: what a device that does nothing at
-//! all, or next to nothing, could be as fast as.
+//! Half the round trip of a message of a word, by the ways in which two CPUs can pass one: what a
+//! device that does nothing at all, or next to nothing, could be as fast as.
 //!
-//! A raw cache line is answered by the very next instruction, on the line that was just read. Whoever has a queue between
-//! the two writes to another line, and does something first.
+//! A raw cache line is answered by the very next instruction, on the line that was just read.
+//! Whoever has a queue between the two writes to another line, and does something first.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};

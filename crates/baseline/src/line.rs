@@ -7,16 +7,19 @@ use anyhow::{Result, ensure};
 
 use crate::link::{Link, Side};
 
-/// Lines that are tried, each in a page of its own: a line's physical address decides where in a shared cache it is looked up,
-/// near or far from the two CPUs, which makes up to a half of difference.
+/// Lines that are tried, each in a page of its own: a line's physical address decides where in a
+/// shared cache it is looked up, near or far from the two CPUs, which makes up to a half of
+/// difference.
 const LINES: usize = 96;
-/// Batches of each line whose median is taken, after one that warms up: others on these CPUs spoil some of them.
+/// Batches of each line whose median is taken, after one that warms up: others on these CPUs spoil
+/// some of them.
 const BATCHES: usize = 9;
 /// Round trips in a batch: one alone may take less than a clock resolves.
 const ROUND_TRIPS: u64 = 50;
 
-/// Bounces lines, by loops with and without PAUSE (which of them is faster depends on the processor), and gives the faster
-/// one's mean over the lines, each line's being the median of its batches.
+/// Bounces lines, by loops with and without PAUSE (which of them is faster depends on the
+/// processor), and gives the faster one's mean over the lines, each line's being the median of its
+/// batches.
 pub(crate) fn run(link: &Link) -> Result<String> {
     let (mut plain, mut paused) = (Vec::new(), Vec::new());
     for line in 0..LINES {

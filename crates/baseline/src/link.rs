@@ -16,7 +16,8 @@ use rustix::thread::CpuSet;
 /// The word before the descriptor and the process of whoever started this one.
 pub(crate) const JOIN: &str = "--join";
 
-/// How long the other process may take for its next step: a busy machine may keep it off its CPU for long.
+/// How long the other process may take for its next step: a busy machine may keep it off its CPU
+/// for long.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 1024;
@@ -49,7 +50,8 @@ pub(crate) struct Join {
     pub(crate) parent: u32,
 }
 
-/// A word with two lines of its own: adapters of adjacent lines fetch them in pairs (Intel optimisation manual, 2.1.5.4).
+/// A word with two lines of its own: adapters of adjacent lines fetch them in pairs (Intel
+/// optimisation manual, 2.1.5.4).
 #[repr(C, align(128))]
 pub(crate) struct Word(pub(crate) AtomicU64);
 
@@ -108,8 +110,8 @@ impl Link {
             "the first process has gone"
         );
         let fd = i32::try_from(join.fd)?;
-        // SAFETY: whoever started this process has left the descriptor open for it and says which it is; nothing else
-        // here owns it.
+        // SAFETY: whoever started this process has left the descriptor open for it and says which
+        // it is; nothing else here owns it.
         let memory: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
         Self::map(Side::Second, memory.as_fd(), cpus[0])
     }
@@ -121,14 +123,15 @@ impl Link {
         let pinned = rustix::thread::sched_setaffinity(None, &only);
         pinned.with_context(|| format!("CPU {cpu} cannot be used: is it there, and allowed?"))?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists. It is never unmapped.
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        // It is never unmapped.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length(), protection, flags, memory, 0)? };
         Ok(Self { side, clock: Clock::monotonic(), base: base.cast(), child: None })
     }
 
     pub(crate) fn control(&self) -> &Control {
-        // SAFETY: the mapping is longer than it, page-aligned and lives as long as the process; all of it are atomics, for
-        // which any bytes are valid.
+        // SAFETY: the mapping is longer than it, page-aligned and lives as long as the process; all
+        // of it are atomics, for which any bytes are valid.
         unsafe { &*self.base.cast() }
     }
 
@@ -141,8 +144,8 @@ impl Link {
 
     /// A word of a line in a page of its own, where messages go otherwise.
     pub(crate) fn line(&self, page: usize) -> &AtomicU64 {
-        // SAFETY: the page lies behind the control words; the mapping lives as long as the process, is zero at
-        // first, and what stands there are atomics where lines are measured.
+        // SAFETY: the page lies behind the control words; the mapping lives as long as the process,
+        // is zero at first, and what stands there are atomics where lines are measured.
         unsafe { AtomicU64::from_ptr(self.base.add(CONTROL_BYTES + page % PAGES * PAGE).cast()) }
     }
 

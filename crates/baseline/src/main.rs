@@ -1,13 +1,14 @@
-//! What two CPUs of a host can do for each other at most, and what softdev makes of it: the floor and the ceiling that
-//! `cargo xtask bench` compares with.
+//! What two CPUs of a host can do for each other at most, and what softdev makes of it: the floor
+//! and the ceiling that `cargo xtask bench` compares with.
 //!
 //! ```text
 //! main.rs ─► link.rs (two pinned processes, memory that both have mapped) ─► line.rs | exchange.rs
 //!                                                                           └► stream.rs ─► copy.rs | write.rs
 //! ```
 //!
-//! One measurement per run, printed as a line of JSON. The first process measures; the second is started by it and ends
-//! with it. A program of its own, because it needs softdev and an optimised build, and `xtask` neither.
+//! One measurement per run, printed as a line of JSON. The first process measures; the second is
+//! started by it and ends with it. A program of its own, because it needs softdev and an optimised
+//! build, and `xtask` neither.
 
 mod copy;
 mod exchange;

@@ -72,7 +72,8 @@ pub(crate) fn send(link: &Link, sender: &mut impl Sender) -> Result<()> {
     link.wait(|| sender.taken() == total)
 }
 
-/// Receives them, and gives the rates of the batches: their median and that of the whole, in bytes/s.
+/// Receives them, and gives the rates of the batches: their median and that of the whole, in
+/// bytes/s.
 pub(crate) fn receive(link: &Link, receiver: &mut impl Receiver, reader: Reader) -> Result<String> {
     let mut times = Vec::with_capacity(BATCHES as usize + 1);
     for batch in 0..=BATCHES {
@@ -102,7 +103,8 @@ pub(crate) fn receive(link: &Link, receiver: &mut impl Receiver, reader: Reader)
 fn sum(message: *const u8) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 is there, and the message is whole and belongs to the receiver until it is taken.
+        // SAFETY: AVX2 is there, and the message is whole and belongs to the receiver until it is
+        // taken.
         return unsafe { sum_avx2(message) };
     }
     // SAFETY: as above.

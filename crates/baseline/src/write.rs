@@ -1,5 +1,6 @@
-//! The same messages by RDMA Write of softdev, through verbs like any program's: the receiver waits for the last word of a
-//! message in its memory and tells by RDMA Write of eight bytes that it is done with it.
+//! The same messages by RDMA Write of softdev, through verbs like any program's: the receiver waits
+//! for the last word of a message in its memory and tells by RDMA Write of eight bytes that it is
+//! done with it.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
@@ -119,7 +120,8 @@ impl End {
     /// A word of what the peer writes to.
     fn word(&self, offset: usize) -> u64 {
         let at = address(&self.target).wrapping_add(offset);
-        // SAFETY: the word lies in the region, which is page-aligned and alive; devices and copies alone write to it.
+        // SAFETY: the word lies in the region, which is page-aligned and alive; devices and copies
+        // alone write to it.
         unsafe { AtomicU64::from_ptr(at.cast()) }.load(Acquire)
     }
 }

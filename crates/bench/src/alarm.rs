@@ -1,7 +1,9 @@
-//! A limit for sleeps that have none: `ibv_get_cq_event` and reads of sockets take as long as they take, but a signal ends them.
+//! A limit for sleeps that have none: `ibv_get_cq_event` and reads of sockets take as long as they
+//! take, but a signal ends them.
 //!
-//! poll(2) before it would keep a limit, too, at the price of one more system call for each sleep. On rxe that was seen to
-//! take 8 % of the rate of small messages, and neither perftest nor an application pays it.
+//! poll(2) before it would keep a limit, too, at the price of one more system call for each sleep.
+//! On rxe that was seen to take 8 % of the rate of small messages, and neither perftest nor an
+//! application pays it.
 //!
 //! # Invariants
 //!
@@ -15,8 +17,8 @@ use measure::clock::Clock;
 
 use crate::{Error, signal};
 
-/// When it goes off again that was to go off soon, in case that was lost: then there is something to do, and not a limit to be
-/// kept.
+/// When it goes off again that was to go off soon, in case that was lost: then there is something
+/// to do, and not a limit to be kept.
 const AGAIN: Duration = Duration::from_micros(200);
 
 /// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
@@ -28,8 +30,8 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Sets it: for the first time after `first`, then every `then`. Once would not be enough: a thread may be interrupted
-    /// right before it sleeps.
+    /// Sets it: for the first time after `first`, then every `then`. Once would not be enough: a
+    /// thread may be interrupted right before it sleeps.
     pub(crate) fn set(first: Duration, then: Duration) -> Result<Self, Error> {
         extern "C" fn nothing(_: libc::c_int) {}
         // No flags: system calls are not restarted. Nobody else in this program uses the signal.
@@ -51,14 +53,16 @@ impl Alarm {
         Ok(alarm)
     }
 
-    /// Lets it follow what is slept for ([`ends`](Self::ends)): as it is set, it goes off at an instant.
+    /// Lets it follow what is slept for ([`ends`](Self::ends)): as it is set, it goes off at an
+    /// instant.
     pub(crate) fn following(mut self, at: u64) -> Self {
         self.at = Some(at);
         self
     }
 
-    /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages come it stays as it was, so
-    /// that it costs a system call now and then, and not one for each of them.
+    /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages
+    /// come it stays as it was, so that it costs a system call now and then, and not one for each
+    /// of them.
     pub(crate) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
         let now = clock.now().0;
         // Where it has gone off while nobody slept, nobody has taken note.
@@ -74,7 +78,8 @@ impl Alarm {
         self.at = self.at.map(|_| 0);
     }
 
-    /// Sets it again: for the first time after `first`, then as before, or sooner where that was soon.
+    /// Sets it again: for the first time after `first`, then as before, or sooner where that was
+    /// soon.
     fn again(&self, first: Duration) -> Result<(), Error> {
         // A first time of zero would switch it off.
         let first = first.max(Duration::from_nanos(1));

@@ -1,5 +1,5 @@
-//! A barrier for the ranks of one host, in shared memory, and what they tell each other around it (S3): when each began, and
-//! whether it has finished.
+//! A barrier for the ranks of one host, in shared memory, and what they tell each other around it
+//! (S3): when each began, and whether it has finished.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,8 @@ use measure::clock::Ticks;
 use crate::Error;
 use crate::shared::Shared;
 
-/// Line of the number of arrivals in all rounds together, and of that of the members which have finished.
+/// Line of the number of arrivals in all rounds together, and of that of the members which have
+/// finished.
 const ARRIVED: usize = 0;
 const FINISHED: usize = 1;
 /// First line of the members, two each: of even rounds and of odd ones.
@@ -43,7 +44,8 @@ impl Barrier {
         Self { memory, members, index, rounds: 0 }
     }
 
-    /// Whether this is the member that looks at what all did. One that is alone has nobody to look at.
+    /// Whether this is the member that looks at what all did. One that is alone has nobody to look
+    /// at.
     pub(crate) fn leads(&self) -> bool {
         self.index == 0 && self.members > 1
     }
@@ -70,8 +72,9 @@ impl Barrier {
         self.memory.word(self.line(self.index, self.rounds)).store(at.0, Relaxed);
     }
 
-    /// The time between the first and the last beginning of the round before, in ticks: all members said theirs before they
-    /// arrived this time, and none says the next but one before this member arrives again.
+    /// The time between the first and the last beginning of the round before, in ticks: all members
+    /// said theirs before they arrived this time, and none says the next but one before this member
+    /// arrives again.
     pub(crate) fn skew(&self) -> u64 {
         let begun = |member| self.memory.word(self.line(member, self.rounds - 1)).load(Relaxed);
         let (first, last) = (0..self.members)

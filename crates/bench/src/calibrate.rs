@@ -1,8 +1,8 @@
 //! The raw one-way time of a cache line between the CPUs of two ranks of one host.
 //!
-//! It is the floor under every latency through shared memory, and it changes when a hypervisor moves virtual CPUs: by
-//! up to forty times within seconds. So it is measured before and after each point, and a point is flagged when it
-//! changed in between.
+//! It is the floor under every latency through shared memory, and it changes when a hypervisor
+//! moves virtual CPUs: by up to forty times within seconds. So it is measured before and after each
+//! point, and a point is flagged when it changed in between.
 //!
 //! # Invariants
 //!
@@ -19,15 +19,16 @@ use measure::clock::Clock;
 use crate::Error;
 use crate::shared::{Handle, Shared};
 
-/// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than the line takes (10 ns
-/// have been seen), so single round trips cannot be timed.
+/// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than
+/// the line takes (10 ns have been seen), so single round trips cannot be timed.
 const BATCHES: usize = 41;
 /// Round trips in a batch.
 const ROUND_TRIPS: usize = 100;
-/// How long one answer may take before the other rank has gone: a busy machine may keep it off its CPU for long.
+/// How long one answer may take before the other rank has gone: a busy machine may keep it off its
+/// CPU for long.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a calibration may take in all: milliseconds where both ranks run. One that is kept off its CPU at every turn would
-/// take longer, and give no time of a cache line.
+/// How long a calibration may take in all: milliseconds where both ranks run. One that is kept off
+/// its CPU at every turn would take longer, and give no time of a cache line.
 const LIMIT: Duration = Duration::from_secs(1);
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
@@ -54,7 +55,8 @@ impl Line {
         Ok(Self { memory, first: false, at: 0 })
     }
 
-    /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time in ns.
+    /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time
+    /// in ns.
     pub(crate) fn run(&mut self, clock: Clock) -> Result<f64, Error> {
         self.run_within(LIMIT, clock)
     }
@@ -133,8 +135,8 @@ mod tests {
         })
     }
 
-    /// Each on a CPU of its own, as ranks are. A busy machine lets both run at the same time now and then only, for which ranks
-    /// do not wait so long.
+    /// Each on a CPU of its own, as ranks are. A busy machine lets both run at the same time now
+    /// and then only, for which ranks do not wait so long.
     #[test]
     fn two_ranks_agree_on_the_time_of_a_line() {
         const BUSY: Duration = Duration::from_secs(100);

@@ -25,7 +25,8 @@ pub enum Reason {
     Named,
     /// There is no other.
     Only,
-    /// It comes first: what can be used before what cannot, hardware before software, kernel before user space.
+    /// It comes first: what can be used before what cannot, hardware before software, kernel before
+    /// user space.
     First(DeviceKind),
     /// It is software, and no hardware is here.
     NoHardware(DeviceKind),
@@ -88,7 +89,8 @@ pub(crate) fn candidates(providers: &[&'static Provider], options: PortOptions) 
     devices(providers).map(|device| (device.clone(), Candidate::of(&device, options))).collect()
 }
 
-/// The devices of the providers. One that cannot list its devices has none to offer; `rdmascope devices` says why.
+/// The devices of the providers. One that cannot list its devices has none to offer; `rdmascope
+/// devices` says why.
 pub(crate) fn devices(providers: &[&'static Provider]) -> impl Iterator<Item = Device> {
     providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default())
 }

@@ -1,11 +1,12 @@
-//! What the CPU of the measuring thread did while messages were under way: not for the arrays made before them, nor for the
-//! statistics made of them.
+//! What the CPU of the measuring thread did while messages were under way: not for the arrays made
+//! before them, nor for the statistics made of them.
 
 use measure::clock::{Clock, ClockKind, Ticks};
 use measure::record::Cpu;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Does what the messages of a point are; gives what the calling thread used for it, too, where the kernel has an account.
+/// Does what the messages of a point are; gives what the calling thread used for it, too, where the
+/// kernel has an account.
 pub(crate) fn watched<T>(clock: Clock, messages: impl FnOnce() -> T) -> (T, Option<Cpu>) {
     let watch = CpuWatch::start(clock);
     let done = messages();
@@ -20,8 +21,8 @@ struct CpuWatch {
 }
 
 impl CpuWatch {
-    /// Begins to look at the calling thread; gives nothing where the kernel has no such account, or keeps it in a time that is
-    /// not the clock's.
+    /// Begins to look at the calling thread; gives nothing where the kernel has no such account, or
+    /// keeps it in a time that is not the clock's.
     fn start(clock: Clock) -> Option<Self> {
         if clock.kind() == ClockKind::Simulated {
             return None;

@@ -1,8 +1,9 @@
-//! What every endpoint has, whatever carries its messages: post one, learn that it was sent, learn that one arrived.
+//! What every endpoint has, whatever carries its messages: post one, learn that it was sent, learn
+//! that one arrived.
 //!
-//! A pattern is written once against [`Endpoint`] and compiled for each kind of endpoint, so that the hot loop calls
-//! nothing through a pointer of ours. It waits only here: [`Endpoint::idle`] is the one place that spins, sleeps, yields
-//! and keeps the deadline.
+//! A pattern is written once against [`Endpoint`] and compiled for each kind of endpoint, so that
+//! the hot loop calls nothing through a pointer of ours. It waits only here: [`Endpoint::idle`] is
+//! the one place that spins, sleeps, yields and keeps the deadline.
 //!
 //! # Invariants
 //!
@@ -44,7 +45,8 @@ pub enum Mark {
 pub struct Arrival {
     /// What it says.
     pub mark: Mark,
-    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a greeting its own.
+    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a
+    /// greeting its own.
     pub number: u64,
     /// The lane that it came by, from 0 in the order in which messages take them.
     pub lane: u32,
@@ -66,8 +68,8 @@ pub trait Endpoint {
     /// The clock that times its messages.
     fn clock(&self) -> Clock;
 
-    /// Queue pairs (or ranks that one of them reaches) that messages take in turn. The last message of each must be
-    /// [`Mark::Last`], so that a flood ends with as many of them.
+    /// Queue pairs (or ranks that one of them reaches) that messages take in turn. The last message
+    /// of each must be [`Mark::Last`], so that a flood ends with as many of them.
     fn lanes(&self) -> u64 {
         1
     }
@@ -75,18 +77,19 @@ pub trait Endpoint {
     /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
 
-    /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With one
-    /// queue pair or stream for each rank, lane n leads to the n-th partner of this one.
+    /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With
+    /// one queue pair or stream for each rank, lane n leads to the n-th partner of this one.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not
-    /// name their sender.
+    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages
+    /// do not name their sender.
     fn try_send_to(&mut self, _lane: u32, _mark: Mark) -> Result<Posted, Error> {
         let reason = "this endpoint sends to its peers in turn only".to_owned();
         Err(Error::Impossible { reason })
     }
 
-    /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
+    /// Posts a message that is not measured, arrives whatever the operation is, and is
+    /// [`Mark::Last`].
     fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.try_send(Mark::Last)
     }
@@ -96,25 +99,27 @@ pub trait Endpoint {
         self.try_send_sync()
     }
 
-    /// Signals the next rank outside of the measurement, where the measured operation tells it nothing.
-    /// Elsewhere this posts the next message.
+    /// Signals the next rank outside of the measurement, where the measured operation tells it
+    /// nothing. Elsewhere this posts the next message.
     fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.try_send(mark)
     }
 
-    /// Returns how many messages their numbers tell apart, where the transport can lose messages and an
-    /// answer carries the number of its question; elsewhere 0.
+    /// Returns how many messages their numbers tell apart, where the transport can lose messages
+    /// and an answer carries the number of its question; elsewhere 0.
     fn numbers(&self) -> u64 {
         0
     }
 
-    /// Posts the answer to a message that was taken, with its number where there are [`numbers`](Self::numbers).
+    /// Posts the answer to a message that was taken, with its number where there are
+    /// [`numbers`](Self::numbers).
     fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
         self.try_send(arrival.mark)
     }
 
-    /// Announces so many messages, or messages until a stamp in ticks; [`u64::MAX`] is no limit. Until shortly
-    /// before the end, the endpoint may wait for several together. 0 and 0 announce that no more will come.
+    /// Announces so many messages, or messages until a stamp in ticks; [`u64::MAX`] is no limit.
+    /// Until shortly before the end, the endpoint may wait for several together. 0 and 0 announce
+    /// that no more will come.
     ///
     /// # Errors
     /// What the system says.
@@ -125,14 +130,16 @@ pub trait Endpoint {
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 
-    /// Gives room for as many messages as were taken. Not part of [`try_receive`](Self::try_receive), so that a pattern can
-    /// answer first. Where nothing is posted to receive, there is always room.
+    /// Gives room for as many messages as were taken. Not part of
+    /// [`try_receive`](Self::try_receive), so that a pattern can answer first. Where nothing is
+    /// posted to receive, there is always room.
     #[inline]
     fn replenish(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Posts one of the receives that must be posted before a message is taken; `false` if none is left.
+    /// Posts one of the receives that must be posted before a message is taken; `false` if none is
+    /// left.
     #[inline]
     fn fill(&mut self) -> Result<bool, Error> {
         Ok(false)
@@ -141,20 +148,24 @@ pub trait Endpoint {
     /// Messages that were posted and are not known to be sent.
     fn outstanding(&mut self) -> Result<u32, Error>;
 
-    /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
+    /// Takes the next completion of a send, if there is one; gives how many requests are known to
+    /// be sent in all.
     fn try_sent(&mut self) -> Result<u64, Error>;
 
-    /// Clears the memory that fetched bytes come to, before [`is_placed`](Self::is_placed) looks at it.
+    /// Clears the memory that fetched bytes come to, before [`is_placed`](Self::is_placed) looks at
+    /// it.
     fn clear_places(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether the bytes fetched from a lane's rank have come, by the last of them; `true` where memory tells nothing.
+    /// Whether the bytes fetched from a lane's rank have come, by the last of them; `true` where
+    /// memory tells nothing.
     fn is_placed(&mut self, _lane: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// Writes a stamp into a message that is about to be posted or not known to be sent, where messages carry stamps.
+    /// Writes a stamp into a message that is about to be posted or not known to be sent, where
+    /// messages carry stamps.
     fn carry(&mut self, _message: u64, _stamp: Ticks) -> Result<(), Error> {
         Ok(())
     }
@@ -167,16 +178,17 @@ pub trait Endpoint {
     /// Whether nothing of the messages before stands where the next is [written](Self::put).
     fn has_room(&mut self) -> Result<bool, Error>;
 
-    /// Writes the so many-th eight bytes of the next message where it is sent from, low byte first; that is this end's while it
-    /// [has room](Self::has_room). The first four bytes of a message may become the endpoint's own when it is posted.
+    /// Writes the so many-th eight bytes of the next message where it is sent from, low byte first;
+    /// that is this end's while it [has room](Self::has_room). The first four bytes of a message
+    /// may become the endpoint's own when it is posted.
     fn put(&mut self, word: usize, value: u64) -> Result<(), Error>;
 
-    /// The so many-th eight bytes of the message that was taken last, where it arrived. They stay as long as nobody gives room
-    /// ([`replenish`](Self::replenish)) or takes another.
+    /// The so many-th eight bytes of the message that was taken last, where it arrived. They stay
+    /// as long as nobody gives room ([`replenish`](Self::replenish)) or takes another.
     fn get(&self, word: usize) -> Result<u64, Error>;
 
-    /// Whether a message that seemed to be lost was sent again since the last call: a time taken meanwhile
-    /// is that of our patience, and no latency.
+    /// Whether a message that seemed to be lost was sent again since the last call: a time taken
+    /// meanwhile is that of our patience, and no latency.
     fn was_repeated(&mut self) -> bool {
         false
     }
@@ -190,14 +202,15 @@ pub trait Endpoint {
         self.idle_until(Ticks(u64::MAX))
     }
 
-    /// Called whenever there is nothing to do before an instant; returns then, or earlier. An endpoint that
-    /// sleeps for messages sleeps until then, and not in slices.
+    /// Called whenever there is nothing to do before an instant; returns then, or earlier. An
+    /// endpoint that sleeps for messages sleeps until then, and not in slices.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error>;
 
-    /// Called now and then by a pattern that is never idle: lets another rank go on where ranks share a CPU.
+    /// Called now and then by a pattern that is never idle: lets another rank go on where ranks
+    /// share a CPU.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
@@ -289,7 +302,8 @@ pub trait Endpoint {
         }
     }
 
-    /// Waits until everything that was posted is sent. The last message must have been [`Mark::Last`].
+    /// Waits until everything that was posted is sent. The last message must have been
+    /// [`Mark::Last`].
     fn flush(&mut self) -> Result<(), Error> {
         let mut before = 0;
         loop {
@@ -297,7 +311,8 @@ pub trait Endpoint {
             if left == 0 {
                 return Ok(());
             }
-            // Completions are taken some at a time: a sleep with one left in the queue may never end.
+            // Completions are taken some at a time: a sleep with one left in the queue may never
+            // end.
             if left == before {
                 self.idle()?;
             }

@@ -40,7 +40,8 @@ pub(crate) fn row(carrier: Carrier) -> &'static Row {
     row.expect("each carrier has a kind of endpoint")
 }
 
-/// Sets up what a rank needs for a point: endpoints, or another program that measures between the same addresses.
+/// Sets up what a rank needs for a point: endpoints, or another program that measures between the
+/// same addresses.
 ///
 /// # Errors
 /// Why the point cannot be measured here.

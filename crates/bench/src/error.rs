@@ -1,8 +1,9 @@
 //! What can go wrong in this crate and is not our own bug.
 //!
-//! Every message is one sentence or two: where it is, what it is, why it cannot be so, and what to do. `place` is
-//! where a plan says something: `plans/x.toml:12`, `--set iterations=0`, or `the plan` where it was built in code.
-//! A `cause` is part of the message already, so it is not given again as `source()`: a chain would print it twice.
+//! Every message is one sentence or two: where it is, what it is, why it cannot be so, and what to
+//! do. `place` is where a plan says something: `plans/x.toml:12`, `--set iterations=0`, or `the
+//! plan` where it was built in code. A `cause` is part of the message already, so it is not given
+//! again as `source()`: a chain would print it twice.
 
 use std::io;
 use std::net::SocketAddr;
@@ -187,12 +188,14 @@ fn numbered(message: Option<u64>) -> String {
 }
 
 impl Error {
-    /// Whether it says of a point that it cannot be measured here, rather than that something went wrong.
+    /// Whether it says of a point that it cannot be measured here, rather than that something went
+    /// wrong.
     pub fn is_limit(&self) -> bool {
         matches!(self, Self::Clocks { .. } | Self::Impossible { .. } | Self::NotKeptUp { .. })
     }
 
-    /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened then.
+    /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened
+    /// then.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -1,7 +1,8 @@
-//! What the kernel and the adapters of a host count: interrupts, context switches, packets and drops (Huang, Hpcbench, 2005,
-//! records the same around each test).
+//! What the kernel and the adapters of a host count: interrupts, context switches, packets and
+//! drops (Huang, Hpcbench, 2005, records the same around each test).
 //!
-//! They are those of the whole host, or of its network namespace: what others do meanwhile is in them.
+//! They are those of the whole host, or of its network namespace: what others do meanwhile is in
+//! them.
 //!
 //! # Invariants
 //!
@@ -49,7 +50,8 @@ impl Counted {
         let mut all = stat(&text("proc/stat"), ticks_per_s());
         all.extend(snmp(&text("proc/self/net/snmp")));
         all.extend(snmp6(&text("proc/self/net/snmp6")));
-        // In sysfs stand the interfaces of the network namespace that has mounted it, which may be another.
+        // In sysfs stand the interfaces of the network namespace that has mounted it, which may be
+        // another.
         all.extend(interfaces(&text("proc/self/net/dev"), &ways.interfaces));
         for port in &ways.ports {
             for group in ["counters", "hw_counters"] {
@@ -73,7 +75,8 @@ impl Counted {
     }
 }
 
-/// The counters of interfaces that a point can change, and where in its line of `/proc/net/dev` they stand (proc_pid_net(5)).
+/// The counters of interfaces that a point can change, and where in its line of `/proc/net/dev`
+/// they stand (proc_pid_net(5)).
 const OF_INTERFACES: [(&str, usize); 8] = [
     ("rx_bytes", 0),
     ("rx_packets", 1),
@@ -111,8 +114,9 @@ fn ticks_per_s() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
 }
 
-/// Of all CPUs together: the times in which they were busy, did what interrupts left to do, or were taken away by a hypervisor,
-/// in ns; interrupts, context switches, and soft interrupts of the network (proc_stat(5)).
+/// Of all CPUs together: the times in which they were busy, did what interrupts left to do, or were
+/// taken away by a hypervisor, in ns; interrupts, context switches, and soft interrupts of the
+/// network (proc_stat(5)).
 fn stat(text: &str, ticks_per_s: u64) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     let mut put =

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::LinkLayer;
 
-/// An address of one of the named interfaces, IPv4 if there is one, and never one that needs a scope.
+/// An address of one of the named interfaces, IPv4 if there is one, and never one that needs a
+/// scope.
 pub(crate) fn address_of(interfaces: Vec<String>) -> Option<IpAddr> {
     let named = all().into_iter().filter(|entry| interfaces.contains(&entry.interface));
     let mut addresses: Vec<IpAddr> = named.map(|entry| entry.address).collect();

@@ -1,4 +1,5 @@
-//! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
+//! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the
+//! providers.
 
 mod alarm;
 pub mod axis;

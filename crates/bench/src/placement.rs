@@ -1,5 +1,5 @@
-//! What the ranks of a point are to each other, whatever carries their messages: which of them run on the same CPUs, read the
-//! same clock, and begin together.
+//! What the ranks of a point are to each other, whatever carries their messages: which of them run
+//! on the same CPUs, read the same clock, and begin together.
 
 mod location;
 
@@ -45,7 +45,8 @@ pub(crate) struct LocalPlacement {
 pub(crate) struct Placement {
     /// Where ranks of this host begin together, and this is one of them.
     pub(crate) barrier: Option<Barrier>,
-    /// The ranks of this host and their CPUs, where fewer CPUs than ranks make one rank stop for another to go on.
+    /// The ranks of this host and their CPUs, where fewer CPUs than ranks make one rank stop for
+    /// another to go on.
     pub(crate) oversubscribed: Option<Oversubscribed>,
     /// Whether those that it talks to read the same clock.
     pub(crate) has_one_clock: bool,
@@ -102,7 +103,8 @@ impl LocalPlacement {
         Ok(Some(Barrier::new(memory, members.len().max(1), index)))
     }
 
-    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use.
+    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those
+    /// that this one may use.
     fn oversubscribed(&self, ranks: &[RankInfo]) -> Option<Oversubscribed> {
         let own = &self.info.location;
         let all = || ranks.iter().map(|other| &other.location);

@@ -51,7 +51,8 @@ pub struct PointSpec {
     pub length: Length,
     /// Messages before the first that counts.
     pub warmup: u64,
-    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
+    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram
+    /// otherwise.
     pub keep_samples: bool,
     /// Thresholds, in ns, for which the share of samples above is reported.
     pub share_above_ns: Vec<u64>,
@@ -84,7 +85,8 @@ mod link_text {
     }
 }
 
-/// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.
+/// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory
+/// per end.
 pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
 
 /// How long to measure.

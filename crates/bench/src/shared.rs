@@ -1,7 +1,7 @@
 //! Memory that the ranks of one host share, outside of any device.
 //!
-//! One rank makes it and tells the others how to open it: through `/proc`, which the kernel allows to the same user only. It
-//! begins as zeroes, and all of it is there from the start.
+//! One rank makes it and tells the others how to open it: through `/proc`, which the kernel allows
+//! to the same user only. It begins as zeroes, and all of it is there from the start.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
@@ -22,7 +22,8 @@ pub(crate) struct Handle {
     pub(crate) inode: u64,
 }
 
-/// Lines of memory, of each of which the first word is used; or bytes that whoever asks for them answers for.
+/// Lines of memory, of each of which the first word is used; or bytes that whoever asks for them
+/// answers for.
 #[derive(Debug)]
 pub(crate) struct Shared {
     base: *mut u8,
@@ -76,8 +77,8 @@ impl Shared {
     #[inline]
     pub(crate) fn word(&self, line: usize) -> &AtomicU64 {
         assert!(line < self.lines, "line {line} of {}", self.lines);
-        // SAFETY: the line lies in the mapping, which is aligned to pages, is never written but through atomics, and lives as
-        // long as the value that is borrowed.
+        // SAFETY: the line lies in the mapping, which is aligned to pages, is never written but
+        // through atomics, and lives as long as the value that is borrowed.
         unsafe { &*self.base.add(line * LINE_BYTES).cast::<AtomicU64>() }
     }
 

@@ -11,10 +11,12 @@ pub(crate) fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::s
     action
 }
 
-/// Installs it; gives what was there before. A handler must do only what one may (signal-safety(7)).
+/// Installs it; gives what was there before. A handler must do only what one may
+/// (signal-safety(7)).
 pub(crate) fn install(signal: libc::c_int, action: &libc::sigaction) -> io::Result<libc::sigaction> {
     let mut previous = self::action(libc::SIG_DFL, 0);
-    // SAFETY: both pointers are to live sigactions; handlers are functions of this program that only do what one may.
+    // SAFETY: both pointers are to live sigactions; handlers are functions of this program that
+    // only do what one may.
     if unsafe { libc::sigaction(signal, action, &raw mut previous) } == 0 {
         Ok(previous)
     } else {

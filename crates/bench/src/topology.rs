@@ -1,5 +1,6 @@
-//! What endpoints are told of a point: the ranks that it has, what these do beside each other, and how each of that uses its
-//! messages. Endpoints know no pattern: a pattern says all that they need as data.
+//! What endpoints are told of a point: the ranks that it has, what these do beside each other, and
+//! how each of that uses its messages. Endpoints know no pattern: a pattern says all that they need
+//! as data.
 //!
 //! # Invariants
 //!
@@ -44,7 +45,8 @@ impl Topology {
     }
 }
 
-/// Which of the things that ranks do beside each other this is, by its place in [`Topology::parts`].
+/// Which of the things that ranks do beside each other this is, by its place in
+/// [`Topology::parts`].
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct Part(pub u32);
 
@@ -135,7 +137,8 @@ impl Links {
 }
 
 impl PartSpec {
-    /// Whether a rank polls the last byte of what a one-sided operation brings, and learns of it in no other way.
+    /// Whether a rank polls the last byte of what a one-sided operation brings, and learns of it in
+    /// no other way.
     pub(crate) fn polls_last_byte(&self) -> bool {
         match self.message.operation {
             Operation::Write => self.usage.flow == Flow::Alternating,
@@ -153,11 +156,14 @@ pub(crate) struct Usage {
     pub form: Form,
     /// Whether rank 0 exchanges a message with each of its partners in every round.
     pub has_rounds: bool,
-    /// Whether each partner of a rank has a place of its own in that rank's memory, for its one-sided operations.
+    /// Whether each partner of a rank has a place of its own in that rank's memory, for its
+    /// one-sided operations.
     pub has_place_each: bool,
-    /// Whether a rank polls the last byte of what it fetches, although a completion would tell it as well.
+    /// Whether a rank polls the last byte of what it fetches, although a completion would tell it
+    /// as well.
     pub polls_fetched: bool,
-    /// Whether each message or round is timed by itself, so that completions are taken one by one as they come.
+    /// Whether each message or round is timed by itself, so that completions are taken one by one
+    /// as they come.
     pub is_timed: bool,
     /// Whether only one of two ranks sends, and that rank does nothing else.
     pub is_one_sided_flood: bool,
@@ -170,7 +176,8 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Messages that are alike, timed one by one between two ranks, with pauses that somebody else sets.
+    /// Messages that are alike, timed one by one between two ranks, with pauses that somebody else
+    /// sets.
     pub(crate) const PACED: Self = Self {
         flow: Flow::Paced,
         form: Form::Alike,

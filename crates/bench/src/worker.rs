@@ -1,4 +1,5 @@
-//! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
+//! What an agent does for its coordinator: sets points up on a device, runs their patterns and
+//! makes the statistics.
 
 mod description;
 
@@ -50,9 +51,10 @@ enum Stage {
 }
 
 impl LocalWorker {
-    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers, or with no providers, on none.
-    /// The device is opened when the coordinator asks for its description, so that an error reaches the coordinator. `skew` makes
-    /// its clock wrong, for tests.
+    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers,
+    /// or with no providers, on none. The device is opened when the coordinator asks for its
+    /// description, so that an error reaches the coordinator. `skew` makes its clock wrong, for
+    /// tests.
     pub fn new(
         providers: &'static [&'static Provider],
         device: Option<String>,
@@ -92,7 +94,8 @@ impl LocalWorker {
         self
     }
 
-    /// It writes no files where a plan says: that is somebody else's, who may measure here and no more.
+    /// It writes no files where a plan says: that is somebody else's, who may measure here and no
+    /// more.
     #[must_use]
     pub fn without_files(mut self) -> Self {
         self.may_write = false;
@@ -149,7 +152,8 @@ impl Worker for LocalWorker {
     fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.reset();
         if let Some(pinned) = &self.pinned {
-            // What another rank's guard does to control groups may have moved this one since it was arranged.
+            // What another rank's guard does to control groups may have moved this one since it was
+            // arranged.
             conditions::pin(pinned).map_err(|error| {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;

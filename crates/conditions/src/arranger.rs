@@ -18,7 +18,8 @@ use crate::restore::{FACTS, LEFT_BEHIND, left_behind, settle};
 /// How much whoever asks for the measurement may change.
 #[derive(Clone, Debug)]
 pub enum Leave {
-    /// What is the process's own and, through a guard that these words start and that calls [`crate::guard()`], the host.
+    /// What is the process's own and, through a guard that these words start and that calls
+    /// [`crate::guard()`], the host.
     Host(Vec<String>),
     /// What is the process's own.
     Own,
@@ -36,16 +37,17 @@ pub struct Arranger {
     /// Guards that were killed, or do not answer any more.
     lost: Vec<u32>,
     said: fn(&str),
-    /// What concerns the host and is in force, and what became of it; absent until something was arranged, and where it has
-    /// turned out to be in force no more.
+    /// What concerns the host and is in force, and what became of it; absent until something was
+    /// arranged, and where it has turned out to be in force no more.
     in_force: Option<(Wanted, Vec<Condition>)>,
     patience: Duration,
 }
 
-/// How long [`Arranger::arrange`] may take in all: loading a profile of tuned takes seconds, and so does waiting for another
-/// run's guard.
+/// How long [`Arranger::arrange`] may take in all: loading a profile of tuned takes seconds, and so
+/// does waiting for another run's guard.
 pub const ARRANGE_TIMEOUT: Duration = Duration::from_secs(75);
-/// What is left of it for the waits that have limits of their own: for other guards, and for one that is given up to end.
+/// What is left of it for the waits that have limits of their own: for other guards, and for one
+/// that is given up to end.
 const RESERVE: Duration = Duration::from_secs(15);
 /// Reading a few hundred values takes milliseconds.
 const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,8 +55,8 @@ const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Arranger {
-    /// Nothing is arranged yet. `said` hears what the user has to know and no condition says: what could not be taken back,
-    /// and why.
+    /// Nothing is arranged yet. `said` hears what the user has to know and no condition says: what
+    /// could not be taken back, and why.
     pub fn new(host: Host, leave: Leave, said: fn(&str)) -> Self {
         let patience = ARRANGE_TIMEOUT - RESERVE;
         let (own, lost) = (Own::default(), Vec::new());
@@ -68,8 +70,8 @@ impl Arranger {
         self
     }
 
-    /// Says in a description of the host what runs have left changed there, if they have. Guards of agents that have just gone
-    /// are waited for: what they take back is no part of the host.
+    /// Says in a description of the host what runs have left changed there, if they have. Guards of
+    /// agents that have just gone are waited for: what they take back is no part of the host.
     pub fn describe(&self, environment: &mut Environment) {
         self.settle();
         let found = left_behind(&self.host);
@@ -79,8 +81,8 @@ impl Arranger {
         }
     }
 
-    /// Takes back what is no longer wanted and applies what is, within [`ARRANGE_TIMEOUT`]; says of each technique what became
-    /// of it, in the order of [`Wanted::techniques`].
+    /// Takes back what is no longer wanted and applies what is, within [`ARRANGE_TIMEOUT`]; says of
+    /// each technique what became of it, in the order of [`Wanted::techniques`].
     pub fn arrange(&mut self, wanted: &Wanted, place: &Place) -> Vec<Condition> {
         if let Leave::Nothing(why) = &self.leave {
             let refused = |(technique, asked)| {
@@ -117,7 +119,8 @@ impl Arranger {
         conditions
     }
 
-    /// Looks again at what is in force on the host; gives the conditions of which something else is true now than was said.
+    /// Looks again at what is in force on the host; gives the conditions of which something else is
+    /// true now than was said.
     pub fn verify(&mut self, rank: u32) -> Vec<Condition> {
         let applied = |condition: &&Condition| condition.outcome == Outcome::Applied;
         let known = self.in_force.iter().flat_map(|(_, conditions)| conditions).filter(applied);

@@ -1,4 +1,5 @@
-//! The guard: a process that changes the host for an agent, and outlives it for as long as taking the changes back takes.
+//! The guard: a process that changes the host for an agent, and outlives it for as long as taking
+//! the changes back takes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 

@@ -27,7 +27,8 @@ impl Guardian {
         let mut command = Command::new(program);
         // Standard error is the coordinator's pipe, which must end with the agent.
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // SAFETY: between fork and exec only setsid and signal are called, which are async-signal-safe.
+        // SAFETY: between fork and exec only setsid and signal are called, which are
+        // async-signal-safe.
         unsafe { command.pre_exec(part) };
         let mut child = command.spawn()?;
         let input = child.stdin.take();

@@ -64,7 +64,8 @@ impl Host {
         access(self.at(path), Access::WRITE_OK).err().map(Into::into)
     }
 
-    /// Makes a group, in which the kernel makes the files. In a tree of plain files somebody else has to.
+    /// Makes a group, in which the kernel makes the files. In a tree of plain files somebody else
+    /// has to.
     pub(crate) fn make(&self, path: &str) -> io::Result<()> {
         match fs::create_dir(self.at(path)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -103,12 +104,14 @@ impl Host {
         processes.iter().any(|id| self.line(&format!("proc/{id}/comm")).is_ok_and(|comm| comm == name))
     }
 
-    /// Runs a command of the system with a time limit, and gives the last line that it printed if it failed.
+    /// Runs a command of the system with a time limit, and gives the last line that it printed if
+    /// it failed.
     pub(crate) fn run(&self, words: &[&str]) -> io::Result<()> {
         let path = std::env::var("PATH").unwrap_or_default();
         // Root's tools are not in the path of every login.
         let path = format!("{path}:/usr/sbin:/sbin");
-        // A file, not a pipe: a daemon that the command starts would keep a pipe open, and who reads it waiting.
+        // A file, not a pipe: a daemon that the command starts would keep a pipe open, and who
+        // reads it waiting.
         let mut output = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
         let status = Command::new("timeout")
             .args(["-k", KILL_AFTER_S, RUN_TIMEOUT_S])
@@ -126,7 +129,8 @@ impl Host {
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         match status.code() {
             Some(0) => Ok(()),
-            // timeout(1): 127 where the command cannot be found, 124 where the time was up, 137 where it had to kill.
+            // timeout(1): 127 where the command cannot be found, 124 where the time was up, 137
+            // where it had to kill.
             Some(127) => {
                 Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed here", words[0])))
             }

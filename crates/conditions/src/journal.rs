@@ -1,8 +1,9 @@
-//! The journal of what was changed: on disk before the change is made, gone when it is taken back. All that change one host
-//! share it, under a lock.
+//! The journal of what was changed: on disk before the change is made, gone when it is taken back.
+//! All that change one host share it, under a lock.
 //!
-//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back all that it speaks of but
-//! the profile of tuned, which outlives it: who loses power in the middle of a point finds that profile still chosen.
+//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back
+//! all that it speaks of but the profile of tuned, which outlives it: who loses power in the middle
+//! of a point finds that profile still chosen.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -63,7 +64,8 @@ pub(crate) struct Open {
     _lock: File,
 }
 
-/// The sign that a guardian lives: a file that it keeps locked, which the kernel unlocks when it dies.
+/// The sign that a guardian lives: a file that it keeps locked, which the kernel unlocks when it
+/// dies.
 #[derive(Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
@@ -132,8 +134,8 @@ impl Journal {
         // Whoever has the lock may be removing signs of nobody, as this one is until it is locked.
         let _open = self.open()?;
         let stat = fs::read_to_string("/proc/self/stat")?;
-        // proc_pid_stat(5): the start is field 22; the second, in parentheses, may have spaces. Numbers of processes come
-        // again, and may mean another one in another namespace.
+        // proc_pid_stat(5): the start is field 22; the second, in parentheses, may have spaces.
+        // Numbers of processes come again, and may mean another one in another namespace.
         let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).unwrap_or("0");
         let number = HOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{started}-{number}", std::process::id());
@@ -248,7 +250,8 @@ fn own(directory: &Path) -> io::Result<()> {
 /// Holders of this process so far.
 static HOLDERS: AtomicU32 = AtomicU32::new(0);
 const BOOK: &str = "journal.json";
-/// Reading is enough to lock: whoever may read the files could block guards, or make dead ones look alive.
+/// Reading is enough to lock: whoever may read the files could block guards, or make dead ones look
+/// alive.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
 /// Permission of group and others to write (inode(7)).

@@ -1,4 +1,5 @@
-//! What a guard does: changes the host's values with the journal ahead of it, and takes the changes back.
+//! What a guard does: changes the host's values with the journal ahead of it, and takes the changes
+//! back.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -69,7 +70,8 @@ impl Keeper {
         Self { host, signed_in: None, joined: None, applied: Vec::new(), stress: None }
     }
 
-    /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet, or is to stay so.
+    /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet,
+    /// or is to stay so.
     pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &Ranks, process: u32) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.host_wide().techniques() {
@@ -315,7 +317,8 @@ fn enter(
             }
             return Ok(false);
         }
-        // Left behind at another value, or changed by somebody else since: back to what was before us, or what they made.
+        // Left behind at another value, or changed by somebody else since: back to what was before
+        // us, or what they made.
         if is_as_set {
             setting.write(host, &entry.before)?;
             current.clone_from(&entry.before);

@@ -1,4 +1,5 @@
-//! What changes the machine for a measurement, and takes the changes back: the only code of ours that changes a host.
+//! What changes the machine for a measurement, and takes the changes back: the only code of ours
+//! that changes a host.
 //!
 //! ```text
 //!              ┌► own: the process's own (scheduling class, memory, /dev/cpu_dma_latency), gone with it at the latest
@@ -7,12 +8,14 @@
 //!                                       back when it is told to or the pipe ends: SIGKILL of the agent ends it, too
 //! ```
 //!
-//! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`); none ever fails a point.
-//! After each point the guard looks again whether what it applied is still so.
-//! A value is in the journal, on disk, before it is changed. One that somebody else has changed meanwhile is left alone,
-//! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore()`] takes it back.
+//! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`);
+//! none ever fails a point. After each point the guard looks again whether what it applied is still
+//! so. A value is in the journal, on disk, before it is changed. One that somebody else has changed
+//! meanwhile is left alone, and said so. Where the guard dies too the journal stays:
+//! [`left_behind`] finds it, [`restore()`] takes it back.
 //!
-//! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow changes anything.
+//! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow
+//! changes anything.
 //!
 //! # Invariants
 //!

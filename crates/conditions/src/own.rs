@@ -58,7 +58,8 @@ impl Own {
             }
             Err(error) => return Err(refused(&format!("write /{LATENCY}"), &error, ROOT)),
         }
-        // What was before is not known: the kernel shows the least of all requests, that of another rank here among them.
+        // What was before is not known: the kernel shows the least of all requests, that of another
+        // rank here among them.
         Ok(Found::default())
     }
 
@@ -80,10 +81,12 @@ impl Own {
             );
             return Err((Outcome::NotPermitted, why));
         }
-        // Pages once they are touched, which samples and buffers are before they count. A device may have mapped far more
-        // than there is memory (softdev's arenas are sparse), and all of it would be filled.
+        // Pages once they are touched, which samples and buffers are before they count. A device
+        // may have mapped far more than there is memory (softdev's arenas are sparse), and all of
+        // it would be filled.
         let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
-        // SAFETY: mlockall takes flags and changes neither the content nor the validity of any memory.
+        // SAFETY: mlockall takes flags and changes neither the content nor the validity of any
+        // memory.
         if unsafe { libc::mlockall(flags) } != 0 {
             let error = io::Error::last_os_error();
             let _ = setrlimit(Resource::Memlock, before);
@@ -165,7 +168,8 @@ impl Own {
             said.get_or_insert(format!("the memory policy of this process could not be set back: {error}"));
         }
         if let Some(limit) = self.locked.take() {
-            // SAFETY: munlockall has no arguments and changes neither the content nor the validity of any memory.
+            // SAFETY: munlockall has no arguments and changes neither the content nor the validity
+            // of any memory.
             unsafe { libc::munlockall() };
             let _ = setrlimit(Resource::Memlock, limit);
         }
@@ -202,7 +206,8 @@ fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether real-time tasks leave others a share of each period (Documentation/scheduler/sched-rt-group.rst).
+/// Whether real-time tasks leave others a share of each period
+/// (Documentation/scheduler/sched-rt-group.rst).
 pub(crate) fn is_throttled(host: &Host) -> bool {
     left_to_others(host).is_some()
 }
@@ -301,12 +306,13 @@ fn affinity() -> io::Result<Vec<u32>> {
     Ok((0u32..).take(CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
-/// Pins this thread to CPUs, or puts it back on those that it was pinned to: a change of its control group, or of one above,
-/// may have moved it.
+/// Pins this thread to CPUs, or puts it back on those that it was pinned to: a change of its
+/// control group, or of one above, may have moved it.
 ///
 /// # Errors
 ///
-/// When there are no such CPUs, or the kernel refuses them, as where another control group has them.
+/// When there are no such CPUs, or the kernel refuses them, as where another control group has
+/// them.
 pub fn pin(pinned: &[u32]) -> io::Result<()> {
     if affinity().is_ok_and(|affinity| affinity == pinned) {
         return Ok(());

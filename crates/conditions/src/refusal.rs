@@ -18,11 +18,13 @@ pub(crate) struct Found {
 /// Why a technique was not applied.
 pub(crate) type Refusal = (Outcome, String);
 
-/// The refusal for what the system refused; `remedy` gives the right that is missing, if that is why.
+/// The refusal for what the system refused; `remedy` gives the right that is missing, if that is
+/// why.
 pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     match error.kind() {
         io::ErrorKind::PermissionDenied if remedy == ROOT && geteuid().is_root() => {
-            // Root that lacks nothing is refused by what is no right: turbo that firmware has switched off, ASPM that it keeps.
+            // Root that lacks nothing is refused by what is no right: turbo that firmware has
+            // switched off, ASPM that it keeps.
             let (outcome, why) = match has_capability(&Host::here(), CAP_SYS_ADMIN) {
                 true => (Outcome::NotApplied, "the kernel refuses that even to root here"),
                 false => (

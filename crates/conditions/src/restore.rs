@@ -24,7 +24,8 @@ pub struct Restored {
     pub failed: Vec<String>,
 }
 
-/// Changes of runs of which not even the guard is left, in words; and what guards had to say when nobody listened.
+/// Changes of runs of which not even the guard is left, in words; and what guards had to say when
+/// nobody listened.
 pub fn left_behind(host: &Host) -> Vec<String> {
     let mut found = Vec::new();
     for journal in Journal::all(host) {
@@ -101,8 +102,8 @@ fn is_orphan(journal: &Journal, entry: &Entry) -> bool {
     !entry.holders.iter().any(|holder| journal.is_alive(holder))
 }
 
-/// Waits until no living guard but `own` holds what is not wanted: those of agents that have just been told to go take theirs
-/// back. Gives in words what is held all the same.
+/// Waits until no living guard but `own` holds what is not wanted: those of agents that have just
+/// been told to go take theirs back. Gives in words what is held all the same.
 pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool) -> Option<String> {
     let mut tries = SETTLE_TRIES;
     loop {
@@ -133,8 +134,8 @@ pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool)
 const SETTLE_TRIES: u32 = 100;
 const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Signs a holder out of the changes that `is_meant`, and takes those back, last first, that no living guardian holds. What
-/// failed stays in the book.
+/// Signs a holder out of the changes that `is_meant`, and takes those back, last first, that no
+/// living guardian holds. What failed stays in the book.
 pub(crate) fn take_back(
     host: &Host,
     open: &mut Open,

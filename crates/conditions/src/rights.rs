@@ -2,7 +2,8 @@
 
 use crate::host::Host;
 
-/// Whether the process has a capability (capabilities(7)) that counts: not one of a user namespace of its own.
+/// Whether the process has a capability (capabilities(7)) that counts: not one of a user namespace
+/// of its own.
 pub(crate) fn has_capability(host: &Host, capability: u32) -> bool {
     // Rights are a thread's.
     let status = |whose: &str| host.status(whose, "CapEff");

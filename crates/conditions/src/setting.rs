@@ -1,4 +1,5 @@
-//! The values of a host that can be set and set back: each has a place of its own, never one that a file names.
+//! The values of a host that can be set and set back: each has a place of its own, never one that a
+//! file names.
 
 use std::fmt;
 use std::io;
@@ -14,13 +15,15 @@ use crate::{cpus, shield};
 pub(crate) enum Setting {
     /// Policy of ASPM.
     Aspm,
-    /// Whether groups below the topmost may have CPUs of their own (cgroups, version 2): `on` or `off`.
+    /// Whether groups below the topmost may have CPUs of their own (cgroups, version 2): `on` or
+    /// `off`.
     CpusetController,
     /// Rates above the nominal one, as most drivers of clock rates have it: 1 or 0.
     Boost,
     /// Governor of a CPU.
     Governor { cpu: u32 },
-    /// Mode of an IPoIB interface and, after a space, its MTU, which the kernel changes with the mode.
+    /// Mode of an IPoIB interface and, after a space, its MTU, which the kernel changes with the
+    /// mode.
     Ipoib { interface: Interface },
     /// CPUs that an interrupt may go to.
     IrqAffinity { irq: u32 },

@@ -1,12 +1,13 @@
-//! CPUs that others are kept off (V2 of the evaluations), by whichever control groups the host has (cgroups(7), cpuset(7),
-//! Documentation/admin-guide/cgroup-v2.rst).
+//! CPUs that others are kept off (V2 of the evaluations), by whichever control groups the host has
+//! (cgroups(7), cpuset(7), Documentation/admin-guide/cgroup-v2.rst).
 //!
-//! Version 2: the CPUs become a partition of their own. The kernel takes them from every other group by itself, and gives
-//! them back when the partition goes. The ranks' processes join it.
+//! Version 2: the CPUs become a partition of their own. The kernel takes them from every other
+//! group by itself, and gives them back when the partition goes. The ranks' processes join it.
 //!
-//! Version 1: a set with the other CPUs, into which the tasks of the topmost set are moved, as cset does. Tasks with an
-//! affinity of their own stay, so that it need not be set back: the ranks, which are pinned, the kernel's threads of one
-//! CPU, and what an administrator has placed. So do tasks of other sets.
+//! Version 1: a set with the other CPUs, into which the tasks of the topmost set are moved, as cset
+//! does. Tasks with an affinity of their own stay, so that it need not be set back: the ranks,
+//! which are pinned, the kernel's threads of one CPU, and what an administrator has placed. So do
+//! tasks of other sets.
 
 use std::fs;
 use std::io;
@@ -176,5 +177,6 @@ const V2: &str = "sys/fs/cgroup";
 const OTHERS: &str = "sys/fs/cgroup/cpuset/rdmascope-others";
 /// The group of the ranks.
 const RANKS: &str = "sys/fs/cgroup/rdmascope-ranks";
-/// Tasks that start others while they are moved are caught by the next pass; more than this no honest program needs.
+/// Tasks that start others while they are moved are caught by the next pass; more than this no
+/// honest program needs.
 const PASSES: usize = 8;

@@ -1,5 +1,5 @@
-//! Other work on the host: threads of the guard, which is pinned to no CPU and ends with the agent. A shield moves them like
-//! everybody else's, and they end with the guard, however it ends.
+//! Other work on the host: threads of the guard, which is pinned to no CPU and ends with the agent.
+//! A shield moves them like everybody else's, and they end with the guard, however it ends.
 
 use std::hint::black_box;
 use std::io;
@@ -41,7 +41,8 @@ impl Drop for Stress {
     }
 }
 
-/// Numbers in a row, each from the one before: what a CPU does without memory, and without the kernel.
+/// Numbers in a row, each from the one before: what a CPU does without memory, and without the
+/// kernel.
 fn compute(is_over: &AtomicBool) {
     let mut number = 1_u64;
     while !is_over.load(Ordering::Relaxed) {

@@ -51,8 +51,8 @@ fn host() -> (TempDir, Host) {
     (root, host)
 }
 
-/// A file that anybody may open, and whose content nobody can change (EPERM): as interrupts that the kernel keeps. It is
-/// there until the process ends.
+/// A file that anybody may open, and whose content nobody can change (EPERM): as interrupts that
+/// the kernel keeps. It is there until the process ends.
 fn sealed(content: &str) -> String {
     let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
     let mut file = fs::File::from(memfd_create("sealed", flags).unwrap());
@@ -363,7 +363,8 @@ fn a_journal_cannot_make_values_of_what_is_none() {
     assert_eq!(get(&root, "proc/irq/25/smp_affinity_list"), "2");
 }
 
-/// A host with control groups of version 1, and tasks: one of everybody, one that is pinned to a rank's CPU.
+/// A host with control groups of version 1, and tasks: one of everybody, one that is pinned to a
+/// rank's CPU.
 fn with_v1(root: &TempDir) {
     for (path, content) in [
         ("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n"),

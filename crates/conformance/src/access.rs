@@ -45,7 +45,8 @@ pub(crate) fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(Fa
     found
 }
 
-/// Tries each forbidden element, alone and behind a good one: `check` is told how the send completed.
+/// Tries each forbidden element, alone and behind a good one: `check` is told how the send
+/// completed.
 fn sends_fail(bench: &mut Bench, service: ibv_qp_type, check: &mut dyn FnMut(Fault, &str, ibv_wc_status)) {
     let shape = Shape { bytes: 1 << 16, ..Shape::of(service) };
     let sample = bench.near.side(&shape);
@@ -217,8 +218,8 @@ pub(crate) fn contradictory_registrations_are_refused(bench: &mut Bench) {
     }
 }
 
-/// An element without bytes names no memory: mlx5 leaves it out of the request (set_data_ptr_seg() in providers/mlx5/qp.c),
-/// rxe looks up the key of none (copy_data() in rxe_mr.c).
+/// An element without bytes names no memory: mlx5 leaves it out of the request (set_data_ptr_seg()
+/// in providers/mlx5/qp.c), rxe looks up the key of none (copy_data() in rxe_mr.c).
 pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     let empty = |side: &Side| {
@@ -258,8 +259,8 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
     }
 }
 
-/// man ibv_reg_mr: memory is pinned by its registration, so that all of it must be there, and may be written where the
-/// registration allows writing (ib_umem_get() in core/umem.c).
+/// man ibv_reg_mr: memory is pinned by its registration, so that all of it must be there, and may
+/// be written where the registration allows writing (ib_umem_get() in core/umem.c).
 pub(crate) fn memory_that_cannot_be_pinned_is_refused(bench: &mut Bench) {
     let pd = bench.near.pd() as u64;
     let (all, local) = (u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), u64::from(IBV_ACCESS_LOCAL_WRITE));

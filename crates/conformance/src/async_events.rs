@@ -69,7 +69,8 @@ pub(crate) fn a_quiet_context_has_no_events(bench: &mut Bench) {
 
 pub(crate) fn a_signal_interrupts_the_wait(bench: &mut Bench) {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing, so any thread may be interrupted by it.
+    // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing, so any thread may be
+    // interrupted by it.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as *const () as usize;
@@ -163,7 +164,8 @@ fn open(bench: &mut Bench, tuning: &Tuning) -> (Side, Side) {
     bench.connected(&Shape::open(IBV_QPT_RC), tuning)
 }
 
-/// The requester learns by its completion, the responder, none of whose receives is concerned, by an event.
+/// The requester learns by its completion, the responder, none of whose receives is concerned, by
+/// an event.
 pub(crate) fn a_refused_access_is_an_event_of_the_target(bench: &mut Bench) {
     for round in 0..4 {
         let (a, b) = open(bench, &Tuning::OPEN);
@@ -183,8 +185,8 @@ pub(crate) fn a_refused_access_is_an_event_of_the_target(bench: &mut Bench) {
     }
 }
 
-/// What the queue pair does not allow is an invalid request or an access error, as the device sees it; the event and the
-/// completion agree.
+/// What the queue pair does not allow is an invalid request or an access error, as the device sees
+/// it; the event and the completion agree.
 pub(crate) fn a_refused_request_is_an_event_of_the_target(bench: &mut Bench) {
     for is_write in [true, false] {
         let (a, b) = open(bench, &Tuning::default());

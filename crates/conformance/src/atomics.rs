@@ -5,7 +5,8 @@ use verbs::abi::*;
 use crate::rig::{op, pattern};
 use crate::{Bench, Node, PATIENCE, Send, Shape, Side, Tuning};
 
-/// Carries out an atomic whose answer goes to byte 16 of the near end's region; what was there before.
+/// Carries out an atomic whose answer goes to byte 16 of the near end's region; what was there
+/// before.
 #[track_caller]
 fn before(bench: &mut Bench, a: &Side, request: Send) -> u64 {
     let (id, adds) = (request.id, request.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
@@ -58,7 +59,8 @@ fn count(side: &Side, to: &Side, by_swap: bool) -> Vec<u64> {
     words
 }
 
-/// Three ends, the owner of the memory among them, count in one word at once: each number is seen once.
+/// Three ends, the owner of the memory among them, count in one word at once: each number is seen
+/// once.
 fn contention(bench: &mut Bench, own_memory: bool, by_swap: bool) {
     let shape = Shape { own_memory, ..Shape::open(IBV_QPT_RC) };
     let mut third = bench.another();
@@ -102,8 +104,8 @@ pub(crate) fn swaps_in_own_memory_count(bench: &mut Bench) {
     contention(bench, true, true);
 }
 
-/// IBTA volume 1, section 9.4.5: the address is a multiple of eight. A device finds that when the request is posted, or
-/// the responder does.
+/// IBTA volume 1, section 9.4.5: the address is a multiple of eight. A device finds that when the
+/// request is posted, or the responder does.
 pub(crate) fn a_misaligned_word_is_refused(bench: &mut Bench) {
     for (own_memory, adds, offset) in [(false, true, 1), (false, false, 4), (true, true, 4), (true, false, 7)]
     {
@@ -130,7 +132,8 @@ pub(crate) fn a_misaligned_word_is_refused(bench: &mut Bench) {
     }
 }
 
-/// The answer has eight bytes. A device finds that there is no room when the request is posted, or when it answers.
+/// The answer has eight bytes. A device finds that there is no room when the request is posted, or
+/// when it answers.
 pub(crate) fn an_answer_needs_room(bench: &mut Bench) {
     for element in [None, Some(4)] {
         let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);

@@ -99,7 +99,8 @@ pub(crate) fn error_state_flushes_receives_posted_to_it(bench: &mut Bench) {
     }
 }
 
-/// An unreliable service stops its send queue only: it flushes, still receives, and goes on when it is told to.
+/// An unreliable service stops its send queue only: it flushes, still receives, and goes on when it
+/// is told to.
 pub(crate) fn a_stopped_send_queue_still_receives_and_goes_on(bench: &mut Bench) {
     for service in [IBV_QPT_UC, IBV_QPT_UD] {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
@@ -199,8 +200,8 @@ pub(crate) fn reset_forgets_requests_and_connects_again(bench: &mut Bench) {
     }
 }
 
-/// A request is outstanding until its completion is polled, and outstanding ones go without notice (IBTA volume 1,
-/// section 10.3.1.1).
+/// A request is outstanding until its completion is polled, and outstanding ones go without notice
+/// (IBTA volume 1, section 10.3.1.1).
 pub(crate) fn reset_forgets_completions(bench: &mut Bench) {
     for service in [IBV_QPT_RC, IBV_QPT_UC] {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
@@ -217,7 +218,8 @@ pub(crate) fn reset_forgets_completions(bench: &mut Bench) {
     }
 }
 
-/// A requester that goes on while its responder starts anew is out of sequence, so that nothing that it sends arrives.
+/// A requester that goes on while its responder starts anew is out of sequence, so that nothing
+/// that it sends arrives.
 pub(crate) fn reset_ends_the_old_connection(bench: &mut Bench) {
     // Long enough for the answer that comes, short enough for the one that does not.
     let tuning = Tuning { timeout: 15, retries: 2, ..Tuning::default() };

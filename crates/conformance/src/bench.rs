@@ -46,8 +46,8 @@ impl Bench {
         self.far.ready_to_send(b, tuning);
     }
 
-    /// Waits until what the near end has written is in place: an unreliable requester does not learn when that is, but a
-    /// message that follows does not come before.
+    /// Waits until what the near end has written is in place: an unreliable requester does not
+    /// learn when that is, but a message that follows does not come before.
     #[track_caller]
     pub fn settle(&mut self, a: &Side, b: &Side) {
         if a.service == IBV_QPT_UC {

@@ -125,7 +125,8 @@ pub(crate) fn ud_builds_every_operation(bench: &mut Bench) {
     }
 }
 
-/// One element, several, and bytes that are copied at once: the buffer may be used again before the batch is complete.
+/// One element, several, and bytes that are copied at once: the buffer may be used again before the
+/// batch is complete.
 pub(crate) fn setters_say_what_is_sent(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     bench.near.fill(a.region, 0, 1024, 5);
@@ -225,8 +226,8 @@ pub(crate) fn an_aborted_batch_leaves_nothing(bench: &mut Bench) {
     assert_eq!(bench.far.word(b.region, 1024), 0);
 }
 
-/// "If a failure is detected during operation, ... `ibv_wr_complete()` will return failure and the entire posting will be
-/// aborted."
+/// "If a failure is detected during operation, ... `ibv_wr_complete()` will return failure and the
+/// entire posting will be aborted."
 pub(crate) fn an_error_refuses_the_whole_batch(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     /// More elements than any device gives where four are asked for.

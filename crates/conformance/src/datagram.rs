@@ -7,7 +7,8 @@ use verbs::abi::*;
 use crate::rig::{gid_of, op};
 use crate::{Bench, Node, PATIENCE, QKEY, Send, Shape, Side, Tuning};
 
-/// UDP header, base transport header, datagram header, integrity check (RoCE v2 annex; IBTA volume 1, section 9.2).
+/// UDP header, base transport header, datagram header, integrity check (RoCE v2 annex; IBTA volume
+/// 1, section 9.2).
 const RDMA_BYTES: usize = 8 + 12 + 8 + 4;
 
 pub(crate) fn header_names_both_ends(bench: &mut Bench) {
@@ -41,8 +42,8 @@ pub(crate) fn header_names_both_ends(bench: &mut Bench) {
     }
 }
 
-/// Nothing of a longer one arrives. Whether its sender learns is the device's choice: C10-93.1.1 of the IBTA's volume 1
-/// wants no error, adapters give a local length error.
+/// Nothing of a longer one arrives. Whether its sender learns is the device's choice: C10-93.1.1 of
+/// the IBTA's volume 1 wants no error, adapters give a local length error.
 pub(crate) fn a_datagram_has_one_packet_at_most(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
     let handle = bench.near.handle(a.pd, b.gid);
@@ -62,7 +63,8 @@ pub(crate) fn a_datagram_has_one_packet_at_most(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).byte_len as usize, most + 40);
 }
 
-/// Datagrams of a sender to a receiver that posts its receives again, each with a number of its own.
+/// Datagrams of a sender to a receiver that posts its receives again, each with a number of its
+/// own.
 struct Probe {
     a: Side,
     b: Side,
@@ -183,12 +185,13 @@ fn seed(s: u64, i: u64) -> u64 {
 }
 
 fn size(s: u64, i: u64) -> usize {
-    // Around what fits in a line, and longer ones; none longer than 1024, which any port of today's carries.
+    // Around what fits in a line, and longer ones; none longer than 1024, which any port of today's
+    // carries.
     16 + ((s * 7 + i * 13) % 40) as usize + if i.is_multiple_of(5) { 960 } else { 0 }
 }
 
-/// Several senders at once to one receiver with room for all; every datagram arrives once, whole, in its sender's
-/// order.
+/// Several senders at once to one receiver with room for all; every datagram arrives once, whole,
+/// in its sender's order.
 pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
     const SENDERS: u64 = 3;
     const EACH: u64 = 300;
@@ -232,8 +235,8 @@ pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
     bench.near.quiet(side.receive_cq, Duration::from_millis(1));
 }
 
-/// As above with a queue of two, which datagrams overrun: some are dropped, none is broken, and the receiver never
-/// goes deaf.
+/// As above with a queue of two, which datagrams overrun: some are dropped, none is broken, and the
+/// receiver never goes deaf.
 pub(crate) fn many_senders_share_a_short_queue(bench: &mut Bench) {
     const SENDERS: u64 = 3;
     const EACH: u64 = 400;

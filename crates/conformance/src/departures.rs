@@ -1,7 +1,8 @@
-//! What devices are known to do otherwise than the cases ask, by theme: each line is one departure, and under it are the
-//! cases that are not run for it.
+//! What devices are known to do otherwise than the cases ask, by theme: each line is one departure,
+//! and under it are the cases that are not run for it.
 //!
-//! `RDMASCOPE_CONFORMANCE_DEPARTURES=run` runs them nevertheless, and lists those that pass: their entries are to go.
+//! `RDMASCOPE_CONFORMANCE_DEPARTURES=run` runs them nevertheless, and lists those that pass: their
+//! entries are to go.
 
 use crate::runner::Skip;
 
@@ -10,7 +11,8 @@ pub struct Theme {
     /// The kind of device: the name without the number, such as `rxe`.
     pub kind: &'static str,
     pub title: &'static str,
-    /// What the device does and where its source says so, and the cases that ask for something else.
+    /// What the device does and where its source says so, and the cases that ask for something
+    /// else.
     pub departures: &'static [Departure],
     /// Those that do not show in each run.
     pub at_times: &'static [Departure],
@@ -24,8 +26,8 @@ pub fn of(kind: &str, case: &str) -> Option<Skip> {
     find(DEPARTURES, kind, case)
 }
 
-/// All known departures. Files are those of drivers/infiniband in Linux 6.1 (sw/rxe where no directory is named) and of
-/// rdma-core 44 (providers/).
+/// All known departures. Files are those of drivers/infiniband in Linux 6.1 (sw/rxe where no
+/// directory is named) and of rdma-core 44 (providers/).
 pub const DEPARTURES: &[Theme] = &[
     Theme {
         kind: "rxe",

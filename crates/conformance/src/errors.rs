@@ -100,7 +100,8 @@ pub(crate) fn an_absent_peer_exhausts_the_retries(bench: &mut Bench) {
     fails_by_retries(bench, &c);
 }
 
-/// IBTA volume 1, section 9.9.2.4.1: seven means for ever of the count of retries for RNR, and of no other.
+/// IBTA volume 1, section 9.9.2.4.1: seven means for ever of the count of retries for RNR, and of
+/// no other.
 pub(crate) fn seven_retries_are_seven(bench: &mut Bench) {
     const EIGHT_TIMEOUTS: Duration = Duration::from_nanos(8 * (4096 << 10));
     let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
@@ -150,8 +151,8 @@ pub(crate) fn a_peer_in_error_exhausts_the_retries(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/// A message of `size` bytes to a receive with one byte less, and more of both behind them: how the first two of each
-/// end complete.
+/// A message of `size` bytes to a receive with one byte less, and more of both behind them: how the
+/// first two of each end complete.
 fn too_long(bench: &mut Bench, size: usize) -> [Wc; 2] {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     bench.far.fill(b.region, 0, 8192, 8);
@@ -179,7 +180,8 @@ pub(crate) fn rc_fails_both_ends_when_the_receive_is_too_small(bench: &mut Bench
     }
 }
 
-/// IBTA volume 1, section 9.9.3: it is a local length error there, and an invalid request for the sender.
+/// IBTA volume 1, section 9.9.3: it is a local length error there, and an invalid request for the
+/// sender.
 pub(crate) fn a_receive_that_is_too_small_is_named(bench: &mut Bench) {
     for size in [9, 5000] {
         let status = too_long(bench, size).map(|wc| wc.status);
@@ -260,7 +262,8 @@ pub(crate) fn a_failure_flushes_both_queues_in_order(bench: &mut Bench) {
 }
 
 pub(crate) fn sends_behind_a_waiting_one_are_flushed_in_order(bench: &mut Bench) {
-    // The responder breaks the connection while sends wait; everything ends in the order of posting.
+    // The responder breaks the connection while sends wait; everything ends in the order of
+    // posting.
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     bench.near.receive(a.qp, 50, &[a.at(0, 4)]);
     for id in 0..3 {

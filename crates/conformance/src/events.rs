@@ -225,7 +225,8 @@ pub(crate) fn a_waiting_send_goes_on_while_its_process_sleeps(bench: &mut Bench)
     assert_eq!(bench.near.wait_one(w.a.send_cq).status, IBV_WC_SUCCESS);
 }
 
-/// The same where the send is posted when somebody sleeps already: one thread posts, another awaits completions.
+/// The same where the send is posted when somebody sleeps already: one thread posts, another awaits
+/// completions.
 pub(crate) fn a_send_that_waits_wakes_the_sleeper(bench: &mut Bench) {
     let tuning = Tuning { timeout: 10, retries: 1, ..Tuning::default() };
     let w = watched(bench, IBV_QPT_RC, &tuning);
@@ -276,7 +277,8 @@ pub(crate) fn a_queue_without_channel_may_be_armed(bench: &mut Bench) {
 
 pub(crate) fn a_signal_interrupts_the_wait(bench: &mut Bench) {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing, so any thread may be interrupted by it.
+    // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing, so any thread may be
+    // interrupted by it.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as *const () as usize;

@@ -87,7 +87,8 @@ pub(crate) fn an_empty_queue_has_nothing_to_read(bench: &mut Bench) {
     }
 }
 
-/// Neither one that is read completion by completion nor one that is read in one go loses any, or mixes their order.
+/// Neither one that is read completion by completion nor one that is read in one go loses any, or
+/// mixes their order.
 pub(crate) fn every_completion_is_read_once(bench: &mut Bench) {
     let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = connected(bench, &shape, FIELDS);
@@ -276,7 +277,8 @@ pub(crate) fn a_port_query_fills_what_it_is_given(bench: &mut Bench) {
     }
 }
 
-/// `ibv_create_srq_ex` and `ibv_create_qp_ex` make what the plain functions make; stamps and builders go with it.
+/// `ibv_create_srq_ex` and `ibv_create_qp_ex` make what the plain functions make; stamps and
+/// builders go with it.
 pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
     let node = &mut bench.far;

@@ -1,10 +1,10 @@
-//! One list of cases for every device: what the InfiniBand specification and the man pages of libibverbs promise to a
-//! program. A case speaks only to verbs; it runs with both ends in one process and, where it has two ends, once more
-//! with the ends in two processes.
+//! One list of cases for every device: what the InfiniBand specification and the man pages of
+//! libibverbs promise to a program. A case speaks only to verbs; it runs with both ends in one
+//! process and, where it has two ends, once more with the ends in two processes.
 //!
 //! * [`subject`]: the device that is tried, its port and its GID.
-//! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or another; [`shape`]: what is made
-//!   and posted; [`Bench`]: the two ends of a case.
+//! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or another;
+//!   [`shape`]: what is made and posted; [`Bench`]: the two ends of a case.
 //! * [`runner`]: runs what has a name, within a time limit.
 //! * the cases, by subject; [`departures`]: those that a device is known not to keep.
 //!

@@ -149,7 +149,8 @@ impl Drop for Stop<'_> {
 /// Room for a message of [`taken_away_while_sends_arrive`].
 const MESSAGE: usize = 4096;
 
-/// A queue pair goes while its peer sends to it and a thread polls the queues that it shares with others.
+/// A queue pair goes while its peer sends to it and a thread polls the queues that it shares with
+/// others.
 fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
     let bytes = 64 * MESSAGE;
     let shape = Shape { receives: 64, sends: 64, entries: 4096, bytes, ..Shape::of(IBV_QPT_RC) };
@@ -179,7 +180,8 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
             for id in 0..64 {
                 // Some are too small, so that errors come in between.
                 let room = if round % 3 == 0 && id == 40 { 1 } else { MESSAGE };
-                // Each has its own room: what a peer places in one is no business of who polls for another.
+                // Each has its own room: what a peer places in one is no business of who polls for
+                // another.
                 near.receive(a.qp, id, &[a.at(id as usize * MESSAGE, room)]);
             }
             let requests: Vec<Send> =

@@ -108,7 +108,8 @@ pub(crate) fn a_member_is_not_destroyed(bench: &mut Bench) {
     assert_eq!(bench.near.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
 }
 
-/// All members and nobody else, once each: those of the sender's own process, of another and of a third.
+/// All members and nobody else, once each: those of the sender's own process, of another and of a
+/// third.
 pub(crate) fn a_group_reaches_its_members(bench: &mut Bench) {
     let [one, other] = [group(1), group(2)];
     let mut third = bench.another();

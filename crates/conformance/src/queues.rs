@@ -7,8 +7,8 @@ use verbs::abi::*;
 use crate::rig::op;
 use crate::{Bench, PATIENCE, SERVICES, Send, Shape, Tuning, ids};
 
-/// Unsignalled sends give their places back when a signalled one behind them has been polled: a queue that is filled
-/// again and again in that way never refuses.
+/// Unsignalled sends give their places back when a signalled one behind them has been polled: a
+/// queue that is filled again and again in that way never refuses.
 pub(crate) fn unsignaled_sends_give_their_place_back_with_a_signaled_one(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::default());
@@ -196,7 +196,8 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
     }
 }
 
-/// A program that polls once for each send that it posts sees receives on the same queue nevertheless.
+/// A program that polls once for each send that it posts sees receives on the same queue
+/// nevertheless.
 pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     let shape = Shape { receives: 600, sends: 64, ..Shape::of(IBV_QPT_RC) };
     let (pd, cq) = (bench.near.pd(), bench.near.cq(1024));

@@ -369,8 +369,8 @@ pub(crate) fn a_queue_pair_reaches_its_own_memory(bench: &mut Bench) {
     }
 }
 
-/// What a read brings is what a fenced send behind it takes away (IBTA vol. 1, section 10.8.3), also where the read has
-/// to wait itself, behind a send whose receiver is not ready.
+/// What a read brings is what a fenced send behind it takes away (IBTA vol. 1, section 10.8.3),
+/// also where the read has to wait itself, behind a send whose receiver is not ready.
 pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     for round in 0..20_u64 {
@@ -397,7 +397,8 @@ pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
     }
 }
 
-/// Requests of all kinds complete in the order of posting, and a read sees what was written before it.
+/// Requests of all kinds complete in the order of posting, and a read sees what was written before
+/// it.
 pub(crate) fn a_read_sees_the_writes_before_it(bench: &mut Bench) {
     let shape = Shape { sends: 64, ..Shape::open(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning { depth: 4, resources: 4, ..Tuning::OPEN });

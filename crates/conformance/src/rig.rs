@@ -1,8 +1,9 @@
 //! One end of a case: verbs objects behind a table of commands.
 //!
-//! A command and its answer are rows of integers, so that an end can be in this process or at the far end of a pipe, and
-//! so that what the safe wrapper forbids can be tried: everything goes through the provider's table and the context's
-//! operations, as a C program's calls do. Objects are named by their number in order of creation.
+//! A command and its answer are rows of integers, so that an end can be in this process or at the
+//! far end of a pipe, and so that what the safe wrapper forbids can be tried: everything goes
+//! through the provider's table and the context's operations, as a C program's calls do. Objects
+//! are named by their number in order of creation.
 
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
@@ -166,8 +167,9 @@ impl Rig {
         answer
     }
 
-    /// What a queue pair is asked for. Words: domain, queues for sends and receives, type, sends, receives, elements of each,
-    /// inline bytes, whether all sends are signalled, and perhaps a shared receive queue.
+    /// What a queue pair is asked for. Words: domain, queues for sends and receives, type, sends,
+    /// receives, elements of each, inline bytes, whether all sends are signalled, and perhaps a
+    /// shared receive queue.
     fn qp_init(&self, w: &[u64]) -> ibv_qp_init_attr {
         ibv_qp_init_attr {
             qp_context: null_mut(),
@@ -234,8 +236,8 @@ impl Rig {
         answer
     }
 
-    /// What the device says of itself: how far its atomics reach, reads and atomics of a queue pair as responder and as
-    /// initiator, and of the device as responder.
+    /// What the device says of itself: how far its atomics reach, reads and atomics of a queue pair
+    /// as responder and as initiator, and of the device as responder.
     fn device(&self) -> Vec<u64> {
         // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
         let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -291,7 +293,8 @@ impl Drop for Rig {
     }
 }
 
-/// The byte at position `i` of what `fill` makes from `seed`: no two pages are alike, no two seeds either.
+/// The byte at position `i` of what `fill` makes from `seed`: no two pages are alike, no two seeds
+/// either.
 pub fn pattern(seed: u64, i: usize) -> u8 {
     let word = (i as u64 / 8 + 1).wrapping_add(seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (word >> (8 * (i % 8))) as u8

@@ -200,7 +200,8 @@ pub(crate) fn a_region_allows_what_it_was_registered_for(bench: &mut Bench) {
     }
 }
 
-/// The requester's own memory is checked as for a send; what is read needs the right to write there.
+/// The requester's own memory is checked as for a send; what is read needs the right to write
+/// there.
 pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
     let (own, sample) = (bench.near.side(&shape), bench.far.side(&shape));
@@ -252,8 +253,8 @@ fn deregistered(bench: &mut Bench, own_memory: bool) {
     }
 }
 
-/// The near end writes until it is refused; meanwhile the far end takes the right away and says which memory must not
-/// change from then on. The status that ended the writing.
+/// The near end writes until it is refused; meanwhile the far end takes the right away and says
+/// which memory must not change from then on. The status that ended the writing.
 fn while_written(
     bench: &mut Bench,
     a: &Side,
@@ -333,8 +334,8 @@ pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
     }
 }
 
-/// A request that the service does not have is refused when it is posted, or completes with an error (IBTA volume 1,
-/// section 11.4.1.1, leaves that to the device); it is never carried out.
+/// A request that the service does not have is refused when it is posted, or completes with an
+/// error (IBTA volume 1, section 11.4.1.1, leaves that to the device); it is never carried out.
 pub(crate) fn operations_of_other_services_are_refused(bench: &mut Bench) {
     let reliable = [IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD];
     let connected = [IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM];
@@ -423,7 +424,8 @@ pub(crate) fn without_depth_nothing_is_read(bench: &mut Bench) {
     }
 }
 
-/// A responder without resources for them refuses reads and atomics (IBTA volume 1, section 9.7.4.1).
+/// A responder without resources for them refuses reads and atomics (IBTA volume 1, section
+/// 9.7.4.1).
 pub(crate) fn without_resources_nothing_is_served(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
     for kind in [Kind::Read, Kind::FetchAdd, Kind::CompareSwap] {
@@ -437,7 +439,8 @@ pub(crate) fn without_resources_nothing_is_served(bench: &mut Bench) {
     }
 }
 
-/// What the device says that it can have under way, it can; and more than that is posted and takes its turn.
+/// What the device says that it can have under way, it can; and more than that is posted and takes
+/// its turn.
 pub(crate) fn as_many_reads_as_the_device_says(bench: &mut Bench) {
     let device = bench.near.call(op::DEVICE, &[]);
     let [0, _, served, under_way, all] = device[..] else { panic!("query_device failed: {device:?}") };

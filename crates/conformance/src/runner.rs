@@ -1,5 +1,5 @@
-//! Runs named cases and reports each by its name, as the standard harness does. A case that hangs does not take the
-//! others with it: the program starts anew and goes on with the next one.
+//! Runs named cases and reports each by its name, as the standard harness does. A case that hangs
+//! does not take the others with it: the program starts anew and goes on with the next one.
 
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,8 @@ mod tally;
 pub use crate::program::{again, this_program};
 use tally::{Outcome, Tally};
 
-/// Environment variable: with the value `run`, the cases that are skipped are run as well. Those that pass are listed.
+/// Environment variable: with the value `run`, the cases that are skipped are run as well. Those
+/// that pass are listed.
 pub const DEPARTURES_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEPARTURES";
 
 /// Environment variable in which a program that starts anew finds how far it was.
@@ -36,7 +37,8 @@ pub struct Skip {
 /// Environment variable: the seconds after which a case hangs, if not 60.
 pub const LIMIT_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_LIMIT_S";
 
-/// A case that takes so long hangs: each of its waits has a shorter limit, and the longest case takes a few seconds.
+/// A case that takes so long hangs: each of its waits has a shorter limit, and the longest case
+/// takes a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the trials that the program's arguments select; ends the program.
@@ -106,7 +108,8 @@ fn attempt(trial: &Trial, before: &Tally, total: Instant) -> Outcome {
     outcome
 }
 
-/// Replaces this program, whatever its threads wait for. Its files are closed, so the devices learn of it.
+/// Replaces this program, whatever its threads wait for. Its files are closed, so the devices learn
+/// of it.
 fn start_anew(so_far: &str) -> ! {
     crate::node::abandon();
     let why = again().env(RESUMED_VARIABLE, so_far).exec();

@@ -20,7 +20,8 @@ pub struct Wc {
 }
 
 impl Wc {
-    /// Whether the request has failed by itself: it was neither done nor flushed for another's failure.
+    /// Whether the request has failed by itself: it was neither done nor flushed for another's
+    /// failure.
     pub fn has_failed(&self) -> bool {
         ![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&self.status)
     }

@@ -1,4 +1,5 @@
-//! Shared receive queues (IBTA vol. 1, sections 10.2.9 and 10.3.1.5; man ibv_create_srq, ibv_post_srq_recv).
+//! Shared receive queues (IBTA vol. 1, sections 10.2.9 and 10.3.1.5; man ibv_create_srq,
+//! ibv_post_srq_recv).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

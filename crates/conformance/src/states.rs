@@ -1,13 +1,15 @@
-//! The state machine: which change is allowed with which attributes. What each state does is in `behaviour.rs`.
+//! The state machine: which change is allowed with which attributes. What each state does is in
+//! `behaviour.rs`.
 
 use verbs::abi::*;
 
 use crate::rig::op;
 use crate::{Bench, Node, QKEY, REMOTE, Send, Shape, Side, Tuning};
 
-/// IBTA volume 1, section 11.2.5.2, table "QP State Transition Properties", as the Linux kernel enforces it
-/// (`qp_state_table`): services | from | to | required | optional. Attributes of features that a device need not have
-/// (alternate paths, the drain event) are in brackets: they are not tried. Nor is UC's route, which has a case of its own.
+/// IBTA volume 1, section 11.2.5.2, table "QP State Transition Properties", as the Linux kernel
+/// enforces it (`qp_state_table`): services | from | to | required | optional. Attributes of
+/// features that a device need not have (alternate paths, the drain event) are in brackets: they
+/// are not tried. Nor is UC's route, which has a case of its own.
 const TABLE: &str = "
     RC UC UD | RESET INIT RTR RTS SQD SQE ERR | RESET | |
     RC UC UD | INIT RTR RTS SQD SQE ERR       | ERR   | |
@@ -176,8 +178,8 @@ fn good(side: &Side, from: u32, to: u32) -> ibv_qp_attr {
     }
 }
 
-/// Tries each change from these states: the legal ones with what they require, the others with everything that leads to
-/// the same state elsewhere and with nothing.
+/// Tries each change from these states: the legal ones with what they require, the others with
+/// everything that leads to the same state elsewhere and with nothing.
 fn every_transition(bench: &mut Bench, name: &str, service: ibv_qp_type, from: &[u32]) {
     let rules = rules(name);
     let mut maker = Maker::new(&mut bench.near, service);

@@ -7,7 +7,8 @@ use verbs::abi::*;
 
 use crate::rig::gid_of;
 
-/// Environment variable that names the device: `NAME`, `NAME:PORT` or `NAME:PORT:GID_INDEX`, e.g. `rxe0:1:1`.
+/// Environment variable that names the device: `NAME`, `NAME:PORT` or `NAME:PORT:GID_INDEX`, e.g.
+/// `rxe0:1:1`.
 pub const DEVICE_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEVICE";
 
 /// Finds the provider of a device, or says why there is none.
@@ -78,8 +79,8 @@ impl Subject {
         Ok(Self { provider: providers(device)?, device: device.to_owned(), origin })
     }
 
-    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`; `softdev on a link` where softdev is told
-    /// to imitate one.
+    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`; `softdev on a
+    /// link` where softdev is told to imitate one.
     pub fn kind(&self) -> &str {
         if self.device.starts_with("softdev") && std::env::var_os(LINK_VARIABLE).is_some() {
             return "softdev on a link";

@@ -145,7 +145,8 @@ pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
     assert!(region.sge(50, 51).is_err() && region.sge(50, 50).is_ok());
 }
 
-/// What was registered is the same memory when it is registered again, whatever was written to it meanwhile.
+/// What was registered is the same memory when it is registered again, whatever was written to it
+/// meanwhile.
 pub(crate) fn a_buffer_outlives_its_registration(bench: &mut Bench) {
     let context = open(bench);
     let (pd, _) = queues(&context);
@@ -160,7 +161,8 @@ pub(crate) fn a_buffer_outlives_its_registration(bench: &mut Bench) {
     assert_eq!(&bytes, b"ab");
 }
 
-/// A datagram that was given no address is refused before the device sees a pointer that nobody set.
+/// A datagram that was given no address is refused before the device sees a pointer that nobody
+/// set.
 pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let context = open(bench);
     let (pd, cq) = queues(&context);

@@ -1,4 +1,5 @@
-//! The conformance cases on a device: softdev0, or the one that `RDMASCOPE_CONFORMANCE_DEVICE` names.
+//! The conformance cases on a device: softdev0, or the one that `RDMASCOPE_CONFORMANCE_DEVICE`
+//! names.
 
 use conformance::node::{peer, serve};
 use conformance::subject::{DEVICE_VARIABLE, Subject};

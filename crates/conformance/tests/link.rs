@@ -1,5 +1,5 @@
-//! The conformance cases on softdev while it imitates a link: messages are under way for a while, and all else is as it
-//! was.
+//! The conformance cases on softdev while it imitates a link: messages are under way for a while,
+//! and all else is as it was.
 
 use std::os::unix::process::CommandExt;
 

@@ -1,4 +1,5 @@
-//! The runner as its users see it: this program runs itself with cases that pass, fail, panic and hang.
+//! The runner as its users see it: this program runs itself with cases that pass, fail, panic and
+//! hang.
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,14 @@
 //! The clock of the hot loops: a tick counter that costs a few nanoseconds to read, and its rate.
 //!
-//! On x86_64 the ticks are those of the time stamp counter, read by a plain `rdtsc`, provided that the processor says
-//! that the counter is invariant (CPUID 8000_0007h, EDX bit 8; AMD APM vol. 3, appendix E.4.7, and Intel SDM vol. 3B,
-//! section "Invariant TSC") and the kernel has not found it unstable. Otherwise they are the nanoseconds of
-//! `CLOCK_MONOTONIC`. `rdtsc` is not serialised on purpose: a fence would cost more than the order that it buys, and
-//! what the stamp costs is measured by [`StampCost::measure`] and recorded.
+//! On x86_64 the ticks are those of the time stamp counter, read by a plain `rdtsc`, provided that
+//! the processor says that the counter is invariant (CPUID 8000_0007h, EDX bit 8; AMD APM vol. 3,
+//! appendix E.4.7, and Intel SDM vol. 3B, section "Invariant TSC") and the kernel has not found it
+//! unstable. Otherwise they are the nanoseconds of `CLOCK_MONOTONIC`. `rdtsc` is not serialised on
+//! purpose: a fence would cost more than the order that it buys, and what the stamp costs is
+//! measured by [`StampCost::measure`] and recorded.
 //!
-//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second. A simulated clock
-//! ([`Clock::simulated`]) reads the virtual time of a simulation instead.
+//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second. A simulated
+//! clock ([`Clock::simulated`]) reads the virtual time of a simulation instead.
 //!
 //! # Invariants
 //!

@@ -1,5 +1,6 @@
-//! The conditions under which a point is measured: what is asked of the machine, and what became of it (V2 to V5, V23 and
-//! V53 of the evaluations). Nothing is changed here: crate `conditions` does that.
+//! The conditions under which a point is measured: what is asked of the machine, and what became of
+//! it (V2 to V5, V23 and V53 of the evaluations). Nothing is changed here: crate `conditions` does
+//! that.
 
 mod outcome;
 mod scheduler;
@@ -18,7 +19,8 @@ pub struct Wanted {
     /// Policy of the PCI Express links' power management (ASPM).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aspm: Option<Aspm>,
-    /// Request to `/dev/cpu_dma_latency`, in microseconds: no idle state that takes longer to leave. 0 forbids them all.
+    /// Request to `/dev/cpu_dma_latency`, in microseconds: no idle state that takes longer to
+    /// leave. 0 forbids them all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_dma_latency_us: Option<i32>,
     /// Who else may use the CPUs of the ranks.
@@ -113,7 +115,8 @@ pub enum Numa {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stress {
-    /// To compute without a pause, in as many threads as it has CPUs: of no class, and on any CPU that they are not kept off.
+    /// To compute without a pause, in as many threads as it has CPUs: of no class, and on any CPU
+    /// that they are not kept off.
     Cpu,
 }
 
@@ -130,10 +133,11 @@ pub enum Turbo {
 impl Wanted {
     /// The environments that have a name without a plan that defines them.
     ///
-    /// `optimised` is V4's list of techniques, with the idle states forbidden (V23). A real-time class is no part of it: the
-    /// kernel stops a real-time task that never sleeps for 50 ms of each second (`sched_rt_runtime_us`), which a maximum
-    /// would show. `event` leaves out the isolation of CPUs and interrupts, which made event polling slower (V5).
-    /// `loaded` gives the host other work.
+    /// `optimised` is V4's list of techniques, with the idle states forbidden (V23). A real-time
+    /// class is no part of it: the kernel stops a real-time task that never sleeps for 50 ms of
+    /// each second (`sched_rt_runtime_us`), which a maximum would show. `event` leaves out the
+    /// isolation of CPUs and interrupts, which made event polling slower (V5). `loaded` gives the
+    /// host other work.
     pub const BUILT_IN: [&'static str; 4] = [AS_IS, "optimised", "event", "loaded"];
 
     /// What a built-in name stands for.
@@ -168,9 +172,9 @@ impl Wanted {
         Self { cpu_dma_latency_us: None, memory: None, numa: None, scheduler: None, ..self.clone() }
     }
 
-    /// What is asked, in the order in which it is applied, each with its value as a plan has it: what the ranks are to be kept
-    /// from before what does that, profiles before what they would change, and the scheduling class last, so that nothing else
-    /// runs in it.
+    /// What is asked, in the order in which it is applied, each with its value as a plan has it:
+    /// what the ranks are to be kept from before what does that, profiles before what they would
+    /// change, and the scheduling class last, so that nothing else runs in it.
     pub fn techniques(&self) -> Vec<(Technique, String)> {
         let word = |value: Result<serde_json::Value, serde_json::Error>| {
             value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()

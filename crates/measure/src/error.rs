@@ -1,6 +1,7 @@
-//! What can go wrong in this crate. Every message is one sentence that says what was tried, on what, why it failed in
-//! the system's own words, and what to do. The cause is part of the sentence and therefore not the error's `source`,
-//! so that a caller who prints the whole chain does not print it twice.
+//! What can go wrong in this crate. Every message is one sentence that says what was tried, on
+//! what, why it failed in the system's own words, and what to do. The cause is part of the sentence
+//! and therefore not the error's `source`, so that a caller who prints the whole chain does not
+//! print it twice.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A line of `points.jsonl` is not a point, and it is not the torn last line that a kill leaves behind.
+    /// A line of `points.jsonl` is not a point, and it is not the torn last line that a kill leaves
+    /// behind.
     #[error(
         "line {line} of {path} is not a point: {cause}; restore the file from a copy or remove that line"
     )]
@@ -157,7 +159,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether it lies in what was asked for (a size, a directory) rather than in what happened then.
+    /// Whether it lies in what was asked for (a size, a directory) rather than in what happened
+    /// then.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Figures and tables that a plan asks for. They stand in the plan, are stored with the run's record and are
-//! drawn by the report from the record alone.
+//! Figures and tables that a plan asks for. They stand in the plan, are stored with the run's
+//! record and are drawn by the report from the record alone.
 
 use std::collections::BTreeMap;
 
@@ -19,30 +19,33 @@ pub struct Figure {
     /// A sentence or two below the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
-    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`] and
-    /// [`FigureKind::Published`].
+    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`]
+    /// and [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<String>,
     /// The axis along x, or down the rows of a table; e.g. `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// The measured quantity as a path into a point, e.g. `latency.p50_ns` or `throughput.bytes_per_s`.
+    /// The measured quantity as a path into a point, e.g. `latency.p50_ns` or
+    /// `throughput.bytes_per_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<String>,
     /// Unit to print `y` in; by default the unit that the field's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// The axes whose values tell the series (or the columns of a table) apart; also `experiment` and `latency`, the kind of it.
+    /// The axes whose values tell the series (or the columns of a table) apart; also `experiment`
+    /// and `latency`, the kind of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
-    /// The axis of `series` whose values have marker shapes of their own in a figure of lines, e.g. `operation`: sends point
-    /// up and writes down.
+    /// The axis of `series` whose values have marker shapes of their own in a figure of lines, e.g.
+    /// `operation`: sends point up and writes down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<String>,
     /// The kinds of latency that a histogram overlays; by default the headline of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<LatencyKind>,
-    /// First and last time of a histogram, in ns; by default from the least sample to the largest 99.9 % quantile.
+    /// First and last time of a histogram, in ns; by default from the least sample to the largest
+    /// 99.9 % quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_ns: Option<[u64; 2]>,
     /// Whether a histogram counts on a logarithmic axis.
@@ -51,10 +54,12 @@ pub struct Figure {
     /// Only points whose axes have these values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, serde_json::Value>,
-    /// Whether each series but the first is shown less the one before it: what a layer adds to the one below. Of times.
+    /// Whether each series but the first is shown less the one before it: what a layer adds to the
+    /// one below. Of times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub difference: bool,
-    /// Whether each series but the first is shown less the first, which is left out: how far each is above a reference. Of times.
+    /// Whether each series but the first is shown less the first, which is left out: how far each
+    /// is above a reference. Of times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub above_first: bool,
     /// What stands at the corners of a surface where it is more than so much.
@@ -94,7 +99,8 @@ impl Figure {
     }
 }
 
-/// A second quantity of a surface, printed where it is large: missed steps beside latencies (V63 of the evaluations).
+/// A second quantity of a surface, printed where it is large: missed steps beside latencies (V63 of
+/// the evaluations).
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
@@ -112,14 +118,15 @@ pub enum FigureKind {
     Bars,
     /// Distributions of the points' latencies, a panel for each series, the kinds overlaid.
     Histogram,
-    /// Lines over x, whose axis is logarithmic where it does not rise evenly, with 10 % and 90 % quantiles as error bars where y
-    /// is a latency.
+    /// Lines over x, whose axis is logarithmic where it does not rise evenly, with 10 % and 90 %
+    /// quantiles as error bars where y is a latency.
     Lines,
     /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
     LinkRates,
     /// Published numbers alone, of what is not measured, with the reason.
     Published,
-    /// A surface over x and the one axis of the series, seen from the side; one for each combination of other axes.
+    /// A surface over x and the one axis of the series, seen from the side; one for each
+    /// combination of other axes.
     Surface,
     /// Rows over x, a column for each series, published columns beside them.
     Table,
@@ -151,7 +158,8 @@ pub enum Unit {
     MmsgPerS,
 }
 
-/// Published numbers. A plan names the file; the resolved plan and the record carry the numbers themselves.
+/// Published numbers. A plan names the file; the resolved plan and the record carry the numbers
+/// themselves.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -171,7 +179,8 @@ pub struct Reference {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceTable {
-    /// Column names; for a table over an axis the first is the axis, e.g. `size_bytes`, `sdr_us`, `fdr_us`.
+    /// Column names; for a table over an axis the first is the axis, e.g. `size_bytes`, `sdr_us`,
+    /// `fdr_us`.
     pub columns: Vec<String>,
     /// Rows of cells, each as long as `columns`.
     pub rows: Vec<Vec<String>>,

@@ -1,7 +1,7 @@
 //! Files in directories that others may have laid out: a record, the logs of another program.
 //!
-//! Only regular files are read, because a pipe or a device never ends. A file is written as a new one beside the old and
-//! renamed over it, so that no link is followed and nobody sees half a file.
+//! Only regular files are read, because a pipe or a device never ends. A file is written as a new
+//! one beside the old and renamed over it, so that no link is followed and nobody sees half a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Read, Write};
@@ -16,8 +16,8 @@ use rustix::system::sysinfo;
 /// Reads a regular file.
 ///
 /// # Errors
-/// Those of the system; `InvalidInput` where it is another kind of file, and `OutOfMemory` where it is larger than half of
-/// this machine's memory, as a sparse file can be.
+/// Those of the system; `InvalidInput` where it is another kind of file, and `OutOfMemory` where it
+/// is larger than half of this machine's memory, as a sparse file can be.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     // Without O_NONBLOCK, opening a pipe waits for its writer.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -49,11 +49,12 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Writes a file such that at any moment the old one or the new one is there, whole. A link of that name is replaced and
-/// not followed.
+/// Writes a file such that at any moment the old one or the new one is there, whole. A link of that
+/// name is replaced and not followed.
 ///
 /// # Errors
-/// Those of `write` and of the system; the old file is still there then, and nothing of the new one.
+/// Those of `write` and of the system; the old file is still there then, and nothing of the new
+/// one.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,

@@ -1,8 +1,9 @@
 //! What a paper found, as a plan states it: a claim about numbers, and when a run shows it.
 //!
-//! A finding stands in the plan, is stored with the run's record and is answered by the report from the points alone.
-//! Every kind makes one figure of the points (a change, a ratio, a share, a place) with a 95 % interval, and `holds` is the
-//! range in which the whole of that interval has to lie. The arithmetic is in [`crate::stats::shape`].
+//! A finding stands in the plan, is stored with the run's record and is answered by the report from
+//! the points alone. Every kind makes one figure of the points (a change, a ratio, a share, a
+//! place) with a 95 % interval, and `holds` is the range in which the whole of that interval has to
+//! lie. The arithmetic is in [`crate::stats::shape`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +31,8 @@ pub struct Finding {
     pub source: Option<String>,
     /// Names of the experiments whose points are asked.
     pub experiments: Vec<String>,
-    /// The measured quantity as a path into a point, e.g. `one_way.p50_ns`. A selection may name another.
+    /// The measured quantity as a path into a point, e.g. `one_way.p50_ns`. A selection may name
+    /// another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<String>,
     /// Unit to print times or throughputs in; by default the unit that the quantity's name ends in.
@@ -70,12 +72,12 @@ pub struct Finding {
     pub order: Vec<Selection>,
 }
 
-/// Points with these values of their axes. Two keys are no axes: `experiment` is one of the finding's experiments,
-/// `quantity` what is taken of the points instead of the finding's own.
+/// Points with these values of their axes. Two keys are no axes: `experiment` is one of the
+/// finding's experiments, `quantity` what is taken of the points instead of the finding's own.
 pub type Selection = BTreeMap<String, Value>;
 
-/// In what two points differ besides their repetition: the first axis, or `experiment`. Numbers of such points are never folded
-/// to one.
+/// In what two points differ besides their repetition: the first axis, or `experiment`. Numbers of
+/// such points are never folded to one.
 pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
     let mut axes = a.1.keys().chain(b.1.keys());
     let axis = axes.find(|name| a.1.get(*name) != b.1.get(*name)).cloned();
@@ -86,8 +88,8 @@ pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// The largest of the quantity over the values of `x`, which need not be numbers, relative to the least: how far several
-    /// programs, devices or hosts agree (G34 of the evaluations).
+    /// The largest of the quantity over the values of `x`, which need not be numbers, relative to
+    /// the least: how far several programs, devices or hosts agree (G34 of the evaluations).
     Agree,
     /// The x at which the quantity is least.
     Argmin,
@@ -95,15 +97,18 @@ pub enum FindingKind {
     Change,
     /// The first x at which the series `of` exceeds the series `against` by more than their errors.
     Crossover,
-    /// The median of the quantity over all x from `at` on, relative to its median over the x before.
+    /// The median of the quantity over all x from `at` on, relative to its median over the x
+    /// before.
     Falls,
     /// The largest of the quantity over x, relative to the least.
     Flat,
-    /// The share of the variance of the quantity over x that a line of least squares accounts for, R^2.
+    /// The share of the variance of the quantity over x that a line of least squares accounts for,
+    /// R^2.
     Linear,
     /// The share of the x at which the series rise in the given `order`.
     Order,
-    /// The largest ratio of the quantity at neighbouring x, which has to be the one `between` two given ones.
+    /// The largest ratio of the quantity at neighbouring x, which has to be the one `between` two
+    /// given ones.
     Step,
     /// The quantity itself.
     Value,
@@ -168,7 +173,8 @@ pub const QUANTITY: &str = "quantity";
 /// What is taken of a point where a finding does not say.
 const QUANTITY_DEFAULT: &str = "latency.p50_ns";
 
-/// A range of numbers as people write it: `< -30 %`, `>= 5`, `-5 % .. 5 %` (both ends included), `< 2 us`.
+/// A range of numbers as people write it: `< -30 %`, `>= 5`, `-5 % .. 5 %` (both ends included), `<
+/// 2 us`.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

@@ -1,20 +1,24 @@
 //! What a measurement is: units, clocks, samples, statistics and the record. Knows no network.
 //!
 //! * [`clock`]: the tick counter of the hot loops, calibrated, and what a stamp costs;
-//! * [`samples`]: where every message's time goes while it is hot, and what becomes of it afterwards;
+//! * [`samples`]: where every message's time goes while it is hot, and what becomes of it
+//!   afterwards;
 //! * [`stats`]: exact statistics of a set of latencies;
 //! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`placement`]: whether two CPUs were as near to each other as they are known to be;
 //! * [`random`]: seeded numbers for synthetic data;
-//! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what reports print of a record;
-//! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
+//! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what
+//!   reports print of a record;
+//! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a
+//!   point;
 //! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`presentation`]: what a report shows of each pattern;
-//! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
+//! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema;
+//!   [`store`]: how it is stored.
 //!
-//! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
-//! this program causes.
+//! Functions return [`Error`] for what a user, a file or the system can cause and panic only for
+//! what a defect of this program causes.
 
 pub mod clock;
 pub mod conditions;

@@ -1,15 +1,17 @@
 //! Whether two CPUs were as near to each other as they are known to be on their host.
 //!
-//! [`crate::step`] finds a CPU that is moved while a point is measured. A CPU that sits far away for a whole run changes
-//! nothing that a point or its neighbours could show: every number is that of another machine, and every number agrees. So
-//! each calibration stands beside the best one known of the same pair of CPUs ([`Pair`]): of earlier runs, as whoever measures
-//! remembers them, and of the same run.
+//! [`crate::step`] finds a CPU that is moved while a point is measured. A CPU that sits far away
+//! for a whole run changes nothing that a point or its neighbours could show: every number is that
+//! of another machine, and every number agrees. So each calibration stands beside the best one
+//! known of the same pair of CPUs ([`Pair`]): of earlier runs, as whoever measures remembers them,
+//! and of the same run.
 //!
 //! # The rule
 //!
-//! A core-to-core latency above [`FAR_RATIO`] times the best is far. The regimes seen on one host lie at 24 to 35, 50, 188,
-//! 246 and 370 to 1100 ns: what one of them varies by is below that ratio, and the next one is above it. A run is far as a
-//! whole where more than half of its points that were compared are.
+//! A core-to-core latency above [`FAR_RATIO`] times the best is far. The regimes seen on one host
+//! lie at 24 to 35, 50, 188, 246 and 370 to 1100 ns: what one of them varies by is below that
+//! ratio, and the next one is above it. A run is far as a whole where more than half of its points
+//! that were compared are.
 //!
 //! # Invariants
 //!
@@ -47,7 +49,8 @@ pub struct Far {
 }
 
 impl Far {
-    /// Compares a latency with the best known, both in ns; `None` where it is not far, and where one of them is no time.
+    /// Compares a latency with the best known, both in ns; `None` where it is not far, and where
+    /// one of them is no time.
     pub fn of(ns: f64, best_ns: f64) -> Option<Self> {
         let is_far = best_ns > 0.0 && ns.is_finite() && ns > FAR_RATIO * best_ns;
         is_far.then_some(Self { ns, best_ns })
@@ -79,8 +82,8 @@ fn short(ns: f64) -> String {
     if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
 }
 
-/// Whether a point was far, as was known when it ended: the larger of its two times against the best. None where it was
-/// compared with nothing, as in records of programs that compared nothing.
+/// Whether a point was far, as was known when it ended: the larger of its two times against the
+/// best. None where it was compared with nothing, as in records of programs that compared nothing.
 pub fn far(calibration: &Calibration) -> Option<Far> {
     far_from(calibration, calibration.best_ns?)
 }
@@ -112,7 +115,8 @@ impl Placed {
     }
 }
 
-/// The best latency of each environment of a run, in ns: those of earlier runs are in what its points were compared with.
+/// The best latency of each environment of a run, in ns: those of earlier runs are in what its
+/// points were compared with.
 type Bests = BTreeMap<Option<String>, f64>;
 
 fn bests<'a>(placed: impl Iterator<Item = &'a Placed>) -> Bests {
@@ -124,8 +128,8 @@ fn bests<'a>(placed: impl Iterator<Item = &'a Placed>) -> Bests {
     bests
 }
 
-/// Marks the points of a run that ended before a better time was seen. They were on disk by then, so that their lines say what
-/// they were compared with and not what came later.
+/// Marks the points of a run that ended before a better time was seen. They were on disk by then,
+/// so that their lines say what they were compared with and not what came later.
 pub fn mark(points: &mut [Point]) {
     let placed: Vec<Option<Placed>> = points.iter().map(Placed::of).collect();
     let bests = bests(placed.iter().flatten());
@@ -170,7 +174,8 @@ impl Verdict {
         2 * self.far > self.compared
     }
 
-    /// The first line of a report on a run that was far as a whole; `None` where its points' own marks say enough.
+    /// The first line of a report on a run that was far as a whole; `None` where its points' own
+    /// marks say enough.
     pub fn headline(&self) -> Option<String> {
         let Self { compared, far, median, .. } = self;
         let [ns, best_ns] = [median.ns, median.best_ns].map(short);

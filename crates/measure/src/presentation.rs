@@ -63,8 +63,8 @@ pub struct Presentation {
     pub row_axes: &'static [&'static str],
     /// Axes that columns show, but which follow from others.
     pub column_axes: &'static [&'static str],
-    /// What a row says instead of its cells where a point failed, the first part in the room of the first column:
-    /// `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
+    /// What a row says instead of its cells where a point failed, the first part in the room of the
+    /// first column: `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
     pub label: &'static [&'static str],
     /// The end of the name that netperf has for the same test over sockets.
     pub test: Option<&'static str>,
@@ -72,7 +72,8 @@ pub struct Presentation {
     pub table: fn(&Point) -> Option<&'static Table>,
     /// The messages that a throughput counts; `None` where that is not known.
     pub traffic: fn(&Axes, Direction) -> Option<Traffic>,
-    /// Numbers that only its points have. They come before those of every pattern where a path leads to both.
+    /// Numbers that only its points have. They come before those of every pattern where a path
+    /// leads to both.
     pub quantities: &'static [Quantity],
 }
 

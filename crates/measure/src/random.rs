@@ -1,4 +1,5 @@
-//! Pseudo-random numbers from a seed, the same in every run: for synthetic data of which the truth is known.
+//! Pseudo-random numbers from a seed, the same in every run: for synthetic data of which the truth
+//! is known.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), from its seed.
 #[derive(Clone, Debug)]

@@ -2,15 +2,18 @@
 //!
 //! A run is a directory:
 //!
-//! * `run.json`: one [`Run`], written before the first point and again (atomically) when the run ends;
-//! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends, so that a run that is killed
-//!   at any moment keeps every finished point (a torn last line is ignored by readers);
-//! * `samples/POINT-WHAT.u64`: raw samples of a point when they are kept: of one end (its rank) or of one kind of latency
-//!   (its name), in nanoseconds, 8 bytes little-endian each, in the order in which the messages were sent;
-//!   e.g. in Python `numpy.fromfile("samples/000012-0.u64", "<u8")`.
+//! * `run.json`: one [`Run`], written before the first point and again (atomically) when the run
+//!   ends;
+//! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends, so that a run
+//!   that is killed at any moment keeps every finished point (a torn last line is ignored by
+//!   readers);
+//! * `samples/POINT-WHAT.u64`: raw samples of a point when they are kept: of one end (its rank) or
+//!   of one kind of latency (its name), in nanoseconds, 8 bytes little-endian each, in the order in
+//!   which the messages were sent; e.g. in Python `numpy.fromfile("samples/000012-0.u64", "<u8")`.
 //!
-//! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
-//! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
+//! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent,
+//! never zero. Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore
+//! fields that they do not know.
 
 mod axes;
 mod calibration;
@@ -109,7 +112,8 @@ pub struct Device {
     pub name: String,
     /// What drives it, e.g. `softdev (software device in user space)`.
     pub provider: String,
-    /// Attributes worth printing, in a stable order: firmware, link layer, state, MTU, LID, GID, limits ...
+    /// Attributes worth printing, in a stable order: firmware, link layer, state, MTU, LID, GID,
+    /// limits ...
     pub attributes: BTreeMap<String, Value>,
 }
 
@@ -123,8 +127,9 @@ pub struct Environment {
     /// CPUs that the rank was pinned to; absent when it was not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_cpus: Option<Vec<u32>>,
-    /// Everything else, grouped for print: `cpu`, `memory`, `kernel`, `power`, `isolation`, `limits`, ...; each a
-    /// map of names to values. What could not be read is absent or says so in words.
+    /// Everything else, grouped for print: `cpu`, `memory`, `kernel`, `power`, `isolation`,
+    /// `limits`, ...; each a map of names to values. What could not be read is absent or says so in
+    /// words.
     pub facts: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -143,8 +148,8 @@ pub struct Overhead {
     pub stamp_ns: f64,
     /// Median cost of one turn of the empty measuring loop (stamp and store), in ns.
     pub empty_loop_ns: f64,
-    /// Median cost of both stamps that the sender of a message takes which is timed one way, in ns; absent in records of
-    /// programs that did not time so.
+    /// Median cost of both stamps that the sender of a message takes which is timed one way, in ns;
+    /// absent in records of programs that did not time so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way_ns: Option<f64>,
     /// Whether the sample arrays are locked in memory; absent means yes, else the reason.
@@ -168,10 +173,12 @@ pub struct Point {
     pub status: Status,
     /// Which repetition of the same combination, from 0.
     pub repetition: u32,
-    /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the link was taken as it is.
+    /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the
+    /// link was taken as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_model: Option<String>,
-    /// What became of what the point's environment asks of the machine, in rank order; empty where it asks nothing.
+    /// What became of what the point's environment asks of the machine, in rank order; empty where
+    /// it asks nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Messages that were asked for (absent when the plan gives a duration).
@@ -180,7 +187,8 @@ pub struct Point {
     /// Latency as rank 0 saw it, or where stamps of both ends make one, theirs: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Every kind of latency of the point's messages, where they were timed in several ways: `latency` is the first of them.
+    /// Every kind of latency of the point's messages, where they were timed in several ways:
+    /// `latency` is the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Timed>,
     /// What else is known of messages that were timed one way.
@@ -195,13 +203,15 @@ pub struct Point {
     /// What one call costs, where calls were timed in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// What only points of its pattern have, by the name of the pattern; absent where that is nothing, or has a field above.
+    /// What only points of its pattern have, by the name of the pattern; absent where that is
+    /// nothing, or has a field above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, Value>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// How evenly the pairs of a point, or those that load the device, were served, where there are several.
+    /// How evenly the pairs of a point, or those that load the device, were served, where there are
+    /// several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// Sum of both directions; only for bidirectional points.
@@ -213,7 +223,8 @@ pub struct Point {
     /// State of the machine's placement around the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// Where more ranks ran on a host than it had CPUs for them: the scheduler is then part of every number.
+    /// Where more ranks ran on a host than it had CPUs for them: the scheduler is then part of
+    /// every number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oversubscribed: Option<Oversubscribed>,
     /// Why the numbers of this point should not be trusted, if so.
@@ -261,8 +272,8 @@ pub struct End {
     /// Latency of the messages that it timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Throughput of the messages that it received (or, where it only sends, that were acknowledged; at a set rate, those that it
-    /// posted).
+    /// Throughput of the messages that it received (or, where it only sends, that were
+    /// acknowledged; at a set rate, those that it posted).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
     /// Raw samples in nanoseconds, as a path in the run's directory.
@@ -274,14 +285,15 @@ pub struct End {
     /// What the messages cost its CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// What its host counted while the point ran, whoever caused it: `interrupts`, `context_switches`, `softirqs.net_rx`,
-    /// `cpu.busy_ns` of all CPUs (in ticks of the kernel, usually 10 ms), `interface.NAME.rx_dropped` and the like of the
-    /// interfaces that the messages take, `Tcp.RetransSegs` and the like of its network namespace (proc_pid_net(5)), and of the
+    /// What its host counted while the point ran, whoever caused it: `interrupts`,
+    /// `context_switches`, `softirqs.net_rx`, `cpu.busy_ns` of all CPUs (in ticks of the kernel,
+    /// usually 10 ms), `interface.NAME.rx_dropped` and the like of the interfaces that the messages
+    /// take, `Tcp.RetransSegs` and the like of its network namespace (proc_pid_net(5)), and of the
     /// InfiniBand port what has changed, as `port.NAME` in the driver's own units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host: BTreeMap<String, u64>,
-    /// How far apart the ranks of its host began each message, where they began together and it led them; of loads, how far apart
-    /// all began, at the first of them.
+    /// How far apart the ranks of its host began each message, where they began together and it led
+    /// them; of loads, how far apart all began, at the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<Latency>,
     /// The library that carried its messages, as that calls itself; absent where none did.
@@ -289,13 +301,15 @@ pub struct End {
     pub library: Option<String>,
 }
 
-/// What a point cost the thread that measured it, from before its first message to after its last (getrusage(2),
-/// `RUSAGE_THREAD`). A thread that polls is busy all the time, whatever a message costs.
+/// What a point cost the thread that measured it, from before its first message to after its last
+/// (getrusage(2), `RUSAGE_THREAD`). A thread that polls is busy all the time, whatever a message
+/// costs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Cpu {
     /// Wall time, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space, in ns. That in the kernel may be counted in ticks, as it was built; the sum of both is exact.
+    /// CPU time in user space, in ns. That in the kernel may be counted in ticks, as it was built;
+    /// the sum of both is exact.
     pub user_ns: u64,
     /// CPU time in the kernel, in ns.
     pub system_ns: u64,
@@ -303,8 +317,8 @@ pub struct Cpu {
     pub voluntary_switches: u64,
     /// Times that it was taken off its CPU.
     pub involuntary_switches: u64,
-    /// Messages that went between it and its peers meanwhile, each counted once, those of the warm-up too: what the CPU time is
-    /// divided by. Absent where that is not known.
+    /// Messages that went between it and its peers meanwhile, each counted once, those of the
+    /// warm-up too: what the CPU time is divided by. Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
 }

@@ -1,8 +1,10 @@
-//! Samples: where the time of every message goes while it is hot, and what becomes of it when the run is over.
+//! Samples: where the time of every message goes while it is hot, and what becomes of it when the
+//! run is over.
 //!
-//! A pattern writes ticks into a [`Recorder`]: [`RawSamples`], an array that is allocated, touched and locked before
-//! the clock starts, or [`HistogramSamples`], a histogram of bounded size for runs that are too long for an array.
-//! Either then becomes [`Samples`], which are nanoseconds and know their statistics, their histogram and their series.
+//! A pattern writes ticks into a [`Recorder`]: [`RawSamples`], an array that is allocated, touched
+//! and locked before the clock starts, or [`HistogramSamples`], a histogram of bounded size for
+//! runs that are too long for an array. Either then becomes [`Samples`], which are nanoseconds and
+//! know their statistics, their histogram and their series.
 //!
 //! Neither recorder allocates, takes a lock or calls the system while it records.
 //!
@@ -51,7 +53,8 @@ pub struct RawSamples {
 }
 
 impl RawSamples {
-    /// Room for `capacity` samples: allocated, every page written, and locked in memory where the system allows it.
+    /// Room for `capacity` samples: allocated, every page written, and locked in memory where the
+    /// system allows it.
     pub fn new(capacity: usize) -> crate::Result<Self> {
         Ok(Self { pages: Pages::new(capacity)?, len: 0, capacity, missed: 0 })
     }
@@ -107,9 +110,9 @@ impl Recorder for RawSamples {
     }
 }
 
-/// A recorder of bounded size (about 300 KiB) for any number of samples. Samples are converted to nanoseconds, scaled
-/// and rounded exactly as those of an array are, as they come: histograms of different clocks then have the same
-/// buckets and merge without loss.
+/// A recorder of bounded size (about 300 KiB) for any number of samples. Samples are converted to
+/// nanoseconds, scaled and rounded exactly as those of an array are, as they come: histograms of
+/// different clocks then have the same buckets and merge without loss.
 #[derive(Debug)]
 pub struct HistogramSamples {
     clock: Clock,
@@ -192,7 +195,8 @@ impl Samples {
         }
     }
 
-    /// Statistics, with the share of samples strictly above each threshold; `None` when there is no sample.
+    /// Statistics, with the share of samples strictly above each threshold; `None` when there is no
+    /// sample.
     pub fn latency(&self, kind: LatencyKind, thresholds_ns: &[u64]) -> Option<Latency> {
         match &self.form {
             Form::Distribution(distribution) => stats::from_histogram(kind, &**distribution, thresholds_ns),
@@ -200,9 +204,9 @@ impl Samples {
         }
     }
 
-    /// At most [`SERIES_BLOCKS`] levels, in ns, in the order of time: medians of blocks of equal length, for
-    /// [`crate::step::step`]. Where only the distribution is known they are medians of the means of shorter blocks.
-    /// Empty for merged samples, which have no order.
+    /// At most [`SERIES_BLOCKS`] levels, in ns, in the order of time: medians of blocks of equal
+    /// length, for [`crate::step::step`]. Where only the distribution is known they are medians of
+    /// the means of shorter blocks. Empty for merged samples, which have no order.
     pub fn series(&self) -> Vec<f64> {
         match &self.form {
             _ if !self.in_order => Vec::new(),
@@ -219,7 +223,8 @@ impl Samples {
         }
     }
 
-    /// Adds the samples of another end or repetition. Exact samples stay exact if both are; the order of time is lost.
+    /// Adds the samples of another end or repetition. Exact samples stay exact if both are; the
+    /// order of time is lost.
     pub fn merge(&mut self, other: &Self) {
         self.in_order = false;
         match (&mut self.form, &other.form) {

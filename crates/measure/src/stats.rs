@@ -1,11 +1,13 @@
 //! Exact statistics of a set of latencies.
 //!
-//! * Quantiles are the inverse of the empirical distribution function: type 1 of Hyndman and Fan, Sample Quantiles in
-//!   Statistical Packages, The American Statistician 50 (1996), 361-365; `inverted_cdf` in numpy. The value is always
-//!   a sample. The rank is computed in integers: `ceil(0.999 * n)` in floating point is off by one for some n.
-//! * Mean and standard deviation come from exact integer sums and are rounded once, at the end ([`Moments`]); there is
-//!   no cancellation for latencies that differ little, and none are left out (perftest stores deviations as whole
-//!   microseconds, so that any below 1 us count as 0, and drops the two largest samples first).
+//! * Quantiles are the inverse of the empirical distribution function: type 1 of Hyndman and Fan,
+//!   Sample Quantiles in Statistical Packages, The American Statistician 50 (1996), 361-365;
+//!   `inverted_cdf` in numpy. The value is always a sample. The rank is computed in integers:
+//!   `ceil(0.999 * n)` in floating point is off by one for some n.
+//! * Mean and standard deviation come from exact integer sums and are rounded once, at the end
+//!   ([`Moments`]); there is no cancellation for latencies that differ little, and none are left
+//!   out (perftest stores deviations as whole microseconds, so that any below 1 us count as 0, and
+//!   drops the two largest samples first).
 //! * The interval of the median is from order statistics ([`MedianInterval`]).
 //! * The interval of a mean of repetitions is Student's ([`MeanInterval`]).
 //! * Spread from run to run is another thing than spread within a run: [`spread`].
@@ -53,7 +55,8 @@ impl Share {
         Self { part, whole }
     }
 
-    /// Rank, from 1, of this quantile among `count` samples: the least rank r such that r / count is not below it.
+    /// Rank, from 1, of this quantile among `count` samples: the least rank r such that r / count
+    /// is not below it.
     pub fn rank(self, count: u64) -> u64 {
         let rank = (u128::from(self.part) * u128::from(count)).div_ceil(u128::from(self.whole));
         (rank as u64).max(1)
@@ -83,7 +86,8 @@ pub fn latency(kind: LatencyKind, samples_ns: &[u64], thresholds_ns: &[u64]) -> 
     summarise(kind, &Sorted(&sorted), thresholds_ns)
 }
 
-/// As [`latency`], of samples that are each right to within `bound_ns`: with the bounds of the shares.
+/// As [`latency`], of samples that are each right to within `bound_ns`: with the bounds of the
+/// shares.
 pub fn latency_within(
     kind: LatencyKind,
     samples_ns: &[u64],
@@ -99,8 +103,8 @@ pub fn latency_within(
     Some(Latency { share_above_bounds: thresholds_ns.iter().map(bounds).collect(), ..latency })
 }
 
-/// Least and largest share of samples above a threshold in ns where each is right to within `bound_ns`; `share_above` gives the
-/// share above a time as the samples are.
+/// Least and largest share of samples above a threshold in ns where each is right to within
+/// `bound_ns`; `share_above` gives the share above a time as the samples are.
 pub fn share_above_bounds(threshold_ns: u64, bound_ns: f64, share_above: impl Fn(u64) -> f64) -> [f64; 2] {
     // Samples are rounded to a nanosecond. A float becomes the nearest integer that there is.
     let bound_ns = (bound_ns.ceil() as u64).saturating_add(1);
@@ -109,8 +113,9 @@ pub fn share_above_bounds(threshold_ns: u64, bound_ns: f64, share_above: impl Fn
     [least, threshold_ns.checked_sub(bound_ns).map_or(1.0, share_above)]
 }
 
-/// Statistics of a histogram: count, least, largest, mean and standard deviation are exact; quantiles, the median's
-/// interval, shares and mavericks are within the stated resolution of the samples. `None` when there is no sample.
+/// Statistics of a histogram: count, least, largest, mean and standard deviation are exact;
+/// quantiles, the median's interval, shares and mavericks are within the stated resolution of the
+/// samples. `None` when there is no sample.
 pub fn from_histogram(kind: LatencyKind, samples: &impl Ranked, thresholds_ns: &[u64]) -> Option<Latency> {
     summarise(kind, samples, thresholds_ns)
 }
@@ -134,8 +139,8 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// Spread from run to run of a statistic of each run; `None` when there is none. Values that are not finite are
-/// ignored.
+/// Spread from run to run of a statistic of each run; `None` when there is none. Values that are
+/// not finite are ignored.
 pub fn spread(medians: &[f64]) -> Option<Spread> {
     let mut sorted: Vec<f64> = medians.iter().copied().filter(|median| median.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);

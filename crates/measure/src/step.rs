@@ -1,24 +1,29 @@
 //! Whether the level of a series shifted while it was taken, once and for good or for a while.
 //!
-//! Two processors of a virtual machine may be siblings of one core in one minute and on two sockets in the next; the
-//! time of a cache line between them then changes from 24 to 246 ns or back, and every latency with it. A point during
-//! which that happened has a median that belongs to neither state.
+//! Two processors of a virtual machine may be siblings of one core in one minute and on two sockets
+//! in the next; the time of a cache line between them then changes from 24 to 246 ns or back, and
+//! every latency with it. A point during which that happened has a median that belongs to neither
+//! state.
 //!
 //! # The rule
 //!
-//! 1. The logarithms of the blocks' levels are divided into a low and a high class, at least [`SUSTAINED_BLOCKS`] in
-//!    each, such that the sum of their distances from the medians of their classes is least. The order of time plays
-//!    no part in this.
+//! 1. The logarithms of the blocks' levels are divided into a low and a high class, at least
+//!    [`SUSTAINED_BLOCKS`] in each, such that the sum of their distances from the medians of their
+//!    classes is least. The order of time plays no part in this.
 //! 2. The medians of the classes differ by more than [`RATIO`].
-//! 3. They differ by more than [`SPREADS`] times the spread within the classes (the median absolute deviation, scaled
-//!    to a standard deviation). Halves of one normal distribution differ by 2.3 of these, those of a ramp by 2.7.
-//! 4. The classes are not mixed in time as chance would mix them: the probability of as few runs of low and high
-//!    blocks, or fewer, is at most [`CHANCE`] (Wald and Wolfowitz, On a Test Whether Two Samples are from the Same
-//!    Population, Annals of Mathematical Statistics 11 (1940), 147-162; computed exactly, not by its normal limit).
-//! 5. Each class has a run of at least [`SUSTAINED_BLOCKS`]; shorter ones are taken as part of their neighbours.
+//! 3. They differ by more than [`SPREADS`] times the spread within the classes (the median absolute
+//!    deviation, scaled to a standard deviation). Halves of one normal distribution differ by 2.3
+//!    of these, those of a ramp by 2.7.
+//! 4. The classes are not mixed in time as chance would mix them: the probability of as few runs of
+//!    low and high blocks, or fewer, is at most [`CHANCE`] (Wald and Wolfowitz, On a Test Whether
+//!    Two Samples are from the Same Population, Annals of Mathematical Statistics 11 (1940),
+//!    147-162; computed exactly, not by its normal limit).
+//! 5. Each class has a run of at least [`SUSTAINED_BLOCKS`]; shorter ones are taken as part of
+//!    their neighbours.
 //!
-//! Given the levels, independent samples take every order with the same probability, whatever their distribution. So
-//! (4) alone bounds the share of false alarms by [`CHANCE`], for heavy tails and few samples as for any other noise.
+//! Given the levels, independent samples take every order with the same probability, whatever their
+//! distribution. So (4) alone bounds the share of false alarms by [`CHANCE`], for heavy tails and
+//! few samples as for any other noise.
 
 use std::fmt;
 
@@ -55,8 +60,9 @@ impl fmt::Display for Step {
     }
 }
 
-/// The first shift of a series of levels in ns, in the order of time, e.g. [`crate::samples::Samples::series`]; `None`
-/// when there is none by the rule of this module, or when a level is not a finite number. At most a few hundred levels.
+/// The first shift of a series of levels in ns, in the order of time, e.g.
+/// [`crate::samples::Samples::series`]; `None` when there is none by the rule of this module, or
+/// when a level is not a finite number. At most a few hundred levels.
 pub fn step(blocks: &[f64]) -> Option<Step> {
     if blocks.iter().any(|level| !level.is_finite()) {
         return None;
@@ -70,16 +76,17 @@ pub fn step(blocks: &[f64]) -> Option<Step> {
     describe(blocks, &sustained_runs(&is_high))
 }
 
-/// Whether the raw time of a cache line between two processors differs before and after a point by so much that they
-/// were not where they had been: by more than 20 % and more than [`PLACEMENT_NS`], either way. The regimes seen lie at 24,
-/// 50, 246 and 370 to 1100 ns.
+/// Whether the raw time of a cache line between two processors differs before and after a point by
+/// so much that they were not where they had been: by more than 20 % and more than
+/// [`PLACEMENT_NS`], either way. The regimes seen lie at 24, 50, 246 and 370 to 1100 ns.
 pub fn placement_changed(before_ns: f64, after_ns: f64) -> bool {
     let (low, high) = (before_ns.min(after_ns), before_ns.max(after_ns));
     high > low * RATIO && high - low > PLACEMENT_NS
 }
 
-/// The least difference of two raw cache-line times that is a change of placement, in ns: the regimes seen lie at least 25 ns
-/// apart, and siblings of one core vary by several ns with what either of them does.
+/// The least difference of two raw cache-line times that is a change of placement, in ns: the
+/// regimes seen lie at least 25 ns apart, and siblings of one core vary by several ns with what
+/// either of them does.
 pub const PLACEMENT_NS: f64 = 10.0;
 /// The least ratio of two levels that is a step.
 pub const RATIO: f64 = 1.2;
@@ -134,9 +141,10 @@ fn middle(sorted: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Probability that as many blocks of either class in random order have as few runs as these or fewer. With `a` and `b`
-/// blocks, C(a-1, i-1) C(b-1, j-1) orders have i runs of the one and j of the other, for each way to begin, where i and
-/// j differ by one at most; C(a+b, a) orders are there in all.
+/// Probability that as many blocks of either class in random order have as few runs as these or
+/// fewer. With `a` and `b` blocks, C(a-1, i-1) C(b-1, j-1) orders have i runs of the one and j of
+/// the other, for each way to begin, where i and j differ by one at most; C(a+b, a) orders are
+/// there in all.
 fn chance_of_runs(is_high: &[bool]) -> f64 {
     let runs = runs(is_high).len();
     let a = is_high.iter().filter(|&&high| high).count();

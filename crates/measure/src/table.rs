@@ -1,7 +1,8 @@
 //! Tables of points as rows of data, a row for each column.
 //!
-//! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with the unit and the
-//! decimals that it is printed in, so that a new column is one row in the file of its pattern.
+//! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with
+//! the unit and the decimals that it is printed in, so that a new column is one row in the file of
+//! its pattern.
 
 pub mod common;
 pub mod words;
@@ -13,9 +14,11 @@ use crate::text;
 /// A table over the points of a pattern.
 #[derive(Debug)]
 pub struct Table {
-    /// What its banner says of the numbers; `{kind}` stands for the kind of the headline and what that means.
+    /// What its banner says of the numbers; `{kind}` stands for the kind of the headline and what
+    /// that means.
     pub title: &'static str,
-    /// Whether the title or a column says which way messages go, so that the banner does not repeat the axis.
+    /// Whether the title or a column says which way messages go, so that the banner does not repeat
+    /// the axis.
     pub says_direction: bool,
     /// Its columns, from the left.
     pub columns: &'static [Column],
@@ -43,7 +46,8 @@ pub enum Rows {
 /// A column of a table.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name; `{unit}` stands for the unit of bandwidths, `{above}` for the threshold of a share.
+    /// Its name; `{unit}` stands for the unit of bandwidths, `{above}` for the threshold of a
+    /// share.
     pub head: &'static str,
     /// What stands in it.
     pub cell: Cell,
@@ -174,8 +178,8 @@ impl Table {
     };
 }
 
-/// A text with the values of axes: `{peers} peers`; `-` stands for an axis that a point does not have, unless the text
-/// names another default.
+/// A text with the values of axes: `{peers} peers`; `-` stands for an axis that a point does not
+/// have, unless the text names another default.
 pub fn with_axes(template: &str, axes: &Axes) -> String {
     let mut out = String::new();
     let mut rest = template;

@@ -31,7 +31,8 @@ pub fn percent(share: f64) -> String {
     format!("{:.4} %", share * 100.0)
 }
 
-/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 to 4.
+/// Decimals with which the smallest of the numbers that are not zero keeps three significant
+/// digits: 2 to 4.
 pub fn digits(values: impl Iterator<Item = f64>) -> usize {
     let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
     match smallest {

@@ -1,8 +1,9 @@
 //! Sizes, ranges, durations, rates and shares as people write and read them.
 //!
-//! Inside and in records there are bytes, nanoseconds and rates per second; texts are read at the edge and printed at
-//! the edge. A printed unit always shows its base, because the tools of the field do not agree on one ("MB/s" is 2^20
-//! in UCX, 10^6 in fabtests, and was 2^20 in perftest until 2024).
+//! Inside and in records there are bytes, nanoseconds and rates per second; texts are read at the
+//! edge and printed at the edge. A printed unit always shows its base, because the tools of the
+//! field do not agree on one ("MB/s" is 2^20 in UCX, 10^6 in fabtests, and was 2^20 in perftest
+//! until 2024).
 
 use crate::figure::Unit;
 use crate::{Error, Result};

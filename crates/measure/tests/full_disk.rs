@@ -1,5 +1,5 @@
-//! A run whose file may not grow, by the kernel's own doing: a limit on the size of files makes a write stop in the
-//! middle of a line, as a full disk does.
+//! A run whose file may not grow, by the kernel's own doing: a limit on the size of files makes a
+//! write stop in the middle of a line, as a full disk does.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,8 @@ fn a_write_that_stops_in_the_middle_leaves_whole_points() {
         return fill(Path::new(&dir));
     }
     let dir = tempfile::tempdir().unwrap();
-    // The signal of the limit is ignored, so that the write returns an error. A block is 512 bytes or 1 KiB.
+    // The signal of the limit is ignored, so that the write returns an error. A block is 512 bytes
+    // or 1 KiB.
     let script = "trap '' XFSZ && ulimit -f 8 && exec \"$0\" --exact --nocapture \
                   a_write_that_stops_in_the_middle_leaves_whole_points";
     let output = Command::new("sh")

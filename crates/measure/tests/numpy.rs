@@ -1,7 +1,7 @@
 //! Statistics against an independent implementation: numpy, and exact rationals in Python.
 //!
-//! The interpreter is the one that the environment variable RDMASCOPE_PYTHON names, else python3. Without numpy the test
-//! is skipped and says so, or fails if RDMASCOPE_REQUIRE contains `numpy`.
+//! The interpreter is the one that the environment variable RDMASCOPE_PYTHON names, else python3.
+//! Without numpy the test is skipped and says so, or fails if RDMASCOPE_REQUIRE contains `numpy`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -85,7 +85,8 @@ fn compare(name: &str, samples_ns: &[u64], expected: &Statistics) {
     let rounding = 4.0 * f64::EPSILON;
     assert_close(&format!("{name}: mean"), latency.mean_ns, expected.mean, rounding * expected.mean);
     assert_eq!(latency.stddev_ns.is_some(), expected.stddev.is_some(), "{name}: deviation");
-    // Numpy sums in floating point of 64 bits or more, with an error in proportion to the largest value.
+    // Numpy sums in floating point of 64 bits or more, with an error in proportion to the largest
+    // value.
     let summing = 1e-12 * expected.mean + 1e-15 * expected.max as f64;
     assert_close(&format!("{name}: mean of numpy"), latency.mean_ns, expected.numpy_mean, summing);
     if let (Some(stddev), Some(exact), Some(numpy)) =
@@ -101,7 +102,8 @@ fn compare(name: &str, samples_ns: &[u64], expected: &Statistics) {
     compare_histogram(name, samples_ns, expected);
 }
 
-/// A histogram of the same samples is within its resolution, and exact in what it claims to know exactly.
+/// A histogram of the same samples is within its resolution, and exact in what it claims to know
+/// exactly.
 fn compare_histogram(name: &str, samples_ns: &[u64], expected: &Statistics) {
     let samples = Distribution::of(samples_ns);
     let latency = stats::from_histogram(LatencyKind::RttHalf, &samples, &[]).unwrap();

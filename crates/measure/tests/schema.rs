@@ -1,5 +1,5 @@
-//! The published JSON Schemas are those of the code, and what the code writes is valid by them as far as their
-//! required fields go.
+//! The published JSON Schemas are those of the code, and what the code writes is valid by them as
+//! far as their required fields go.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -14,7 +14,8 @@ fn assert_fresh(name: &str, schema: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, schema).unwrap();
     }
-    // Compared as values: the order of keys depends on the features that the rest of a build asks of the libraries.
+    // Compared as values: the order of keys depends on the features that the rest of a build asks
+    // of the libraries.
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     let on_disk = fs::read_to_string(&path).unwrap_or_default();
     assert!(

@@ -10,8 +10,8 @@ use verbs::abi::*;
 use crate::gid;
 use crate::refused::fail;
 
-/// The 40 bytes in front of a datagram: a global route header, or the same of IPv6, or 20 unused ones and the header of
-/// IPv4 (InfiniBand Architecture Specification, volume 1, annex A17.4.5).
+/// The 40 bytes in front of a datagram: a global route header, or the same of IPv6, or 20 unused
+/// ones and the header of IPv4 (InfiniBand Architecture Specification, volume 1, annex A17.4.5).
 type Header = [u8; 40];
 
 /// Next header of IPv6 for UDP.
@@ -90,8 +90,9 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
     let ipv6 = |at: usize| array::from_fn(|i| header[at + i]);
     let ipv4 = |at: usize| Ipv4Addr::from(array::from_fn(|i| header[at + i])).to_ipv6_mapped().octets();
-    // A group has no entry in the table of GIDs, so that no address can be made of a header that leads to one: EINVAL, before
-    // anything else is looked at, as in libibverbs (set_ah_attr_by_ipv4() and _ipv6() in verbs.c).
+    // A group has no entry in the table of GIDs, so that no address can be made of a header that
+    // leads to one: EINVAL, before anything else is looked at, as in libibverbs
+    // (set_ah_attr_by_ipv4() and _ipv6() in verbs.c).
     let (source, destination, hop_limit, traffic_class, is_roce_v2) = if is_ipv4(header) {
         if header[36] >> 4 == 0xe {
             return Err(libc::EINVAL);
@@ -122,8 +123,8 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     })
 }
 
-/// Whether the last 20 bytes are a header of IPv4: their version says so, and their checksum unless nothing else can be
-/// there.
+/// Whether the last 20 bytes are a header of IPv4: their version says so, and their checksum unless
+/// nothing else can be there.
 fn is_ipv4(header: &Header) -> bool {
     let ipv4 = &header[20..];
     let is_ipv6 = header[0] >> 4 == 6;
@@ -133,7 +134,8 @@ fn is_ipv4(header: &Header) -> bool {
     !is_ipv6 || checksum(ipv4) == 0xffff
 }
 
-/// The ones' complement sum of a header, which is all ones when it holds its own checksum (RFC 1071).
+/// The ones' complement sum of a header, which is all ones when it holds its own checksum (RFC
+/// 1071).
 fn checksum(header: &[u8]) -> u16 {
     let mut sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     while sum > 0xffff {

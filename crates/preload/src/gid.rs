@@ -8,7 +8,8 @@ use verbs::abi::*;
 
 use crate::refused::fail;
 
-/// `enum ibv_gid_type_sysfs`: as the files of the kernel say it, which have one word for InfiniBand and RoCE v1.
+/// `enum ibv_gid_type_sysfs`: as the files of the kernel say it, which have one word for InfiniBand
+/// and RoCE v1.
 const SYSFS_IB_ROCE_V1: u32 = 0;
 /// The same for RoCE v2.
 const SYSFS_ROCE_V2: u32 = 1;
@@ -44,7 +45,8 @@ pub(crate) unsafe fn find(
         .map(|index| index as u8)
 }
 
-/// `ibv_query_gid_table`: all entries of all ports that are not empty; their number, or an error number below 0.
+/// `ibv_query_gid_table`: all entries of all ports that are not empty; their number, or an error
+/// number below 0.
 pub(crate) unsafe fn query_gid_table(
     context: *mut ibv_context,
     entries: *mut ibv_gid_entry,

@@ -22,7 +22,8 @@ pub const LEFT: &[&str] = &[
     "mult_to_ibv_rate",
 ];
 
-/// Those that take only objects whose making is refused, so that none can exist (rdma-core 58 to 64).
+/// Those that take only objects whose making is refused, so that none can exist (rdma-core 58 to
+/// 64).
 pub const NEVER_MADE: &[&str] = &[
     "ibv_dealloc_dmah",
     "ibv_destroy_comp_cntr",

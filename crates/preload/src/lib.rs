@@ -1,17 +1,22 @@
-//! The drop-in library: unmodified programs that are linked against libibverbs find softdev in its place.
+//! The drop-in library: unmodified programs that are linked against libibverbs find softdev in its
+//! place.
 //!
-//! `rdmascope exec` names the library in `LD_PRELOAD`, so that the dynamic linker finds its functions before those of
-//! libibverbs. Every public function that takes an object of the device is here ([`SYMBOLS`]): one that was missed would
-//! hand such an object to the real libibverbs, which takes it for one of its own and crashes. What takes no object, such as
-//! `ibv_wc_status_str`, stays with the real one ([`LEFT`]), as do the private functions, which nothing here depends on.
+//! `rdmascope exec` names the library in `LD_PRELOAD`, so that the dynamic linker finds its
+//! functions before those of libibverbs. Every public function that takes an object of the device
+//! is here ([`SYMBOLS`]): one that was missed would hand such an object to the real libibverbs,
+//! which takes it for one of its own and crashes. What takes no object, such as
+//! `ibv_wc_status_str`, stays with the real one ([`LEFT`]), as do the private functions, which
+//! nothing here depends on.
 //!
-//! The symbols have no version. So they satisfy a reference to any version of the name, of any rdma-core.
+//! The symbols have no version. So they satisfy a reference to any version of the name, of any
+//! rdma-core.
 //!
 //! # What it does not reach
 //!
 //! * librdmacm: its functions stay the real ones, which look for the kernel's connection manager.
 //! * Programs that look libibverbs up by `dlopen` and `dlsym` (NCCL) find the real one.
-//! * Programs that are linked statically, or that change their rights when they start: the dynamic linker preloads nothing.
+//! * Programs that are linked statically, or that change their rights when they start: the dynamic
+//!   linker preloads nothing.
 //!
 //! # Invariants
 //!

@@ -7,7 +7,8 @@ use verbs::abi::*;
 
 use crate::refused::fail;
 
-/// `ibv_reg_mr_iova`, and `ibv_reg_mr_iova2`, which the macro `ibv_reg_mr` calls where the rights are no constant.
+/// `ibv_reg_mr_iova`, and `ibv_reg_mr_iova2`, which the macro `ibv_reg_mr` calls where the rights
+/// are no constant.
 pub(crate) unsafe fn reg_mr_iova2(
     pd: *mut ibv_pd,
     addr: *mut c_void,
@@ -27,7 +28,8 @@ pub(crate) unsafe fn data_in_order(_: *mut ibv_qp, _op: u32, _flags: u32) -> c_i
     0
 }
 
-/// `ibv_fork_init`: the device reaches memory by its process, so that a child takes none away from its parent.
+/// `ibv_fork_init`: the device reaches memory by its process, so that a child takes none away from
+/// its parent.
 pub(crate) unsafe fn fork_init() -> c_int {
     0
 }

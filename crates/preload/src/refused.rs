@@ -1,5 +1,5 @@
-//! What the device does not have: refused as libibverbs refuses it for an adapter without it (rdma-core,
-//! `libibverbs/dummy_ops.c`).
+//! What the device does not have: refused as libibverbs refuses it for an adapter without it
+//! (rdma-core, `libibverbs/dummy_ops.c`).
 
 use std::ffi::{c_int, c_void};
 
@@ -82,7 +82,8 @@ pub(crate) unsafe fn alloc_dmah(_: *mut ibv_context, _: *mut c_void) -> *mut c_v
     none()
 }
 
-// Completion counters (rdma-core 64), and the effective speed of a port, which this one does not have.
+// Completion counters (rdma-core 64), and the effective speed of a port, which this one does not
+// have.
 
 pub(crate) unsafe fn query_comp_cntr_caps(_: *mut ibv_context, caps: *mut c_void, size: usize) -> c_int {
     // SAFETY: the caller gives so many writable bytes; libibverbs clears them first as well.

@@ -23,7 +23,8 @@ macro_rules! symbols {
     (@zip $name:ident $unused:tt () ($(($arg:ident $type:ty))*) ($($answer:ty)?) $to:expr) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) $(-> $answer)? {
-            // SAFETY: the caller keeps the contract of the function of this name, which is that of what it leads to.
+            // SAFETY: the caller keeps the contract of the function of this name, which is that of
+            // what it leads to.
             unsafe { ($to)($($arg),*) }
         }
     };

@@ -1,4 +1,5 @@
-//! No function of libibverbs that takes an object of the device is missed: one that is would crash its caller.
+//! No function of libibverbs that takes an object of the device is missed: one that is would crash
+//! its caller.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::Command;
 
 use rdmascope_preload::{LEFT, LIBRARY, NEVER_MADE, SYMBOLS};
 
-/// What newer versions have and Debian's does not: rdma-core 64, `libibverbs/libibverbs.map.in`, `IBVERBS_1.15` to `1.18`.
+/// What newer versions have and Debian's does not: rdma-core 64, `libibverbs/libibverbs.map.in`,
+/// `IBVERBS_1.15` to `1.18`.
 const NEWER: [&str; 19] = [
     "_ibv_query_comp_cntr_caps",
     "ibv_alloc_buf",

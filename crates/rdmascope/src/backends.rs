@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use verbs::{Provider, system};
 
-/// Every provider of verbs that can be used here, the preferred first: what reaches a network before what does not.
+/// Every provider of verbs that can be used here, the preferred first: what reaches a network
+/// before what does not.
 pub(crate) fn providers() -> &'static [&'static Provider] {
     static PROVIDERS: OnceLock<Vec<&'static Provider>> = OnceLock::new();
     PROVIDERS.get_or_init(|| system::provider().into_iter().chain([&softdev::PROVIDER]).collect())

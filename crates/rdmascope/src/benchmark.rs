@@ -1,5 +1,5 @@
-//! `rdmascope lat`, `bw` and the commands of all other patterns: one benchmark from flags, through the same plan type as
-//! everything else.
+//! `rdmascope lat`, `bw` and the commands of all other patterns: one benchmark from flags, through
+//! the same plan type as everything else.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The command line: one definition for the parser, `--help`, the man page and the shell completions.
+//! The command line: one definition for the parser, `--help`, the man page and the shell
+//! completions.
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -97,7 +98,8 @@ pub(crate) enum Command {
     /// Read logs of VILLASnode as a record, beside which new ones can be put.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
-    /// Fit models to latencies over size, to bursts and to one to n; show where they fail, and what a link carries at best.
+    /// Fit models to latencies over size, to bursts and to one to n; show where they fail, and what
+    /// a link carries at best.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
     /// Print the completions of a shell, e.g. for /etc/bash_completion.d.

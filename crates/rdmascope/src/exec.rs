@@ -1,4 +1,5 @@
-//! `rdmascope exec`: runs a program on the software device, by the library that is put in front of its libibverbs.
+//! `rdmascope exec`: runs a program on the software device, by the library that is put in front of
+//! its libibverbs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -50,7 +51,8 @@ pub(crate) struct ExecArguments {
     /// How many devices there are: softdev0, softdev1 and so on [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEVICES)))]
     devices: Option<u32>,
-    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header= [default: as fast as memory].
+    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header=
+    /// [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
     link: Option<LinkModel>,
     /// The program and its arguments.
@@ -147,7 +149,8 @@ enum Linkage {
 }
 
 impl Linkage {
-    /// From the start of a file: an ELF program names its dynamic linker in a program header (elf(5), `PT_INTERP`).
+    /// From the start of a file: an ELF program names its dynamic linker in a program header
+    /// (elf(5), `PT_INTERP`).
     fn of(start: &[u8]) -> Self {
         const PT_INTERP: u32 = 3;
         let Some(own) = start.get(..64).filter(|start| start.starts_with(b"\x7fELF")) else {
@@ -173,7 +176,8 @@ impl Linkage {
     }
 }
 
-/// `EI_CLASS` and `EI_DATA`: 64 bits, little-endian, which all machines are that the device is built for.
+/// `EI_CLASS` and `EI_DATA`: 64 bits, little-endian, which all machines are that the device is
+/// built for.
 const OWN_CLASS_AND_ORDER: [u8; 2] = [2, 1];
 /// `e_machine` (elf.h: `EM_AARCH64`, `EM_RISCV`, `EM_X86_64`).
 const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
@@ -184,8 +188,8 @@ const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
     62
 };
 
-/// Finds the library: where it was said to be; where cargo puts it, which builds it with this program; beside the program;
-/// or where a package puts it.
+/// Finds the library: where it was said to be; where cargo puts it, which builds it with this
+/// program; beside the program; or where a package puts it.
 fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBuf> {
     if let Some(said) = said.filter(|said| !said.is_empty()) {
         let path = PathBuf::from(said);

@@ -1,4 +1,5 @@
-//! From errors to sentences and exit statuses: 1 could not run or did not finish, 2 wrong usage or plan.
+//! From errors to sentences and exit statuses: 1 could not run or did not finish, 2 wrong usage or
+//! plan.
 
 use std::io;
 use std::process::ExitCode;
@@ -18,7 +19,8 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(status(error))
 }
 
-/// A text without characters that a terminal would act on: it may quote a file, an argument or another host.
+/// A text without characters that a terminal would act on: it may quote a file, an argument or
+/// another host.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })

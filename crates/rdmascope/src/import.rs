@@ -1,4 +1,5 @@
-//! `rdmascope import`: logs of VILLASnode's benchmarks as a record, so that old runs are read as new ones are.
+//! `rdmascope import`: logs of VILLASnode's benchmarks as a record, so that old runs are read as
+//! new ones are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,15 +31,17 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportArguments {
-    /// Directory with logs of VILLASnode, in its formats csv or villas.human, named as its benchmarks do:
-    /// ID_MODE-VALUES-RATE-SAMPLES_input.csv of who generated samples, and _output.csv of who took them.
+    /// Directory with logs of VILLASnode, in its formats csv or villas.human, named as its
+    /// benchmarks do: ID_MODE-VALUES-RATE-SAMPLES_input.csv of who generated samples, and
+    /// _output.csv of who took them.
     pub(crate) logs: PathBuf,
     /// Directory for the record and a report; it must not hold a run [default: runs/import-TIME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Thresholds for which the share of samples above is told: that of the thesis's histograms (C4 of the notes).
+/// Thresholds for which the share of samples above is told: that of the thesis's histograms (C4 of
+/// the notes).
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];
 
 /// Makes a record of logs.
@@ -135,7 +138,8 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
         "wall_ns": 0,
     });
     let offsets = taken.iter().flatten().filter_map(|sample| sample.offset_ns);
-    // One that seems to arrive before it was generated counts as 0 ns, as of two clocks that do not agree.
+    // One that seems to arrive before it was generated counts as 0 ns, as of two clocks that do not
+    // agree.
     let samples_ns: Vec<u64> = offsets.map(|ns| u64::try_from(ns).unwrap_or(0)).collect();
     let latency = stats::latency(LatencyKind::OneWay, &samples_ns, &SHARE_ABOVE_NS);
     match latency {
@@ -198,7 +202,8 @@ fn log(path: &Path) -> anyhow::Result<Log> {
     Ok(Log { samples, is_broken_off: !text.is_empty() && !text.ends_with('\n') })
 }
 
-/// Why the numbers of a test should not be trusted: logs that end before it did, or say something else than its name.
+/// Why the numbers of a test should not be trusted: logs that end before it did, or say something
+/// else than its name.
 fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
     let mut doubts: Vec<String> = Vec::new();
     for (log, whose) in logs.iter().zip([WHO_GENERATED, WHO_TOOK]) {

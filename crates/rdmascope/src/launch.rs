@@ -16,7 +16,8 @@ use crate::failure::Usage;
 /// Fewest ranks of a point, and most that ends have that are started by hand.
 const RANKS: usize = 2;
 
-/// How the agents of a plan's ranks are started: all of them, or that of rank 0 beside a server that was started by hand.
+/// How the agents of a plan's ranks are started: all of them, or that of rank 0 beside a server
+/// that was started by hand.
 pub(crate) fn launch(
     places: &impl Places,
     server: Option<Peer>,
@@ -59,7 +60,8 @@ fn device_arguments(placement: &Placement) -> Vec<String> {
     name.chain(placement.port.arguments()).collect()
 }
 
-/// The addresses of sockets, as arguments of an agent: those of loopback alone where all ranks are here.
+/// The addresses of sockets, as arguments of an agent: those of loopback alone where all ranks are
+/// here.
 fn net_arguments(net: Option<&NetFlags>, location: &Location, server: Option<&Peer>) -> Vec<String> {
     let is_here = location.via.is_none() && server.is_none_or(|server| is_loopback(&server.host));
     let given = net.and_then(|net| net.net.as_ref()).map(ToString::to_string);
@@ -121,7 +123,8 @@ fn numbers(ranks: usize) -> String {
     if ranks > RANKS { format!("two to {ranks} numbers") } else { "two numbers".to_owned() }
 }
 
-/// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one command line for both.
+/// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one
+/// command line for both.
 pub(crate) fn own_cpu(location: &Location, rank: usize) -> anyhow::Result<Option<u32>> {
     let Some(text) = location.cpus.as_deref() else {
         // The other end takes the other one, in case it is on this host.
@@ -150,8 +153,8 @@ fn allowed(cpus: &[u32]) -> anyhow::Result<()> {
     Err(Usage(format!("--cpus names CPU {cpu}, which this process may not use: choose from {known}")).into())
 }
 
-/// The first CPUs that this process may use, one for each rank as far as that goes; none where there is only one, which all
-/// ranks then share.
+/// The first CPUs that this process may use, one for each rank as far as that goes; none where
+/// there is only one, which all ranks then share.
 fn first_allowed(ranks: usize) -> Vec<u32> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cpus = (0..CpuSet::MAX_CPU as u32).filter(|cpu| allowed.is_set(*cpu as usize));

@@ -1,4 +1,5 @@
-//! `rdmascope model`: models of what a run measured, from its record alone, or of the numbers that a plan brings.
+//! `rdmascope model`: models of what a run measured, from its record alone, or of the numbers that
+//! a plan brings.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +24,8 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct ModelArguments {
-    /// Directory of a run, or a plan with published latencies: the name of one that comes with the program, or a file.
+    /// Directory of a run, or a plan with published latencies: the name of one that comes with the
+    /// program, or a file.
     #[arg(value_name = "RUN|PLAN")]
     pub(crate) subject: PathBuf,
     /// Rates that the model of all rates is fitted to [default: the slowest and the fastest].

@@ -1,4 +1,5 @@
-//! What the definition of the command line makes besides the parser: the manual page and the shells' completions.
+//! What the definition of the command line makes besides the parser: the manual page and the
+//! shells' completions.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! Whether the ranks' CPUs are as near to each other as they have been on this host: asked before the first point, answered
-//! for each point, and said again when the run has ended.
+//! Whether the ranks' CPUs are as near to each other as they have been on this host: asked before
+//! the first point, answered for each point, and said again when the run has ended.
 
 mod cache;
 mod known;
@@ -34,7 +34,8 @@ impl Placing {
         self.pair = Pair::of(environments);
     }
 
-    /// Compares a core-to-core latency: gives the best one known, if any, and what to say before the first point.
+    /// Compares a core-to-core latency: gives the best one known, if any, and what to say before
+    /// the first point.
     pub(crate) fn calibrated(&mut self, spec: &PointSpec, ns: f64) -> (Option<f64>, Option<String>) {
         let Some(key) = self.pair.clone().and_then(|pair| key(pair, &spec.conditions)) else {
             return (None, None);
@@ -75,7 +76,8 @@ impl Placing {
         headline + &late
     }
 
-    /// Keeps what was seen for runs to come. Without a place for it they know less, which harms no number of this one.
+    /// Keeps what was seen for runs to come. Without a place for it they know less, which harms no
+    /// number of this one.
     pub(crate) fn keep(&self) {
         let Some(cache) = self.cache.as_ref().filter(|_| self.known.has_seen()) else { return };
         // Another run may have ended meanwhile. What is not ours is left alone.
@@ -85,7 +87,8 @@ impl Placing {
     }
 }
 
-/// What makes times comparable; none where the host is given other work, which keeps the ranks off their CPUs.
+/// What makes times comparable; none where the host is given other work, which keeps the ranks off
+/// their CPUs.
 fn key(pair: Pair, conditions: &Wanted) -> Option<Key> {
     // The mode of an interface is nothing to CPUs.
     let conditions = Wanted { ipoib_mode: None, ..conditions.clone() };

@@ -19,7 +19,8 @@ use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
 use crate::server_args::ServerArgs;
 use crate::{agent, failure, launch, sink, stdout};
 
-/// A command that is to wait for its client. It knows nothing of the benchmark, which the client alone decides.
+/// A command that is to wait for its client. It knows nothing of the benchmark, which the client
+/// alone decides.
 pub(crate) struct Waiting {
     /// The words of the command, `lat send`, which the client's has too.
     words: String,
@@ -31,7 +32,8 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The command line's, if it is that of a server. `line` has been parsed, so that its flags are known.
+    /// The command line's, if it is that of a server. `line` has been parsed, so that its flags are
+    /// known.
     pub(crate) fn asked_for(line: &Command, matches: &ArgMatches) -> Option<Self> {
         let mut command = line;
         let mut matches = matches;
@@ -85,7 +87,8 @@ impl Waiting {
         let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
         let session = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
         let client = session.address();
-        // Who has read the client's command may have closed the pipe behind it, which stops nothing.
+        // Who has read the client's command may have closed the pipe behind it, which stops
+        // nothing.
         let _ = stdout::print(&format!("The client {client} has connected.\n"));
         let abandoned = |error: bench::Error| {
             failure::tell(&error.into());
@@ -148,7 +151,8 @@ impl Either {
         }
     }
 
-    /// As those of an agent. A server that only this host reaches has sockets that only this host reaches.
+    /// As those of an agent. A server that only this host reaches has sockets that only this host
+    /// reaches.
     fn arguments(&self, listens: IpAddr) -> AgentArguments {
         match self {
             Self::Device(Placement { device, port, .. }) => {
@@ -165,7 +169,8 @@ impl Either {
     }
 }
 
-/// Whether a command has an argument. (Of what was given, clap says that an argument is not known in debug builds alone.)
+/// Whether a command has an argument. (Of what was given, clap says that an argument is not known
+/// in debug builds alone.)
 fn has(command: &Command, argument: &str) -> bool {
     command.get_arguments().any(|known| known.get_id() == argument)
 }

@@ -1,4 +1,5 @@
-//! Which ends of a benchmark this command is: both, the server that waits, or the client that measures.
+//! Which ends of a benchmark this command is: both, the server that waits, or the client that
+//! measures.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::failure::Usage;
 /// Ends that are started by hand, as perftest's are.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServerArgs {
-    /// Host of the server, which makes this the client, whose settings count; without HOST this is the server.
+    /// Host of the server, which makes this the client, whose settings count; without HOST this is
+    /// the server.
     #[arg(conflicts_with_all = ["local", "via", "hosts", "listen"])]
     pub(crate) host: Option<String>,
     /// Both ends on this host, started by this one command.
@@ -22,14 +24,16 @@ pub(crate) struct ServerArgs {
     /// TCP port of the server.
     #[arg(short = 'p', long, default_value_t = PORT, conflicts_with = "via")]
     pub(crate) port: u16,
-    /// Address that the server listens on, such as 0.0.0.0 for all of this host [default: 127.0.0.1, for this host only].
+    /// Address that the server listens on, such as 0.0.0.0 for all of this host [default:
+    /// 127.0.0.1, for this host only].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "via")]
     pub(crate) listen: Option<String>,
-    /// Let the client of this server have its --environment on this host too, with the rights of this command.
+    /// Let the client of this server have its --environment on this host too, with the rights of
+    /// this command.
     #[arg(long, conflicts_with_all = ["host", "local", "via"])]
     pub(crate) allow_environment: bool,
-    /// Key that the server printed, or RDMASCOPE_KEY in the environment, which other users of this host cannot see; a
-    /// script may give the server one, too, for this once.
+    /// Key that the server printed, or RDMASCOPE_KEY in the environment, which other users of this
+    /// host cannot see; a script may give the server one, too, for this once.
     #[arg(long, conflicts_with_all = ["local", "via"])]
     pub(crate) key: Option<String>,
     /// Seconds to wait for the other end [default: 30 for the client, 600 for the server].

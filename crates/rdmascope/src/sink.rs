@@ -1,4 +1,5 @@
-//! Where the results of a run go: the record on disk, tables on standard output, progress on standard error.
+//! Where the results of a run go: the record on disk, tables on standard output, progress on
+//! standard error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -33,11 +34,13 @@ pub(crate) struct Output {
     tables: Option<Stream>,
     progress: ProgressBar,
     points: u64,
-    /// The points that the plan's findings are asked of, or its repetitions; none for a plan without either.
+    /// The points that the plan's findings are asked of, or its repetitions; none for a plan
+    /// without either.
     asked: Vec<Point>,
     /// What may be measured again, until its mean is known.
     repeatable: Vec<PointSpec>,
-    /// Whether messages go through devices: a server that is started by hand may have one and not use it.
+    /// Whether messages go through devices: a server that is started by hand may have one and not
+    /// use it.
     needs_device: bool,
     placing: Placing,
     /// Why nothing is printed any more, although the run goes on for its record.
@@ -53,7 +56,8 @@ pub(crate) struct Ended {
 }
 
 impl Output {
-    /// Starts the record, so that a directory that cannot be used is known before anything is measured.
+    /// Starts the record, so that a directory that cannot be used is known before anything is
+    /// measured.
     pub(crate) fn new(job: &Job) -> anyhow::Result<Self> {
         let resolved = &job.resolved;
         let run = Run {
@@ -146,7 +150,8 @@ impl Output {
         Ok(Some(directory))
     }
 
-    /// Prints results. If nobody can read them, the run goes on for its record, or ends where there is none.
+    /// Prints results. If nobody can read them, the run goes on for its record, or ends where there
+    /// is none.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if self.unprinted.is_some() {
             return Ok(());
@@ -163,7 +168,8 @@ impl Output {
         self.progress.suspend(|| eprintln!("{text}"));
     }
 
-    /// Puts a point on disk: without any samples where there is no room for all, as its numbers are worth more.
+    /// Puts a point on disk: without any samples where there is no room for all, as its numbers are
+    /// worth more.
     fn keep(&mut self, point: &mut Point, samples: &[KeptSamples]) -> measure::Result<()> {
         let Some(writer) = &mut self.writer else {
             self.points += 1;
@@ -298,7 +304,8 @@ pub(crate) fn now() -> String {
 }
 
 fn progress(points: u64) -> ProgressBar {
-    // indicatif hides itself where standard error is no terminal; said here because results must not depend on it.
+    // indicatif hides itself where standard error is no terminal; said here because results must
+    // not depend on it.
     let target =
         if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style =
@@ -339,7 +346,8 @@ fn banner(run: &Run) -> String {
     out
 }
 
-/// The ranks of a run: each for itself where there are two, of more those together whose devices and hosts are the same.
+/// The ranks of a run: each for itself where there are two, of more those together whose devices
+/// and hosts are the same.
 fn alike(run: &Run) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let key = |rank: usize| {

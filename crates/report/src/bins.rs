@@ -1,7 +1,8 @@
-//! Histograms of few bins for the page: from raw samples or from recorded buckets, those of a point on the same edges.
+//! Histograms of few bins for the page: from raw samples or from recorded buckets, those of a point
+//! on the same edges.
 //!
-//! Bins reach from the smallest sample to the largest 99.9 % quantile of them; what lies above is counted, never
-//! dropped: `overflow` samples, the largest of which is `max_ns`.
+//! Bins reach from the smallest sample to the largest 99.9 % quantile of them; what lies above is
+//! counted, never dropped: `overflow` samples, the largest of which is `max_ns`.
 
 use measure::samples::Counted;
 use serde::Serialize;
@@ -70,7 +71,8 @@ impl Source {
 /// The histograms of a point.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Bins {
-    /// Edges of the bins in ns, one more than there are bins; a bin holds its lower edge but not its upper.
+    /// Edges of the bins in ns, one more than there are bins; a bin holds its lower edge but not
+    /// its upper.
     pub(crate) edges: Vec<u64>,
     /// Whether the bins grow geometrically.
     pub(crate) logarithmic: bool,
@@ -130,7 +132,8 @@ fn edges(low: u64, high: u64) -> (Vec<u64>, bool) {
     (edges, true)
 }
 
-/// The rank of the 99.9 % quantile among so many samples (inverse of the empirical distribution function).
+/// The rank of the 99.9 % quantile among so many samples (inverse of the empirical distribution
+/// function).
 fn rank_of_999(count: u64) -> u64 {
     (count - count / 1000).clamp(1, count.max(1))
 }

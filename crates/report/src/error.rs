@@ -32,7 +32,8 @@ pub enum Error {
         /// The key that is missing.
         key: &'static str,
     },
-    /// There is neither a latency over message size, measured or published, nor anything else that a model is fitted to.
+    /// There is neither a latency over message size, measured or published, nor anything else that
+    /// a model is fitted to.
     #[error(
         "there is nothing to model: no experiment has latencies of three message sizes, bursts or one to n"
     )]

@@ -1,5 +1,5 @@
-//! What is shown of a run: tables for a terminal and one HTML file that works offline. Everything is computed from
-//! the record alone ([`measure::record`]), on any machine.
+//! What is shown of a run: tables for a terminal and one HTML file that works offline. Everything
+//! is computed from the record alone ([`measure::record`]), on any machine.
 //!
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
@@ -7,7 +7,8 @@
 //! * [`link`]: signal and data rates of links, and the headers of packets;
 //! * `link_limit`: what a link carries at best (used beside every throughput);
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
-//! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
+//! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by
+//!   tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `table`: the writer of tables; what is shown of a pattern comes with the points ([`Points`]);

@@ -1,8 +1,9 @@
-//! Signal and data rates of links, computed from lane rate, width and coding; and what a message puts on one ([`Layer`]).
+//! Signal and data rates of links, computed from lane rate, width and coding; and what a message
+//! puts on one ([`Layer`]).
 //!
-//! Lane rates and codings are those of the InfiniBand Architecture Specification, vol. 2, as Gamess and
-//! Ortiz-Zuazaga 2016 tabulate them (Table 1) up to EDR. All arithmetic is in integers, in bit/s, and exact up to the last
-//! division.
+//! Lane rates and codings are those of the InfiniBand Architecture Specification, vol. 2, as Gamess
+//! and Ortiz-Zuazaga 2016 tabulate them (Table 1) up to EDR. All arithmetic is in integers, in
+//! bit/s, and exact up to the last division.
 
 mod layer;
 
@@ -14,13 +15,14 @@ pub(crate) use layer::Transfer;
 pub struct Generation {
     /// The name in print, e.g. `FDR`.
     pub name: &'static str,
-    /// Signal rate of one lane, in bit/s. Those after EDR are named by their data rate, which is given: what forward error
-    /// correction takes is signalled beside it.
+    /// Signal rate of one lane, in bit/s. Those after EDR are named by their data rate, which is
+    /// given: what forward error correction takes is signalled beside it.
     lane_bits_per_s: u64,
     /// The line code: so many data bits in so many signalled ones.
     coding: (u64, u64),
-    /// Data rate of an Ethernet lane to which adapters give this name, in Gb/s (`ib_get_width_and_speed` in
-    /// drivers/infiniband/core/verbs.c of Linux). SDR and DDR stand for several rates and for an unknown one.
+    /// Data rate of an Ethernet lane to which adapters give this name, in Gb/s
+    /// (`ib_get_width_and_speed` in drivers/infiniband/core/verbs.c of Linux). SDR and DDR stand
+    /// for several rates and for an unknown one.
     ethernet_gbps: Option<u64>,
 }
 
@@ -66,8 +68,8 @@ impl Generation {
 /// Link widths, in lanes.
 pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
 
-/// Data bits that a link of InfiniBand, or one that is imitated, carries in a second, by its name in records: `4X FDR` or
-/// `40Gb/s`. None for what is no such name.
+/// Data bits that a link of InfiniBand, or one that is imitated, carries in a second, by its name
+/// in records: `4X FDR` or `40Gb/s`. None for what is no such name.
 pub fn data_bits_per_s(link: &str) -> Option<u64> {
     for (unit, bits_per_s) in UNITS {
         if let Some(number) = link.strip_suffix(unit) {
@@ -81,8 +83,8 @@ pub fn data_bits_per_s(link: &str) -> Option<u64> {
     Some(Generation::named(name)?.data_bits_per_s(lanes))
 }
 
-/// Data bits that a link of Ethernet carries in a second, by the name that an adapter gives it in InfiniBand's terms: the line
-/// code is not InfiniBand's. None for SDR and DDR.
+/// Data bits that a link of Ethernet carries in a second, by the name that an adapter gives it in
+/// InfiniBand's terms: the line code is not InfiniBand's. None for SDR and DDR.
 pub fn ethernet_bits_per_s(link: &str) -> Option<u64> {
     let (lanes, name) = lanes_and_name(link)?;
     if name == "FDR10" {
@@ -98,10 +100,12 @@ fn lanes_and_name(link: &str) -> Option<(u64, &str)> {
 
 /// Units of rates in records, in bit/s; the last ends the others, too.
 const UNITS: [(&str, u64); 4] = [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1000), ("b/s", 1)];
-/// Data bits of a lane of FDR10, which is no generation of the specification: 10.3125 Gb/s in 64b/66b, as 10 Gb/s Ethernet.
+/// Data bits of a lane of FDR10, which is no generation of the specification: 10.3125 Gb/s in
+/// 64b/66b, as 10 Gb/s Ethernet.
 const FDR10_BITS_PER_S: u64 = 10_000_000_000;
 
-/// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after three, with dots.
+/// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after
+/// three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
     let (whole, fraction) = (bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000);
     if !fraction.is_multiple_of(10_000) {
@@ -171,7 +175,8 @@ mod tests {
                 }
             }
         }
-        // The paper cuts after two digits, but for 1X FDR, which it rounds (13.636 is printed as 13.64).
+        // The paper cuts after two digits, but for 1X FDR, which it rounds (13.636 is printed as
+        // 13.64).
         let expected = [
             ("1X", "data", "FDR", "13.64", Printed::Rounded),
             ("4X", "data", "FDR", "54.54", Printed::Cut),
@@ -212,7 +217,8 @@ mod tests {
 
     #[test]
     fn ethernet_has_its_own_line_code() {
-        // 40 and 10 Gb/s Ethernet are named QDR by mlx4, whose line code on InfiniBand leaves 32 of 40.
+        // 40 and 10 Gb/s Ethernet are named QDR by mlx4, whose line code on InfiniBand leaves 32 of
+        // 40.
         for (name, bits_per_s) in [
             ("4X QDR", Some(40_000_000_000)),
             ("1X FDR10", Some(10_000_000_000)),

@@ -1,10 +1,11 @@
-//! What the link of a point carries at best, from first principles: its rate after the line code, the packets that a message is
-//! cut into, and the headers of each.
+//! What the link of a point carries at best, from first principles: its rate after the line code,
+//! the packets that a message is cut into, and the headers of each.
 //!
-//! Everything that can be left away is: flow control, gaps between packets, what is lost, and acknowledgements, as an adapter
-//! may answer many messages at once. So a measured number beside it cannot be the larger one. What each message needs besides
-//! is counted: the request of a read and the answer to an atomic go the other way, and where both ends send at once, they share
-//! it with the messages of the other end.
+//! Everything that can be left away is: flow control, gaps between packets, what is lost, and
+//! acknowledgements, as an adapter may answer many messages at once. So a measured number beside it
+//! cannot be the larger one. What each message needs besides is counted: the request of a read and
+//! the answer to an atomic go the other way, and where both ends send at once, they share it with
+//! the messages of the other end.
 //!
 //! # Invariants
 //!
@@ -36,7 +37,8 @@ pub(crate) struct Link {
     mtu_bytes: Option<u64>,
     /// Least time between two messages, in ns.
     gap_ns: u64,
-    /// Whether packets have the headers of their operation besides; not where a model says what a packet's are.
+    /// Whether packets have the headers of their operation besides; not where a model says what a
+    /// packet's are.
     has_extended: bool,
     /// Payloads are padded to a multiple of so many bytes.
     padding: u64,
@@ -48,9 +50,11 @@ pub(crate) struct LinkLimit {
     pub(crate) link: Link,
     /// Payload of a message.
     size: u64,
-    /// The time that each message takes of the link, in ns; where several links carry messages, that divided by how many do.
+    /// The time that each message takes of the link, in ns; where several links carry messages,
+    /// that divided by how many do.
     message_ns: f64,
-    /// Whether both directions were used at once by a service whose acknowledgements are not counted.
+    /// Whether both directions were used at once by a service whose acknowledgements are not
+    /// counted.
     pub(crate) is_shared: bool,
     /// Whether it is of all that several ranks send, of which each has but a part.
     of_several: bool,
@@ -79,7 +83,8 @@ impl LinkLimit {
         (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared, of_several })
     }
 
-    /// At best, the number at a path into a point: a throughput of an end, of one direction or of both.
+    /// At best, the number at a path into a point: a throughput of an end, of one direction or of
+    /// both.
     pub(crate) fn number(&self, path: &str) -> Option<f64> {
         let (one, field) =
             throughput(path).filter(|_| !self.of_several || path.starts_with("throughput."))?;
@@ -93,15 +98,15 @@ impl LinkLimit {
     }
 }
 
-/// How many directions of a link the messages of a throughput use at once that are counted as if one way: where it is made of
-/// half the time of a round of one to n, those out and those back.
+/// How many directions of a link the messages of a throughput use at once that are counted as if
+/// one way: where it is made of half the time of a round of one to n, those out and those back.
 fn ways(point: &Point) -> usize {
     let is_half = point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf);
     if is_half { 2 } else { 1 }
 }
 
-/// Over how many links they go: every message out of one port and into another. None where that is not known, or where one need
-/// not be used, as both ends are at the same port.
+/// Over how many links they go: every message out of one port and into another. None where that is
+/// not known, or where one need not be used, as both ends are at the same port.
 fn links(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<usize> {
     // Each rank has a link of its own where its device imitates one.
     let of = |rank: u32| match point.link_model {
@@ -144,8 +149,8 @@ fn throughput(path: &str) -> Option<(u8, &str)> {
 }
 
 impl Link {
-    /// The link that a point's messages went over, where all of it is known: the one that the device imitated, or the slowest one
-    /// of the adapters.
+    /// The link that a point's messages went over, where all of it is known: the one that the
+    /// device imitated, or the slowest one of the adapters.
     fn of(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<Self> {
         let layer = layer(point, devices)?;
         let Some(model) = &point.link_model else { return Self::of_adapters(devices, flows, layer) };
@@ -249,7 +254,8 @@ pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     }
 }
 
-/// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture Specification, vol. 1, section 9.2).
+/// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture
+/// Specification, vol. 1, section 9.2).
 const ADAPTER_PADDING: u64 = 4;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Whether a run as a whole was made by CPUs that were far from each other: what a report says before anything else.
+//! Whether a run as a whole was made by CPUs that were far from each other: what a report says
+//! before anything else.
 
 use measure::placement::{Placed, Verdict};
 use measure::record::Point;

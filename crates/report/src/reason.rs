@@ -48,7 +48,8 @@ impl Merged {
         words.join(" ")
     }
 
-    /// Where the words differ from these; none if in more than one place, or in another than before.
+    /// Where the words differ from these; none if in more than one place, or in another than
+    /// before.
     fn takes(&self, words: &[String]) -> Option<Option<usize>> {
         if words.len() != self.words.len() {
             return None;

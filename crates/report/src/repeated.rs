@@ -1,4 +1,5 @@
-//! Combinations of axes that are measured again until the mean over their repetitions is known well enough.
+//! Combinations of axes that are measured again until the mean over their repetitions is known well
+//! enough.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ pub struct Repeated {
     has_failed: bool,
 }
 
-/// Every combination of the experiments that ask for it (`within` of the resolved plan), in the order of the points.
+/// Every combination of the experiments that ask for it (`within` of the resolved plan), in the
+/// order of the points.
 pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
     let mut all: Vec<Repeated> = Vec::new();
     for point in points {
@@ -44,7 +46,8 @@ pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
     all
 }
 
-/// How well an experiment of a resolved plan wants its means to be known, if it does, and how often it may be repeated for that.
+/// How well an experiment of a resolved plan wants its means to be known, if it does, and how often
+/// it may be repeated for that.
 pub fn asked(plan: &Value, experiment: &str) -> Option<(f64, usize)> {
     let settings = plan["experiments"].as_array()?.iter().find(|settings| settings["name"] == experiment)?;
     Some((settings["within"].as_f64()?, settings["repetitions_max"].as_u64()? as usize))

@@ -1,4 +1,5 @@
-//! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its base.
+//! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its
+//! base.
 
 use measure::figure::Unit;
 use measure::presentation::Patterns;
@@ -32,7 +33,8 @@ impl Scale {
         }
     }
 
-    /// The scale of a published column: the stated unit, or else the one that the column's name ends in.
+    /// The scale of a published column: the stated unit, or else the one that the column's name
+    /// ends in.
     pub(crate) fn of_column(unit: Option<Unit>, column: &str) -> Option<Self> {
         let suffix = column.rsplit('_').next().unwrap_or_default();
         unit.map(of_unit).or(match suffix {

@@ -1,4 +1,5 @@
-//! Which axes of an experiment have more than one value: what tells its points from their neighbours.
+//! Which axes of an experiment have more than one value: what tells its points from their
+//! neighbours.
 
 use std::collections::{BTreeMap, BTreeSet};
 

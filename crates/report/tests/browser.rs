@@ -1,4 +1,5 @@
-//! The report in a real browser: everything is drawn, nothing goes wrong, no text of a record becomes a script.
+//! The report in a real browser: everything is drawn, nothing goes wrong, no text of a record
+//! becomes a script.
 
 mod fixture;
 #[path = "support/browser.rs"]

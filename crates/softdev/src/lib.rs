@@ -1,51 +1,60 @@
 //! A software RDMA device in user space: no kernel module, no root, no hardware.
 //!
-//! Its interface is libibverbs' own ([`PROVIDER`]); its semantics are those of the InfiniBand Architecture Specification
-//! (volume 1): states, completion errors, retries, access checks, limits. Between processes of one host it moves bytes
-//! through shared memory.
+//! Its interface is libibverbs' own ([`PROVIDER`]); its semantics are those of the InfiniBand
+//! Architecture Specification (volume 1): states, completion errors, retries, access checks,
+//! limits. Between processes of one host it moves bytes through shared memory.
 //!
 //! # How it works
 //!
-//! The requester does the work. Posting a send places the payload in the receiver's memory and completes the receiver's
-//! work request, all within `ibv_post_send`; the receiver finds the completion when it polls. An RDMA operation reaches for
-//! the peer's memory in the same way, and its peer need not call anything. No thread, no lock and no system call stands
-//! between two processes; what cannot be carried out yet (receiver not ready, peer not there yet) stays with the requester
-//! and is tried again from whatever verb its process calls next.
+//! The requester does the work. Posting a send places the payload in the receiver's memory and
+//! completes the receiver's work request, all within `ibv_post_send`; the receiver finds the
+//! completion when it polls. An RDMA operation reaches for the peer's memory in the same way, and
+//! its peer need not call anything. No thread, no lock and no system call stands between two
+//! processes; what cannot be carried out yet (receiver not ready, peer not there yet) stays with
+//! the requester and is tried again from whatever verb its process calls next.
 //!
-//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers. Any other is reached by a system call,
-//! and by messages of up to some kilobytes without one: through memory of the receiver's lane.
+//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers. Any other is
+//! reached by a system call, and by messages of up to some kilobytes without one: through memory of
+//! the receiver's lane.
 //!
 //! # A map of the code
 //!
-//! Folders are layers: a file uses its own layer and those below, never one above, and no files use each other in a circle.
+//! Folders are layers: a file uses its own layer and those below, never one above, and no files use
+//! each other in a circle.
 //!
-//! * `sys`: locks between threads, clocks, orders (`sync`: what protocols are written over to be checked), limits, what the
-//!   environment says of the devices, `errno`, and whether the program's memory is there (`probe`).
-//! * `memory`: what processes share. `arena`: the memory itself; `layout`: the tables in it; `slots`: the slots of a lane;
-//!   `touching`: use without a lock, and its end; `copy`: moving bytes; `pieces`: those of a payload.
-//! * `transport`: how messages reach other queue pairs. `local` is shared memory of one host: `host`: how processes find each
-//!   other; `target`: the queue pair at the other end; `deliver`: placing a `message` in its lane, the heart; `reach`: writes,
-//!   reads and atomics; `lane`: the requester's end of a lane, `claim`: that of one of several; `pool` and `order`: how
-//!   requesters take receives of a shared queue; `region`: the check of every access; `place` and `foreign`: memory that only
-//!   its process has mapped; `arming` and `notify`: waking a sleeper; `raise`: events of a peer; `group`: members of
-//!   multicast groups; `link`: a model of a link; `address`: ports and routes.
-//! * `objects`: what queue pairs, completion queues, shared receive queues and contexts keep. They know nothing of what happens
-//!   when they are used.
-//! * `engine`: what happens then. `send`: posting and carrying out; `eager`: the short way of what is posted most; `task`:
-//!   what a request does; `retry`: what has to wait; `flight` and `keeper`: messages under way on a link; `receive`: posting
-//!   receives; `arrive`: what polling finds of them; `srq`; `poll`: taking completions; `channel`: sleeping; `state`: failing
-//!   and resetting; `progress`: carrying on with what waits; `quiesce`: waiting until no peer is at work; `port`: ports that go
-//!   down and come up.
+//! * `sys`: locks between threads, clocks, orders (`sync`: what protocols are written over to be
+//!   checked), limits, what the environment says of the devices, `errno`, and whether the program's
+//!   memory is there (`probe`).
+//! * `memory`: what processes share. `arena`: the memory itself; `layout`: the tables in it;
+//!   `slots`: the slots of a lane; `touching`: use without a lock, and its end; `copy`: moving
+//!   bytes; `pieces`: those of a payload.
+//! * `transport`: how messages reach other queue pairs. `local` is shared memory of one host:
+//!   `host`: how processes find each other; `target`: the queue pair at the other end; `deliver`:
+//!   placing a `message` in its lane, the heart; `reach`: writes, reads and atomics; `lane`: the
+//!   requester's end of a lane, `claim`: that of one of several; `pool` and `order`: how requesters
+//!   take receives of a shared queue; `region`: the check of every access; `place` and `foreign`:
+//!   memory that only its process has mapped; `arming` and `notify`: waking a sleeper; `raise`:
+//!   events of a peer; `group`: members of multicast groups; `link`: a model of a link; `address`:
+//!   ports and routes.
+//! * `objects`: what queue pairs, completion queues, shared receive queues and contexts keep. They
+//!   know nothing of what happens when they are used.
+//! * `engine`: what happens then. `send`: posting and carrying out; `eager`: the short way of what
+//!   is posted most; `task`: what a request does; `retry`: what has to wait; `flight` and `keeper`:
+//!   messages under way on a link; `receive`: posting receives; `arrive`: what polling finds of
+//!   them; `srq`; `poll`: taking completions; `channel`: sleeping; `state`: failing and resetting;
+//!   `progress`: carrying on with what waits; `quiesce`: waiting until no peer is at work; `port`:
+//!   ports that go down and come up.
 //! * `verbs`: the functions that programs call, by object.
 //!
-//! Methods of `Qp` stand in the engine's files by what they do, so the engine is one layer, whose files call each other through
-//! that type.
+//! Methods of `Qp` stand in the engine's files by what they do, so the engine is one layer, whose
+//! files call each other through that type.
 //!
 //! # What is not supported
 //!
-//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering (refused: EINVAL or EOPNOTSUPP).
-//! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
-//! After `fork`, the child must not use objects of its parent.
+//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering
+//! (refused: EINVAL or EOPNOTSUPP). While a send waits for its receiver, its process must call some
+//! verb now and then: nothing else carries on with it. After `fork`, the child must not use objects
+//! of its parent.
 //!
 //! # Invariants
 //!
@@ -73,7 +82,8 @@ pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
 
-/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it need not have.
+/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
+/// need not have.
 pub mod more {
     pub use crate::verbs::builder::qp_to_qp_ex;
     pub use crate::verbs::query::query_gid_ex;

@@ -259,7 +259,8 @@ fn a_mark_beyond_the_ring_is_no_place_to_write() {
     echo.arrives_as(0);
 }
 
-/// Whatever a peer writes into a lane: nothing completes that was not posted, and nothing is longer than its receive.
+/// Whatever a peer writes into a lane: nothing completes that was not posted, and nothing is longer
+/// than its receive.
 #[test]
 fn what_a_peer_writes_is_not_believed() {
     let mut echo = Echo::new(4);
@@ -277,8 +278,8 @@ fn what_a_peer_writes_is_not_believed() {
     assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(4096));
 }
 
-/// What a process that has died has taken from a shared queue and not delivered is found again: when the queue runs dry, and
-/// when its place in the order comes round.
+/// What a process that has died has taken from a shared queue and not delivered is found again:
+/// when the queue runs dry, and when its place in the order comes round.
 #[test]
 fn a_shared_receive_comes_back_from_a_dead_peer() {
     let device = devices(&crate::PROVIDER).unwrap().remove(0);
@@ -308,7 +309,8 @@ fn a_shared_receive_comes_back_from_a_dead_peer() {
     }
 }
 
-/// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all the same.
+/// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all
+/// the same.
 #[test]
 fn a_failure_that_nobody_announces_flushes_everything() {
     let mut echo = Echo::new(4);
@@ -322,8 +324,9 @@ fn a_failure_that_nobody_announces_flushes_everything() {
     assert_eq!(found, [0, 1, 2].map(|id| (id, IBV_WC_WR_FLUSH_ERR)));
 }
 
-/// Who carries on with what waits has the list of queue pairs, without which nobody else can: it waits for no queue. (Where the
-/// two share a CPU, whoever is at the queue polls in vain for all of its time slice.)
+/// Who carries on with what waits has the list of queue pairs, without which nobody else can: it
+/// waits for no queue. (Where the two share a CPU, whoever is at the queue polls in vain for all of
+/// its time slice.)
 #[test]
 fn a_queue_that_a_thread_is_at_holds_up_nobody_else() {
     let echo = Echo::new(4);

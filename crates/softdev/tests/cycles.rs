@@ -1,4 +1,5 @@
-//! Sets of queue pairs that come and go, thousands of times, and leave nothing: no descriptor, no mapping, no memory.
+//! Sets of queue pairs that come and go, thousands of times, and leave nothing: no descriptor, no
+//! mapping, no memory.
 //!
 //! `RDMASCOPE_CYCLES` says how often; the usual number takes seconds.
 
@@ -19,7 +20,8 @@ const CYCLES: usize = 300;
 const PAIRS: usize = 100;
 /// Freed memory is given out again, and its pages are given back once more, after this.
 const QUARANTINE: Duration = Duration::from_millis(1200);
-/// Keys of a process, each of which is used once before one comes again: its entry then has its page.
+/// Keys of a process, each of which is used once before one comes again: its entry then has its
+/// page.
 const KEYS: usize = 1 << 16;
 
 /// What a process has of the system.

@@ -1,5 +1,5 @@
-//! What softdev promises of the extended verbs beyond the man pages: which error number, and what becomes of a program
-//! that does not keep to the rules.
+//! What softdev promises of the extended verbs beyond the man pages: which error number, and what
+//! becomes of a program that does not keep to the rules.
 
 use softdev::PROVIDER;
 use verbs::abi::*;
@@ -62,7 +62,8 @@ fn what_is_not_built_is_refused_by_name(bench: &mut Bench) {
     for bit in missing {
         assert_eq!(ask(rc, pd_too | bit, 0, 0), libc::EOPNOTSUPP, "attribute {bit:#x}");
     }
-    // IBV_QP_CREATE_BLOCK_SELF_MCAST_LB, _SCATTER_FCS, _CVLAN_STRIPPING, _SOURCE_QPN, _PCI_WRITE_END_PADDING.
+    // IBV_QP_CREATE_BLOCK_SELF_MCAST_LB, _SCATTER_FCS, _CVLAN_STRIPPING, _SOURCE_QPN,
+    // _PCI_WRITE_END_PADDING.
     for flag in [1, 8, 9, 10, 11] {
         let mask = pd_too | IBV_QP_INIT_ATTR_CREATE_FLAGS;
         assert_eq!(ask(rc, mask, 1 << flag, 0), libc::EOPNOTSUPP, "creation flag {flag}");

@@ -1,4 +1,5 @@
-//! Ports with InfiniBand's link layer: everything that the conformance list asks for, and routes by LID alone.
+//! Ports with InfiniBand's link layer: everything that the conformance list asks for, and routes by
+//! LID alone.
 
 use std::os::unix::process::CommandExt;
 

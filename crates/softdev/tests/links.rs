@@ -86,7 +86,8 @@ struct Story {
 }
 
 impl Story {
-    /// The message was fetched in the turn in which it was due, give or take what a busy machine does to a loop.
+    /// The message was fetched in the turn in which it was due, give or take what a busy machine
+    /// does to a loop.
     #[track_caller]
     fn was_fetched_after(&self, due: Duration) {
         let next = self.turns.get(self.arrived + 1).expect("it is not there in the turn that fetches it");
@@ -129,7 +130,8 @@ fn rewrite_until_there(ends: &mut Ends, request: SendRequest, bytes: usize, at: 
     Story { posted, turns, arrived, seen }
 }
 
-/// A Send and an RDMA Write, where the service has one, of so many bytes of the near end's region, and where each arrives.
+/// A Send and an RDMA Write, where the service has one, of so many bytes of the near end's region,
+/// and where each arrives.
 fn messages(ends: &Ends, service: Service, bytes: usize) -> Vec<(SendRequest, usize)> {
     let payload = || vec![ends.near.region.sge(0, bytes).unwrap()];
     let send = (SendRequest::send(1, payload()), ends.received_at());
@@ -170,8 +172,9 @@ fn a_read_goes_there_and_takes_the_way_back() {
     assert!((210 * MS..400 * MS).contains(&after), "{after:?}");
 }
 
-/// Four reads of 60 ms each, of which so many may be under way, and behind them a write, which takes no longer and waits for its
-/// turn. Both ends have one port, from which answers leave as well: what is behind a read leaves with its answer at the earliest.
+/// Four reads of 60 ms each, of which so many may be under way, and behind them a write, which
+/// takes no longer and waits for its turn. Both ends have one port, from which answers leave as
+/// well: what is behind a read leaves with its answer at the earliest.
 fn no_more_reads_are_under_way_than_may_be() {
     for (most, due) in [(1, [60, 120, 180, 240, 270]), (8, [60, 90, 120, 150, 180])] {
         let mut ends = Ends::asking(most, "latency=30ms");

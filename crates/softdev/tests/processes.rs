@@ -1,5 +1,5 @@
-//! softdev between processes: what a process that is killed leaves behind, what two busy ones do to each other, and what
-//! an unprivileged user can do.
+//! softdev between processes: what a process that is killed leaves behind, what two busy ones do to
+//! each other, and what an unprivileged user can do.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -103,7 +103,8 @@ fn arenas() -> usize {
     maps.lines().filter(|line| line.contains("memfd:rdmascope-softdev")).count()
 }
 
-/// Nothing of a peer that has gone is left: only this process's own arena and what it had open before.
+/// Nothing of a peer that has gone is left: only this process's own arena and what it had open
+/// before.
 fn assert_nothing_left(descriptors: usize) {
     // Looking for new peers is when old ones are forgotten.
     let mut node = near();
@@ -169,7 +170,8 @@ fn a_killed_sender_leaves_a_receiver_that_works() {
         let (_, _, status) = exchange(&mut near, &words);
         killer.join().expect("the killer");
         assert_eq!(status, IBV_WC_SUCCESS);
-        // Eight receives are posted, whatever has become of them; each completes once when the queue pair is failed.
+        // Eight receives are posted, whatever has become of them; each completes once when the
+        // queue pair is failed.
         near.change_state(a.qp, IBV_QPS_ERR);
         let mut left = near.wait(a.receive_cq, 8);
         left.retain(|wc| wc.status != IBV_WC_SUCCESS);
@@ -253,7 +255,8 @@ fn a_killed_sleeper_does_no_harm() {
         connect(&mut near, &a, &mut far, &b);
         far.receive(b.qp, 1, &[b.at(0, 64)]);
         far.receive(b.qp, 2, &[b.at(0, 64)]);
-        // The first event makes the channel known to the sender, the second is for a sleeper that is dead.
+        // The first event makes the channel known to the sender, the second is for a sleeper that
+        // is dead.
         far.arm(cq, false);
         near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
         assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, cq as u64]);
@@ -335,7 +338,8 @@ fn a_dead_owner_of_events_harms_nobody() {
     assert_nothing_left(descriptors);
 }
 
-/// Whoever reaches for the memory of a process that has died learns of it, although the memory is still there.
+/// Whoever reaches for the memory of a process that has died learns of it, although the memory is
+/// still there.
 fn a_killed_target_exhausts_the_retries() {
     let descriptors = descriptors_at_rest();
     for round in 0..32_u64 {
@@ -378,7 +382,8 @@ fn count_words(side: &Side, to: &Side, ms: u64) -> Vec<u64> {
     words
 }
 
-/// A process that is killed in the middle of an atomic, also of one that holds a lock, does not keep others from theirs.
+/// A process that is killed in the middle of an atomic, also of one that holds a lock, does not
+/// keep others from theirs.
 fn a_killed_counter_holds_nobody_up() {
     let descriptors = descriptors_at_rest();
     for round in 0..24 {
@@ -405,7 +410,8 @@ fn a_killed_counter_holds_nobody_up() {
     assert_nothing_left(descriptors);
 }
 
-/// In memory of the device, atomics of peers and of the owner's CPU count together: more than the device promises.
+/// In memory of the device, atomics of peers and of the owner's CPU count together: more than the
+/// device promises.
 fn the_owners_cpu_counts_as_well() {
     let (mut near, mut far) = (near(), far());
     let shape = Shape::open(IBV_QPT_RC);
@@ -480,7 +486,8 @@ fn sleeping_processes_wake_each_other() {
     ends.into_iter().for_each(Node::close);
 }
 
-/// Who has used up its descriptors before it first has to wake a peer, whose pipe it would open for that.
+/// Who has used up its descriptors before it first has to wake a peer, whose pipe it would open for
+/// that.
 fn a_sender_without_descriptors_wakes_its_peer() {
     let (mut near, mut far) = (near(), far());
     let (channel, pd) = (far.channel(), far.pd());

@@ -1,5 +1,5 @@
-//! What softdev promises beyond the specification, so that programs that rely on more than they may are found here and
-//! not on an adapter. What every device promises is the conformance list's.
+//! What softdev promises beyond the specification, so that programs that rely on more than they may
+//! are found here and not on an adapter. What every device promises is the conformance list's.
 
 use softdev::PROVIDER;
 use verbs::abi::*;
@@ -142,8 +142,8 @@ fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
     assert_eq!(bench.near.try_poll(cq, 1), Err(libc::EOVERFLOW));
 }
 
-/// A packet does not say which queue pair of RC it is from: an adapter that gets one with the right sequence number from
-/// the peer's address takes it for the peer's.
+/// A packet does not say which queue pair of RC it is from: an adapter that gets one with the right
+/// sequence number from the peer's address takes it for the peer's.
 fn only_the_peer_is_answered(bench: &mut Bench) {
     let tuning = Tuning { timeout: 10, retries: 2, ..Tuning::default() };
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning { access: Tuning::OPEN.access, ..tuning });
@@ -274,9 +274,10 @@ fn events_come_in_their_order(bench: &mut Bench) {
     }
 }
 
-/// There are no memory windows, and what `ibv_reg_mr` has registered cannot be invalidated (IBTA vol. 1, section 10.6.7;
-/// `rxe_invalidate_mr()` in the kernel's rxe_mr.c takes only `IB_MR_TYPE_MEM_REG`, which programs cannot make). So the device
-/// does not say that it has these operations (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
+/// There are no memory windows, and what `ibv_reg_mr` has registered cannot be invalidated (IBTA
+/// vol. 1, section 10.6.7; `rxe_invalidate_mr()` in the kernel's rxe_mr.c takes only
+/// `IB_MR_TYPE_MEM_REG`, which programs cannot make). So the device does not say that it has these
+/// operations (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
 fn what_would_invalidate_is_refused(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -290,7 +291,8 @@ fn what_would_invalidate_is_refused(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
 }
 
-/// A program that arms one queue again and again and takes no event, until there is no room for another queue's.
+/// A program that arms one queue again and again and takes no event, until there is no room for
+/// another queue's.
 fn an_event_waits_for_room(bench: &mut Bench) {
     /// More than fit in a pipe.
     const EVENTS: usize = 10_000;
@@ -328,7 +330,8 @@ fn an_event_waits_for_room(bench: &mut Bench) {
     }
 }
 
-/// A region of whole pages whose memory has gone since it was registered: unmapped, or a file that was truncated.
+/// A region of whole pages whose memory has gone since it was registered: unmapped, or a file that
+/// was truncated.
 fn region_without_memory(node: &mut Node, side: &Side, memory: Memory) -> usize {
     let words = [side.pd as u64, 1 << 20, u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), memory.word()];
     let region = node.call(op::MR, &words)[1] as usize;
@@ -362,7 +365,8 @@ fn memory_that_has_gone_is_an_access_error(bench: &mut Bench) {
     }
 }
 
-/// As far as the requester places the payload: what goes through the lane is placed by whoever polls, in its own memory.
+/// As far as the requester places the payload: what goes through the lane is placed by whoever
+/// polls, in its own memory.
 fn a_receive_in_memory_that_has_gone_is_an_error(bench: &mut Bench) {
     for memory in [Memory::Own, Memory::File] {
         let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);

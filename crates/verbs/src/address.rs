@@ -26,7 +26,8 @@ pub struct Route {
     pub lid: u16,
     /// Service level.
     pub service_level: u8,
-    /// What the global route header says; without one a packet stays in its InfiniBand subnet. RoCE always has one.
+    /// What the global route header says; without one a packet stays in its InfiniBand subnet. RoCE
+    /// always has one.
     pub global: Option<GlobalRoute>,
 }
 

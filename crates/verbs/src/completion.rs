@@ -8,7 +8,8 @@ use crate::abi::*;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, Result};
 
-/// A completion channel: a pollable descriptor that becomes readable when an armed queue gets a completion.
+/// A completion channel: a pollable descriptor that becomes readable when an armed queue gets a
+/// completion.
 #[derive(Clone, Debug)]
 pub struct CompletionChannel {
     inner: Arc<ChannelInner>,
@@ -40,7 +41,8 @@ impl AsFd for CompletionChannel {
 }
 
 impl CompletionChannel {
-    /// Takes one event (`ibv_get_cq_event`) and acknowledges it. Blocks unless the descriptor was made non-blocking.
+    /// Takes one event (`ibv_get_cq_event`) and acknowledges it. Blocks unless the descriptor was
+    /// made non-blocking.
     ///
     /// # Errors
     /// EINTR on a signal, EAGAIN where a non-blocking descriptor has no event.
@@ -50,8 +52,8 @@ impl CompletionChannel {
         // SAFETY: the channel is alive and the two results are writable.
         let returned = unsafe { (provider.get_cq_event)(self.inner.raw, &raw mut cq, &raw mut context) };
         Error::check("get_cq_event", || "the completion channel".to_owned(), returned)?;
-        // SAFETY: the queue is the one that has just reported an event; it cannot be destroyed before this
-        // acknowledgement (ibv_destroy_cq waits for it).
+        // SAFETY: the queue is the one that has just reported an event; it cannot be destroyed
+        // before this acknowledgement (ibv_destroy_cq waits for it).
         unsafe { (provider.ack_cq_events)(cq, 1) };
         Ok(())
     }
@@ -127,9 +129,11 @@ impl CompletionQueue {
     #[inline]
     pub fn poll<'a>(&self, into: &'a mut [Completion]) -> Result<&'a [Completion]> {
         let room = i32::try_from(into.len()).unwrap_or(i32::MAX);
-        // SAFETY: the context of a live queue is alive; libibverbs reads its operations in the same way.
+        // SAFETY: the context of a live queue is alive; libibverbs reads its operations in the same
+        // way.
         let poll = unsafe { (*(*self.inner.raw).context).ops.poll_cq };
-        // SAFETY: every provider fills poll_cq; `Completion` is a transparent ibv_wc and there is room for `room`.
+        // SAFETY: every provider fills poll_cq; `Completion` is a transparent ibv_wc and there is
+        // room for `room`.
         let found = unsafe { poll.unwrap_unchecked()(self.inner.raw, room, into.as_mut_ptr().cast()) };
         match usize::try_from(found) {
             Ok(found) => Ok(&into[..found]),
@@ -137,8 +141,8 @@ impl CompletionQueue {
         }
     }
 
-    /// Asks for one event on the channel with the next completion (`ibv_req_notify_cq`). Poll once more after it:
-    /// what came before is not announced.
+    /// Asks for one event on the channel with the next completion (`ibv_req_notify_cq`). Poll once
+    /// more after it: what came before is not announced.
     ///
     /// # Errors
     /// When the device refuses.
@@ -217,7 +221,8 @@ impl Completion {
     }
 }
 
-/// How a work request ended (`ibv_wc_status`). A device may answer with a status that this version does not know.
+/// How a work request ended (`ibv_wc_status`). A device may answer with a status that this version
+/// does not know.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct WcStatus(pub ibv_wc_status);
 

@@ -106,7 +106,8 @@ impl DeviceList {
             let raw = unsafe { *self.list.add(i) };
             // SAFETY: a device's name is a string that lives as long as the device.
             let name = unsafe { CStr::from_ptr((self.provider.get_device_name)(raw)) };
-            // SAFETY: as above; libibverbs fills these members before it lists a device and does not change them.
+            // SAFETY: as above; libibverbs fills these members before it lists a device and does
+            // not change them.
             let (transport, path) = unsafe { ((*raw).transport_type, (*raw).ibdev_path) };
             let device = Device {
                 provider: self.provider,
@@ -147,8 +148,8 @@ pub(crate) struct ContextInner {
     pub(crate) device: Device,
 }
 
-// SAFETY: verbs are thread-safe (ibv_open_device(3) and the specification, volume 1, section 10.2): a context may be
-// used from any thread and from several at once.
+// SAFETY: verbs are thread-safe (ibv_open_device(3) and the specification, volume 1, section 10.2):
+// a context may be used from any thread and from several at once.
 unsafe impl Send for ContextInner {}
 // SAFETY: as above.
 unsafe impl Sync for ContextInner {}
@@ -232,7 +233,8 @@ impl Context {
     /// Makes the device's links like a model from now on, or as they are.
     ///
     /// # Errors
-    /// When its links are what they are ([`Provider::set_link`] says why), or a queue pair has work under way.
+    /// When its links are what they are ([`Provider::set_link`] says why), or a queue pair has work
+    /// under way.
     pub fn set_link(&self, link: Option<&LinkModel>) -> Result<()> {
         let object = || self.device().name.clone();
         let Ok(set_link) = self.inner.provider().set_link else {

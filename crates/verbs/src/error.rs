@@ -87,7 +87,8 @@ impl Error {
         Self::Verb { verb, object: object.into(), errno }
     }
 
-    /// `Ok` where a verb returned 0, else the error with the number that it returned (or `errno` where that is -1).
+    /// `Ok` where a verb returned 0, else the error with the number that it returned (or `errno`
+    /// where that is -1).
     pub(crate) fn check(verb: &'static str, object: impl FnOnce() -> String, returned: i32) -> Result<()> {
         match returned {
             0 => Ok(()),
@@ -124,7 +125,8 @@ impl Error {
     }
 }
 
-/// What to do about an error that the field knows by its cryptic text only; empty where nothing is known.
+/// What to do about an error that the field knows by its cryptic text only; empty where nothing is
+/// known.
 fn remedy(verb: &str, errno: i32) -> String {
     match (verb, errno) {
         ("get_device_list", libc::ENOSYS) => {
@@ -215,7 +217,8 @@ pub(crate) fn service_name(service: ibv_qp_type) -> &'static str {
 /// The system's words for an error number.
 pub(crate) fn describe(errno: i32) -> String {
     let mut text = [0; 128];
-    // SAFETY: the buffer is valid for its length and strerror_r ends what it writes with a zero byte.
+    // SAFETY: the buffer is valid for its length and strerror_r ends what it writes with a zero
+    // byte.
     let found = unsafe { libc::strerror_r(errno, text.as_mut_ptr(), text.len()) } == 0;
     if !found {
         return "unknown error".to_owned();

@@ -71,11 +71,12 @@ impl Context {
         unsafe { BorrowedFd::borrow_raw((*self.inner.raw).async_fd) }
     }
 
-    /// Waits for the next event, unless the descriptor does not block, and acknowledges it at once, so that whatever it is
-    /// about can be destroyed at any time.
+    /// Waits for the next event, unless the descriptor does not block, and acknowledges it at once,
+    /// so that whatever it is about can be destroyed at any time.
     ///
     /// # Errors
-    /// When a signal comes (`EINTR`) or, where the descriptor does not block, there is no event (`EAGAIN`).
+    /// When a signal comes (`EINTR`) or, where the descriptor does not block, there is no event
+    /// (`EAGAIN`).
     pub fn async_event(&self) -> Result<AsyncEvent> {
         let provider = self.inner.provider();
         let mut raw = ibv_async_event { element: ibv_async_element { port_num: 0 }, event_type: 0 };
@@ -83,7 +84,8 @@ impl Context {
         if unsafe { (provider.get_async_event)(self.inner.raw, &raw mut raw) } != 0 {
             return Err(Error::last("get_async_event", self.device().name()));
         }
-        // SAFETY: the type says which member the device has written; a queue pair lives until the event is acknowledged.
+        // SAFETY: the type says which member the device has written; a queue pair lives until the
+        // event is acknowledged.
         let of = unsafe {
             match raw.event_type {
                 IBV_EVENT_CQ_ERR => Affected::CompletionQueue,

@@ -85,9 +85,10 @@ fn scope(gid: &Gid) -> Scope {
     }
 }
 
-/// The entry that both ends of a connection should choose by themselves: on InfiniBand the first, which the subnet
-/// manager made; on Ethernet RoCE v2 rather than v1, because it is routed, and an IPv4 address rather than a global
-/// IPv6 one rather than a link-local one, because a link-local one reaches nobody behind a router or in another VLAN.
+/// The entry that both ends of a connection should choose by themselves: on InfiniBand the first,
+/// which the subnet manager made; on Ethernet RoCE v2 rather than v1, because it is routed, and an
+/// IPv4 address rather than a global IPv6 one rather than a link-local one, because a link-local
+/// one reaches nobody behind a router or in another VLAN.
 #[must_use]
 pub fn default_gid(entries: &[GidEntry], link_layer: LinkLayer) -> Option<&GidEntry> {
     match link_layer {

@@ -1,18 +1,20 @@
 //! The libibverbs ABI and a safe wrapper over it.
 //!
-//! * [`abi`]: the types and constants of `<infiniband/verbs.h>`, laid out as in rdma-core 44 and checked at compile
-//!   time. rdma-core keeps this ABI stable, so that one set of types serves every provider.
-//! * [`provider`]: the table of functions through which all verbs are reached: the seam between what measures and
-//!   what is measured.
+//! * [`abi`]: the types and constants of `<infiniband/verbs.h>`, laid out as in rdma-core 44 and
+//!   checked at compile time. rdma-core keeps this ABI stable, so that one set of types serves
+//!   every provider.
+//! * [`provider`]: the table of functions through which all verbs are reached: the seam between
+//!   what measures and what is measured.
 //! * [`manager`]: connections by librdmacm, opened at run time as well;
 //! * [`library`]: shared libraries, opened at run time;
 //! * [`system`]: the system's libibverbs as a provider, opened at run time;
 //! * [`LinkModel`]: what a link is to be like, where a device can imitate one;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
-//! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`], [`CompletionChannel`],
-//!   [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work requests. Every object holds its parents, so
-//!   that the order of destruction is right by construction; a queue pair's state is part of its type, so that a
-//!   request that its state forbids does not compile.
+//! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`],
+//!   [`CompletionChannel`], [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work
+//!   requests. Every object holds its parents, so that the order of destruction is right by
+//!   construction; a queue pair's state is part of its type, so that a request that its state
+//!   forbids does not compile.
 
 pub mod abi;
 pub mod library;

@@ -46,7 +46,8 @@ impl Library {
     /// # Errors
     /// Why it cannot be opened.
     pub fn open(name: &'static str, project: &'static str, package: &'static str) -> Result<Self, Missing> {
-        // SAFETY: opening runs the library's initialisers; those of installed libraries have no preconditions.
+        // SAFETY: opening runs the library's initialisers; those of installed libraries have no
+        // preconditions.
         let opened = unsafe { unix::Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
         let failed = |error| Missing { library: name, project, package, reason: in_words(&error) };
         // Leaked on purpose: its functions are handed out for ever.

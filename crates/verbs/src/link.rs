@@ -1,7 +1,8 @@
 //! A model of a link, for devices that can imitate one.
 //!
-//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`, `fetch=`, `gap=`, `mtu=`,
-//! `header=`, separated by commas, e.g. `4X FDR,latency=700ns`. [`LinkModel`] reads it and prints it.
+//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`,
+//! `fetch=`, `gap=`, `mtu=`, `header=`, separated by commas, e.g. `4X FDR,latency=700ns`.
+//! [`LinkModel`] reads it and prints it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,25 +12,29 @@ use std::str::FromStr;
 pub struct LinkModel {
     /// Rate of the bytes on the link, headers included, after line coding.
     pub rate: Option<LinkRate>,
-    /// Time that every packet is under way besides its serialization, in ns: wire, switches, adapters.
+    /// Time that every packet is under way besides its serialization, in ns: wire, switches,
+    /// adapters.
     pub latency_ns: u64,
-    /// The same, in ns, of what comes from the other end, acknowledgements included; as [`latency_ns`](Self::latency_ns) where
-    /// absent.
+    /// The same, in ns, of what comes from the other end, acknowledgements included; as
+    /// [`latency_ns`](Self::latency_ns) where absent.
     ///
-    /// A model is one end's. The other end of such a link has [`seen_from_other_end`](Self::seen_from_other_end); one that is
-    /// given the same model as this end sends with `latency_ns`, too.
+    /// A model is one end's. The other end of such a link has
+    /// [`seen_from_other_end`](Self::seen_from_other_end); one that is given the same model as this
+    /// end sends with `latency_ns`, too.
     pub back_ns: Option<u64>,
-    /// Time from posting a message to the moment at which the adapter fetches it from memory, in ns: doorbell, work request,
-    /// DMA. Until then a program may still change it; then it begins to leave.
+    /// Time from posting a message to the moment at which the adapter fetches it from memory, in
+    /// ns: doorbell, work request, DMA. Until then a program may still change it; then it begins to
+    /// leave.
     ///
-    /// What has nothing to fetch leaves without: inline and empty messages (the CPU hands them over with the doorbell), RDMA
-    /// reads and atomics.
+    /// What has nothing to fetch leaves without: inline and empty messages (the CPU hands them over
+    /// with the doorbell), RDMA reads and atomics.
     pub fetch_ns: u64,
     /// Least time between the beginnings of two messages of a port, in ns (g of LogGP).
     pub gap_ns: u64,
     /// Most payload bytes of a packet; the path MTU of the queue pair where absent.
     pub mtu_bytes: Option<u32>,
-    /// Bytes of a packet that are no payload; where absent, those of the link layer's usual headers and of the operation's own.
+    /// Bytes of a packet that are no payload; where absent, those of the link layer's usual headers
+    /// and of the operation's own.
     pub header_bytes: Option<u32>,
 }
 
@@ -53,8 +58,8 @@ pub struct Generation {
     coding: (u64, u64),
 }
 
-/// The generations (IBTA vol. 2, chapter 5, and the trade association's roadmap for those with forward error correction, whose
-/// data rate is given).
+/// The generations (IBTA vol. 2, chapter 5, and the trade association's roadmap for those with
+/// forward error correction, whose data rate is given).
 pub const GENERATIONS: [Generation; 8] = [
     Generation { name: "SDR", lane_bits_per_s: 2_500_000_000, coding: (8, 10) },
     Generation { name: "DDR", lane_bits_per_s: 5_000_000_000, coding: (8, 10) },
@@ -68,7 +73,8 @@ pub const GENERATIONS: [Generation; 8] = [
 
 /// Link widths, in lanes (IBTA vol. 1, section 14.2.5.6).
 const WIDTHS: [u8; 5] = [1, 2, 4, 8, 12];
-/// The width that is meant where none is said: every adapter and switch of the last twenty years has it.
+/// The width that is meant where none is said: every adapter and switch of the last twenty years
+/// has it.
 const USUAL_WIDTH: u8 = 4;
 
 impl LinkRate {
@@ -161,7 +167,8 @@ impl FromStr for LinkModel {
 }
 
 impl LinkModel {
-    /// The same link as the other end has it: what comes `back` to this end leaves that one with its latency.
+    /// The same link as the other end has it: what comes `back` to this end leaves that one with
+    /// its latency.
     #[must_use]
     pub fn seen_from_other_end(self) -> Self {
         match self.back_ns {
@@ -198,7 +205,8 @@ impl LinkModel {
 const MTUS: std::ops::RangeInclusive<u32> = 64..=65536;
 /// Headers of a packet: more than any encapsulation in use.
 const HEADERS: std::ops::RangeInclusive<u32> = 0..=1024;
-/// Rates: slower than a modem, or faster than this model's time can tell apart, is a slip of the pen.
+/// Rates: slower than a modem, or faster than this model's time can tell apart, is a slip of the
+/// pen.
 const RATES_BITS_PER_S: std::ops::RangeInclusive<u64> = 1000..=100_000_000_000_000;
 /// Longest latency and gap: no link on Earth is slower.
 const LONGEST_NS: u64 = 1_000_000_000;

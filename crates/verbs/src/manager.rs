@@ -1,8 +1,9 @@
 //! Connections by the communication manager of librdmacm (`rdma_cm(7)`).
 //!
-//! The manager finds the way to an address, tells the peers each other's queue-pair numbers and sequence numbers, and
-//! knows when both are there. The queue pairs are made and driven like any others (`rdma_connect(3)`: "if a QP is not
-//! created on the rdma_cm_id"), so that what is measured differs in nothing but the set-up.
+//! The manager finds the way to an address, tells the peers each other's queue-pair numbers and
+//! sequence numbers, and knows when both are there. The queue pairs are made and driven like any
+//! others (`rdma_connect(3)`: "if a QP is not created on the rdma_cm_id"), so that what is measured
+//! differs in nothing but the set-up.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::net::{IpAddr, SocketAddr};
@@ -109,7 +110,8 @@ unsafe impl Sync for Channel {}
 impl Drop for Id {
     fn drop(&mut self) {
         let manager = self.channel.manager;
-        // SAFETY: the identifier is alive and every event of it was acknowledged; its queue pair is not the manager's.
+        // SAFETY: the identifier is alive and every event of it was acknowledged; its queue pair is
+        // not the manager's.
         unsafe {
             (manager.disconnect)(self.raw);
             (manager.destroy_id)(self.raw);
@@ -176,7 +178,8 @@ impl Id {
         Error::check("rdma_get_cm_event", || self.name(wanted), returned)?;
         // SAFETY: the event is valid until it is acknowledged, which is below.
         let (kind, id, status, param) = unsafe { ((*raw).event, (*raw).id, (*raw).status, (*raw).param) };
-        // SAFETY: both members of the union begin with the private data; every event has one or zeroes.
+        // SAFETY: both members of the union begin with the private data; every event has one or
+        // zeroes.
         let (data, len) = unsafe { (param.conn.private_data, param.conn.private_data_len) };
         let tag = (len > 0 && !data.is_null()).then(|| {
             // SAFETY: the private data has `len` bytes until the event is acknowledged.
@@ -207,7 +210,8 @@ impl Id {
         Ok((attr, mask.cast_unsigned()))
     }
 
-    /// Takes a queue pair to RTS with the manager's addresses and our own timing. On iWARP the adapter does it.
+    /// Takes a queue pair to RTS with the manager's addresses and our own timing. On iWARP the
+    /// adapter does it.
     fn ready(
         &self,
         pair: QueuePair<Init>,
@@ -302,8 +306,8 @@ impl Manager {
         Ok(Listener { id, service, address: SocketAddr::new(address.ip(), port) })
     }
 
-    /// Connects a queue pair from an address of this host to a listener. `tag` tells it which of several connections
-    /// this is.
+    /// Connects a queue pair from an address of this host to a listener. `tag` tells it which of
+    /// several connections this is.
     ///
     /// # Errors
     /// What the manager says, or that it says nothing within `patience` a step.
@@ -328,7 +332,8 @@ impl Manager {
         Error::check("rdma_resolve_route", || to.to_string(), returned)?;
         id.expect(RDMA_CM_EVENT_ROUTE_RESOLVED, patience)?;
         let mut parameters = Id::parameters(pair.number(), tuning, &tag);
-        // SAFETY: the route is resolved; the parameters and the tag that they point to are readable.
+        // SAFETY: the route is resolved; the parameters and the tag that they point to are
+        // readable.
         let returned = unsafe { (self.connect)(id.raw, &raw mut parameters) };
         Error::check("rdma_connect", || to.to_string(), returned)?;
         if service == Service::Ud {
@@ -384,7 +389,8 @@ impl Listener {
             (Service::Ud, _) => pair.ready_to_receive(tuning)?.ready_to_send(tuning)?,
             _ => id.ready(pair, tuning, transport)?,
         };
-        // SAFETY: the identifier is that of a request that nobody has answered; the parameters are readable.
+        // SAFETY: the identifier is that of a request that nobody has answered; the parameters are
+        // readable.
         let returned = unsafe { (manager.accept)(id.raw, &raw mut parameters) };
         Error::check("rdma_accept", || self.address.to_string(), returned)?;
         if self.service != Service::Ud {

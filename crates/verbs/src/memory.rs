@@ -54,11 +54,12 @@ impl ProtectionDomain {
         Context { inner: Arc::clone(&self.inner.context) }
     }
 
-    /// Allocates `length` zeroed bytes, in the device's own memory where it has some, and registers them (`ibv_reg_mr`)
-    /// with `access` (`IBV_ACCESS_*`).
+    /// Allocates `length` zeroed bytes, in the device's own memory where it has some, and registers
+    /// them (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`).
     ///
     /// # Errors
-    /// When there is no memory, the locked-memory limit is too small, or the access flags do not fit each other.
+    /// When there is no memory, the locked-memory limit is too small, or the access flags do not
+    /// fit each other.
     pub fn memory_region(&self, length: usize, access: u32) -> Result<MemoryRegion> {
         self.memory_region_of(MemoryKind::Device, length, access)
     }
@@ -71,8 +72,8 @@ impl ProtectionDomain {
         self.register(Buffer::new(&self.inner.context, kind, length)?, access)
     }
 
-    /// Allocates `length` zeroed bytes of a kind and registers nothing: memory of the process is mapped,
-    /// but no page of it is there before it is touched.
+    /// Allocates `length` zeroed bytes of a kind and registers nothing: memory of the process is
+    /// mapped, but no page of it is there before it is touched.
     ///
     /// # Errors
     /// When there is no memory.
@@ -80,14 +81,16 @@ impl ProtectionDomain {
         Buffer::new(&self.inner.context, kind, length)
     }
 
-    /// Registers a buffer (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`); where that fails, the buffer is gone.
+    /// Registers a buffer (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`); where that fails, the
+    /// buffer is gone.
     ///
     /// # Errors
     /// When the locked-memory limit is too small, or the access flags do not fit each other.
     #[inline]
     pub fn register(&self, buffer: Buffer, access: u32) -> Result<MemoryRegion> {
         let (provider, length) = (self.inner.context.provider(), buffer.len);
-        // SAFETY: the buffer has `length` writable bytes and outlives the registration, which `MemoryRegion` holds.
+        // SAFETY: the buffer has `length` writable bytes and outlives the registration, which
+        // `MemoryRegion` holds.
         let raw = unsafe { (provider.reg_mr)(self.inner.raw, buffer.addr, length, access.cast_signed()) };
         if raw.is_null() {
             return Err(Error::last("reg_mr", format!("{length} B with access {access:#x}")));
@@ -116,7 +119,8 @@ pub struct Remote {
 
 /// Memory that a device may reach.
 ///
-/// The device writes to it at any time, so there are no references into it: bytes are copied in and out.
+/// The device writes to it at any time, so there are no references into it: bytes are copied in and
+/// out.
 #[derive(Debug)]
 pub struct MemoryRegion {
     // Dropped first: it ends before its buffer.
@@ -189,23 +193,23 @@ impl MemoryRegion {
         Ok(Remote { addr: (self.buffer.addr as usize + offset) as u64, rkey })
     }
 
-    /// The byte at `offset`, read afresh: what a peer's RDMA write has put there by now. What was written before it, by
-    /// the same operation or an earlier one of the same queue pair, is then there as well on every device that writes
-    /// in ascending order, as the field's tools assume.
+    /// The byte at `offset`, read afresh: what a peer's RDMA write has put there by now. What was
+    /// written before it, by the same operation or an earlier one of the same queue pair, is then
+    /// there as well on every device that writes in ascending order, as the field's tools assume.
     ///
     /// # Errors
     /// [`Error::Range`] when there is no such byte.
     #[inline]
     pub fn peek(&self, offset: usize) -> Result<u8> {
         self.check(offset, 1)?;
-        // SAFETY: the byte lies in the buffer, which lives as long as the region; it is only reached by copies and by
-        // devices, so an atomic may be made of it.
+        // SAFETY: the byte lies in the buffer, which lives as long as the region; it is only
+        // reached by copies and by devices, so an atomic may be made of it.
         let byte = unsafe { AtomicU8::from_ptr(self.buffer.addr.cast::<u8>().add(offset)) };
         Ok(byte.load(Ordering::Acquire))
     }
 
-    /// Writes eight bytes at once, in the order of this machine: a device that reads them meanwhile finds the old or the new
-    /// ones.
+    /// Writes eight bytes at once, in the order of this machine: a device that reads them meanwhile
+    /// finds the old or the new ones.
     ///
     /// # Errors
     /// [`Error::Range`] when there is no room for them, or `offset` is no multiple of eight.
@@ -223,8 +227,8 @@ impl MemoryRegion {
         if !(self.buffer.addr as usize + offset).is_multiple_of(len) {
             return Err(Error::Range { offset, len, length: self.len() });
         }
-        // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned; they are only reached by
-        // copies and by devices, so an atomic may be made of them.
+        // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned;
+        // they are only reached by copies and by devices, so an atomic may be made of them.
         Ok(unsafe { AtomicU64::from_ptr(self.buffer.addr.cast::<u8>().add(offset).cast()) })
     }
 
@@ -243,7 +247,8 @@ impl MemoryRegion {
     /// [`Error::Range`] when they do not fit.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
-        // SAFETY: the range was checked, and the source cannot overlap memory that only raw pointers reach.
+        // SAFETY: the range was checked, and the source cannot overlap memory that only raw
+        // pointers reach.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 bytes.as_ptr(),
@@ -260,7 +265,8 @@ impl MemoryRegion {
     /// [`Error::Range`] when there are not so many.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
-        // SAFETY: the range was checked, and the target cannot overlap memory that only raw pointers reach.
+        // SAFETY: the range was checked, and the target cannot overlap memory that only raw
+        // pointers reach.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 self.buffer.addr.cast::<u8>().add(offset),
@@ -284,7 +290,8 @@ impl Registration {
         if raw.is_null() {
             return 0;
         }
-        // SAFETY: the registration is alive, and ends before its buffer, which whoever holds both drops later.
+        // SAFETY: the registration is alive, and ends before its buffer, which whoever holds both
+        // drops later.
         unsafe { (self.pd.context.provider().dereg_mr)(raw) }
     }
 }
@@ -295,7 +302,8 @@ impl Drop for Registration {
     }
 }
 
-/// Page-aligned zeroed memory, from the device where it gives some. Nothing refers to it while it is not registered.
+/// Page-aligned zeroed memory, from the device where it gives some. Nothing refers to it while it
+/// is not registered.
 #[derive(Debug)]
 pub struct Buffer {
     addr: *mut c_void,
@@ -320,7 +328,8 @@ impl Buffer {
     /// Writes to every page, so that all of them are there.
     pub fn touch(&mut self) {
         for offset in (0..self.len).step_by(PAGE) {
-            // SAFETY: the byte lies in the buffer, which nobody else refers to; volatile, or it would not be written.
+            // SAFETY: the byte lies in the buffer, which nobody else refers to; volatile, or it
+            // would not be written.
             unsafe { self.addr.cast::<u8>().add(offset).write_volatile(0) };
         }
     }

@@ -22,7 +22,8 @@ pub struct Port {
     pub max_message_bytes: u32,
     /// Local identifier; 0 on Ethernet.
     pub lid: u16,
-    /// Low bits of the LID that choose a path: the port has 2^LMC of them (IBTA vol. 1, section 4.1.3).
+    /// Low bits of the LID that choose a path: the port has 2^LMC of them (IBTA vol. 1, section
+    /// 4.1.3).
     pub lmc: u8,
     /// LID of the subnet manager; 0 on Ethernet, and where none has been there.
     pub sm_lid: u16,
@@ -112,7 +113,8 @@ impl fmt::Display for PortState {
     }
 }
 
-/// State of the link below a port, as the device has it (PortPhysicalState of PortInfo, IBTA vol. 1, section 14.2.5.6).
+/// State of the link below a port, as the device has it (PortPhysicalState of PortInfo, IBTA vol.
+/// 1, section 14.2.5.6).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PhysicalState(pub u8);
 
@@ -150,8 +152,9 @@ pub struct LinkSpeed {
 }
 
 impl LinkSpeed {
-    /// What a port says whose link has such a rate: the fastest of InfiniBand's that is not faster, or the slowest. (XDR has no
-    /// code in the eight bits that there are; as the kernel does, NDR's is given.)
+    /// What a port says whose link has such a rate: the fastest of InfiniBand's that is not faster,
+    /// or the slowest. (XDR has no code in the eight bits that there are; as the kernel does, NDR's
+    /// is given.)
     #[must_use]
     pub fn of(rate: LinkRate) -> Self {
         const SLOWEST: LinkSpeed = LinkSpeed { width: 1, speed: 1 };
@@ -193,21 +196,24 @@ impl LinkSpeed {
         })
     }
 
-    /// InfiniBand's name of the signal rate of a lane; `None` where the device says something that no specification names.
+    /// InfiniBand's name of the signal rate of a lane; `None` where the device says something that
+    /// no specification names.
     #[must_use]
     pub fn rate_name(self) -> Option<&'static str> {
         self.rate().map(|(name, _)| name)
     }
 
-    /// The rate of the link in Gb/s as its users know it and `ibstat` and the kernel print it: 40 for 4X QDR, 56 for 4X
-    /// FDR, 100 for 4X EDR. Neither quite the signal rate nor quite the data rate.
+    /// The rate of the link in Gb/s as its users know it and `ibstat` and the kernel print it: 40
+    /// for 4X QDR, 56 for 4X FDR, 100 for 4X EDR. Neither quite the signal rate nor quite the data
+    /// rate.
     #[must_use]
     pub fn gbit_per_s(self) -> Option<f64> {
         let (_, lane) = self.rate()?;
         Some(lane * f64::from(self.lanes()?))
     }
 
-    /// Name and rate of a lane in Gb/s (`ib_port_attr_to_speed_info` in drivers/infiniband/core/verbs.c).
+    /// Name and rate of a lane in Gb/s (`ib_port_attr_to_speed_info` in
+    /// drivers/infiniband/core/verbs.c).
     fn rate(self) -> Option<(&'static str, f64)> {
         Some(match self.speed {
             1 => ("SDR", 2.5),

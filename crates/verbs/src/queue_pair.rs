@@ -1,4 +1,5 @@
-//! Queue pairs. The state is part of the type: `QueuePair<Reset>` becomes `QueuePair<Init>`, and so on.
+//! Queue pairs. The state is part of the type: `QueuePair<Reset>` becomes `QueuePair<Init>`, and so
+//! on.
 
 mod groups;
 mod modify;
@@ -107,9 +108,11 @@ pub struct Connection {
     pub timeout: u8,
     /// How often a request is repeated when nothing answers. RC only.
     pub retry_count: u8,
-    /// How often a request is repeated when the peer has no receive posted; 7 repeats for ever. RC only.
+    /// How often a request is repeated when the peer has no receive posted; 7 repeats for ever. RC
+    /// only.
     pub rnr_retry: u8,
-    /// Code of the time that the peer is told to wait when no receive is posted (IBTA vol. 1, table 45). RC only.
+    /// Code of the time that the peer is told to wait when no receive is posted (IBTA vol. 1, table
+    /// 45). RC only.
     pub min_rnr_timer: u8,
     /// RDMA Reads and atomics of the peer that this end answers at the same time. RC only.
     pub responder_reads: u8,
@@ -219,7 +222,8 @@ impl ProtectionDomain {
     /// Makes a queue pair (`ibv_create_qp`).
     ///
     /// # Errors
-    /// [`Error::Limit`] where the device allows less inline data than asked for; else what the device says.
+    /// [`Error::Limit`] where the device allows less inline data than asked for; else what the
+    /// device says.
     pub fn queue_pair(
         &self,
         options: &QueuePairOptions,
@@ -265,7 +269,8 @@ impl ProtectionDomain {
             qp_type: options.service.raw(),
             sq_sig_all: 0,
         };
-        // SAFETY: domain and queues are alive and held by the queue pair; the attributes are writable.
+        // SAFETY: domain and queues are alive and held by the queue pair; the attributes are
+        // writable.
         let raw = unsafe { (self.inner.context.provider().create_qp)(self.inner.raw, &raw mut attr) };
         if raw.is_null() {
             return Err(Error::last("create_qp", format!("{options:?}")));
@@ -432,8 +437,8 @@ impl QueuePair<ReadyToReceive> {
 impl<State: CanReceive> QueuePair<State> {
     /// Posts a receive (`ibv_post_recv`).
     ///
-    /// This is safe whatever the elements say: a device touches only bytes that a live registration covers, and ends
-    /// the request with an error otherwise.
+    /// This is safe whatever the elements say: a device touches only bytes that a live registration
+    /// covers, and ends the request with an error otherwise.
     ///
     /// # Errors
     /// ENOMEM when the queue is full; EINVAL when the request has too many elements.
@@ -441,20 +446,23 @@ impl<State: CanReceive> QueuePair<State> {
     pub fn post_receive(&mut self, request: &mut ReceiveRequest) -> Result<()> {
         request.raw.sg_list = request.elements.as_mut_ptr();
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.
+        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the
+        // same way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_recv };
-        // SAFETY: every provider fills post_recv; the request and its elements are readable until it returns.
+        // SAFETY: every provider fills post_recv; the request and its elements are readable until
+        // it returns.
         let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, &raw mut request.raw, &raw mut bad) };
         Error::check("post_recv", || format!("queue pair {:#08x}", self.number()), returned)
     }
 }
 
 impl QueuePair<ReadyToSend> {
-    /// Posts a send (`ibv_post_send`). Safe whatever the elements say, as [`post_receive`](Self::post_receive) is.
+    /// Posts a send (`ibv_post_send`). Safe whatever the elements say, as
+    /// [`post_receive`](Self::post_receive) is.
     ///
     /// # Errors
-    /// ENOMEM when the queue is full; EINVAL when the request has too many elements, too much inline data, or an
-    /// operation that the service does not have.
+    /// ENOMEM when the queue is full; EINVAL when the request has too many elements, too much
+    /// inline data, or an operation that the service does not have.
     #[inline]
     pub fn post_send(&mut self, request: &mut SendRequest) -> Result<()> {
         self.post_sends(std::slice::from_mut(request))
@@ -480,9 +488,11 @@ impl QueuePair<ReadyToSend> {
             return Ok(());
         }
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.
+        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the
+        // same way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_send };
-        // SAFETY: every provider fills post_send; the requests and their elements are readable until it returns.
+        // SAFETY: every provider fills post_send; the requests and their elements are readable
+        // until it returns.
         let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, next, &raw mut bad) };
         Error::check("post_send", || format!("queue pair {:#08x}", self.number()), returned)
     }

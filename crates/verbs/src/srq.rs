@@ -26,7 +26,8 @@ unsafe impl Sync for SrqInner {}
 
 impl Drop for SrqInner {
     fn drop(&mut self) {
-        // SAFETY: the queue is alive and is destroyed once, after the queue pairs that held it and before its domain.
+        // SAFETY: the queue is alive and is destroyed once, after the queue pairs that held it and
+        // before its domain.
         unsafe { (self.pd.context.provider().destroy_srq)(self.raw) };
     }
 }
@@ -60,7 +61,8 @@ impl SharedReceiveQueue {
     pub fn post_receive(&self, request: &mut ReceiveRequest) -> Result<()> {
         request.raw.sg_list = request.elements.as_mut_ptr();
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the context of a live queue is alive; libibverbs reads its operations in the same way.
+        // SAFETY: the context of a live queue is alive; libibverbs reads its operations in the same
+        // way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_srq_recv };
         let Some(post) = post else {
             return Error::check("post_srq_recv", String::new, libc::EOPNOTSUPP);
@@ -70,7 +72,8 @@ impl SharedReceiveQueue {
         Error::check("post_srq_recv", || "shared receive queue".to_owned(), returned)
     }
 
-    /// Asks for an event as soon as fewer receives than this are left; 0 asks for none (`ibv_modify_srq`).
+    /// Asks for an event as soon as fewer receives than this are left; 0 asks for none
+    /// (`ibv_modify_srq`).
     ///
     /// # Errors
     /// What the device says: EINVAL where the queue is not as long.

@@ -1,7 +1,8 @@
 //! The system's libibverbs, opened when it is first asked for.
 //!
-//! Never linked: a machine without it builds and runs everything else, and is told what is missing. Only functions of
-//! the public ABI are used, by the versions that `dlsym` gives, which are those that a program linked today would get.
+//! Never linked: a machine without it builds and runs everything else, and is told what is missing.
+//! Only functions of the public ABI are used, by the versions that `dlsym` gives, which are those
+//! that a program linked today would get.
 
 use std::sync::OnceLock;
 

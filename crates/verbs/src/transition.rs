@@ -1,9 +1,9 @@
 //! Queue-pair state transitions and the attributes that each needs and allows.
 //!
-//! The table is that of the InfiniBand Architecture Specification, volume 1 (section 10.3.1, states, and the verb Modify
-//! Queue Pair of chapter 11), for RC, UC and UD, as Linux has it in `qp_state_table`. A device refuses what is not in it
-//! (softdev does so from this very table), and the wrapper uses it to say which attributes were wrong when a device
-//! answers EINVAL.
+//! The table is that of the InfiniBand Architecture Specification, volume 1 (section 10.3.1,
+//! states, and the verb Modify Queue Pair of chapter 11), for RC, UC and UD, as Linux has it in
+//! `qp_state_table`. A device refuses what is not in it (softdev does so from this very table), and
+//! the wrapper uses it to say which attributes were wrong when a device answers EINVAL.
 
 use crate::abi::*;
 
@@ -60,7 +60,8 @@ pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) ->
     let identity = addressing | when(ud, IBV_QP_QKEY) | when(connected, IBV_QP_ACCESS_FLAGS);
     let (required, optional) = match (from, to) {
         (IBV_QPS_RESET..=IBV_QPS_ERR, IBV_QPS_RESET) => (0, 0),
-        // Not from RESET: note to the state diagram of section 10.3.1, and what the Linux kernel enforces.
+        // Not from RESET: note to the state diagram of section 10.3.1, and what the Linux kernel
+        // enforces.
         (IBV_QPS_INIT..=IBV_QPS_ERR, IBV_QPS_ERR) => (0, 0),
         (IBV_QPS_RESET, IBV_QPS_INIT) => (identity, 0),
         (IBV_QPS_INIT, IBV_QPS_INIT) => (0, identity),

@@ -1,6 +1,7 @@
 //! Work requests.
 //!
-//! A request is made once and posted often: posting fills in the pointer to its elements and nothing else.
+//! A request is made once and posted often: posting fills in the pointer to its elements and
+//! nothing else.
 
 use crate::abi::*;
 use crate::address::AddressHandle;
@@ -10,8 +11,8 @@ use crate::memory::Remote;
 pub struct SendRequest {
     pub(crate) raw: ibv_send_wr,
     pub(crate) elements: Vec<ibv_sge>,
-    /// Bytes that are sent inline: the CPU reads them when the request is posted, unchecked by any key, so they are the
-    /// request's own.
+    /// Bytes that are sent inline: the CPU reads them when the request is posted, unchecked by any
+    /// key, so they are the request's own.
     payload: Box<[u8]>,
     /// The address handle is in `raw`; this keeps it alive.
     handle: Option<AddressHandle>,
@@ -64,8 +65,9 @@ impl SendRequest {
         request
     }
 
-    /// With its own bytes instead of what its elements gather: the CPU copies them when the request is posted
-    /// (`IBV_SEND_INLINE`). For Send and RDMA Write; the others have nothing to gather and stay as they are.
+    /// With its own bytes instead of what its elements gather: the CPU copies them when the request
+    /// is posted (`IBV_SEND_INLINE`). For Send and RDMA Write; the others have nothing to gather
+    /// and stay as they are.
     #[must_use]
     pub fn inline(mut self, payload: &[u8]) -> Self {
         let gathers = [IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM];
@@ -86,7 +88,8 @@ impl SendRequest {
         &mut self.payload
     }
 
-    /// With immediate data. For Send and RDMA Write, inline or not; the others have none and stay as they are.
+    /// With immediate data. For Send and RDMA Write, inline or not; the others have none and stay
+    /// as they are.
     #[must_use]
     pub fn immediate(mut self, data: u32) -> Self {
         self.raw.opcode = match self.raw.opcode {
@@ -105,7 +108,8 @@ impl SendRequest {
         self
     }
 
-    /// Whether it begins only when the reads and atomics before it are over (`IBV_SEND_FENCE`): it may send what they bring.
+    /// Whether it begins only when the reads and atomics before it are over (`IBV_SEND_FENCE`): it
+    /// may send what they bring.
     #[must_use]
     pub fn fenced(mut self, fenced: bool) -> Self {
         self.flag(IBV_SEND_FENCE, fenced);
@@ -144,7 +148,8 @@ impl SendRequest {
         self.raw.imm_data = data.to_be();
     }
 
-    /// Changes what its first element gathers. A request that is inline keeps its own bytes, and one without elements none.
+    /// Changes what its first element gathers. A request that is inline keeps its own bytes, and
+    /// one without elements none.
     #[inline]
     pub fn set_element(&mut self, element: ibv_sge) {
         if let (Some(first), true) = (self.elements.first_mut(), self.payload.is_empty()) {

@@ -111,7 +111,8 @@ fn layout() -> Vec<(String, String, usize)> {
     rows
 }
 
-/// Compiles and runs a C program that prints every size and offset; `None` where the header is not installed.
+/// Compiles and runs a C program that prints every size and offset; `None` where the header is not
+/// installed.
 fn measured_by_c(rows: &[(String, String, usize)]) -> Option<BTreeMap<String, usize>> {
     let mut program =
         "#include <stdio.h>\n#include <stddef.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void){\n"

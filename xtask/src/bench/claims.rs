@@ -17,7 +17,8 @@ pub(super) const NAMES: [&str; 2] = ["stamp", "report"];
 const RUNS: usize = 5;
 /// Most that a time stamp may cost, and all of them that the sender takes of a message, in ns.
 const STAMP_NS_MAX: f64 = 25.0;
-/// Samples in the large report, the most seconds that it may take and the most bytes that it may have.
+/// Samples in the large report, the most seconds that it may take and the most bytes that it may
+/// have.
 const REPORT_SAMPLES: u64 = 10_000_000;
 const REPORT_S_MAX: f64 = 2.0;
 const REPORT_BYTES_MAX: u64 = 6_000_000;

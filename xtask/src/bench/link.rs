@@ -13,7 +13,8 @@ pub(super) const NAMES: [&str; 2] = ["link-rate", "link-latency"];
 
 /// Rounds of each, of which the median counts.
 const ROUNDS: usize = 5;
-/// Rates by their names, with their data rates in bit/s (Gamess and Ortiz-Zuazaga 2016, table 1, cut after the last bit).
+/// Rates by their names, with their data rates in bit/s (Gamess and Ortiz-Zuazaga 2016, table 1,
+/// cut after the last bit).
 const RATES: [(&str, f64); 4] =
     [("4X SDR", 8e9), ("4X DDR", 16e9), ("4X QDR", 32e9), ("4X FDR", 54_545_454_545.0)];
 /// Payload and headers of a packet; with these given, nothing is left to a default.

@@ -1,15 +1,16 @@
-//! `cargo xtask bench`: the project's performance claims, and softdev beside what else moves bytes between two processes of
-//! a host.
+//! `cargo xtask bench`: the project's performance claims, and softdev beside what else moves bytes
+//! between two processes of a host.
 //!
 //! ```text
 //! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
 //! link.rs: what softdev is told to be; one_way.rs: where stamps are; claims.rs: what is compared with nobody
 //! ```
 //!
-//! In each round everything of a row is measured one right after the other, in an order that alternates. Where a hypervisor
-//! moves the two CPUs, everything between them gets slower or faster, up to forty times, within seconds: so the raw time of
-//! a cache line is taken before and after each measurement, and what it moved under does not count. Whatever is said
-//! is a ratio of two measurements of one round with the same line.
+//! In each round everything of a row is measured one right after the other, in an order that
+//! alternates. Where a hypervisor moves the two CPUs, everything between them gets slower or
+//! faster, up to forty times, within seconds: so the raw time of a cache line is taken before and
+//! after each measurement, and what it moved under does not count. Whatever is said is a ratio of
+//! two measurements of one round with the same line.
 
 mod claims;
 mod fabric;

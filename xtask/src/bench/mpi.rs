@@ -23,7 +23,8 @@ pub(super) fn build(program: &Path) -> Result<()> {
 /// Runs a test once, `lat`, `rate` or `stream`: what its batches gave.
 pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<Value> {
     let program = program.to_string_lossy();
-    // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound below.
+    // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound
+    // below.
     let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
     let mut words = vec!["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", &transports];
     if shell::is_root() {

@@ -1,5 +1,5 @@
-//! Whether stamps of both ends are where they should be: what an imitated link adds to each kind of latency, and how half of a
-//! round trip compares with one way.
+//! Whether stamps of both ends are where they should be: what an imitated link adds to each kind of
+//! latency, and how half of a round trip compares with one way.
 
 use std::path::Path;
 
@@ -17,12 +17,13 @@ const ROUNDS: usize = 5;
 /// The least link, in ns, and what is added to it: so the same path of the device is taken.
 const BASE_NS: f64 = 1000.0;
 const MORE_NS: [f64; 3] = [500.0, 4000.0, 20_000.0];
-/// From post to post, more than any round trip here: what a CPU has forgotten in between is then the same with every link.
+/// From post to post, more than any round trip here: what a CPU has forgotten in between is then
+/// the same with every link.
 const PAUSE: &str = "60us";
 /// What a stamp may be off.
 const ERROR_NS_MAX: f64 = 100.0;
-/// How far half of a round trip and the one-way median may be apart, on a link of two microseconds. Without one the time stamp
-/// itself, which is no part of a round trip, is as much.
+/// How far half of a round trip and the one-way median may be apart, on a link of two microseconds.
+/// Without one the time stamp itself, which is no part of a round trip, is as much.
 const HALF_ERROR_MAX: f64 = 0.05;
 
 /// Measures those whose name has `only` in it.
@@ -48,7 +49,8 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// What more latency adds to one way, and to the completion: twice as much over RC, where it is acknowledged, nothing over UC.
+/// What more latency adds to one way, and to the completion: twice as much over RC, where it is
+/// acknowledged, nothing over UC.
 fn latency(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
     for (service, ways) in [("RC", 2.0), ("UC", 0.0)] {
         let link = |ns: f64| format!("latency={ns}ns");

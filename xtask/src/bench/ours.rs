@@ -38,8 +38,8 @@ pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: 
     read(&fs::read_to_string(out.join("points.jsonl"))?, unit)
 }
 
-/// Takes the numbers out of a record's points; those under which the placement changed do not count, so
-/// that there may be none.
+/// Takes the numbers out of a record's points; those under which the placement changed do not
+/// count, so that there may be none.
 fn read(points: &str, unit: Unit) -> Result<Value> {
     let points: Vec<Json> = points.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let mut runs = Vec::new();

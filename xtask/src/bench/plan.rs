@@ -66,8 +66,8 @@ const MIB: u64 = 1 << 20;
 /// The streams of a mebibyte, as copied by the raw stores.
 const STREAMING: &str = "raw non-temporal copy";
 
-/// A test of ucx_perftest. Of its transports over shared memory posix and sysv are as fast as each other; with cma besides,
-/// large messages are copied once instead of twice.
+/// A test of ucx_perftest. Of its transports over shared memory posix and sysv are as fast as each
+/// other; with cma besides, large messages are copied once instead of twice.
 const fn ucx(name: &'static str, test: Test) -> Item {
     Item { name, way: Way::Ucx(test) }
 }

@@ -1,5 +1,5 @@
-//! Starting what is measured: ahead of whoever else wants the CPUs, and so that it does not outlive this program, however
-//! that ends.
+//! Starting what is measured: ahead of whoever else wants the CPUs, and so that it does not outlive
+//! this program, however that ends.
 
 use std::convert::Infallible;
 use std::fs;
@@ -24,14 +24,16 @@ const FIRST: [&str; 3] = ["chrt", "--fifo", "1"];
 const WITHOUT_CACHE: [&str; 5] = ["env", "-u", "XDG_CACHE_HOME", "-u", "HOME"];
 const BEFORE_THE_FIRST: [&str; 3] = ["chrt", "--fifo", "2"];
 
-/// Whether what is measured may have real-time priority. Then nobody else gets between, as on an idle machine; the kernel
-/// keeps a twentieth of the time for all others (sched(7), `sched_rt_runtime_us`).
+/// Whether what is measured may have real-time priority. Then nobody else gets between, as on an
+/// idle machine; the kernel keeps a twentieth of the time for all others (sched(7),
+/// `sched_rt_runtime_us`).
 pub(super) fn is_first() -> bool {
     static IS_FIRST: OnceLock<bool> = OnceLock::new();
     *IS_FIRST.get_or_init(|| shell::works(&[&FIRST[..], &["true"]].concat()))
 }
 
-/// What the client of a server prints; both end by themselves. The client is on the first of the CPUs.
+/// What the client of a server prints; both end by themselves. The client is on the first of the
+/// CPUs.
 pub(super) fn pair(cpus: &[String; 2], server: &[&str], port: u16, client: &[&str]) -> Result<String> {
     let (server, client) = (ours(&first(server))?, ours(&first(client))?);
     let [server, client] =
@@ -44,8 +46,9 @@ pub(super) fn alone(words: &[&str]) -> Result<String> {
     run(words, &first(words))
 }
 
-/// Runs rdmascope with some words; its record is left in a directory, where none of before stays. It remembers nothing of the
-/// host: rounds are compared with each other under any placement that lasts, also one that was better before.
+/// Runs rdmascope with some words; its record is left in a directory, where none of before stays.
+/// It remembers nothing of the host: rounds are compared with each other under any placement that
+/// lasts, also one that was better before.
 pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
@@ -74,7 +77,8 @@ pub(super) fn rank<'a>(words: &[&'a str]) -> Vec<&'a str> {
     first(&[&WITH_PARENT[..], words].concat())
 }
 
-/// Becomes another program, one that ends with the one that has started this: `PARENT PROGRAM WORD...`.
+/// Becomes another program, one that ends with the one that has started this: `PARENT PROGRAM
+/// WORD...`.
 ///
 /// # Errors
 /// When that has ended, or the program cannot be started.

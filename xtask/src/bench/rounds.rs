@@ -26,7 +26,8 @@ pub(super) struct Sample {
 pub(super) struct Outcome {
     pub(super) item: Item,
     pub(super) samples: Vec<Sample>,
-    /// Measurements that do not count, because the line changed under them or rdmascope saw its messages' times change.
+    /// Measurements that do not count, because the line changed under them or rdmascope saw its
+    /// messages' times change.
     pub(super) unstable: usize,
     pub(super) failures: Vec<String>,
     /// What it needs is not there.

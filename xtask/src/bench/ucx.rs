@@ -38,9 +38,10 @@ pub(super) fn measure(test: &Test, unit: Unit, cpus: &[String; 2]) -> Result<Val
     read(&process::pair(cpus, &server, PORT.parse()?, &client)?, unit)
 }
 
-/// Finds the number in what was printed: `Final:`, iterations, then latency in microseconds (a percentile, which is the
-/// median unless told otherwise, the average since the last report and of all), bandwidth in 2^20 bytes and messages per second
-/// (the average since the last report and of all).
+/// Finds the number in what was printed: `Final:`, iterations, then latency in microseconds (a
+/// percentile, which is the median unless told otherwise, the average since the last report and of
+/// all), bandwidth in 2^20 bytes and messages per second (the average since the last report and of
+/// all).
 fn read(printed: &str, unit: Unit) -> Result<Value> {
     let row = printed.lines().find_map(|line| line.trim_start().strip_prefix("Final:"));
     let row = row.context("ucx_perftest printed no final numbers")?;
@@ -60,7 +61,8 @@ fn read(printed: &str, unit: Unit) -> Result<Value> {
 mod tests {
     use super::*;
 
-    /// Of ucx_perftest 1.13.1: `UCX_TLS=posix,self ucx_perftest 127.0.0.1 -t ucp_am_lat -s 8 -n 1000000`.
+    /// Of ucx_perftest 1.13.1: `UCX_TLS=posix,self ucx_perftest 127.0.0.1 -t ucp_am_lat -s 8 -n
+    /// 1000000`.
     const LATENCY: &str = "\
 +--------------+--------------+------------------------------+---------------------+-----------------------+
 |              |              |        latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |

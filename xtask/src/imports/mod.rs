@@ -1,7 +1,8 @@
 //! Which file of a crate uses what another file defines, and the circles that such arrows make.
 //!
-//! An arrow leads from the file that names a thing, by a path or a `use`, to the file that defines it: past every `pub use`
-//! between them, which is an arrow of the file that it stands in. `mod child;` and what tests use are no arrows.
+//! An arrow leads from the file that names a thing, by a path or a `use`, to the file that defines
+//! it: past every `pub use` between them, which is an arrow of the file that it stands in. `mod
+//! child;` and what tests use are no arrows.
 
 pub(crate) mod circles;
 mod module;

@@ -1,4 +1,5 @@
-//! The modules of a crate: which file each is in, what it defines, what it imports and which paths its code names.
+//! The modules of a crate: which file each is in, what it defines, what it imports and which paths
+//! its code names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

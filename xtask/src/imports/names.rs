@@ -46,7 +46,8 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         visit::visit_path(self, path);
     }
 
-    /// The content of a macro call cannot be parsed without the macro; paths look the same everywhere.
+    /// The content of a macro call cannot be parsed without the macro; paths look the same
+    /// everywhere.
     fn visit_macro(&mut self, called: &'ast syn::Macro) {
         if let Some(name) = called.path.get_ident() {
             self.module.called.insert(name.to_string());
@@ -55,7 +56,8 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         self.module.used.extend(tokens::paths(called.tokens.clone()));
     }
 
-    /// Of an attribute only the paths in its strings count, such as `#[serde(with = "super::hex")]`.
+    /// Of an attribute only the paths in its strings count, such as `#[serde(with =
+    /// "super::hex")]`.
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if let syn::Meta::List(list) = &attribute.meta {
             self.module.used.extend(tokens::quoted_paths(list.tokens.clone()));

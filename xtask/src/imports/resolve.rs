@@ -38,14 +38,16 @@ pub(super) fn arrows(tree: &Tree) -> Vec<(usize, usize, String)> {
     arrows
 }
 
-/// The file that defines what a path names, and the name. A module alone defines nothing: what is named through it does.
+/// The file that defines what a path names, and the name. A module alone defines nothing: what is
+/// named through it does.
 fn definition(tree: &Tree, at: usize, path: &Segments) -> Option<(usize, String)> {
     let (found, used) = resolve(tree, at, path, 0)?;
     let Found::Item(file) = found else { return None };
     Some((file, path.get(used - 1).cloned().unwrap_or_default()))
 }
 
-/// What a path names, and how many of its segments say so: the rest of `Kind::First` is part of `Kind`.
+/// What a path names, and how many of its segments say so: the rest of `Kind::First` is part of
+/// `Kind`.
 fn resolve(tree: &Tree, at: usize, path: &Segments, chain: usize) -> Option<(Found, usize)> {
     let first = path.first()?;
     let last = path.len() - 1;
@@ -68,7 +70,8 @@ fn resolve(tree: &Tree, at: usize, path: &Segments, chain: usize) -> Option<(Fou
     Some((found, path.len()))
 }
 
-/// What a name means in a module. An item may have the name of a module; only the last segment of a path can be an item.
+/// What a name means in a module. An item may have the name of a module; only the last segment of a
+/// path can be an item.
 fn lookup(tree: &Tree, at: usize, name: &str, is_last: bool, chain: usize) -> Option<Found> {
     if chain > LONGEST_CHAIN {
         return None;

@@ -1,15 +1,16 @@
-//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, and beside sockperf, qperf and iperf3 over sockets,
-//! turn and turn about.
+//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, and beside sockperf,
+//! qperf and iperf3 over sockets, turn and turn about.
 //!
 //! ```text
 //! plan.rs ─► rounds: perftest.rs | qperf.rs | sockets.rs | ours.rs ─► table.rs
 //! ```
 //!
-//! Each round measures every point with each program, one right after the other, in an order that alternates. What one CPU
-//! can do is compared in a machine that counts instructions as its time, where runs agree to some tenths of a percent. Two
-//! ends that poll need two CPUs; where a hypervisor moves those apart for a while, everything between them is slow for a
-//! while, whoever measures. So each program's best three runs are compared, and a point is measured again until those agree
-//! among themselves.
+//! Each round measures every point with each program, one right after the other, in an order that
+//! alternates. What one CPU can do is compared in a machine that counts instructions as its time,
+//! where runs agree to some tenths of a percent. Two ends that poll need two CPUs; where a
+//! hypervisor moves those apart for a while, everything between them is slow for a while, whoever
+//! measures. So each program's best three runs are compared, and a point is measured again until
+//! those agree among themselves.
 
 mod ours;
 mod perftest;
@@ -61,13 +62,14 @@ const LIMIT_S: &str = "5400";
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 16;
 
-/// rxe does its work in softirqs, which the kernel leaves to ksoftirqd when they are many; that waits for whole time slices
-/// behind a program that polls, and then half of all messages take milliseconds, whoever sent them. With priority it
-/// does not wait.
+/// rxe does its work in softirqs, which the kernel leaves to ksoftirqd when they are many; that
+/// waits for whole time slices behind a program that polls, and then half of all messages take
+/// milliseconds, whoever sent them. With priority it does not wait.
 const SOFTIRQS_FIRST: &str =
     "for pid in $(ps -e | awk '/ksoftirqd/ { print $1 }'); do chrt -f -p 50 $pid; done";
 
-/// Datagrams are lost where a buffer is full; in one that takes a time slice of them, neither program loses any.
+/// Datagrams are lost where a buffer is full; in one that takes a time slice of them, neither
+/// program loses any.
 const BUFFERS: &str = "for limit in max default; do echo 4194304 > /proc/sys/net/core/rmem_$limit; done";
 
 /// The device of the native part.
@@ -110,8 +112,8 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What CI runs: that each program gives each number, of the parts that need no virtual machine. How near the numbers
-/// are says little on a machine that others share.
+/// What CI runs: that each program gives each number, of the parts that need no virtual machine.
+/// How near the numbers are says little on a machine that others share.
 pub(crate) fn quick() -> Result<()> {
     quick_of(|part| !part.is_booted())
 }
@@ -155,7 +157,8 @@ fn options(words: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// The parts that are asked for: beside a device that is named the native one only by its own name, since it runs on softdev.
+/// The parts that are asked for: beside a device that is named the native one only by its own name,
+/// since it runs on softdev.
 fn parts(options: &Options) -> impl Iterator<Item = Part> {
     let is_asked_for = |part: &Part| match options.part {
         Some(only) => only == *part,
@@ -173,7 +176,8 @@ fn device_of(part: Part, named: &str) -> &str {
     SOFTDEV
 }
 
-/// Measures each part on the machine that it needs: inside a virtual one by running this program again there.
+/// Measures each part on the machine that it needs: inside a virtual one by running this program
+/// again there.
 fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     parts.try_for_each(|part| match part.is_booted() {
@@ -182,8 +186,8 @@ fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[Stri
     })
 }
 
-/// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the same. Then nobody else on
-/// this machine gets between, where that is allowed: whether it is.
+/// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the
+/// same. Then nobody else on this machine gets between, where that is allowed: whether it is.
 fn go_first(goes_first: bool) -> bool {
     let how = if goes_first { ["--fifo", "1"] } else { ["--other", "0"] };
     let own = std::process::id().to_string();
@@ -225,7 +229,8 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
         }
         eprintln!("xtask: parity: round {}, {} points", round + 1, wanting.len());
         for row in wanting {
-            // Whoever is first finds the caches of the one before: that changes from round to round.
+            // Whoever is first finds the caches of the one before: that changes from round to
+            // round.
             for is_ours in [!round.is_multiple_of(2), round.is_multiple_of(2)] {
                 let value = if is_ours {
                     ours::measure(&program, device, &row.point, &scratch.join("record"))

@@ -15,7 +15,8 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
     command.args(point.ours).args(["--local", "--cpus", &point.part.cpus().join(",")]);
     let messages = point.messages.to_string();
     if point.part.is_of_sockets() {
-        // As long as theirs; each sample is kept, as it is where nothing is said, and not put into a histogram.
+        // As long as theirs; each sample is kept, as it is where nothing is said, and not put into
+        // a histogram.
         let length = if point.is_counted_latency() { ["-n", &messages] } else { ["-D", "1"] };
         command.args(length);
     } else {

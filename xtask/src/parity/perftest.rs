@@ -34,8 +34,9 @@ pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64
     read(&printed, point.quantity, point.size_bytes)
 }
 
-/// Finds the number in what was printed. The columns of a latency are `#bytes #iterations t_min t_max t_typical ...` in
-/// microseconds, those of a bandwidth `#bytes #iterations peak average MsgRate` in 2^20 bytes and millions.
+/// Finds the number in what was printed. The columns of a latency are `#bytes #iterations t_min
+/// t_max t_typical ...` in microseconds, those of a bandwidth `#bytes #iterations peak average
+/// MsgRate` in 2^20 bytes and millions.
 fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
     let mut lines = printed.lines();
     lines.find(|line| line.trim_start().starts_with("#bytes")).context("it printed no table")?;

@@ -1,4 +1,5 @@
-//! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and the sizes.
+//! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and
+//! the sizes.
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,8 +33,9 @@ pub(super) enum Quantity {
 /// Where it is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
-    /// Both ends on one CPU, whose time in the virtual machine is the number of its instructions: the same runs take the
-    /// same time. For what needs one end only, as reads do, and for ends that sleep in turn, by events.
+    /// Both ends on one CPU, whose time in the virtual machine is the number of its instructions:
+    /// the same runs take the same time. For what needs one end only, as reads do, and for ends
+    /// that sleep in turn, by events.
     Counted,
     /// An end on each of two CPUs, both polling, in the time of the machine beneath.
     Timed,
@@ -41,7 +43,8 @@ pub(super) enum Part {
     Native,
     /// Sockets over the loopback of this host, both ends asleep until something comes.
     Sockets,
-    /// The same on one CPU whose time is counted: what a message costs both ends and the kernel, and nothing else.
+    /// The same on one CPU whose time is counted: what a message costs both ends and the kernel,
+    /// and nothing else.
     SocketsCounted,
 }
 
@@ -113,8 +116,8 @@ impl Point {
     }
 }
 
-/// Emulation moves some tens of megabytes a second, so that large messages are few. Where memory is the link, a rate is
-/// that of a longer time.
+/// Emulation moves some tens of megabytes a second, so that large messages are few. Where memory is
+/// the link, a rate is that of a longer time.
 fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
     match (quantity, size) {
         (Quantity::Rate, 0..8192) if part == Part::Native => 500_000,
@@ -136,8 +139,9 @@ type Test = (Tool, &'static str, &'static str, Quantity, bool, &'static [&'stati
 fn tests(part: Part) -> Vec<Test> {
     use Quantity::{Cost, Latency, MeanLatency, Rate};
     use Tool::{Iperf3, Perftest, Qperf, Sockperf};
-    // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM; it
-    // knows means alone. On one CPU its connections are rejected more often than not, whoever is to blame.
+    // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run,
+    // through RDMA CM; it knows means alone. On one CPU its connections are rejected more often
+    // than not, whoever is to blame.
     match part {
         Part::Counted => vec![
             (Perftest, "ib_send_lat", "RC", Latency, true, &["lat", "send"]),
@@ -191,12 +195,14 @@ fn tests(part: Part) -> Vec<Test> {
     }
 }
 
-/// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets have 1500; an atomic has
-/// 8 B. A quick round only shows that every test still gives numbers, for which one size is enough.
+/// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets
+/// have 1500; an atomic has 8 B. A quick round only shows that every test still gives numbers, for
+/// which one size is enough.
 fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     match (amount, service) {
         _ if ours.contains(&"atomic") => &[8],
-        // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the loopback.
+        // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the
+        // loopback.
         (Amount::Full, "") if *ours == ["bw", "udp"] => &[1452, 16384],
         (Amount::Quick, "") if *ours == ["bw", "udp"] => &[1452],
         // iperf3 writes 128 KiB at once.

@@ -13,7 +13,8 @@ const IPERF3_PORT: u16 = 5201;
 const QPERF_PORT: u16 = 19765;
 const HOST: &str = "127.0.0.1";
 
-/// Runs a test once: a latency in ns, messages per second, or the CPU time of both ends for 2^20 bytes, in ns.
+/// Runs a test once: a latency in ns, messages per second, or the CPU time of both ends for 2^20
+/// bytes, in ns.
 pub(super) fn measure(point: &Point) -> Result<f64> {
     let (cpus, size) = (point.part.cpus(), point.size_bytes.to_string());
     match point.tool {

@@ -66,7 +66,8 @@ impl Row {
         self.point.quantity == Quantity::Rate
     }
 
-    /// The summaries of theirs and ours, the verdict, and the ratios of the medians and of the best.
+    /// The summaries of theirs and ours, the verdict, and the ratios of the medians and of the
+    /// best.
     fn compared(&self) -> Option<Compared> {
         let is_rate = self.is_rate();
         let (theirs, ours) = (Summary::of(&self.theirs, is_rate)?, Summary::of(&self.ours, is_rate)?);

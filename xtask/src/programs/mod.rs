@@ -1,4 +1,5 @@
-//! `cargo xtask programs`: which unmodified programs run on softdev, and how, compared with what is expected.
+//! `cargo xtask programs`: which unmodified programs run on softdev, and how, compared with what is
+//! expected.
 
 mod plan;
 mod python;
@@ -188,7 +189,8 @@ fn summary(seen: &Table, seconds: u64) {
     );
 }
 
-/// Whether a verdict is the one that is expected, or one of several: a fault of a program's own may show or not.
+/// Whether a verdict is the one that is expected, or one of several: a fault of a program's own may
+/// show or not.
 fn is_expected(verdict: &str, expected: &str) -> bool {
     expected.split(" | ").any(|expected| expected == verdict)
 }

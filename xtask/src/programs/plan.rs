@@ -5,7 +5,8 @@
 pub(super) enum Kind {
     /// A program by itself.
     Alone(Vec<String>),
-    /// A server, which listens on a TCP port, and a client. `ends`: whether the server ends by itself.
+    /// A server, which listens on a TCP port, and a client. `ends`: whether the server ends by
+    /// itself.
     Pair { server: Vec<String>, client: Vec<String>, port: u16, ends: bool },
 }
 
@@ -41,7 +42,8 @@ const PERFTEST: [(&str, &[&str]); 8] = [
     ("ib_atomic_bw", &["RC"]),
 ];
 
-/// Modes: arguments, words that the program's name must have, services, and whether the quick run has it.
+/// Modes: arguments, words that the program's name must have, services, and whether the quick run
+/// has it.
 type Mode = (&'static str, &'static [&'static str], &'static [&'static str], bool);
 
 const ALL: &[&str] = &["RC", "UC", "UD"];
@@ -64,7 +66,8 @@ const MODES: [Mode; 33] = [
     ("-n 1000 -s 4096 -m 1024", &["send", "write", "read"], CONNECTED, false),
     ("-n 1000 --use-srq", &["send"], ALL, false),
     ("-n 1000 --use-srq -q 4", &["send_bw"], &["RC"], true),
-    // What finds no receive is lost where nothing is acknowledged, and perftest waits a minute for it: here all fit.
+    // What finds no receive is lost where nothing is acknowledged, and perftest waits a minute for
+    // it: here all fit.
     ("-n 50 --use-srq -q 4", &["send_bw"], &["UC", "UD"], false),
     ("-n 1000 -e --use-srq", &["send_lat"], ALL, false),
     ("-n 5000 -r 5000", &["send"], ALL, false),
@@ -85,7 +88,8 @@ const MODES: [Mode; 33] = [
     ("-n 1000 -z", &["send_lat"], &["RC"], false),
 ];
 
-/// qperf's tests of RDMA as Debian builds it, which is without XRC, and whether the quick run has them.
+/// qperf's tests of RDMA as Debian builds it, which is without XRC, and whether the quick run has
+/// them.
 const QPERF: [(&str, bool); 21] = [
     ("rc_bi_bw", false),
     ("rc_bw", false),

@@ -1,4 +1,5 @@
-//! rdma-core's own Python tests, a module in a process, and after a crash the rest of it in another.
+//! rdma-core's own Python tests, a module in a process, and after a crash the rest of it in
+//! another.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,8 @@ fn read(printed: &str, ended: &mut Vec<(String, Verdict)>) -> Option<String> {
         if open.as_ref() == Some(&test) {
             open = None;
         }
-        // The first that is said of a test stands: a failure, and what follows when it is tidied up.
+        // The first that is said of a test stands: a failure, and what follows when it is tidied
+        // up.
         if !ended.iter().any(|(other, _)| *other == test) {
             ended.push((test, verdict));
         }

@@ -38,7 +38,8 @@ impl Verdict {
         }
     }
 
-    /// Of a test of pyverbs that skipped itself: its own name says more where the reason is what it was made with.
+    /// Of a test of pyverbs that skipped itself: its own name says more where the reason is what it
+    /// was made with.
     pub(super) fn of_skip(test: &str, reason: &str) -> Self {
         let of_name = NAMED.iter().find(|(words, _)| test.contains(words));
         let known = of_name.or_else(|| SKIPS.iter().find(|(words, _)| reason.contains(words)));
@@ -96,7 +97,8 @@ fn short(text: &str) -> String {
     words.join(" ").chars().take(MOST).collect()
 }
 
-/// What is expected: a case and its verdict on each line, with two spaces or more in between; `#` begins a comment.
+/// What is expected: a case and its verdict on each line, with two spaces or more in between; `#`
+/// begins a comment.
 pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut expected = BTreeMap::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -1,8 +1,9 @@
-//! How many files a new pattern, axis, column or endpoint touches: a patch of each is applied, built and tried.
+//! How many files a new pattern, axis, column or endpoint touches: a patch of each is applied,
+//! built and tried.
 //!
-//! The patches are `xtask/rooms/NAME.patch`. What stands above the first `diff` of a patch says how it is tried: `$ rdmascope
-//! ...` is run in the patched checkout (`{out}` is a folder for what it writes), and each line `> TEXT` below must be part of
-//! what it prints.
+//! The patches are `xtask/rooms/NAME.patch`. What stands above the first `diff` of a patch says how
+//! it is tried: `$ rdmascope ...` is run in the patched checkout (`{out}` is a folder for what it
+//! writes), and each line `> TEXT` below must be part of what it prints.
 
 mod names;
 mod patch;

@@ -1,8 +1,9 @@
 //! A copy of the checkout in which a patch is built.
 //!
-//! It has a target directory of its own. Cargo knows the files of a workspace by their paths below its root, so that it would
-//! take what it has built in one checkout for the other's. The first copy takes over what has been built in the checkout, with
-//! the times of all files, so that only what a patch changes is built.
+//! It has a target directory of its own. Cargo knows the files of a workspace by their paths below
+//! its root, so that it would take what it has built in one checkout for the other's. The first
+//! copy takes over what has been built in the checkout, with the times of all files, so that only
+//! what a patch changes is built.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use anyhow::{Context, Result, ensure};
 use super::patch::Step;
 use crate::process;
 
-/// The program that patches change. With the whole workspace, so that its dependencies have the features that tests build.
+/// The program that patches change. With the whole workspace, so that its dependencies have the
+/// features that tests build.
 const BUILD: [&str; 7] = ["build", "--quiet", "--workspace", "--bin", PROGRAM, "--offline", "--locked"];
 const PROGRAM: &str = "rdmascope";
 /// What cargo keeps of libraries. Programs are linked again.
@@ -26,7 +28,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Copies the files of a repository that git knows or could add. What an earlier patch has changed is taken back.
+    /// Copies the files of a repository that git knows or could add. What an earlier patch has
+    /// changed is taken back.
     pub(super) fn new(repository: &Path, folder: &Path) -> Result<Self> {
         let scratch = Self {
             checkout: folder.join("checkout"),
@@ -105,8 +108,8 @@ fn remove_others(copy: &Path, below: &Path, files: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file if it differs. With the time of the original only where nothing has been built from an older copy: a file
-/// that a patch has changed must look new when it is as before, too.
+/// Copies a file if it differs. With the time of the original only where nothing has been built
+/// from an older copy: a file that a patch has changed must look new when it is as before, too.
 fn copy(from: &Path, to: &Path, with_time: bool) -> Result<()> {
     let content = fs::read(from)?;
     if fs::read(to).is_ok_and(|old| old == content) {

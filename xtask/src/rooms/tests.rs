@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// A repository whose program prints what its file `src/word.rs` says, with a patch in xtask/rooms/.
+/// A repository whose program prints what its file `src/word.rs` says, with a patch in
+/// xtask/rooms/.
 struct Planted(tempfile::TempDir);
 
 const ROOM: Room = Room { name: "pattern", files_max: 2 };

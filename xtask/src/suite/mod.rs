@@ -1,4 +1,5 @@
-//! Runs tests, and repeats each that fails once, alone: what then passes is flaky, and is said so instead of failing the run.
+//! Runs tests, and repeats each that fails once, alone: what then passes is flaky, and is said so
+//! instead of failing the run.
 //!
 //! # Invariants
 //!
@@ -27,7 +28,8 @@ const REPEATED_MAX: usize = 10;
 /// As much as a pipe holds.
 const CHUNK_BYTES: usize = 65536;
 
-/// Runs `cargo test` with words and environment variables in the repository, and prints `flaky: NAME` for each flaky test.
+/// Runs `cargo test` with words and environment variables in the repository, and prints `flaky:
+/// NAME` for each flaky test.
 pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let mut suite = Suite { folder: &shell::root(), variables, shown: &mut std::io::stdout() };
     suite.run(words).map(|_| ())
@@ -65,7 +67,8 @@ impl Suite<'_> {
         Ok(flaky)
     }
 
-    /// Repeats one test; or a whole target that ended before it named the test, or whose names rustdoc takes apart at spaces.
+    /// Repeats one test; or a whole target that ended before it named the test, or whose names
+    /// rustdoc takes apart at spaces.
     fn passes_alone(&mut self, test: &output::One<'_>) -> Result<bool> {
         let mut words = vec!["test"];
         words.extend(test.target.split_whitespace());
@@ -79,7 +82,8 @@ impl Suite<'_> {
         Ok(status.success() && has_run)
     }
 
-    /// Runs cargo, shows what it and the tests print, and reads that. Both streams are one, so that their order is known.
+    /// Runs cargo, shows what it and the tests print, and reads that. Both streams are one, so that
+    /// their order is known.
     fn cargo(&mut self, words: &[&str]) -> Result<(ExitStatus, Output)> {
         eprintln!("xtask: cargo {}", words.join(" "));
         let (mut reader, writer) = std::io::pipe()?;

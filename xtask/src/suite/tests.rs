@@ -86,7 +86,8 @@ fn run_planted(more: &str) -> Result<Vec<String>> {
 #[test]
 fn what_passes_alone_is_flaky() {
     let documented = "/// ```\n/// let mark = concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/documented\");
-        /// assert!(std::fs::exists(mark).unwrap() || std::fs::write(mark, \"\").is_err());\n/// ```\npub fn f() {}";
+        /// assert!(std::fs::exists(mark).unwrap() || std::fs::write(mark, \"\").is_err());\n///
+        /// ```\npub fn f() {}";
     let flaky = run_planted(documented).unwrap();
     let expected = [
         "at_second (-p planted --lib)",

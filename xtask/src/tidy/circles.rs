@@ -1,4 +1,5 @@
-//! Circles of files: files of a crate that need each other, so that nobody can read, test or move one alone.
+//! Circles of files: files of a crate that need each other, so that nobody can read, test or move
+//! one alone.
 
 use anyhow::Result;
 

@@ -5,7 +5,8 @@ const FUNCTION_LINES: usize = 70;
 /// Longest file, in lines without its tests.
 const FILE_LINES: usize = 500;
 
-/// What must not stand in the code of a crate, and why. `allowed` are the ends of paths where it may.
+/// What must not stand in the code of a crate, and why. `allowed` are the ends of paths where it
+/// may.
 const BANNED: [(&str, &str, &[&str]); 6] = [
     ("dbg!(", "left over from debugging", &[]),
     ("todo!(", "a stub", &[]),

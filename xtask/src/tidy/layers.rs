@@ -2,8 +2,9 @@
 
 use crate::imports::Graph;
 
-/// The folders of a crate, the lowest layer first; those of one layer stand side by side and do not use each other. A folder
-/// that does not exist is passed over, and a file in none of them (the root of the crate, its errors) uses and serves all.
+/// The folders of a crate, the lowest layer first; those of one layer stand side by side and do not
+/// use each other. A folder that does not exist is passed over, and a file in none of them (the
+/// root of the crate, its errors) uses and serves all.
 struct Layers {
     folder: &'static str,
     layers: &'static [&'static [&'static str]],

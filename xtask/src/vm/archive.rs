@@ -36,8 +36,9 @@ impl Archive {
     }
 
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
-        // Inode, mode, user, group, links, time, size, device (2), device of a special file (2), length of the name with
-        // its NUL, checksum (unused). Inodes matter to files with several links, of which there are none.
+        // Inode, mode, user, group, links, time, size, device (2), device of a special file (2),
+        // length of the name with its NUL, checksum (unused). Inodes matter to files with several
+        // links, of which there are none.
         let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
         let fields = [0, mode, 0, 0, links, 0, content.len() as u32, 0, 0, 0, 0, path.len() as u32 + 1, 0];
         self.bytes.extend(b"070701");
@@ -65,7 +66,8 @@ const FILE: u32 = 0o100_000;
 mod tests {
     use super::*;
 
-    /// The bytes that GNU cpio 2.13 writes for the same file, with times, inodes and devices set to 0.
+    /// The bytes that GNU cpio 2.13 writes for the same file, with times, inodes and devices set to
+    /// 0.
     #[test]
     fn is_the_format() {
         let mut archive = Archive::default();

@@ -1,4 +1,5 @@
-//! Debian's kernel and the modules that the guest needs, taken out of their package and kept under `target/vm`.
+//! Debian's kernel and the modules that the guest needs, taken out of their package and kept under
+//! `target/vm`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,14 +14,16 @@ use anyhow::{Context, Result, bail, ensure};
 use super::archive::Archive;
 use crate::shell;
 
-/// Modules for the machine's own devices and file systems, loaded before the host's files are there.
+/// Modules for the machine's own devices and file systems, loaded before the host's files are
+/// there.
 pub(super) const BOOT_MODULES: &str = "virtio_pci virtio_console 9pnet_virtio 9p overlay";
 /// The driver of eth0.
 pub(super) const NET_MODULES: &str = "virtio_net";
-/// What makes rxe0 and lets programs use it. rxe finds its checksum by name: no dependency of its module leads there.
+/// What makes rxe0 and lets programs use it. rxe finds its checksum by name: no dependency of its
+/// module leads there.
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
-/// For commands that load them: a virtual cable, a firewall, what delays, loses and limits packets, and SCTP. (There is no
-/// Soft-iWARP in it.)
+/// For commands that load them: a virtual cable, a firewall, what delays, loses and limits packets,
+/// and SCTP. (There is no Soft-iWARP in it.)
 const OTHER_MODULES: &str = "veth nf_tables nft_numgen sch_netem sch_tbf sctp";
 const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
@@ -31,8 +34,8 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that Debian's `linux-image-amd64` depends on, from the cache if it is there. apt is asked again when its
-    /// lists have changed since.
+    /// The kernel that Debian's `linux-image-amd64` depends on, from the cache if it is there. apt
+    /// is asked again when its lists have changed since.
     pub(super) fn find(cache: &Path) -> Result<Self> {
         fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
         let newest = newest(cache)?;
@@ -86,7 +89,8 @@ fn add_files(directory: &Path, path: &str, archive: &mut Archive) -> Result<()> 
     Ok(())
 }
 
-/// The newest kernel in the cache whose modules are those of this list, and when apt was last asked (seconds since 1970).
+/// The newest kernel in the cache whose modules are those of this list, and when apt was last asked
+/// (seconds since 1970).
 fn newest(cache: &Path) -> Result<Option<(PathBuf, i64)>> {
     let suffix = suffix();
     let mut newest = None;
@@ -99,7 +103,8 @@ fn newest(cache: &Path) -> Result<Option<(PathBuf, i64)>> {
     Ok(newest.map(|(time, path)| (path, time)))
 }
 
-/// Names in the cache for another list of modules, or of another way to unpack (FORMAT), end otherwise.
+/// Names in the cache for another list of modules, or of another way to unpack (FORMAT), end
+/// otherwise.
 fn suffix() -> String {
     let mut hasher = DefaultHasher::new();
     (FORMAT, ALL_MODULES).hash(&mut hasher);
@@ -168,8 +173,8 @@ impl Package {
     }
 }
 
-/// The kernel as an ELF file, which QEMU starts by its PVH entry: emulated, the kernel takes three seconds to unpack
-/// itself. If it is not compressed with xz, as Debian's is, it is left as it is.
+/// The kernel as an ELF file, which QEMU starts by its PVH entry: emulated, the kernel takes three
+/// seconds to unpack itself. If it is not compressed with xz, as Debian's is, it is left as it is.
 fn uncompressed(image: &[u8], work: &Path) -> Result<Vec<u8>> {
     let Some(payload) = payload(image).filter(|payload| payload.starts_with(XZ_MAGIC)) else {
         return Ok(image.to_vec());
@@ -186,7 +191,8 @@ fn uncompressed(image: &[u8], work: &Path) -> Result<Vec<u8>> {
     Ok(kernel)
 }
 
-/// What a bzImage carries (Documentation/x86/boot.rst of Linux: setup_sects, payload_offset, payload_length).
+/// What a bzImage carries (Documentation/x86/boot.rst of Linux: setup_sects, payload_offset,
+/// payload_length).
 fn payload(image: &[u8]) -> Option<&[u8]> {
     let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
     if image.get(0x202..0x206)? != b"HdrS" {
@@ -200,7 +206,8 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
     image.get(start..start.checked_add(word(0x24c)?)?)
 }
 
-/// Copies the modules that are needed, with those that they depend on, and lists them for `modprobe`.
+/// Copies the modules that are needed, with those that they depend on, and lists them for
+/// `modprobe`.
 fn modules(tree: &Path, done: &Path, release: &str) -> Result<()> {
     run_in(tree, &[OsStr::new("/sbin/depmod"), OsStr::new("-b"), tree.as_os_str(), OsStr::new(release)])?;
     let names = ALL_MODULES.map(str::split_whitespace).into_iter().flatten();

@@ -1,7 +1,7 @@
 //! A machine under QEMU: started, listened to, and ended with us or at its deadline.
 //!
-//! QEMU's files are pipes of ours, and what the guest starts from is memory of ours: nothing of a machine is on disk, so
-//! nothing is left behind, however it or we end.
+//! QEMU's files are pipes of ours, and what the guest starts from is memory of ours: nothing of a
+//! machine is on disk, so nothing is left behind, however it or we end.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -67,8 +67,8 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// One that is up: of those that `start` starts the first, or else another. An emulated machine hangs in its start now and
-    /// then, before its kernel has said a word.
+    /// One that is up: of those that `start` starts the first, or else another. An emulated machine
+    /// hangs in its start now and then, before its kernel has said a word.
     ///
     /// # Errors
     ///
@@ -117,7 +117,8 @@ impl Machine {
         Ok(Self { qemu, start, reports, relays, console: tail, is_verbose: parts.is_verbose })
     }
 
-    /// Waits until the machine is up and its command starts; where it is not within `limit`, says so, and it is ended.
+    /// Waits until the machine is up and its command starts; where it is not within `limit`, says
+    /// so, and it is ended.
     ///
     /// # Errors
     ///
@@ -141,8 +142,8 @@ impl Machine {
         }
     }
 
-    /// Waits until the command has ended, for `timeout` from its start, and gives its exit status, or 124 after the
-    /// time limit, as timeout(1) does.
+    /// Waits until the command has ended, for `timeout` from its start, and gives its exit status,
+    /// or 124 after the time limit, as timeout(1) does.
     ///
     /// # Errors
     ///
@@ -184,7 +185,8 @@ impl Machine {
         }
     }
 
-    /// Waits for QEMU's end and kills it if that takes longer than `patience`; then everything it wrote is relayed.
+    /// Waits for QEMU's end and kills it if that takes longer than `patience`; then everything it
+    /// wrote is relayed.
     fn end(&mut self, patience: Duration) {
         // The guest's port is closed when QEMU ends.
         let ended = self.reports.recv_timeout(patience);
@@ -213,15 +215,16 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     let mut add = |list: &str| words.extend(list.split(' ').map(OsString::from));
     add("-nodefaults -no-user-config -no-reboot -display none -M pc -m 2G");
     add(match (parts.is_counted, &parts.cable) {
-        // A nanosecond for each instruction, and none for being idle: the clock goes on to the next timer.
+        // A nanosecond for each instruction, and none for being idle: the clock goes on to the next
+        // timer.
         (true, _) => "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off",
         (false, None) => "-accel tcg,thread=multi -smp 2",
         // Two machines that poll keep two CPUs busy.
         (false, Some(_)) => "-accel tcg,thread=multi -smp 1",
     });
-    // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant unless it is forced to. Clocks
-    // of programs (`measure::clock`) ask for that; the guest's kernel is told by tsc=reliable, or would read the HPET, which
-    // takes it a microsecond.
+    // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant
+    // unless it is forced to. Clocks of programs (`measure::clock`) ask for that; the guest's
+    // kernel is told by tsc=reliable, or would read the HPET, which takes it a microsecond.
     add(if is_steady { "-cpu max,+invtsc,x-force-features=on" } else { "-cpu max" });
     // No network but within the machine, or to the one at the other end of the cable.
     match &parts.cable {
@@ -247,8 +250,9 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     words.extend(["-initrd".into(), format!("/dev/fd/{}", archive.as_raw_fd()).into()]);
     words.extend(["-kernel".into(), parts.kernel.into()]);
     let clock = if is_steady { " tsc=reliable" } else { "" };
-    // panic and oops: a guest whose kernel has failed ends, and -no-reboot ends QEMU. The rest saves time that is not ours:
-    // tests of the kernel's own ciphers, watchdogs, defences that are slow to emulate.
+    // panic and oops: a guest whose kernel has failed ends, and -no-reboot ends QEMU. The rest
+    // saves time that is not ours: tests of the kernel's own ciphers, watchdogs, defences that are
+    // slow to emulate.
     let line = format!(
         "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr no_timer_check cryptomgr.notests \
          nowatchdog{clock}"
@@ -335,7 +339,8 @@ impl std::fmt::Display for Tail {
 }
 
 const QEMU: &str = "qemu-system-x86_64";
-/// A boot takes 4 s on a quiet machine; on one with other work it has been seen to take three times as long.
+/// A boot takes 4 s on a quiet machine; on one with other work it has been seen to take three times
+/// as long.
 const BOOT_TIMEOUTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 /// From the command's status to the end of QEMU it takes a tenth of a second.
 const OFF_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,8 +1,9 @@
 //! `cargo xtask vm`: a command in a virtual machine that has a real kernel device, rxe0.
 //!
-//! Machines that test us have no RDMA adapter, often no RDMA in their kernel, and no nested virtualisation. QEMU's emulator
-//! needs none of it: it boots Debian's kernel in a few seconds. Guests see this machine's files, so they run the very
-//! programs that were built here. Emulated times mean nothing; ratios of two programs in one boot do.
+//! Machines that test us have no RDMA adapter, often no RDMA in their kernel, and no nested
+//! virtualisation. QEMU's emulator needs none of it: it boots Debian's kernel in a few seconds.
+//! Guests see this machine's files, so they run the very programs that were built here. Emulated
+//! times mean nothing; ratios of two programs in one boot do.
 
 mod archive;
 mod kernel;
@@ -26,7 +27,8 @@ use self::options::{Options, USAGE};
 use crate::packages::install;
 use crate::shell;
 
-/// Debian packages that the machine needs, and those whose programs tests use inside or compare with ours.
+/// Debian packages that the machine needs, and those whose programs tests use inside or compare
+/// with ours.
 pub(crate) const PACKAGES: [(&str, &str); 12] = [
     // The package `busybox` has the same file, but needs libraries.
     ("busybox-static", "/var/lib/dpkg/info/busybox-static.list"),
@@ -162,7 +164,8 @@ fn archive(
     Ok(archive.finish())
 }
 
-/// The variables of our environment that the command sees: where programs are, and what programs of ours read.
+/// The variables of our environment that the command sees: where programs are, and what programs of
+/// ours read.
 fn passed_on() -> Vec<(OsString, OsString)> {
     let is_passed = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A script that goes to `directory`, sets the variables, runs `before` and becomes the command. Should it fail before
-/// that, it says so through descriptor 9, as `inside.sh` does.
+/// A script that goes to `directory`, sets the variables, runs `before` and becomes the command.
+/// Should it fail before that, it says so through descriptor 9, as `inside.sh` does.
 pub(super) fn command(
     directory: &Path,
     variables: &[(OsString, OsString)],
@@ -20,7 +20,8 @@ pub(super) fn command(
     line(&[br#"trap 'echo "failed what precedes the command ended with exit status $?" >&9' EXIT"#]);
     line(&[b"set -e"]);
     line(&[b"cd ", &quote(directory.as_os_str())]);
-    // The words of `export` are not split, but a name that is none would end the script without a trace.
+    // The words of `export` are not split, but a name that is none would end the script without a
+    // trace.
     for (name, value) in variables {
         line(&[b"export ", &quote(name), b"=", &quote(value)]);
     }
@@ -40,7 +41,8 @@ pub(super) fn settings(variables: &[(&str, &OsStr)]) -> Vec<u8> {
     lines.collect::<Vec<_>>().concat()
 }
 
-/// One word for a shell, whatever is in it: in single quotes nothing is special but the quote itself.
+/// One word for a shell, whatever is in it: in single quotes nothing is special but the quote
+/// itself.
 fn quote(word: &OsStr) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for &byte in word.as_bytes() {

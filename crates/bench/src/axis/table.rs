@@ -106,8 +106,8 @@ axes! {
         .on(Carrier::is_internet)
         .flags(&[Flag::of("ipoib-mode", "MODE")]);
     /// What the link is to be like, where a device can imitate one, such as `4X FDR` or
-    /// `40Gb/s,latency=700ns`, also with `back`, `fetch`, `gap`, `mtu` and `header`; `"none"` leaves it
-    /// as it is.
+    /// `40Gb/s,latency=700ns`, also with `back`, `fetch`, `gap`, `mtu` and `header`; `"none"`
+    /// leaves it as it is.
     LINK: Option<String> = row("link", Kind::Link).or("none")
         .flags(&[Flag::of("link", "LINK")]);
     /// What messages must go over; `"any"` is whatever is there.

@@ -1,4 +1,5 @@
-//! Calls of RDMA verbs by themselves: what endpoints of a device offer beside messages, to time that.
+//! Calls of RDMA verbs by themselves: what endpoints of a device offer beside messages, to time
+//! that.
 
 use super::Endpoint;
 use crate::Error;
@@ -9,7 +10,8 @@ choice! {
     pub enum Step {
         /// Making an address handle to the peer (`ibv_create_ah`).
         AddressHandle = "address_handle",
-        /// Taking a queue pair from INIT over RTR to RTS (`ibv_modify_qp`, twice), to another one of the same process.
+        /// Taking a queue pair from INIT over RTR to RTS (`ibv_modify_qp`, twice), to another one
+        /// of the same process.
         ConnectQp = "connect_qp",
         /// Making a completion queue for the sends of a queue pair (`ibv_create_cq`).
         CreateCq = "create_cq",
@@ -31,7 +33,8 @@ choice! {
         PostSend = "post_send",
         /// Registering memory of the process that was just mapped and never touched (`ibv_reg_mr`).
         RegisterCold = "register_cold",
-        /// Registering memory of the process that was touched, and registered before (`ibv_reg_mr`).
+        /// Registering memory of the process that was touched, and registered before
+        /// (`ibv_reg_mr`).
         RegisterWarm = "register_warm",
     }
 }
@@ -54,7 +57,8 @@ impl Step {
         Self::AddressHandle,
     ];
 
-    /// Whether it is a post or a poll: some nanoseconds, which a stamp would double. Everything else is a system call or more.
+    /// Whether it is a post or a poll: some nanoseconds, which a stamp would double. Everything
+    /// else is a system call or more.
     pub fn is_hot(self) -> bool {
         matches!(
             self,
@@ -82,13 +86,15 @@ impl Step {
         u32::from(self.is_of_receiver())
     }
 
-    /// Calls between two stamps where a plan leaves it to the step, with queues that hold so many requests.
+    /// Calls between two stamps where a plan leaves it to the step, with queues that hold so many
+    /// requests.
     pub(crate) fn batch(self, room: u32) -> u32 {
         if self.is_hot() { BATCH.min(room) } else { 1 }
     }
 }
 
-/// A stamp takes 13 to 20 ns, a poll of an empty queue 3 ns: of so many calls the stamp is a tenth or less.
+/// A stamp takes 13 to 20 ns, a poll of an empty queue 3 ns: of so many calls the stamp is a tenth
+/// or less.
 const BATCH: u32 = 64;
 
 /// An endpoint whose calls can be made by themselves, a batch at a time.
@@ -123,7 +129,8 @@ pub(crate) trait Batch {
     /// Makes ready what the calls need; not timed.
     fn prepare(&mut self) -> Result<(), Error>;
 
-    /// Makes the calls, and nothing else: this is what is timed. Gives how many did what the step is.
+    /// Makes the calls, and nothing else: this is what is timed. Gives how many did what the step
+    /// is.
     fn run(&mut self) -> Result<u32, Error>;
 
     /// Puts away what the calls left, of which so many did what the step is; not timed.

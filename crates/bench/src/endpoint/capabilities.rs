@@ -7,7 +7,8 @@ pub(crate) struct Capabilities(u32);
 impl Capabilities {
     /// Messages by themselves between two ranks: every endpoint has that.
     pub(crate) const NONE: Self = Self(0);
-    /// It is known how many messages are done, whoever takes them, and there may be more than two ranks.
+    /// It is known how many messages are done, whoever takes them, and there may be more than two
+    /// ranks.
     pub(crate) const COUNTED: Self = Self(1);
     /// Calls of RDMA verbs, each by itself.
     pub(crate) const VERBS_CALLS: Self = Self(1 << 1);

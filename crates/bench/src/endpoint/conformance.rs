@@ -15,7 +15,8 @@ fn messages(from: u32, to: u32) -> u32 {
     2 + 3 * from + to
 }
 
-/// Posts the messages of a rank: one to the second peer, all to the first, the others to the second. No turn goes so.
+/// Posts the messages of a rank: one to the second peer, all to the first, the others to the
+/// second. No turn goes so.
 pub(crate) fn post_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u32) {
     let peers = spec.links.partners(rank);
     let mut left = [0, 1].map(|lane| messages(rank, peers[lane]));
@@ -30,7 +31,8 @@ pub(crate) fn post_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u3
     end.flush().unwrap();
 }
 
-/// Takes the messages of the other ranks: each arrives, is the last of its rank when that says so, and names its lane.
+/// Takes the messages of the other ranks: each arrives, is the last of its rank when that says so,
+/// and names its lane.
 pub(crate) fn take_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u32) {
     let peers = spec.links.partners(rank);
     let mut left = [0, 1].map(|lane| messages(peers[lane], rank));

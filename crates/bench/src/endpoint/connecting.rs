@@ -1,5 +1,5 @@
-//! How an endpoint comes to be: each rank sets up its half, the ranks tell each other where that is, and the halves are
-//! connected.
+//! How an endpoint comes to be: each rank sets up its half, the ranks tell each other where that
+//! is, and the halves are connected.
 
 use std::collections::BTreeMap;
 
@@ -95,11 +95,12 @@ pub(crate) trait UnconnectedEndpoint: Sized {
     /// What the other ranks have to know of it.
     fn offer(&self) -> &Offer<Self::Address, Self::PeerParams>;
 
-    /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
-    /// waits.
+    /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it
+    /// gives way to them whenever it waits.
     ///
     /// # Errors
-    /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
+    /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way
+    /// of the point.
     fn connect(self, others: &Others<Self>, yields_cpu: bool) -> Result<Self::Connected, Error>;
 }
 
@@ -113,7 +114,8 @@ pub(crate) trait DrivenEndpoint: Endpoint {
         None
     }
 
-    /// Starts the point's time limit, in seconds. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
+    /// Starts the point's time limit, in seconds. Where it sleeps, this thread's sleeps end at the
+    /// limit, until it is stopped.
     ///
     /// # Errors
     /// When sleeps cannot be limited.

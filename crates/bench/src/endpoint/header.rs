@@ -1,4 +1,5 @@
-//! What a message says, beside its payload or in the first bytes of it: of as many as it has, up to four.
+//! What a message says, beside its payload or in the first bytes of it: of as many as it has, up to
+//! four.
 
 use crate::endpoint::{Arrival, Mark};
 

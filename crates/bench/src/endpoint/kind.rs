@@ -1,7 +1,8 @@
 //! A kind of endpoint as the worker sees it: which carriers it serves, and how a rank sets it up,
 //! connects it and measures with it.
 //!
-//! Only set-up and the run of a whole point go through a pointer. Within a run, patterns are compiled for each kind.
+//! Only set-up and the run of a whole point go through a pointer. Within a run, patterns are
+//! compiled for each kind.
 
 use std::time::Duration;
 

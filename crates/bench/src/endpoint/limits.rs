@@ -1,4 +1,5 @@
-//! When an endpoint gives up: at the end of its point's time, or where a peer or what lies between has died.
+//! When an endpoint gives up: at the end of its point's time, or where a peer or what lies between
+//! has died.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use rustix::time::Timespec;
 use crate::Error;
 use crate::topology::PartSpec;
 
-/// How long nothing happens where a peer or a link has died. TCP has asked five times again by then.
+/// How long nothing happens where a peer or a link has died. TCP has asked five times again by
+/// then.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How late a pause is noticed, at most: who sleeps does not look at the clock with every message.
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
@@ -105,10 +107,12 @@ impl Limits {
             .map_or(self.deadline, |patience| self.deadline.min(self.quiet_since.0.saturating_add(patience)))
     }
 
-    /// Looks at the clock where a failure has nothing to say but the way on which it was. Gives the time.
+    /// Looks at the clock where a failure has nothing to say but the way on which it was. Gives the
+    /// time.
     ///
     /// # Errors
-    /// [`Error::Deadline`] when the point's time is over, [`Error::Silent`] when the other rank seems to have died.
+    /// [`Error::Deadline`] when the point's time is over, [`Error::Silent`] when the other rank
+    /// seems to have died.
     #[cold]
     pub(crate) fn check(&mut self, awaits_room: bool, path: impl FnOnce() -> String) -> Result<Ticks, Error> {
         match self.look() {

@@ -20,13 +20,14 @@ struct Direction {
     came: Condvar,
 }
 
-/// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the instant that it is told, or its
-/// deadline.
+/// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the
+/// instant that it is told, or its deadline.
 pub(crate) struct Wire {
     out: Arc<Direction>,
     into: Arc<Direction>,
     losses: Losses,
-    /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
+    /// The message that the next which is the last of its kind overtakes, and that message once it
+    /// is posted.
     overtaken: Option<u64>,
     held: Option<(Arrival, Vec<u64>)>,
     /// What [`Endpoint::fill`] has left to do once it has begun, before which nothing may be taken.
@@ -52,8 +53,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Both ends of one that loses greetings (`true`) and messages (`false`) by their number, each once; whoever greets runs
-    /// `greeted` with the greeting's.
+    /// Both ends of one that loses greetings (`true`) and messages (`false`) by their number, each
+    /// once; whoever greets runs `greeted` with the greeting's.
     pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
         let clock = Clock::monotonic();
         let (one, other) = (Arc::<Direction>::default(), Arc::<Direction>::default());

@@ -1,5 +1,5 @@
-//! The endpoints of a rank, one for each part of the point that it has to do with: set up, connected, and measured with,
-//! whatever their kind.
+//! The endpoints of a rank, one for each part of the point that it has to do with: set up,
+//! connected, and measured with, whatever their kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

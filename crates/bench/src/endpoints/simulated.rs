@@ -1,4 +1,5 @@
-//! An endpoint in virtual time, and patterns that know nothing of it: what they report is what the simulation says, to the tick.
+//! An endpoint in virtual time, and patterns that know nothing of it: what they report is what the
+//! simulation says, to the tick.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,7 +29,8 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Rank 0 and a rank that answers every message, in the order in which they come. Time passes in [`Endpoint::idle_until`] only.
+/// Rank 0 and a rank that answers every message, in the order in which they come. Time passes in
+/// [`Endpoint::idle_until`] only.
 struct Simulated {
     clock: Clock,
     /// How long a message is on its way.

@@ -35,12 +35,14 @@ macro_rules! any {
 }
 
 impl Socket {
-    /// Opens one of a point's library. Its threads may run where they like, which the thread that calls may not.
+    /// Opens one of a point's library. Its threads may run where they like, which the thread that
+    /// calls may not.
     pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         let pinned = rustix::thread::sched_getaffinity(None);
         let mut all = rustix::thread::CpuSet::new();
         (0..rustix::thread::CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-        // What is not allowed is no CPU of the process, and left out by the kernel. Threads inherit this.
+        // What is not allowed is no CPU of the process, and left out by the kernel. Threads inherit
+        // this.
         let is_free = pinned.is_ok() && rustix::thread::sched_setaffinity(None, &all).is_ok();
         let opened = match spec.message.endpoint {
             #[cfg(feature = "iceoryx2")]

@@ -29,7 +29,8 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// The socket that others connect to sends, and the one that is connected receives; one alone does both.
+    /// The socket that others connect to sends, and the one that is connected receives; one alone
+    /// does both.
     pub(super) fn of(bound: Option<Socket>, connected: Option<Socket>) -> Option<Self> {
         let (out, into) = match bound {
             Some(out) => (out, connected),

@@ -1,4 +1,5 @@
-//! Why a library's functions fail. ZeroMQ and nanomsg say it in a number of the thread, as POSIX does.
+//! Why a library's functions fail. ZeroMQ and nanomsg say it in a number of the thread, as POSIX
+//! does.
 
 use std::ffi::{CStr, c_char, c_int};
 

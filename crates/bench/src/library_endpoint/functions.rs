@@ -1,6 +1,7 @@
 //! A library's functions, as a table.
 
-/// Defines `Functions` from lines `field = c"symbol": fn(types) -> type`, and `functions()`, which opens the library once.
+/// Defines `Functions` from lines `field = c"symbol": fn(types) -> type`, and `functions()`, which
+/// opens the library once.
 macro_rules! functions {
     (
         $library:literal, $project:literal, $package:literal;
@@ -14,7 +15,8 @@ macro_rules! functions {
             static FUNCTIONS: std::sync::OnceLock<Result<Functions, String>> = std::sync::OnceLock::new();
             let load = || {
                 let library = verbs::library::Library::open($library, $project, $package)?;
-                // SAFETY: the library's headers declare these types, and its soname changes when they do.
+                // SAFETY: the library's headers declare these types, and its soname changes when
+                // they do.
                 Ok(unsafe { Functions { $($field: library.function($symbol)?,)+ } })
             };
             FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)

@@ -1,5 +1,5 @@
-//! iceoryx2 (0.10): memory that who publishes lends, and who subscribes reads; ranks of one host. A message is written once into
-//! what is lent and read from there.
+//! iceoryx2 (0.10): memory that who publishes lends, and who subscribes reads; ranks of one host. A
+//! message is written once into what is lent and read from there.
 
 use std::ffi::CString;
 use std::fs::remove_dir;
@@ -51,8 +51,8 @@ impl Root {
 }
 
 impl Drop for Root {
-    /// Removes what is left when the last node has gone: directories that are empty, and the memory of 16 bytes in which nodes
-    /// are numbered.
+    /// Removes what is left when the last node has gone: directories that are empty, and the memory
+    /// of 16 bytes in which nodes are numbered.
     fn drop(&mut self) {
         let is_last = ["nodes", "services"].into_iter().all(|name| remove_dir(self.0.join(name)).is_ok());
         if !is_last || remove_dir(&self.0).is_err() {

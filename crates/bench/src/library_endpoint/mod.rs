@@ -1,12 +1,14 @@
-//! Message libraries as endpoints: ZeroMQ, NNG and nanomsg, as the site has them installed, and iceoryx2, where it is built in.
+//! Message libraries as endpoints: ZeroMQ, NNG and nanomsg, as the site has them installed, and
+//! iceoryx2, where it is built in.
 //!
 //! ```text
 //! errors.rs, functions.rs, socket.rs: what they have in common ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
 //!   ─► any.rs: a socket of any ─► setup.rs ─► endpoint.rs
 //! ```
 //!
-//! They are opened when a point asks for them, so that neither a build nor any other point needs them. Their threads are theirs:
-//! they run on any CPU of the process, not on the one that the rank is pinned to.
+//! They are opened when a point asks for them, so that neither a build nor any other point needs
+//! them. Their threads are theirs: they run on any CPU of the process, not on the one that the rank
+//! is pinned to.
 
 mod any;
 mod endpoint;

@@ -61,7 +61,8 @@ impl Nng {
         }
         own.set(c"recv-buffer")?;
         if role == Role::Subscriber {
-            // SAFETY: the socket is open, the name ends with a zero, and no byte of the value is read.
+            // SAFETY: the socket is open, the name ends with a zero, and no byte of the value is
+            // read.
             own.done(unsafe { (functions.set)(socket, c"sub:subscribe".as_ptr(), c"".as_ptr().cast(), 0) })?;
         }
         let mut came = 0;

@@ -21,7 +21,8 @@ use crate::topology::PartSpec;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often they say that they are there: who subscribes is known a while later.
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
-/// Ports that are tried: another program may take one between the kernel's choice and the library's use of it.
+/// Ports that are tried: another program may take one between the kernel's choice and the library's
+/// use of it.
 const TRIES: u32 = 5;
 
 /// Sockets that nobody is connected to yet.
@@ -205,7 +206,8 @@ fn meet(
         while !until.is_over() {
             let Some(came) = end.receive_start(AGAIN_AFTER)? else { continue };
             if came == start_message(theirs, true, spec) {
-                // It is told once more, for it may have heard of this end, but not that it was heard.
+                // It is told once more, for it may have heard of this end, but not that it was
+                // heard.
                 return end.send_start(&start_message(own, true, spec));
             }
             has_heard |= came == start_message(theirs, false, spec);

@@ -41,7 +41,8 @@ pub(super) struct Zeromq {
     socket: *mut c_void,
 }
 
-// SAFETY: a socket may be used by another thread after a full fence, which handing it over is (zmq_socket(3)).
+// SAFETY: a socket may be used by another thread after a full fence, which handing it over is
+// (zmq_socket(3)).
 unsafe impl Send for Zeromq {}
 
 const SUBSCRIBE: c_int = 6;
@@ -134,7 +135,8 @@ impl Messages for Zeromq {
 
 impl Drop for Zeromq {
     fn drop(&mut self) {
-        // SAFETY: socket and context are alive, if there are some, and used no more; nothing lingers, so this ends.
+        // SAFETY: socket and context are alive, if there are some, and used no more; nothing
+        // lingers, so this ends.
         unsafe {
             if !self.socket.is_null() {
                 (self.functions.close)(self.socket);

@@ -1,8 +1,8 @@
 //! How the command line offers a pattern: `rdmascope COMMAND SUBJECT [flags]`.
 //!
-//! A pattern's room has one [`Command`]. The program builds the parser, the help, the manual page and
-//! the completions from it, from the rows of axes and from the pattern's own defaults, and makes the
-//! plan that the flags ask for. It knows no pattern by name.
+//! A pattern's room has one [`Command`]. The program builds the parser, the help, the manual page
+//! and the completions from it, from the rows of axes and from the pattern's own defaults, and
+//! makes the plan that the flags ask for. It knows no pattern by name.
 
 use std::fmt;
 use std::sync::LazyLock;

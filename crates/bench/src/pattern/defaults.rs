@@ -21,7 +21,8 @@ pub(crate) struct Defaults {
     pub(crate) signal_interval: Option<u32>,
     /// Thresholds, in ns, for which the share of samples above is reported.
     pub(crate) share_above_ns: &'static [u64],
-    /// Steps in a second at the least rate, where they are due by themselves: how long a point takes.
+    /// Steps in a second at the least rate, where they are due by themselves: how long a point
+    /// takes.
     pub(crate) paced_hz: Option<u64>,
     /// Whether receivers of shared memory poll: those of other messages sleep.
     pub(crate) polls_shared_memory: bool,
@@ -77,5 +78,6 @@ const SHARE_ABOVE_NS: [u64; 1] = [10_000];
 pub(crate) const BURST: u32 = 1;
 /// Messages in a second that every device keeps up with.
 pub(crate) const RATE_HZ: u64 = 10_000;
-/// Of messages at a set rate: long enough for a thousand of them in the slowest hundredth at ten times the default rate.
+/// Of messages at a set rate: long enough for a thousand of them in the slowest hundredth at ten
+/// times the default rate.
 pub(crate) const DURATION_S: f64 = 1.0;

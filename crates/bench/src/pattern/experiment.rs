@@ -32,8 +32,8 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Messages and warm-up messages of a point of this size: fewer where `bytes_max` bounds it, both by the same
-    /// factor; at a set rate as many as are due in the time that it lasts.
+    /// Messages and warm-up messages of a point of this size: fewer where `bytes_max` bounds it,
+    /// both by the same factor; at a set rate as many as are due in the time that it lasts.
     pub(crate) fn length_at(&self, size_bytes: u64, rate_hz: Option<u64>) -> (Length, u64) {
         if let (Length::Duration(duration_s), Some(rate_hz)) = (self.length, rate_hz) {
             let messages = ((duration_s * rate_hz as f64).round() as u64).max(1);
@@ -47,7 +47,8 @@ impl Filled {
             .checked_div(size_bytes)
             .map_or(asked, |messages| messages.max(ITERATIONS_MIN).min(asked));
         let warmup = (u128::from(self.warmup) * u128::from(iterations)).div_ceil(u128::from(asked));
-        // No overflow: iterations <= asked, so the product over asked is at most the warm-up itself.
+        // No overflow: iterations <= asked, so the product over asked is at most the warm-up
+        // itself.
         (Length::Iterations(iterations), warmup as u64)
     }
 

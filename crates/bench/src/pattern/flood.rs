@@ -58,8 +58,8 @@ impl Burst {
     }
 }
 
-/// Posts as many messages as there is room for; gives how many. No more at once than a few, as a device may be done with each
-/// before the next is posted.
+/// Posts as many messages as there is room for; gives how many. No more at once than a few, as a
+/// device may be done with each before the next is posted.
 #[inline]
 pub(crate) fn post_batch<E: Endpoint>(endpoint: &mut E) -> Result<u64, Error> {
     let mut posted = 0;

@@ -1,7 +1,7 @@
 //! Patterns: what is done with two endpoints, and what is timed.
 //!
-//! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
-//! for each.
+//! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of
+//! recorder: it is compiled for each.
 //!
 //! # Invariants
 //!
@@ -44,8 +44,8 @@ pub(crate) enum Span {
 }
 
 impl Span {
-    /// The number of messages, and the stamp, at which what began then is over; the one that it does not limit is beyond
-    /// reach.
+    /// The number of messages, and the stamp, at which what began then is over; the one that it
+    /// does not limit is beyond reach.
     pub(crate) fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
         match self {
             Self::Messages(messages) => (messages, u64::MAX),

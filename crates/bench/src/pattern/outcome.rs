@@ -18,8 +18,8 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// Further kinds of latency of the same messages.
     pub kinds: Vec<Timed>,
-    /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged; of messages at
-    /// a set rate, what was posted.
+    /// Throughput, always of one direction: of what it received, or where it only sent, of what was
+    /// acknowledged; of messages at a set rate, what was posted.
     pub throughput: Option<Throughput>,
     /// The distribution, where raw samples are not kept.
     pub histogram: Option<Histogram>,
@@ -52,7 +52,8 @@ pub struct Outcome {
     pub columns: Vec<u64>,
 }
 
-/// What the ranks of a pattern tell the coordinator beside an [`Outcome`]. Long lists travel apart from it.
+/// What the ranks of a pattern tell the coordinator beside an [`Outcome`]. Long lists travel apart
+/// from it.
 pub(crate) trait Told: Serialize + for<'de> Deserialize<'de> {
     /// Takes its long lists out.
     fn take_columns(&mut self) -> Vec<u64> {
@@ -99,12 +100,14 @@ pub(crate) struct Merged {
     pub(crate) counters: BTreeMap<String, u64>,
     /// Why the numbers should not be trusted.
     pub(crate) unstable: Vec<String>,
-    /// Whether losses are no reason not to trust them: nothing keeps the senders from being too fast for the receivers.
+    /// Whether losses are no reason not to trust them: nothing keeps the senders from being too
+    /// fast for the receivers.
     pub(crate) floods_freely: bool,
 }
 
 impl Merged {
-    /// What is usual: the latency of the first rank that timed, and of the ends' throughputs the slower one.
+    /// What is usual: the latency of the first rank that timed, and of the ends' throughputs the
+    /// slower one.
     pub(crate) fn of(outcomes: &[Outcome]) -> Self {
         Self {
             // Of rank 0, or of the only one that timed.
@@ -120,8 +123,9 @@ impl Merged {
     }
 }
 
-/// What flows one way is the slower of what rank 0 sent and rank 1 received: a receiver that was not scheduled for a while takes
-/// what has piled up at one go, and a short stream then seems to have arrived faster than any memory is.
+/// What flows one way is the slower of what rank 0 sent and rank 1 received: a receiver that was
+/// not scheduled for a while takes what has piled up at one go, and a short stream then seems to
+/// have arrived faster than any memory is.
 fn slower_end(outcomes: &[Outcome]) -> Option<Throughput> {
     let ends = [1, 0].into_iter().filter_map(|rank| outcomes.get(rank)?.throughput.clone());
     ends.min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))

@@ -57,8 +57,8 @@ impl Default for Progress {
     }
 }
 
-/// How many messages were known to be done at a time. What comes between two counts is not guessed at: several that share a link
-/// would each be given a part of what was one's.
+/// How many messages were known to be done at a time. What comes between two counts is not guessed
+/// at: several that share a link would each be given a part of what was one's.
 pub(crate) fn at(seen: &[(u64, u64)], time: u64) -> u64 {
     let after = seen.partition_point(|(ticks, _)| *ticks <= time);
     after.checked_sub(1).and_then(|before| seen.get(before)).map_or(0, |(_, count)| *count)

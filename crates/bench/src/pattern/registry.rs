@@ -17,7 +17,8 @@ use crate::fault::{PointError, unreadable};
 use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
 
-/// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
+/// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of
+/// its list.
 pub(crate) trait Pattern: Sync + 'static {
     /// What all others may know of it.
     const ROW: Row;
@@ -27,7 +28,8 @@ pub(crate) trait Pattern: Sync + 'static {
     /// The ranks of a point, and how they use their endpoints.
     fn topology(spec: &PointSpec) -> Topology;
 
-    /// What its experiments are where a plan does not say, over what carries the messages, with these axes given.
+    /// What its experiments are where a plan does not say, over what carries the messages, with
+    /// these axes given.
     fn defaults(given: &AxisList, carrier: Carrier) -> Defaults;
 
     /// Refuses what a plan must not ask of it, with every default filled in.
@@ -49,7 +51,8 @@ pub(crate) trait Pattern: Sync + 'static {
         None
     }
 
-    /// What the outcomes of all ranks come to. What is left in them is what the ranks are in the record.
+    /// What the outcomes of all ranks come to. What is left in them is what the ranks are in the
+    /// record.
     fn merge(_spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<Self::Told>>) -> Merged {
         Merged::of(outcomes)
     }
@@ -64,7 +67,8 @@ pub(crate) struct Row {
     pub(crate) needs: Capabilities,
     /// Axes that not every pattern has.
     pub(crate) axes: &'static [&'static AxisRow],
-    /// Whether messages flow one after the other, each way or both: in lists, over several streams, without a copy.
+    /// Whether messages flow one after the other, each way or both: in lists, over several streams,
+    /// without a copy.
     pub(crate) floods: bool,
     /// Whether one message may go to a group.
     pub(crate) has_groups: bool,

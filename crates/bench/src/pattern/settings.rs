@@ -1,9 +1,10 @@
 //! What a pattern reads of a point: a row for each axis that not all patterns have.
 
-/// Defines `Settings`, with a field for each axis of its own that a pattern reads and the value that it has where a point
-/// does not say, and `AXES`, all that not every pattern has. `usual` are the axes of each of its points, also where a plan
-/// does not name them; `asked` those of points whose plan does. `messages` are axes that say how an endpoint carries
-/// messages: the pattern itself does not read them.
+/// Defines `Settings`, with a field for each axis of its own that a pattern reads and the value
+/// that it has where a point does not say, and `AXES`, all that not every pattern has. `usual` are
+/// the axes of each of its points, also where a plan does not name them; `asked` those of points
+/// whose plan does. `messages` are axes that say how an endpoint carries messages: the pattern
+/// itself does not read them.
 macro_rules! settings {
     (
         $(usual { $($field:ident: $type:ty = $key:ident or $value:expr,)+ })?

@@ -19,7 +19,8 @@ pub(crate) trait Timed {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
 }
 
-/// What messages record: every sample, or a histogram where there are too many or none is to be kept.
+/// What messages record: every sample, or a histogram where there are too many or none is to be
+/// kept.
 pub(crate) fn timed(
     messages: impl Timed,
     spec: &PointSpec,
@@ -60,8 +61,8 @@ pub(crate) fn latency_outcome(
     }
 }
 
-/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
-/// nobody, and shared memory has none.
+/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1).
+/// What cuts those of sockets tells nobody, and shared memory has none.
 pub(crate) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
     if !spec.message.endpoint.is_verbs() {
         return BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Several ranks together that do the same at the same time, pairs or a load: the latency of all their messages, what they carry
-//! in the time that all were at it, and how evenly.
+//! Several ranks together that do the same at the same time, pairs or a load: the latency of all
+//! their messages, what they carry in the time that all were at it, and how evenly.
 
 use measure::record::{Direction, Fairness, Latency, LatencyKind, Status, Throughput};
 use measure::samples::Samples;
@@ -20,7 +20,8 @@ pub(crate) struct Floods<'a> {
     pub(crate) passed: Vec<Option<&'a FloodProgress>>,
     /// When messages were timed beside them, if some were.
     pub(crate) timed: Option<&'a Window>,
-    /// Whether the point is about them alone: they begin together by themselves, and without a number of theirs it has none.
+    /// Whether the point is about them alone: they begin together by themselves, and without a
+    /// number of theirs it has none.
     pub(crate) is_all: bool,
 }
 
@@ -55,8 +56,9 @@ impl Floods<'_> {
         Merged { throughput: Some(throughput), fairness: Fairness::of(&flows), unstable, ..merged }
     }
 
-    /// Counts what each sender did from when the last began until the first was done, and where messages were timed beside them,
-    /// no longer than these were; says what is wrong with that, or why it cannot be.
+    /// Counts what each sender did from when the last began until the first was done, and where
+    /// messages were timed beside them, no longer than these were; says what is wrong with that, or
+    /// why it cannot be.
     fn in_common(&self, share_above_ns: &[u64], outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
         let passed: Vec<&FloodProgress> = self.passed.iter().copied().flatten().collect();
         let Some((first, others)) = passed.split_first() else { return Ok(None) };
@@ -115,7 +117,8 @@ impl Floods<'_> {
         }
     }
 
-    /// How far apart floods began that were told to, each in its turn; those that meet at a barrier know themselves.
+    /// How far apart floods began that were told to, each in its turn; those that meet at a barrier
+    /// know themselves.
     fn skew(&self, share_above_ns: &[u64], passed: &[&FloodProgress], tick_hz: f64) -> Option<Latency> {
         let begun = || passed.iter().map(|one| one.span[0]);
         let ticks = begun().max()? - begun().min()?;
@@ -125,7 +128,8 @@ impl Floods<'_> {
     }
 }
 
-/// The latency of the messages of all pairs: exact where samples were kept, else that of the first pair.
+/// The latency of the messages of all pairs: exact where samples were kept, else that of the first
+/// pair.
 fn latency(share_above_ns: &[u64], outcomes: &[Outcome]) -> Option<Latency> {
     let first = outcomes.iter().find_map(|outcome| outcome.latency.as_ref())?;
     let all: Vec<u64> = outcomes.iter().flat_map(|outcome| outcome.samples.iter().copied()).collect();

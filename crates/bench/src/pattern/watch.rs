@@ -7,8 +7,8 @@
 
 use measure::clock::Ticks;
 
-/// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than a turn takes, was the
-/// scheduler's, the hypervisor's or an interrupt's.
+/// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than
+/// a turn takes, was the scheduler's, the hypervisor's or an interrupt's.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The last look; beyond every other where something was done since, so that no gap follows it.

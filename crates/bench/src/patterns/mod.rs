@@ -1,4 +1,5 @@
-//! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list below.
+//! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list
+//! below.
 
 pub(crate) mod fan_out;
 mod id;
@@ -42,7 +43,8 @@ macro_rules! patterns {
             )*
         }
 
-        /// A rank's share of a point. Every pattern is compiled for each kind of endpoint that has what it needs.
+        /// A rank's share of a point. Every pattern is compiled for each kind of endpoint that has
+        /// what it needs.
         ///
         /// # Errors
         /// What the pattern says.
@@ -56,11 +58,13 @@ macro_rules! patterns {
 }
 
 patterns! {
-    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
+    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to
+    /// H6).
     FAN_OUT: fan_out::FanOut;
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     ONE_WAY: one_way::OneWay;
-    /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+    /// Messages go forth at a set rate, each is answered and timed from when it was due, while
+    /// other ranks load the device.
     OPEN_LOOP: open_loop::OpenLoop;
     /// One call of a program is timed by itself, in batches (H19).
     OVERHEAD: overhead::Overhead;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostLocation {
-    /// Which host: the boot of its kernel, which containers share as they share CPUs. Absent where it is not known.
+    /// Which host: the boot of its kernel, which containers share as they share CPUs. Absent where
+    /// it is not known.
     boot_id: Option<String>,
     /// A bit for each CPU, the first in the lowest bit of the first word.
     cpus: Vec<u64>,

@@ -1,4 +1,5 @@
-//! The plans that come with the program, with their references, so that the binary needs no other file.
+//! The plans that come with the program, with their references, so that the binary needs no other
+//! file.
 
 use super::model::{Base, Plan};
 use super::read;

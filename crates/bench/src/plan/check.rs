@@ -42,7 +42,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.tools()
 }
 
-/// Checks what carries the messages of an experiment, and that each of its axes is for some of that.
+/// Checks what carries the messages of an experiment, and that each of its axes is for some of
+/// that.
 pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let axes = &experiment.settings.axes;
     let place = |key: &str| experiment.settings.place(key).unwrap_or_else(|| experiment.place.clone());
@@ -210,7 +211,8 @@ impl Check<'_> {
             );
             return self.wrong("signal_interval", words);
         }
-        // With a full queue and all but one request of a list gathered, one that asks for its completion must be out.
+        // With a full queue and all but one request of a list gathered, one that asks for its
+        // completion must be out.
         let list = self.largest_u32(axis::POST_LIST.row);
         if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
             let words = format!(
@@ -315,7 +317,8 @@ impl Check<'_> {
     }
 }
 
-/// Above this many points a plan is a slip of the pen: at a second each it would run for more than a day.
+/// Above this many points a plan is a slip of the pen: at a second each it would run for more than
+/// a day.
 const POINTS_MAX: u64 = 100_000;
 /// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;

@@ -74,8 +74,8 @@ pub(super) fn carriers(given: &AxisList) -> Vec<Carrier> {
     }
 }
 
-/// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
-/// their place in the plan.
+/// The axes that are given, then those that every point has at their default, the environment first
+/// and the size last whatever their place in the plan.
 fn axes(defaults: Defaults, carrier: Carrier, given: &AxisList, tx_depth: u32) -> AxisList {
     let is_atomic = are_all(given, axis::OPERATION, Operation::is_atomic);
     let size_bytes = if is_atomic { SIZE_BYTES_ATOMIC } else { defaults.size_bytes };

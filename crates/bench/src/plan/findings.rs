@@ -15,7 +15,8 @@ use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
 
-/// Checks the plan's findings; where the points of the whole plan are given, also that they hold what is asked for.
+/// Checks the plan's findings; where the points of the whole plan are given, also that they hold
+/// what is asked for.
 pub(super) fn check(plan: &Plan, all: Option<&Vec<PointSpec>>) -> Result<(), Error> {
     for (index, finding) in plan.findings.iter().enumerate() {
         let checked = names(plan, finding).and_then(|()| keys(finding)).and_then(|()| range(finding));

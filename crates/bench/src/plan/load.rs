@@ -8,14 +8,16 @@ use super::{names, read};
 use crate::Error;
 
 impl Plan {
-    /// Reads the plan in the file `name`, or else the plan of that name that comes with the program.
+    /// Reads the plan in the file `name`, or else the plan of that name that comes with the
+    /// program.
     ///
     /// # Errors
     ///
     /// If there is neither, or it is no valid plan.
     pub fn load(name: &str) -> Result<Self, Error> {
         let path = Path::new(name);
-        // A file is only meant where one can be: `run quick` must not trip over a directory of that name.
+        // A file is only meant where one can be: `run quick` must not trip over a directory of that
+        // name.
         if !path.is_file() {
             if let Some(found) = bundled().iter().find(|plan| plan.name == name) {
                 return found.plan();

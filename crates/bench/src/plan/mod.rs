@@ -5,7 +5,8 @@
 //!    flags ───► Plan
 //! ```
 //!
-//! A plan is TOML. Unknown keys are refused with the nearest known one, and every error names its line:
+//! A plan is TOML. Unknown keys are refused with the nearest known one, and every error names its
+//! line:
 //!
 //! ```toml
 //! name = "example"                     # letters, digits, '-' and '_'
@@ -83,14 +84,16 @@
 //! marked = { y = "latency.share_above.10000", above = 0.1 }   # optional: printed where it is above a tenth
 //! ```
 //!
-//! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns` of the headline, `rtt.max_ns`
-//! of a kind, `ends.1.latency.p99_ns` of an end), `throughput.bytes_per_s`, `cpu.0.user_ns`, `counters.rnr_waits`, or
-//! `per_message.p50_ns`: the latency of a round of one to n, divided by the n of the axis `peers`. Of that there are `min_ns`,
-//! `p10_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `p999_ns`, `max_ns` and `mean_ns`.
+//! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns`
+//! of the headline, `rtt.max_ns` of a kind, `ends.1.latency.p99_ns` of an end),
+//! `throughput.bytes_per_s`, `cpu.0.user_ns`, `counters.rnr_waits`, or `per_message.p50_ns`: the
+//! latency of a round of one to n, divided by the n of the axis `peers`. Of that there are
+//! `min_ns`, `p10_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `p999_ns`, `max_ns` and `mean_ns`.
 //!
-//! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind makes one figure, with a
-//! 95 % interval, of the points of its experiments; the claim is shown if the whole interval lies in `holds`. `of`,
-//! `against` and `order` pick points by their axes, and by two keys more: `experiment` and `quantity`.
+//! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind
+//! makes one figure, with a 95 % interval, of the points of its experiments; the claim is shown if
+//! the whole interval lies in `holds`. `of`, `against` and `order` pick points by their axes, and
+//! by two keys more: `experiment` and `quantity`.
 //!
 //! ```toml
 //! [[finding]]                          # of relative to against, in percent or (no %) as a ratio
@@ -181,7 +184,8 @@
 //! holds = "32 .. 128"
 //! ```
 //!
-//! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default: `plan/defaults.rs`.
+//! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default:
+//! `plan/defaults.rs`.
 
 mod bundled;
 mod check;

@@ -27,11 +27,13 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// What a paper found, in order.
     pub findings: Vec<Finding>,
-    /// What the values of the axis `environment` stand for, beside those that are built in ([`Wanted::BUILT_IN`]).
+    /// What the values of the axis `environment` stand for, beside those that are built in
+    /// ([`Wanted::BUILT_IN`]).
     pub environments: BTreeMap<String, Wanted>,
     /// Where the plan was read from, in words for errors.
     pub(super) origin: String,
-    /// Where each figure stands, in the order of `figures`; shorter where figures were added in code.
+    /// Where each figure stands, in the order of `figures`; shorter where figures were added in
+    /// code.
     pub(super) figure_places: Vec<String>,
     /// Where each finding stands, as `figure_places`.
     pub(super) finding_places: Vec<String>,

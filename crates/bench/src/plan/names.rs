@@ -1,6 +1,8 @@
-//! The names that a type accepts, asked from its own `Deserialize`, and the nearest of them to a misspelt one.
+//! The names that a type accepts, asked from its own `Deserialize`, and the nearest of them to a
+//! misspelt one.
 //!
-//! One definition serves plan, messages and errors: a field or variant that is added to a type is known here at once.
+//! One definition serves plan, messages and errors: a field or variant that is added to a type is
+//! known here at once.
 
 use serde::de::{Deserialize, Deserializer, Visitor, value::Error as Stop};
 use serde::forward_to_deserialize_any;
@@ -22,7 +24,8 @@ pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
     }
 }
 
-/// Refuses a name that is none of the known ones: `unknown axis "siez_bytes": did you mean "size_bytes"?`.
+/// Refuses a name that is none of the known ones: `unknown axis "siez_bytes": did you mean
+/// "size_bytes"?`.
 pub(super) fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String> {
     if known.contains(&name) {
         return Ok(());
@@ -41,7 +44,8 @@ pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) ->
     near.map_or_else(String::new, |(_, name)| format!(": did you mean {name:?}?"))
 }
 
-/// Jaro-Winkler for long names; for short ones, where it sees no swap of neighbours (`FRD`), the edit distance.
+/// Jaro-Winkler for long names; for short ones, where it sees no swap of neighbours (`FRD`), the
+/// edit distance.
 fn likeness(wrong: &str, name: &str) -> f64 {
     let swapped =
         strsim::damerau_levenshtein(wrong, name) == 1 && wrong.len() == name.len() && wrong.len() > 2;
@@ -83,7 +87,8 @@ impl<'de> Deserializer<'de> for Names<'_> {
     }
 }
 
-/// Below this likeness (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps; clap draws the line at 0.7.
+/// Below this likeness (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps; clap draws
+/// the line at 0.7.
 const LIKENESS_MIN: f64 = 0.75;
 
 #[cfg(test)]

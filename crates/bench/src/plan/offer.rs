@@ -23,8 +23,8 @@ pub struct Offered {
     pub row: &'static AxisRow,
     /// Whether not every pattern has it, or it is the size, which readers look for first.
     pub is_own: bool,
-    /// Whether it says something here. Where it does not, its flags are taken only so that the error
-    /// says why.
+    /// Whether it says something here. Where it does not, its flags are taken only so that the
+    /// error says why.
     pub is_shown: bool,
     /// What it is without flags; empty where the pattern or the system decides.
     pub default: String,
@@ -58,7 +58,8 @@ impl Offer {
     }
 }
 
-/// The settings that a command begins with: what its subject is, and what its pattern's command gives.
+/// The settings that a command begins with: what its subject is, and what its pattern's command
+/// gives.
 pub fn start(pattern: Pattern, subject: Option<&Subject>, operation: Option<Operation>) -> Settings {
     let settings = Settings::default().axis(axis::ENDPOINT.value(carrier(subject)));
     let settings = operation

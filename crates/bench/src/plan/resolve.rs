@@ -1,8 +1,8 @@
 //! From a plan to its points.
 //!
-//! The order of the points: experiments as they are written; inside one, repetitions outermost, so that a machine that
-//! drifts (heat, neighbours) hits every combination alike instead of one combination in all its repetitions; then the
-//! axes as they are written, the size innermost.
+//! The order of the points: experiments as they are written; inside one, repetitions outermost, so
+//! that a machine that drifts (heat, neighbours) hits every combination alike instead of one
+//! combination in all its repetitions; then the axes as they are written, the size innermost.
 
 use measure::conditions::{AS_IS, Wanted};
 use measure::figure::Figure;
@@ -32,7 +32,8 @@ pub struct Resolved {
     pub title: String,
     /// A paragraph on what the run is for.
     pub about: Option<String>,
-    /// The plan as the record keeps it: every default filled in, every axis expanded. Its figures stand apart.
+    /// The plan as the record keeps it: every default filled in, every axis expanded. Its figures
+    /// stand apart.
     pub plan: Value,
     /// Figures with the published numbers filled in.
     pub figures: Vec<Figure>,
@@ -112,7 +113,8 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
         filled.axes.iter().map(|axis| (axis.row.name, axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
     for combination in 0..combinations {
-        // The number of the combination, written in a number system whose digits are the axes, last one fastest.
+        // The number of the combination, written in a number system whose digits are the axes, last
+        // one fastest.
         let mut rest = combination;
         let mut axes = Axes::new();
         for (name, values) in lists.iter().rev() {
@@ -193,7 +195,8 @@ fn conditions(plan: &Plan, axes: &Axes) -> Wanted {
     Wanted { ipoib_mode, ..environments::of(plan, &environment) }
 }
 
-/// The service of what has no such axis: what there are no acknowledgements of is a datagram to whoever counts.
+/// The service of what has no such axis: what there are no acknowledgements of is a datagram to
+/// whoever counts.
 fn usual_service(endpoint: Carrier, axes: &Axes) -> Service {
     let drops = axis::PROTOCOL.at(axes) == Some(Protocol::PubSub);
     if endpoint == Carrier::Udp || drops { Service::Ud } else { Service::Rc }

@@ -1,4 +1,5 @@
-//! The settings of an experiment as a plan, `quick`, `--set` or a flag gives them: all optional, one laid over another.
+//! The settings of an experiment as a plan, `quick`, `--set` or a flag gives them: all optional,
+//! one laid over another.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +10,22 @@ use super::text::Node;
 use crate::Error;
 use crate::axis::{self, Axis, AxisList, Fault};
 
-/// One definition of each key of `[[experiment]]` that a layer may set, axes apart: its field, its name and how it is read.
+/// One definition of each key of `[[experiment]]` that a layer may set, axes apart: its field, its
+/// name and how it is read.
 macro_rules! settings {
     ($($(#[doc = $documentation:literal])+ $field:ident: $value:ty = $key:literal, $read:ident;)+) => {
-        /// What is set of an experiment. What is not set falls back to the layer below and then to a default
-        /// (`plan/defaults.rs`).
+        /// What is set of an experiment. What is not set falls back to the layer below and then to
+        /// a default (`plan/defaults.rs`).
         ///
-        /// Build one in code with the fields: `Settings { iterations: Some(100), ..Settings::default() }`.
+        /// Build one in code with the fields: `Settings { iterations: Some(100),
+        /// ..Settings::default() }`.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Settings {
             $($(#[doc = $documentation])+ pub $field: Option<$value>,)+
             /// The axes in the order in which they are walked.
             pub axes: AxisList,
-            /// Where each key was set, for errors. Filled in when a plan is read; leave it at its default in code.
+            /// Where each key was set, for errors. Filled in when a plan is read; leave it at its
+            /// default in code.
             pub places: Places,
         }
 
@@ -51,7 +55,8 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bound on the payload of a point: large messages get fewer iterations (at least 10, or those asked for).
+    /// Bound on the payload of a point: large messages get fewer iterations (at least 10, or those
+    /// asked for).
     bytes_max: u64 = "bytes_max", size;
     /// Time that a point is measured for. Excludes `iterations`.
     duration_s: f64 = "duration", duration_s;
@@ -75,8 +80,9 @@ settings! {
     tx_depth: u32 = "tx_depth", whole_u32;
     /// Messages before the first that counts.
     warmup: u64 = "warmup", whole;
-    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence: a combination of the
-    /// axes is measured again until it is (`-I` of netperf, which is given both halves together).
+    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence:
+    /// a combination of the axes is measured again until it is (`-I` of netperf, which is given
+    /// both halves together).
     within: f64 = "within", share;
 }
 

@@ -7,8 +7,8 @@ use crate::endpoints;
 use crate::pattern::check::Check;
 use crate::point::{Carrier, Family, LinkLayer, Poll};
 
-/// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of IPv6 only that of UDP (RFC 768,
-/// RFC 791, RFC 8200).
+/// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of
+/// IPv6 only that of UDP (RFC 768, RFC 791, RFC 8200).
 const DATAGRAM_BYTES_MAX_IPV4: u64 = 65_507;
 const DATAGRAM_BYTES_MAX_IPV6: u64 = 65_527;
 /// Datagrams that go through the stack as one (`UDP_MAX_SEGMENTS` of older kernels).

@@ -735,14 +735,16 @@ fn bundled_plans_resolve_in_both_forms() {
     }
 }
 
-/// A quick form stays quick: at 1 GB/s and 5 us a message, which any software device reaches, it takes this many seconds.
+/// A quick form stays quick: at 1 GB/s and 5 us a message, which any software device reaches, it
+/// takes this many seconds.
 fn bounds(resolved: &Resolved, name: &str, quick: bool) {
     let seconds = |point: &PointSpec| match point.length {
         Length::Iterations(iterations) => {
             let is_both_ways = axis::DIRECTION.at(&point.axes) == Some(Flow::Bi);
             let both_ways = if point.pattern == Pattern::PING_PONG || is_both_ways { 2.0 } else { 1.0 };
             let messages = both_ways * (iterations + point.warmup) as f64;
-            // Samples take the time that they are due in, and their timer is tried out for half a second.
+            // Samples take the time that they are due in, and their timer is tried out for half a
+            // second.
             let paced = match (axis::VALUES.at(&point.axes), axis::RATE_HZ.at(&point.axes)) {
                 (Some(_), Some(rate_hz)) if quick => 0.5 + messages / rate_hz as f64,
                 _ => 0.0,
@@ -786,7 +788,8 @@ fn hoefler_2006_is_the_papers_matrix() {
             resolved.points.iter().filter(|p| p.repetition == 0 && p.experiment.starts_with(experiment));
         points.cloned().collect::<Vec<_>>()
     };
-    // H4, H5, H8: both ways to learn of a read; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two sizes.
+    // H4, H5, H8: both ways to learn of a read; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two
+    // sizes.
     assert_eq!([of("send").len(), of("rdmaw").len(), of("rdmar").len()], [156, 78, 156]);
     assert_eq!([of("datagrams").len(), of("atomics").len()], [120, 30]);
     assert!(resolved.points.iter().all(|point| point.message.mtu_bytes == Some(2048)));

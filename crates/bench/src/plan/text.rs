@@ -1,7 +1,7 @@
 //! TOML text as a tree that keeps the written order and remembers on which line every key stood.
 //!
-//! The order matters (axes are walked as they are written) and so do the lines (an error without one sends the reader
-//! searching); a plain deserializer gives neither.
+//! The order matters (axes are walked as they are written) and so do the lines (an error without
+//! one sends the reader searching); a plain deserializer gives neither.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -73,8 +73,8 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Vec<Entry>, Error> {
     }
 }
 
-/// Reads the VALUE of `--set KEY=VALUE`: TOML where it is TOML (`100`, `true`, `[1, 2]`, `"5s"`), else text, or a list
-/// where it has commas.
+/// Reads the VALUE of `--set KEY=VALUE`: TOML where it is TOML (`100`, `true`, `[1, 2]`, `"5s"`),
+/// else text, or a list where it has commas.
 pub(super) fn value(text: &str, place: &str) -> Node {
     let source = Source { text, origin: Origin::Whole(place) };
     if let Ok(value) = DeValue::parse(text) {

@@ -7,7 +7,8 @@ use super::choice::choice;
 choice! {
     /// What carries the messages of a point: the axis `endpoint`.
     pub enum Carrier {
-        /// iceoryx2, shared memory by a middleware, where the program is built with its feature `iceoryx2`.
+        /// iceoryx2, shared memory by a middleware, where the program is built with its feature
+        /// `iceoryx2`.
         Iceoryx2 = "iceoryx2",
         /// nanomsg, as it is installed.
         Nanomsg = "nanomsg",
@@ -17,7 +18,8 @@ choice! {
         Sctp = "sctp",
         /// TCP: TCP_RR and TCP_STREAM of netperf and qperf.
         Tcp = "tcp",
-        /// Memory that both ranks of a host have mapped: no system call, and no copy but in and out.
+        /// Memory that both ranks of a host have mapped: no system call, and no copy but in and
+        /// out.
         Shmem = "shmem",
         /// UDP: UDP_RR and UDP_STREAM of netperf and qperf.
         Udp = "udp",
@@ -68,7 +70,8 @@ impl Carrier {
         matches!(self, Self::Udp | Self::UnixDatagram)
     }
 
-    /// Other names of its subject on the command line: those of netperf's tests, and what it is called elsewhere.
+    /// Other names of its subject on the command line: those of netperf's tests, and what it is
+    /// called elsewhere.
     pub(crate) fn aliases(self) -> &'static [&'static str] {
         match self {
             Self::Shmem => &["shm", "shared-memory"],
@@ -140,7 +143,8 @@ pub struct SocketSettings {
     pub buffer_bytes: Option<u64>,
     /// `TCP_NODELAY`: small segments do not wait for acknowledgements (tcp(7)).
     pub no_delay: bool,
-    /// `SO_BUSY_POLL`, in microseconds: the kernel polls the adapter that long before it sleeps (socket(7)).
+    /// `SO_BUSY_POLL`, in microseconds: the kernel polls the adapter that long before it sleeps
+    /// (socket(7)).
     pub busy_poll_us: Option<u32>,
     /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list go through the stack as one (udp(7)).
     pub offload: bool,

@@ -58,8 +58,8 @@ impl Operation {
         matches!(self, Self::SendImm | Self::WriteImm)
     }
 
-    /// Whether a service has it: RDMA Read and atomics need responses, datagrams have Send alone (IBTA vol. 1,
-    /// section 9.4).
+    /// Whether a service has it: RDMA Read and atomics need responses, datagrams have Send alone
+    /// (IBTA vol. 1, section 9.4).
     pub fn exists_on(self, service: Service) -> bool {
         match service {
             Service::Rc => self != Self::Multicast,
@@ -120,7 +120,8 @@ choice! {
 choice! {
     /// Whose memory messages come from and go to.
     pub enum Memory {
-        /// What the device gives where it gives any: softdev's is mapped by its peers. Else as `Process`.
+        /// What the device gives where it gives any: softdev's is mapped by its peers. Else as
+        /// `Process`.
         Device = "device",
         /// The process's own, as the field's tools have it.
         Process = "process",

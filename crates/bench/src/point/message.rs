@@ -33,7 +33,8 @@ pub struct MessageSpec {
     pub post_list: u32,
     /// Queue pairs that messages take in turn; at least 1.
     pub queue_pairs: u32,
-    /// RDMA Reads or atomics that a queue pair has under way; absent for as many as both devices allow.
+    /// RDMA Reads or atomics that a queue pair has under way; absent for as many as both devices
+    /// allow.
     pub outstanding_reads: Option<u8>,
     /// How the queue pairs are connected.
     pub setup: Setup,

@@ -18,7 +18,8 @@ choice! {
 }
 
 impl Tool {
-    /// The shortest message that it sends, in bytes: its header must have room (sockperf's `MIN_PAYLOAD`; iperf3's of UDP).
+    /// The shortest message that it sends, in bytes: its header must have room (sockperf's
+    /// `MIN_PAYLOAD`; iperf3's of UDP).
     pub fn size_bytes_min(self, endpoint: Carrier) -> u64 {
         match self {
             Self::Iperf3 if endpoint == Carrier::Udp => 16,
@@ -28,7 +29,8 @@ impl Tool {
     }
 }
 
-/// What of a point's axes is so whoever measures it: the rest is as each program has it, and no part of others' points.
+/// What of a point's axes is so whoever measures it: the rest is as each program has it, and no
+/// part of others' points.
 const COMMON: [&str; 8] =
     ["direction", "endpoint", "environment", "family", "ipoib_mode", "link_layer", "size_bytes", "tool"];
 

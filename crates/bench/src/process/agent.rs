@@ -1,8 +1,9 @@
 //! The end that measures: reads requests, lets a [`Worker`] do them, answers.
 //!
-//! An agent lives and dies with its coordinator: when its input ends it is gone within [`HANGUP_GRACE`], even in the
-//! middle of a measurement. Between points it may wait some seconds more for its guard, which takes back what it has
-//! changed on the host. One thread waits for that; blocked in a read it costs the measurement nothing.
+//! An agent lives and dies with its coordinator: when its input ends it is gone within
+//! [`HANGUP_GRACE`], even in the middle of a measurement. Between points it may wait some seconds
+//! more for its guard, which takes back what it has changed on the host. One thread waits for that;
+//! blocked in a read it costs the measurement nothing.
 //!
 //! # Invariants
 //!
@@ -26,24 +27,27 @@ use crate::Error;
 pub use crate::fault::PointError;
 use crate::point::PointSpec;
 
-/// What measures. The agent calls it from one thread, in this order for each point: `prepare`, `connect`, `run`,
-/// `reset`; any but the last may be left out when something went wrong, and `calibrate` comes between points.
+/// What measures. The agent calls it from one thread, in this order for each point: `prepare`,
+/// `connect`, `run`, `reset`; any but the last may be left out when something went wrong, and
+/// `calibrate` comes between points.
 pub trait Worker {
     /// What is here. `rank` is the one that this worker now has.
     fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
 
-    /// Arranges conditions for the points to come; `ranks` are the CPUs of the ranks of this host. Says what became of each
-    /// technique; a worker that has no machine says nothing.
+    /// Arranges conditions for the points to come; `ranks` are the CPUs of the ranks of this host.
+    /// Says what became of each technique; a worker that has no machine says nothing.
     fn arrange(&mut self, _: &Wanted, _ranks: &[u32]) -> Vec<Condition> {
         Vec::new()
     }
 
-    /// Looks again at what was arranged; gives the techniques of which something else is true than was said.
+    /// Looks again at what was arranged; gives the techniques of which something else is true than
+    /// was said.
     fn verify(&mut self) -> Vec<Condition> {
         Vec::new()
     }
 
-    /// Sets a point up as far as it goes without the other ranks; returns what they need to connect.
+    /// Sets a point up as far as it goes without the other ranks; returns what they need to
+    /// connect.
     fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError>;
 
     /// Connects to the other ranks of the point, which said this when they were prepared.
@@ -72,15 +76,17 @@ pub(super) trait Requests: Read + Send + 'static {
 struct Standard<R>(R);
 
 impl<R: AsFd + Read + Send + 'static> Requests for Standard<R> {
-    /// While two threads share a table of descriptors, each system call of the one that measures counts references to what it
-    /// finds there: some 20 ns each, of messages that take as little as some hundreds. This thread takes a table of its own, in
-    /// which there is only what it needs.
+    /// While two threads share a table of descriptors, each system call of the one that measures
+    /// counts references to what it finds there: some 20 ns each, of messages that take as little
+    /// as some hundreds. This thread takes a table of its own, in which there is only what it
+    /// needs.
     fn begin(&mut self) {
         // Where a panic of it is told stays open as well.
         let (own, told) = (self.0.as_fd().as_raw_fd().unsigned_abs(), libc::STDERR_FILENO.unsigned_abs());
         let others = [(told + 1, own.saturating_sub(1)), (own.max(told) + 1, u32::MAX)];
         for (first, last) in others.into_iter().filter(|(first, last)| first <= last) {
-            // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that cannot (before 5.9) does nothing.
+            // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that
+            // cannot (before 5.9) does nothing.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_UNSHARE) };
         }
     }
@@ -117,13 +123,14 @@ where
     O: Write,
     W: Worker,
 {
-    // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is gone.
+    // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is
+    // gone.
     let orphaned = || unsafe { libc::_exit(EXIT_ORPHANED) };
     serve_requests(Standard(input), output, worker, &AtomicU64::new(0), orphaned).map(drop)
 }
 
-/// Serves requests and counts the points that were measured; `orphaned` is called, on another thread, where the input
-/// ended but the worker does not.
+/// Serves requests and counts the points that were measured; `orphaned` is called, on another
+/// thread, where the input ended but the worker does not.
 pub(super) fn serve_requests<R, O, W>(
     mut input: R,
     mut output: O,
@@ -165,8 +172,9 @@ where
     Ok(SessionEnd::HangUp)
 }
 
-/// The process's standard input and output for [`serve`]. Whatever else writes to standard output from now on, such as
-/// a library, writes to standard error, and whatever reads standard input finds it empty.
+/// The process's standard input and output for [`serve`]. Whatever else writes to standard output
+/// from now on, such as a library, writes to standard error, and whatever reads standard input
+/// finds it empty.
 ///
 /// # Errors
 ///
@@ -183,7 +191,8 @@ pub fn take_stdio() -> Result<(File, File), Error> {
 }
 
 fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {
-    // SAFETY: dup2 takes any numbers; `by` is open, and nothing in this process owns the standard descriptors.
+    // SAFETY: dup2 takes any numbers; `by` is open, and nothing in this process owns the standard
+    // descriptors.
     if unsafe { libc::dup2(by.as_raw_fd(), descriptor) } < 0 {
         Err(io::Error::last_os_error())
     } else {
@@ -256,5 +265,6 @@ fn write(output: &mut impl Write, reply: Reply) -> io::Result<()> {
     output.flush()
 }
 
-/// Exit status of an agent that was ended in the middle of something because its coordinator was gone.
+/// Exit status of an agent that was ended in the middle of something because its coordinator was
+/// gone.
 const EXIT_ORPHANED: libc::c_int = 1;

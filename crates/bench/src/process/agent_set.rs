@@ -23,9 +23,9 @@ pub(super) struct AgentSet<'i> {
 pub(super) enum Coupling {
     /// Each rank answers by itself.
     Apart,
-    /// The ranks wait for each other, so that a failure is waited out for no longer than [`FAILURE_GRACE`]: the others
-    /// are then killed. A server that cannot be started again is given all the time that there is, as long as it gives
-    /// signs of life.
+    /// The ranks wait for each other, so that a failure is waited out for no longer than
+    /// [`FAILURE_GRACE`]: the others are then killed. A server that cannot be started again is
+    /// given all the time that there is, as long as it gives signs of life.
     Together,
 }
 
@@ -56,8 +56,8 @@ impl<'i> AgentSet<'i> {
         Ok((set, hellos))
     }
 
-    /// Sends each rank its request and waits for all replies. A reply is only missing where the ranks are coupled and
-    /// another's failure kept it from coming: the set is of no more use then.
+    /// Sends each rank its request and waits for all replies. A reply is only missing where the
+    /// ranks are coupled and another's failure kept it from coming: the set is of no more use then.
     pub(super) fn ask(
         &mut self,
         requests: impl IntoIterator<Item = Request>,
@@ -200,11 +200,11 @@ impl Drop for AgentSet<'_> {
     }
 }
 
-/// How long the other ranks of a point may take to notice that one has failed: an error on their side says more than
-/// their death.
+/// How long the other ranks of a point may take to notice that one has failed: an error on their
+/// side says more than their death.
 pub(super) const FAILURE_GRACE: Duration = Duration::from_secs(1);
-/// How long a server that was asked for a sign of life may take: its thread that reads may have to wait for the CPU on which
-/// the other one measures.
+/// How long a server that was asked for a sign of life may take: its thread that reads may have to
+/// wait for the CPU on which the other one measures.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// How long agents may take to end by themselves.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
-//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines for the user in.
+//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines
+//! for the user in.
 
 use std::collections::VecDeque;
 use std::io;
@@ -156,7 +157,8 @@ impl Agent {
         self.output_ended && !self.lines_ended
     }
 
-    /// Nobody is asked for more than one frame at a time: an agent that floods is not read, and so stopped.
+    /// Nobody is asked for more than one frame at a time: an agent that floods is not read, and so
+    /// stopped.
     fn takes_output(&self) -> bool {
         !self.output_ended && self.decoder.unread_bytes() < FRAME_BYTES_MAX
     }
@@ -168,7 +170,8 @@ impl Agent {
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
                 Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-                // It closed its input. Its output ends next, or the deadline comes: both say more than this error.
+                // It closed its input. Its output ends next, or the deadline comes: both say more
+                // than this error.
                 Err(_) => self.unsent.clear(),
             }
         }
@@ -215,7 +218,8 @@ impl Agent {
     }
 }
 
-/// How many bytes came; none where there is nothing to read now. An error ends the stream as its end does.
+/// How many bytes came; none where there is nothing to read now. An error ends the stream as its
+/// end does.
 fn some(read: io::Result<usize>) -> Option<usize> {
     match read {
         Ok(count) => Some(count),

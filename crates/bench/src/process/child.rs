@@ -1,4 +1,5 @@
-//! An agent's process: started in a process group of its own, killed with all of it, and always reaped.
+//! An agent's process: started in a process group of its own, killed with all of it, and always
+//! reaped.
 //!
 //! # Invariants
 //!
@@ -40,7 +41,8 @@ impl Process {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command has no words"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: ^C reaches the coordinator alone, and a kill reaches whatever the agent started.
+        // A group of its own: ^C reaches the coordinator alone, and a kill reaches whatever the
+        // agent started.
         command.process_group(0);
         // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
         unsafe { command.pre_exec(die_with_parent) };
@@ -94,8 +96,8 @@ impl Process {
             return;
         }
         if let Some(pid) = self.raw_pid() {
-            // Not reaped yet, dead or alive: its number, and so that of its group, cannot belong to anyone else. ESRCH,
-            // the only failure possible for a group of ours, is what we want.
+            // Not reaped yet, dead or alive: its number, and so that of its group, cannot belong to
+            // anyone else. ESRCH, the only failure possible for a group of ours, is what we want.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let deadline = Deadline::after(REAP_TIMEOUT);
@@ -130,8 +132,8 @@ fn in_words(status: &WaitIdStatus) -> String {
     }
 }
 
-/// The kernel kills the agent when its coordinator dies, even by SIGKILL. The end of its input does the same more
-/// politely, and is all there is for an agent on another host.
+/// The kernel kills the agent when its coordinator dies, even by SIGKILL. The end of its input does
+/// the same more politely, and is all there is for an agent on another host.
 fn die_with_parent() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) } == 0 {
@@ -143,5 +145,6 @@ fn die_with_parent() -> io::Result<()> {
 
 /// How often an ending process is looked at. Never while a point is measured.
 const REAP_INTERVAL: Duration = Duration::from_millis(2);
-/// How long a killed process is waited for: only the kernel itself (a device that hangs) can take longer.
+/// How long a killed process is waited for: only the kernel itself (a device that hangs) can take
+/// longer.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);

@@ -58,9 +58,9 @@ impl ClientSession {
         self.address
     }
 
-    /// Serves it to the end; gives how many points were measured for it. Where it goes away, goes silent or a signal
-    /// comes while the worker measures, `abandoned` hears why on another thread, and the process then ends with exit
-    /// status 1: nobody can stop a measurement that has begun.
+    /// Serves it to the end; gives how many points were measured for it. Where it goes away, goes
+    /// silent or a signal comes while the worker measures, `abandoned` hears why on another thread,
+    /// and the process then ends with exit status 1: nobody can stop a measurement that has begun.
     ///
     /// # Errors
     ///
@@ -95,7 +95,8 @@ impl ClientSession {
             move || {
                 if let Some(error) = shared.farewell() {
                     abandoned(error);
-                    // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the client is gone.
+                    // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the
+                    // client is gone.
                     unsafe { libc::_exit(EXIT_ABANDONED) }
                 }
             }
@@ -138,7 +139,8 @@ impl Shared {
         Ok(())
     }
 
-    /// [`Shared::farewell`] for the thread that measured. The other one may be about it, and ends the process.
+    /// [`Shared::farewell`] for the thread that measured. The other one may be about it, and ends
+    /// the process.
     fn last_farewell(&self) -> Error {
         loop {
             match self.farewell() {
@@ -313,10 +315,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Longest silence of a client between two points, and before the first: it may have an agent to start and a disk to wait
-/// for, and its user may have stopped the output for a moment.
+/// Longest silence of a client between two points, and before the first: it may have an agent to
+/// start and a disk to wait for, and its user may have stopped the output for a moment.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much longer than a point's own time limit its client may be silent: it waits for its other rank.
+/// How much longer than a point's own time limit its client may be silent: it waits for its other
+/// rank.
 const POINT_GRACE: Duration = Duration::from_secs(30);
 /// Longest time in which a client may take not a byte of an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);

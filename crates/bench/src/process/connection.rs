@@ -51,7 +51,8 @@ impl Connection {
             Ok(0) => self.ended = Some("closed the connection".to_owned()),
             Ok(count) => {
                 self.is_mute = false;
-                // Nothing can have come before: a server says nothing until it has seen a first record.
+                // Nothing can have come before: a server says nothing until it has seen a first
+                // record.
                 self.opener.push(&bytes[..count]);
                 if let Err(error) = self.open() {
                     self.ended = Some(format!("was cut off because {error}"));
@@ -97,7 +98,8 @@ impl Link for Connection {
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::OUT, wants.to_send || !self.outgoing.is_empty());
-        // The end of a stream can be read for ever, so that what is left here is waited for no longer than that.
+        // The end of a stream can be read for ever, so that what is left here is waited for no
+        // longer than that.
         flags.set(PollFlags::IN, wants.to_read || (wants.lines && self.ended.is_some()));
         if flags.is_empty() { Vec::new() } else { vec![PollFd::new(&self.stream, flags)] }
     }
@@ -158,8 +160,8 @@ impl Link for Connection {
         self.ended.clone().unwrap_or_else(|| "closed the connection".to_owned())
     }
 
-    /// The server closes the connection when it has understood that it is no longer needed. Closed from here at once, it
-    /// might never hear of it.
+    /// The server closes the connection when it has understood that it is no longer needed. Closed
+    /// from here at once, it might never hear of it.
     fn finish(&mut self, deadline: Deadline) {
         while self.ended.is_none() && !deadline.is_over() {
             let _ = self.flush();

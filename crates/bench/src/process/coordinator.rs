@@ -1,7 +1,8 @@
-//! The end that decides: starts an agent per rank, walks them through the points and hands each result on.
+//! The end that decides: starts an agent per rank, walks them through the points and hands each
+//! result on.
 //!
-//! A dead, silent or babbling agent fails its point only; the agents are then killed and fresh ones measure the next
-//! point. Two starts in a row that fail end the run.
+//! A dead, silent or babbling agent fails its point only; the agents are then killed and fresh ones
+//! measure the next point. Two starts in a row that fail end the run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,11 +29,14 @@ use crate::point::PointSpec;
 pub struct Launch {
     /// The command of an agent, e.g. `["/usr/bin/rdmascope", "agent"]`.
     pub program: Vec<String>,
-    /// What starts it, e.g. `ssh {host}`; a child of this process if absent. `ssh` gives all words to a shell.
+    /// What starts it, e.g. `ssh {host}`; a child of this process if absent. `ssh` gives all words
+    /// to a shell.
     pub via: Option<String>,
-    /// The hosts of the ranks, in rank order: they are taken in turn. Empty where there is no `via`.
+    /// The hosts of the ranks, in rank order: they are taken in turn. Empty where there is no
+    /// `via`.
     pub hosts: Vec<String>,
-    /// The CPUs of the ranks, as `--cpu N`: they are taken in turn. Empty where the ranks are left to the scheduler.
+    /// The CPUs of the ranks, as `--cpu N`: they are taken in turn. Empty where the ranks are left
+    /// to the scheduler.
     pub cpus: Vec<u32>,
     /// What else every agent is told, e.g. `--device softdev0`.
     pub arguments: Vec<String>,
@@ -62,7 +66,8 @@ impl Launch {
         })
     }
 
-    /// Host and words of the command of each rank that is to be started, where the points need so many.
+    /// Host and words of the command of each rank that is to be started, where the points need so
+    /// many.
     fn commands(&self, ranks: usize) -> Result<Vec<(String, Vec<String>)>, Error> {
         let command = |rank: usize| {
             let host = in_turn(&self.hosts, rank).cloned().unwrap_or_default();
@@ -90,13 +95,13 @@ pub struct Summary {
     pub failed: u64,
 }
 
-/// Measures the points in order, and then those that the sink says. The calling thread must live as long as the process: the
-/// kernel kills an agent when the thread that started it ends.
+/// Measures the points in order, and then those that the sink says. The calling thread must live as
+/// long as the process: the kernel kills an agent when the thread that started it ends.
 ///
 /// # Errors
 ///
-/// If agents cannot be started, a signal arrives, the sink fails or a server is lost that was started by hand. Points that
-/// fail are results, not errors.
+/// If agents cannot be started, a signal arrives, the sink fails or a server is lost that was
+/// started by hand. Points that fail are results, not errors.
 pub fn run(
     points: &[PointSpec],
     launch: &Launch,
@@ -195,7 +200,8 @@ fn start<'i>(
                 }
                 return Ok(RankSet::new(agents, hellos));
             }
-            // What is not rdmascope, or another one, or has no such device, is so the second time too.
+            // What is not rdmascope, or another one, or has no such device, is so the second time
+            // too.
             Err(err @ (Error::Interrupted { .. } | Error::BadAgent { .. } | Error::NotDescribed { .. })) => {
                 return Err(err);
             }

@@ -76,7 +76,8 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownHost`], [`Error::NoServer`] when the wait is over, or what whoever answers did wrong.
+    /// [`Error::UnknownHost`], [`Error::NoServer`] when the wait is over, or what whoever answers
+    /// did wrong.
     pub(super) fn dial(
         &self,
         interrupt: Option<&Interrupt>,
@@ -237,7 +238,8 @@ fn reach(address: SocketAddr, end: Deadline, interrupt: Option<&Interrupt>) -> R
     }
     // A request waits for its answer: Nagle's algorithm would only add to that.
     let _ = stream.set_nodelay(true);
-    // Where nobody listens on a port that the kernel gives to outgoing connections, a socket may meet itself.
+    // Where nobody listens on a port that the kernel gives to outgoing connections, a socket may
+    // meet itself.
     if stream.local_addr().ok() == stream.peer_addr().ok() {
         return Err(Trouble::Refused(Errno::CONNREFUSED.into()).into());
     }

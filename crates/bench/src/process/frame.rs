@@ -1,7 +1,8 @@
 //! Framed messages in a byte stream, and the recognition of everything that is none.
 //!
-//! A stream begins with a line that a person can read, `rdmascope 0.1.0 protocol 1`, so that a banner of ssh, an error
-//! of a shell or an older program is told apart at once, and printed. Frames follow:
+//! A stream begins with a line that a person can read, `rdmascope 0.1.0 protocol 1`, so that a
+//! banner of ssh, an error of a shell or an older program is told apart at once, and printed.
+//! Frames follow:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -11,7 +12,8 @@
 //! | ... | the message, JSON |
 //! | ... | the samples, 8 bytes each, little-endian |
 //!
-//! The reader trusts nothing: it allocates what has arrived, not what a length promises, and never panics.
+//! The reader trusts nothing: it allocates what has arrived, not what a length promises, and never
+//! panics.
 
 use std::io::{self, Write};
 
@@ -151,13 +153,15 @@ impl Decoder {
         self.bytes.len() - self.done
     }
 
-    /// The first line of what has arrived and is not yet used, cut and made harmless for a terminal.
+    /// The first line of what has arrived and is not yet used, cut and made harmless for a
+    /// terminal.
     pub fn first_line(&self) -> String {
         quotable(&self.bytes[self.done..])
     }
 }
 
-/// Parses a greeting at the start of `bytes`: it and how many bytes it took, or `None` if there must be more.
+/// Parses a greeting at the start of `bytes`: it and how many bytes it took, or `None` if there
+/// must be more.
 ///
 /// # Errors
 ///
@@ -165,7 +169,8 @@ impl Decoder {
 pub fn parse_greeting(bytes: &[u8]) -> Result<Option<(Greeting, usize)>, Error> {
     let foreign = || Error::NoGreeting { line: quotable(bytes) };
     let window = &bytes[..bytes.len().min(GREETING_BYTES_MAX)];
-    // Even where the first byte is wrong, the whole first line is waited for: it is what the user must see.
+    // Even where the first byte is wrong, the whole first line is waited for: it is what the user
+    // must see.
     let starts = window.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(window.len());
     let Some(end) = window[starts..].iter().position(|byte| *byte == b'\n').map(|end| starts + end) else {
         return if bytes.len() < GREETING_BYTES_MAX { Ok(None) } else { Err(foreign()) };
@@ -182,7 +187,8 @@ pub fn parse_greeting(bytes: &[u8]) -> Result<Option<(Greeting, usize)>, Error> 
     Ok(Some((greeting, end + 1)))
 }
 
-/// Parses a frame at the start of `bytes`: it and how many bytes it took, or `None` if there must be more.
+/// Parses a frame at the start of `bytes`: it and how many bytes it took, or `None` if there must
+/// be more.
 ///
 /// # Errors
 ///

@@ -1,7 +1,9 @@
-//! SIGINT and SIGTERM of the coordinator: the run ends cleanly, agents killed and finished points on disk.
+//! SIGINT and SIGTERM of the coordinator: the run ends cleanly, agents killed and finished points
+//! on disk.
 //!
-//! The handler writes a byte to a pipe that every wait watches, so an interrupted wait ends at once and nobody wakes up
-//! to look at a flag while a point is measured. A second signal ends the process on the spot.
+//! The handler writes a byte to a pipe that every wait watches, so an interrupted wait ends at once
+//! and nobody wakes up to look at a flag while a point is measured. A second signal ends the
+//! process on the spot.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,11 +13,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{Error, signal};
 
-/// Sets how this process takes the signals that say something else than "end", whatever it has inherited.
+/// Sets how this process takes the signals that say something else than "end", whatever it has
+/// inherited.
 ///
-/// Where SIGCHLD is ignored, the kernel reaps children by itself: how they ended is then unknown, and their numbers soon
-/// belong to other processes. Where SIGXFSZ is ignored, a file that reaches the limit of its size is an error with a
-/// sentence and not a death; agents inherit that.
+/// Where SIGCHLD is ignored, the kernel reaps children by itself: how they ended is then unknown,
+/// and their numbers soon belong to other processes. Where SIGXFSZ is ignored, a file that reaches
+/// the limit of its size is an error with a sentence and not a death; agents inherit that.
 ///
 /// # Errors
 ///
@@ -77,7 +80,8 @@ impl AsFd for Interrupt {
 impl Drop for Interrupt {
     fn drop(&mut self) {
         for (signal, previous) in &self.previous {
-            // Nothing can be done about a failure here, and none is possible for a handler that was installed.
+            // Nothing can be done about a failure here, and none is possible for a handler that was
+            // installed.
             let _ = signal::install(*signal, previous);
         }
         PIPE.store(-1, Ordering::SeqCst);
@@ -87,11 +91,12 @@ impl Drop for Interrupt {
 /// Only async-signal-safe calls: atomics, write and _exit.
 extern "C" fn on_signal(signal: libc::c_int) {
     if RECEIVED.swap(signal, Ordering::SeqCst) != 0 {
-        // SAFETY: _exit may be called in a handler. Agents end by themselves when their input closes.
+        // SAFETY: _exit may be called in a handler. Agents end by themselves when their input
+        // closes.
         unsafe { libc::_exit(128 + signal) }
     }
-    // SAFETY: the errno of the interrupted code is kept; write may be called in a handler, the byte is a live static,
-    // and the worst that a closed descriptor does is EBADF.
+    // SAFETY: the errno of the interrupted code is kept; write may be called in a handler, the byte
+    // is a live static, and the worst that a closed descriptor does is EBADF.
     unsafe {
         let errno = *libc::__errno_location();
         libc::write(PIPE.load(Ordering::SeqCst), [1u8].as_ptr().cast(), 1);

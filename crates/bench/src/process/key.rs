@@ -7,7 +7,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::Error;
 
-/// A secret that lets one client in, once: [`LETTERS`] letters of 5 bits each from the system's generator, 130 bits.
+/// A secret that lets one client in, once: [`LETTERS`] letters of 5 bits each from the system's
+/// generator, 130 bits.
 ///
 /// Printed by [`fmt::Display`] only; [`fmt::Debug`] keeps it.
 #[derive(Clone, Eq, PartialEq)]
@@ -67,8 +68,8 @@ impl fmt::Debug for Key {
     }
 }
 
-/// RFC 4648, section 6, in small letters: no 0 or 1 to mistake for o or l, and 32 of them, so that a random byte has no
-/// favourites.
+/// RFC 4648, section 6, in small letters: no 0 or 1 to mistake for o or l, and 32 of them, so that
+/// a random byte has no favourites.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 #[cfg(test)]

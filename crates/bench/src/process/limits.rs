@@ -1,4 +1,5 @@
-//! What the agents' devices cannot do, found before a point is set up: it is then not measured, with the reason.
+//! What the agents' devices cannot do, found before a point is set up: it is then not measured,
+//! with the reason.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +8,8 @@ use serde_json::Value;
 use super::message::{Description, Limits};
 use crate::point::{MessageSpec, PointSpec, Service};
 
-/// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
-/// that it is the same for all points beyond it and is printed once for them.
+/// Why a point cannot be measured between these ranks, if so. The reason names the limit and not
+/// what exceeds it, so that it is the same for all points beyond it and is printed once for them.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
     let topology = spec.topology();
     let (ranks, known) = (topology.ranks as usize, descriptions.len());

@@ -1,4 +1,5 @@
-//! The way to one agent, whatever it is: a child's standard streams, or a connection to a server that was started by hand.
+//! The way to one agent, whatever it is: a child's standard streams, or a connection to a server
+//! that was started by hand.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -9,8 +10,9 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::child::{Process, Streams};
 
-/// Bytes to an agent and from it, lines that it says beside them, and its end. Nothing blocks but what has a deadline;
-/// reading and writing are those of a non-blocking stream. Dropping it ends the agent.
+/// Bytes to an agent and from it, lines that it says beside them, and its end. Nothing blocks but
+/// what has a deadline; reading and writing are those of a non-blocking stream. Dropping it ends
+/// the agent.
 pub(super) trait Link: fmt::Debug {
     /// What errors call the agent: `the agent of rank 1 (pid 123)`.
     fn name(&self, rank: u32) -> String;
@@ -38,8 +40,8 @@ pub(super) trait Link: fmt::Debug {
     /// Reads lines for the user; 0 is the end.
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
 
-    /// Asks for a sign of life, where the end of a stopped process does not show by itself. A child is killed where it does
-    /// not answer in time.
+    /// Asks for a sign of life, where the end of a stopped process does not show by itself. A child
+    /// is killed where it does not answer in time.
     fn probe(&mut self) {}
 
     /// Whether nothing has come since it was asked for a sign of life.

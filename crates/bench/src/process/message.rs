@@ -21,22 +21,23 @@ pub enum Request {
         /// How many ranks there are.
         ranks: u32,
     },
-    /// Arrange the conditions of the points to come, and take back those of the points before. The answer is
-    /// [`Reply::Arranged`].
+    /// Arrange the conditions of the points to come, and take back those of the points before. The
+    /// answer is [`Reply::Arranged`].
     Arrange {
         /// What is asked of the machine.
         conditions: Box<Wanted>,
         /// CPUs that the ranks of the same host are pinned to, each as often as a rank has it.
         ranks: Vec<u32>,
     },
-    /// Look again at what was arranged, after a point. The answer is [`Reply::Arranged`] with those techniques of which
-    /// something else is true than was said.
+    /// Look again at what was arranged, after a point. The answer is [`Reply::Arranged`] with those
+    /// techniques of which something else is true than was said.
     Verify,
     /// Set a point up as far as it goes without the other ranks. The answer is [`Reply::Prepared`].
     Prepare(Box<PointSpec>),
     /// Connect to the other ranks. The answer is [`Reply::Connected`].
     Connect {
-        /// What the workers of the point's ranks, in rank order and this one among them, said when they were prepared.
+        /// What the workers of the point's ranks, in rank order and this one among them, said when
+        /// they were prepared.
         ranks: Vec<Neighbour>,
     },
     /// Measure. The answer is [`Reply::Done`].
@@ -155,14 +156,16 @@ pub struct Limits {
     pub queue_pairs_max: Option<u32>,
     /// RDMA Reads and atomics of a queue pair under way at the same time.
     pub reads_max: Option<u8>,
-    /// What its port is on; absent where that is neither, or there is no link: a device in memory imitates one at most.
+    /// What its port is on; absent where that is neither, or there is no link: a device in memory
+    /// imitates one at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_layer: Option<LinkLayer>,
     /// Whether there are atomic operations.
     pub has_atomics: Option<bool>,
 }
 
-/// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks must be on one host.
+/// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks
+/// must be on one host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum CalibrationStep {

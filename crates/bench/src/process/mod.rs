@@ -10,13 +10,15 @@
 //! * [`message`]: what is said;
 //! * [`agent`]: the end that measures, around a [`agent::Worker`];
 //! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind;
-//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that find each other because a user started both;
+//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that find each other
+//!   because a user started both;
 //! * [`key`], [`secure`]: how they know each other, and nobody else knows what they say.
 //!
-//! Invariants: nothing listens on a port but a server that waits for its one client, on loopback unless told otherwise;
-//! whoever has not shown the key is told nothing, costs nothing and stops nothing; nothing but frames on an agent's
-//! standard output; every wait has a deadline; agents die with the coordinator and the coordinator reaps its agents, on
-//! every way out; control traffic stops while a point is measured.
+//! Invariants: nothing listens on a port but a server that waits for its one client, on loopback
+//! unless told otherwise; whoever has not shown the key is told nothing, costs nothing and stops
+//! nothing; nothing but frames on an agent's standard output; every wait has a deadline; agents die
+//! with the coordinator and the coordinator reaps its agents, on every way out; control traffic
+//! stops while a point is measured.
 //!
 //! # Invariants
 //!

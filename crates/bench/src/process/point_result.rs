@@ -1,4 +1,5 @@
-//! From the ranks' outcomes to the line of a point in the record. No statistics are made here, only chosen.
+//! From the ranks' outcomes to the line of a point in the record. No statistics are made here, only
+//! chosen.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +90,8 @@ impl PointResult {
         (point, samples)
     }
 
-    /// What another program said, if one measured: rank 0's end of it, which says what rank 1 received, too.
+    /// What another program said, if one measured: rank 0's end of it, which says what rank 1
+    /// received, too.
     fn reported(&mut self) -> Option<Reported> {
         let [client, server] = &mut self.outcomes[..] else { return None };
         let reported = client.reported.take()?;
@@ -135,7 +137,8 @@ impl PointResult {
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }
 
-    /// What is wrong with single ranks. Of many, which saw the same events, the first one's reason stands for all.
+    /// What is wrong with single ranks. Of many, which saw the same events, the first one's reason
+    /// stands for all.
     fn own_reasons(&self) -> Vec<String> {
         let all = self.outcomes.iter().enumerate();
         let mut own: Vec<String> = all
@@ -215,11 +218,12 @@ fn counted(cpus: u32) -> String {
 /// Ranks with a reason of their own that a point names one by one: both of two.
 const REASONS_MAX: usize = 2;
 
-/// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and caught up.
+/// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and
+/// caught up.
 const ENDS_RATIO_MAX: f64 = 1.2;
 
-/// Above this share of lost messages a receiver has fallen behind, and what it then takes from its queues at one go can
-/// look faster than any device.
+/// Above this share of lost messages a receiver has fallen behind, and what it then takes from its
+/// queues at one go can look faster than any device.
 const LOST_SHARE_MAX: f64 = 0.01;
 
 #[cfg(test)]
@@ -233,7 +237,8 @@ mod tests {
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
     }
 
-    /// The medians of two runs of the same plan in a row: in the second, nothing changed around any point.
+    /// The medians of two runs of the same plan in a row: in the second, nothing changed around any
+    /// point.
     #[test]
     fn a_point_that_was_far_all_the_time_is_said() {
         let unstable = |ns: f64, best_ns: Option<f64>| {

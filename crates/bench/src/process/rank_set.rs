@@ -1,4 +1,5 @@
-//! The way of a point: the same steps on every rank, and what becomes of the agents when one goes wrong.
+//! The way of a point: the same steps on every rank, and what becomes of the agents when one goes
+//! wrong.
 //!
 //! # Invariants
 //!
@@ -136,7 +137,8 @@ impl<'i> RankSet<'i> {
         Ok(result)
     }
 
-    /// Arranges the conditions of a point, unless they are those of the point before; gives what became of them.
+    /// Arranges the conditions of a point, unless they are those of the point before; gives what
+    /// became of them.
     fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Condition>, Error> {
         if let Some((_, conditions)) = self.arranged.as_ref().filter(|(wanted, _)| *wanted == spec.conditions)
         {
@@ -155,7 +157,8 @@ impl<'i> RankSet<'i> {
         Ok(all)
     }
 
-    /// Looks whether the conditions of a point held until its end, and puts it right in its record where they did not.
+    /// Looks whether the conditions of a point held until its end, and puts it right in its record
+    /// where they did not.
     fn verify(
         &mut self,
         spec: &PointSpec,
@@ -277,7 +280,8 @@ impl<'i> RankSet<'i> {
         }
     }
 
-    /// The one-way time of a cache line between the CPUs of the first two ranks, in ns; none where it cannot be measured.
+    /// The one-way time of a cache line between the CPUs of the first two ranks, in ns; none where
+    /// it cannot be measured.
     fn calibrate(&mut self, sink: &mut dyn Sink) -> Result<Option<f64>, Error> {
         if self.calibration == Calibrating::NotYet {
             let ready = self.share_memory(sink)?;
@@ -295,7 +299,8 @@ impl<'i> RankSet<'i> {
         match replies.into_iter().next().flatten() {
             Some(Reply::Calibrated(Calibrated::Measured { one_way_ns })) => Ok(Some(one_way_ns)),
             Some(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => {
-                // What worked before works again once the machine is less busy: with memory shared afresh.
+                // What worked before works again once the machine is less busy: with memory shared
+                // afresh.
                 self.calibration = Calibrating::NotYet;
                 sink.warning(&format!("the cross-core latency was not measured once: {reason}"));
                 Ok(None)
@@ -305,8 +310,8 @@ impl<'i> RankSet<'i> {
         }
     }
 
-    /// Lets the first two ranks share memory, which they can on one host only. The time is one between two CPUs: it is asked
-    /// for where each has one of its own.
+    /// Lets the first two ranks share memory, which they can on one host only. The time is one
+    /// between two CPUs: it is asked for where each has one of its own.
     fn share_memory(&mut self, sink: &mut dyn Sink) -> Result<bool, Error> {
         let environments = self.hellos.iter().take(CALIBRATED).map(|hello| &hello.description.environment);
         let places =
@@ -323,7 +328,8 @@ impl<'i> RankSet<'i> {
                 Reply::Calibrated(Calibrated::Offered { handle }) => CalibrationStep::Open { handle },
                 Reply::Calibrated(Calibrated::Opened) => return Ok(true),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
-                    // A server may well be of another user or in another container, although its host has this name.
+                    // A server may well be of another user or in another container, although its
+                    // host has this name.
                     if self.agents.irreplaceable().is_none() {
                         sink.warning(&format!("the cross-core latency is not measured: {reason}"));
                     }
@@ -336,7 +342,8 @@ impl<'i> RankSet<'i> {
     }
 }
 
-/// Why a point would not be what its axes say, if so: other techniques make it steadier, this one makes it another.
+/// Why a point would not be what its axes say, if so: other techniques make it steadier, this one
+/// makes it another.
 fn unmet(conditions: &[Condition]) -> Option<String> {
     let is_unmet = |condition: &&Condition| {
         condition.technique == Technique::IpoibMode && condition.outcome != Applied::Applied
@@ -354,8 +361,8 @@ fn reason(status: &Status) -> String {
     }
 }
 
-/// How much longer than the point's time limit a server may take that nobody here can start again: its own clock for the
-/// point starts later.
+/// How much longer than the point's time limit a server may take that nobody here can start again:
+/// its own clock for the point starts later.
 const SERVER_GRACE: Duration = Duration::from_secs(10);
 /// Time for a rank to tell that the point's time is over, and for the others to follow.
 const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);

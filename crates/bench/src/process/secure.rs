@@ -1,5 +1,5 @@
-//! The encrypted and authenticated channel between two ends that were started by hand, without any input or output: both
-//! sides take in the bytes that came and say which are to go.
+//! The encrypted and authenticated channel between two ends that were started by hand, without any
+//! input or output: both sides take in the bytes that came and say which are to go.
 //!
 //! ```text
 //! client                                      server
@@ -10,13 +10,14 @@
 //! n, sealed record; n, sealed record ...  ◄─► n, sealed record ...
 //! ```
 //!
-//! The handshake is `Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s` (noiseprotocol.org, revision 34) with the one-time key as
-//! pre-shared key and both greetings, byte for byte, as prologue. The greetings come first and in the clear so that
-//! another version is told from a wrong key. Every message and record stands behind its length, 2 bytes, big-endian.
+//! The handshake is `Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s` (noiseprotocol.org, revision 34) with
+//! the one-time key as pre-shared key and both greetings, byte for byte, as prologue. The greetings
+//! come first and in the clear so that another version is told from a wrong key. Every message and
+//! record stands behind its length, 2 bytes, big-endian.
 //!
-//! A server says nothing before it has been greeted, and believes nobody before the first sealed record: message 1 may be
-//! a copy of one that the real client sent. A record is a byte that says what it is, then stream (the frames of
-//! [`super::frame`]) or words.
+//! A server says nothing before it has been greeted, and believes nobody before the first sealed
+//! record: message 1 may be a copy of one that the real client sent. A record is a byte that says
+//! what it is, then stream (the frames of [`super::frame`]) or words.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,7 +64,8 @@ enum Stage {
 /// Seals what goes out.
 pub struct Sealer {
     state: Arc<StatelessTransportState>,
-    /// Number of the next record: each has one of its own, so that none can be left out, repeated or moved.
+    /// Number of the next record: each has one of its own, so that none can be left out, repeated
+    /// or moved.
     record: u64,
 }
 
@@ -107,7 +109,8 @@ impl Initiator {
     ///
     /// # Errors
     ///
-    /// [`Error::NoGreeting`], [`Error::OtherProtocol`], [`Error::WrongKey`] or [`Error::BrokenChannel`].
+    /// [`Error::NoGreeting`], [`Error::OtherProtocol`], [`Error::WrongKey`] or
+    /// [`Error::BrokenChannel`].
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Channel>, Error> {
         self.incoming.extend(bytes);
         let mut handshake = match self.handshake.take() {
@@ -237,7 +240,8 @@ impl Sealer {
         out.extend((length as u16).to_be_bytes());
         let at = out.len();
         out.resize(at + length, 0);
-        // It fails where a record is too long, which PAYLOAD_BYTES_MAX excludes, or after 2^64 - 1 records.
+        // It fails where a record is too long, which PAYLOAD_BYTES_MAX excludes, or after 2^64 - 1
+        // records.
         self.state
             .write_message(self.record, &plain, &mut out[at..])
             .expect("a record of this length is sealed");
@@ -255,7 +259,8 @@ impl Opener {
     ///
     /// # Errors
     ///
-    /// [`Error::BrokenChannel`] if it is not what the other end sealed, or not the next that it sealed.
+    /// [`Error::BrokenChannel`] if it is not what the other end sealed, or not the next that it
+    /// sealed.
     #[expect(clippy::should_implement_trait, reason = "an iterator that can go on after None would mislead")]
     pub fn next(&mut self) -> Result<Option<Record>, Error> {
         let Some(sealed) = message(&mut self.incoming) else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! The end that was started first, by hand: waits for the one client that has the key, whoever else knocks.
+//! The end that was started first, by hand: waits for the one client that has the key, whoever else
+//! knocks.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,8 +15,9 @@ use super::secure::{Channel, Responder};
 use super::wait::wait;
 use crate::Error;
 
-/// The TCP port of everything that is started by hand. It spells RDMA on the keys of a telephone, is assigned to nobody
-/// (IANA), is no port of the field's tools and none that a kernel gives to outgoing connections.
+/// The TCP port of everything that is started by hand. It spells RDMA on the keys of a telephone,
+/// is assigned to nobody (IANA), is no port of the field's tools and none that a kernel gives to
+/// outgoing connections.
 pub const PORT: u16 = 7362;
 
 /// A server that listens.
@@ -68,8 +70,8 @@ impl Server {
         &self.key
     }
 
-    /// Waits for the client. Nobody else is answered or waited for; `told` hears of the first few who seem to be a client
-    /// gone wrong. From then on nothing listens any more.
+    /// Waits for the client. Nobody else is answered or waited for; `told` hears of the first few
+    /// who seem to be a client gone wrong. From then on nothing listens any more.
     ///
     /// # Errors
     ///
@@ -164,7 +166,8 @@ impl Caller {
                 Err(_) => return Call::Over(None),
             };
             let taken = self.responder.take(&bytes[..count]);
-            // A few bytes fit into the buffer of a socket that has sent hardly any: whoever has no room hangs up.
+            // A few bytes fit into the buffer of a socket that has sent hardly any: whoever has no
+            // room hangs up.
             let sent = self.stream.write_all(&self.responder.outgoing());
             match (taken, sent) {
                 (Ok(Some(channel)), _) => return Call::Client(channel),
@@ -175,7 +178,8 @@ impl Caller {
         }
     }
 
-    /// Says why it was rejected if it speaks as a client does. Anybody can do that, so not for ever.
+    /// Says why it was rejected if it speaks as a client does. Anybody can do that, so not for
+    /// ever.
     fn tell(&self, why: &Error, rejections: &mut u32, told: &mut dyn FnMut(&str)) {
         let reason = match why {
             Error::WrongKey => "has another key".to_owned(),
@@ -200,12 +204,13 @@ fn drop_one(callers: &mut Vec<Caller>) {
     oldest.into_iter().for_each(|index| drop(callers.swap_remove(index)));
 }
 
-/// How long anybody may take to show that they have the key: many times the round trips of the slowest path.
+/// How long anybody may take to show that they have the key: many times the round trips of the
+/// slowest path.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many may be about it at the same time.
 const CALLERS_MAX: usize = 64;
-/// How many are let in before those inside are listened to again: so few that a crowd of newcomers cannot push out one who
-/// has had no chance to greet.
+/// How many are let in before those inside are listened to again: so few that a crowd of newcomers
+/// cannot push out one who has had no chance to greet.
 const ACCEPTED_A_TURN: usize = 16;
 /// Where the system can take no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

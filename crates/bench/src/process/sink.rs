@@ -14,17 +14,19 @@ pub trait Sink {
     /// A point is about to be measured.
     fn point_started(&mut self, spec: &PointSpec);
 
-    /// The core-to-core latency was measured beside a point, before or after it. Gives the best one known of the same two CPUs
-    /// under the point's conditions, in ns, this one included; none where it is compared with nothing.
+    /// The core-to-core latency was measured beside a point, before or after it. Gives the best one
+    /// known of the same two CPUs under the point's conditions, in ns, this one included; none
+    /// where it is compared with nothing.
     fn calibrated(&mut self, _: &PointSpec, _one_way_ns: f64) -> Option<f64> {
         None
     }
 
-    /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them also fills in the paths.
+    /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them
+    /// also fills in the paths.
     fn point(&mut self, point: Point, samples: &[KeptSamples]) -> Result<(), SinkError>;
 
-    /// All points that were planned have ended: which are to be measured next, where that depends on them. Without any the
-    /// run is over.
+    /// All points that were planned have ended: which are to be measured next, where that depends
+    /// on them. Without any the run is over.
     fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {
         Ok(Vec::new())
     }

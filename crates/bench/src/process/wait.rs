@@ -1,4 +1,5 @@
-//! The one wait of the control plane: for descriptors, a signal or a deadline, whichever comes first.
+//! The one wait of the control plane: for descriptors, a signal or a deadline, whichever comes
+//! first.
 
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -7,7 +8,8 @@ use rustix::io::Errno;
 use super::interrupt::Interrupt;
 use crate::Error;
 
-/// Whether a descriptor is ready: at once if one is, otherwise when one is or the deadline has passed.
+/// Whether a descriptor is ready: at once if one is, otherwise when one is or the deadline has
+/// passed.
 ///
 /// # Errors
 ///

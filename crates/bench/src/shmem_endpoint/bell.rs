@@ -1,7 +1,8 @@
 //! Waking a rank that sleeps: one word for all that may happen to it.
 //!
-//! Who sleeps says so, looks once more, and sleeps until the word changes. Who has done something that may be waited for looks
-//! whether somebody sleeps. Both look after a fence that no store passes: one of the two sees the other.
+//! Who sleeps says so, looks once more, and sleeps until the word changes. Who has done something
+//! that may be waited for looks whether somebody sleeps. Both look after a fence that no store
+//! passes: one of the two sees the other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -48,7 +49,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until it rings for any of these, or until a time is over; not if one of them is there once that is said.
+    /// Sleeps until it rings for any of these, or until a time is over; not if one of them is there
+    /// once that is said.
     pub(super) fn sleep(&self, what: u32, limit: &Timespec, is_there: impl FnOnce() -> bool) {
         let rung = self.rung().load(Relaxed);
         self.asleep().store(what, Relaxed);
@@ -72,7 +74,8 @@ impl Bell {
 
     fn word(&self, index: usize) -> &AtomicU32 {
         let line = self.0.lines(0, LINES).cast::<AtomicU32>();
-        // SAFETY: both words lie in the line, which is aligned, is only ever used so, and lives as long as what is borrowed.
+        // SAFETY: both words lie in the line, which is aligned, is only ever used so, and lives as
+        // long as what is borrowed.
         unsafe { &*line.add(index) }
     }
 }

@@ -72,8 +72,8 @@ impl Lane {
         is_filled
     }
 
-    /// Empties a cell, and wakes who sleeps for room: with every second half of the ring, or all that there was. For each cell,
-    /// two ranks that flood would sleep more than they copy.
+    /// Empties a cell, and wakes who sleeps for room: with every second half of the ring, or all
+    /// that there was. For each cell, two ranks that flood would sleep more than they copy.
     #[inline]
     fn empty(&mut self, part: &mut [u8]) {
         self.into.empty(part);
@@ -132,14 +132,15 @@ impl Lane {
         self.posted - u64::from(self.has_rest())
     }
 
-    /// Messages that the other rank has taken whole. What it took of greetings is not known apart: none are under way while that
-    /// is asked for.
+    /// Messages that the other rank has taken whole. What it took of greetings is not known apart:
+    /// none are under way while that is asked for.
     pub(super) fn taken(&self) -> u64 {
         let each = self.size.div_ceil(self.shape.payload).max(1) as u64;
         self.out.emptied().saturating_sub(self.greetings) / each
     }
 
-    /// Cells that were filled or emptied by this rank, or emptied by the other: it grows with whatever happens.
+    /// Cells that were filled or emptied by this rank, or emptied by the other: it grows with
+    /// whatever happens.
     pub(super) fn progress(&self) -> u64 {
         self.out.filled + self.out.emptied() + self.into.emptied
     }

@@ -1,4 +1,5 @@
-//! Memory that both ranks of a host have mapped, as an endpoint: what a message costs that no kernel and no device carries.
+//! Memory that both ranks of a host have mapped, as an endpoint: what a message costs that no
+//! kernel and no device carries.
 //!
 //! ```text
 //! Unopened ── where its memory is, over the control plane ──► ShmemEndpoint
@@ -8,8 +9,8 @@
 //!                                                      bell.rs: wakes who sleeps (futex(2))
 //! ```
 //!
-//! A message is copied into the ring and out of it, as with MPI within a host, so that it begins and ends in memory of the ranks'
-//! own. It is sent when it is in the ring.
+//! A message is copied into the ring and out of it, as with MPI within a host, so that it begins
+//! and ends in memory of the ranks' own. It is sent when it is in the ring.
 
 mod bell;
 mod endpoint;

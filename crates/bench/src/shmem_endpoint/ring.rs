@@ -1,7 +1,8 @@
 //! One direction between two ranks: cells that one end fills and the other empties, in turn.
 //!
-//! A cell begins with the lap in which it was filled. Whoever waits for it reads that and nothing else, so that a short message
-//! crosses in one cache line. How many were emptied stands apart, and who fills them reads it only when all seem full.
+//! A cell begins with the lap in which it was filled. Whoever waits for it reads that and nothing
+//! else, so that a short message crosses in one cache line. How many were emptied stands apart, and
+//! who fills them reads it only when all seem full.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,10 +17,11 @@ const ALIGN: usize = 64;
 const HEAD_BYTES: usize = 8;
 /// Longer messages take several cells, so that one end empties them while the other fills more.
 const PAYLOAD_BYTES_MAX: usize = (8 << 10) - HEAD_BYTES;
-/// What all cells should stay below, and how many they may be, if they are short: a part of a second-level cache.
+/// What all cells should stay below, and how many they may be, if they are short: a part of a
+/// second-level cache.
 const RING: (usize, usize) = (256 << 10, 256);
-/// The same of samples at a fixed rate, for which who takes them may be away for some milliseconds: as long a queue as that of
-/// the thesis's benchmarks (V66 of the evaluations).
+/// The same of samples at a fixed rate, for which who takes them may be away for some milliseconds:
+/// as long a queue as that of the thesis's benchmarks (V66 of the evaluations).
 const RING_OF_SAMPLES: (usize, usize) = (1 << 20, 8192);
 
 /// How a ring is divided.
@@ -38,7 +40,8 @@ impl Shape {
         Self::within(size, if spec.usage.form == Form::Written { RING_OF_SAMPLES } else { RING })
     }
 
-    /// For messages of a size, with all cells within so many bytes, and no more of them than so many.
+    /// For messages of a size, with all cells within so many bytes, and no more of them than so
+    /// many.
     fn within(size: usize, (bytes, cells): (usize, usize)) -> Self {
         let payload = size.clamp(1, PAYLOAD_BYTES_MAX);
         let stride = (HEAD_BYTES + payload).next_multiple_of(ALIGN);
@@ -64,7 +67,8 @@ struct Ring {
     lap: u32,
 }
 
-// SAFETY: the pointers are to memory that the value keeps mapped, and that each end uses as the laps tell it.
+// SAFETY: the pointers are to memory that the value keeps mapped, and that each end uses as the
+// laps tell it.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -76,15 +80,16 @@ impl Ring {
     }
 
     fn emptied(&self) -> &AtomicU64 {
-        // SAFETY: it lies in the mapping, which lives as long as the value, and is used atomically only.
+        // SAFETY: it lies in the mapping, which lives as long as the value, and is used atomically
+        // only.
         unsafe { &*self.emptied }
     }
 
     /// The lap and the word of the cell whose turn it is.
     #[inline]
     fn head(&self) -> (&AtomicU32, &AtomicU32) {
-        // SAFETY: the index is below the number of cells, which lie in the mapping; both words are at the begin of one, are
-        // aligned as it is, and are used atomically only.
+        // SAFETY: the index is below the number of cells, which lie in the mapping; both words are
+        // at the begin of one, are aligned as it is, and are used atomically only.
         unsafe {
             let head = self.cells.add(self.index * self.shape.stride).cast::<AtomicU32>();
             (&*head, &*head.add(1))
@@ -133,7 +138,8 @@ impl Filler {
         self.filled.saturating_sub(self.emptied) < cells
     }
 
-    /// Fills the next cell with a word and a part of a message, at most as much as it takes; not if it is full.
+    /// Fills the next cell with a word and a part of a message, at most as much as it takes; not if
+    /// it is full.
     #[inline]
     pub(super) fn fill(&mut self, word: u32, part: &[u8]) -> bool {
         if !self.has_room() {
@@ -175,7 +181,8 @@ impl Emptier {
         (lap.load(Acquire) == self.ring.lap).then(|| word.load(Relaxed))
     }
 
-    /// Empties the next cell, which is filled, into a part of a message, with at most as much as it has.
+    /// Empties the next cell, which is filled, into a part of a message, with at most as much as it
+    /// has.
     #[inline]
     pub(super) fn empty(&mut self, part: &mut [u8]) {
         let length = part.len().min(self.ring.shape.payload);

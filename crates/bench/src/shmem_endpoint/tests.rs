@@ -98,7 +98,8 @@ fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
     }
 }
 
-/// Two that hand something over by turns, each asleep until the other wakes it: one lost wake would take a minute.
+/// Two that hand something over by turns, each asleep until the other wakes it: one lost wake would
+/// take a minute.
 #[test]
 fn who_sleeps_is_woken() {
     const TURNS: u32 = 5000;
@@ -139,7 +140,8 @@ fn info(spec: &PartSpec) -> RankInfo {
     LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
-/// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
+/// Connects all ranks of a point and lets each do its part within so many seconds; gives what
+/// becomes of each.
 fn run<T: Send>(
     spec: &PartSpec,
     limit_s: f64,
@@ -157,7 +159,8 @@ fn run<T: Send>(
         halves.iter().map(one).collect::<Vec<_>>()
     };
     let all: Vec<_> = (0..spec.links.ranks()).map(told).collect();
-    // All are connected before one begins: an end that was through at once would take its memory with it.
+    // All are connected before one begins: an end that was through at once would take its memory
+    // with it.
     let ends: Vec<_> = halves.into_iter().zip(&all).map(|(half, told)| half.connect(told, false)).collect();
     let part = &part;
     thread::scope(|scope| {

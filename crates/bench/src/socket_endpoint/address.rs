@@ -31,7 +31,8 @@ pub enum Net {
 pub struct SocketOptions {
     /// Which addresses they may have.
     pub net: Net,
-    /// The first port of those that they take, a rank after the other; the kernel's choice if absent.
+    /// The first port of those that they take, a rank after the other; the kernel's choice if
+    /// absent.
     pub port: Option<u16>,
 }
 
@@ -167,13 +168,15 @@ impl Reachable {
         self.namespace.is_some() && self.namespace == other.namespace
     }
 
-    /// The addresses that two ranks take: in one namespace loopback's, else those of a network that they have in common, else the
-    /// first of each, which routers may know. Both ends come to the same.
+    /// The addresses that two ranks take: in one namespace loopback's, else those of a network that
+    /// they have in common, else the first of each, which routers may know. Both ends come to the
+    /// same.
     ///
     /// # Errors
     /// When there are none.
     pub(crate) fn route(&self, other: &Self) -> Result<(Entry, Entry), Error> {
-        // An address that both have is each one's own: of bridges for containers or machines inside the host.
+        // An address that both have is each one's own: of bridges for containers or machines inside
+        // the host.
         let far = |all: &[Entry], others: &[Entry]| {
             let is_shared = |entry: &Entry| others.iter().any(|other| other.address == entry.address);
             let far = all.iter().filter(|entry| !entry.address.is_loopback() && !is_shared(entry));

@@ -1,8 +1,9 @@
 //! Who has connected and has yet to say who it is.
 //!
-//! A rank says so first of all; whoever says something else, or nothing in time, is sent away. All are heard at once, so that one
-//! that is silent keeps nobody waiting, and one whose first words got lost has until the end to say them again (SCTP does after
-//! three seconds, RFC 4960 section 15).
+//! A rank says so first of all; whoever says something else, or nothing in time, is sent away. All
+//! are heard at once, so that one that is silent keeps nobody waiting, and one whose first words
+//! got lost has until the end to say them again (SCTP does after three seconds, RFC 4960 section
+//! 15).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -82,7 +83,8 @@ impl<'a> Callers<'a> {
     /// The next that has said something, and what.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] at the deadline, with how many have said nothing; what accept4(2) and poll(2) say.
+    /// [`io::ErrorKind::TimedOut`] at the deadline, with how many have said nothing; what
+    /// accept4(2) and poll(2) say.
     pub(super) fn hear(&mut self) -> io::Result<(OwnedFd, Said)> {
         loop {
             self.waiting.retain_mut(Caller::hear);
@@ -189,7 +191,8 @@ mod tests {
         let mut silent: Vec<TcpStream> = (0..AT_ONCE + 2).map(|_| connect()).collect();
         say(&connect().into(), 7, 1, 0).unwrap();
         assert_eq!(callers.hear().unwrap().1.lane_of(7, 1), Some(0));
-        // All that connected are there but three: it took the place of one, too, until it had spoken.
+        // All that connected are there but three: it took the place of one, too, until it had
+        // spoken.
         assert_eq!(callers.waiting.len(), AT_ONCE - 1);
         for gone in &mut silent[..3] {
             assert_eq!(gone.read(&mut [0]).unwrap(), 0);

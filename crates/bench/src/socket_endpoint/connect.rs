@@ -1,6 +1,7 @@
 //! From sockets and what the other ranks have told to an endpoint.
 //!
-//! Of two ranks the one with the higher number connects, and says first who it is: whoever else connects meanwhile is sent away.
+//! Of two ranks the one with the higher number connects, and says first who it is: whoever else
+//! connects meanwhile is sent away.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,7 +28,8 @@ use crate::interfaces::Entry;
 use crate::point::Carrier;
 use crate::topology::Flow;
 
-/// How long all connections of a rank may take together: a lost SYN is sent again after one second and then after two more.
+/// How long all connections of a rank may take together: a lost SYN is sent again after one second
+/// and then after two more.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A rank that this one is connected with.
@@ -116,7 +118,8 @@ impl Unconnected {
         }
         for (socket, name) in own.iter().zip(&peer.params.sockets) {
             connect_to(socket, peer, name).map_err(|error| self.unreachable(peer, &error.into()))?;
-            // Who hears us takes what comes from the address that both have chosen, and from no other.
+            // Who hears us takes what comes from the address that both have chosen, and from no
+            // other.
             if let Some((entry, _)) = &peer.route {
                 let source = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
                 if let Some(source) = source.filter(|source| source.ip() != entry.address) {

@@ -1,4 +1,5 @@
-//! Datagrams: a message each, sent alone or in lists, which may be lost, come twice or in another order.
+//! Datagrams: a message each, sent alone or in lists, which may be lost, come twice or in another
+//! order.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -50,7 +51,8 @@ pub(super) struct Datagram {
     pub(super) next: u32,
     next_greeting: u32,
     into: Datagrams,
-    /// Datagrams that have come, the next of them to be taken, and where in it the next message begins.
+    /// Datagrams that have come, the next of them to be taken, and where in it the next message
+    /// begins.
     came: usize,
     taken: usize,
     offset: usize,
@@ -95,7 +97,8 @@ impl Datagram {
         }
     }
 
-    /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a list.
+    /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a
+    /// list.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         let number =
@@ -219,7 +222,8 @@ impl Datagram {
         Ok(self.gathered == 0)
     }
 
-    /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when all was taken.
+    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
+    /// Called when all was taken.
     #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         (self.came, self.taken, self.offset) = (0, 0, 0);
@@ -270,7 +274,8 @@ impl Datagram {
         (self.alone == size).then(|| Header::read(&self.into.room_of(0)[..size]))
     }
 
-    /// The header of the next message of several; none where what has come is no message of this size.
+    /// The header of the next message of several; none where what has come is no message of this
+    /// size.
     #[inline]
     fn next_header(&mut self) -> Option<Header> {
         let (size, offset) = (self.mode.size, self.offset);
@@ -284,7 +289,8 @@ impl Datagram {
         message
     }
 
-    /// Whether a message is the one that is waited for, where they alternate, and what is to be done if it is not.
+    /// Whether a message is the one that is waited for, where they alternate, and what is to be
+    /// done if it is not.
     #[inline(always)]
     fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
         match &mut self.stop_and_wait {

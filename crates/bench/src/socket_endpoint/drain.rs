@@ -1,4 +1,5 @@
-//! A thread that takes whatever comes, beside what its rank does: what a load is sent to has no adapter that takes it.
+//! A thread that takes whatever comes, beside what its rank does: what a load is sent to has no
+//! adapter that takes it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

@@ -34,7 +34,8 @@ use crate::topology::{Flow, Form, PartSpec};
 /// Fruitless looks, each a system call, between glances at the clock.
 const SPINS: u32 = 64;
 
-/// How long nothing comes where a message must have been lost, over what loses some: the least of TCP (`TCP_RTO_MIN`).
+/// How long nothing comes where a message must have been lost, over what loses some: the least of
+/// TCP (`TCP_RTO_MIN`).
 const LOST_AFTER: Duration = Duration::from_millis(200);
 
 /// What an endpoint is made of.
@@ -69,7 +70,8 @@ pub(crate) struct SocketEndpoint {
     posts: u32,
     clock: Clock,
     limits: Limits,
-    /// How long an answer may take before its message seems to be lost, in ticks, and when it was asked for again last.
+    /// How long an answer may take before its message seems to be lost, in ticks, and when it was
+    /// asked for again last.
     lost_after: u64,
     asked_at: Ticks,
     /// Whether it sleeps in the kernel instead of asking again and again.
@@ -85,7 +87,8 @@ pub(crate) struct SocketEndpoint {
     /// What was looked for in vain since the last rest.
     awaits_message: bool,
     awaits_room: bool,
-    /// Whether a message is sent in part only: what is left of it follows while something is waited for.
+    /// Whether a message is sent in part only: what is left of it follows while something is waited
+    /// for.
     has_rest: bool,
     /// Greetings that came while something else was looked for: on several lanes, or in a flood.
     greetings: u32,
@@ -180,7 +183,8 @@ impl SocketEndpoint {
                 if header.is_none() && self.fill(0, false)? {
                     header = self.take(0)?;
                 }
-                // Whoever has lost the last message of a flood may hear first that the other end wants the next.
+                // Whoever has lost the last message of a flood may hear first that the other end
+                // wants the next.
                 if !(self.floods && header.is_some_and(|header| header.is_greeting)) {
                     return Ok(header.map(|header| (0, header)));
                 }
@@ -372,8 +376,8 @@ impl Endpoint for SocketEndpoint {
         Ok(left)
     }
 
-    /// One way, what the kernel has taken; of what counts, what the peer's kernel has acknowledged, or of datagrams, what has
-    /// left.
+    /// One way, what the kernel has taken; of what counts, what the peer's kernel has acknowledged,
+    /// or of datagrams, what has left.
     fn try_sent(&mut self) -> Result<u64, Error> {
         if self.has_rest {
             self.send_rest()?;
@@ -386,7 +390,8 @@ impl Endpoint for SocketEndpoint {
             let acknowledged = self.lanes[lane].acknowledged();
             bytes += acknowledged.map_err(|error| self.failed(lane, "ask how far it is on", &error))?;
         }
-        // Of Unix sockets the kernel's book-keeping counts as what is under way: more in flight may look like less acknowledged.
+        // Of Unix sockets the kernel's book-keeping counts as what is under way: more in flight may
+        // look like less acknowledged.
         self.acknowledged = self.acknowledged.max(bytes);
         Ok(self.acknowledged / self.size)
     }

@@ -128,7 +128,8 @@ impl Lane {
         either!(self, one => one.posted())
     }
 
-    /// Bytes that the peer's kernel has acknowledged, or of datagrams that have left the socket, of those that were posted.
+    /// Bytes that the peer's kernel has acknowledged, or of datagrams that have left the socket, of
+    /// those that were posted.
     pub(super) fn acknowledged(&self) -> io::Result<u64> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the descriptor is open and the number writable (tcp(7), unix(7)).
@@ -138,7 +139,8 @@ impl Lane {
         Ok(self.written().saturating_sub(u64::try_from(waiting).unwrap_or(0)))
     }
 
-    /// What its kernel says of segments that it sent again, in words; empty where it says nothing (`TCP_INFO`, tcp(7)).
+    /// What its kernel says of segments that it sent again, in words; empty where it says nothing
+    /// (`TCP_INFO`, tcp(7)).
     pub(super) fn retransmitted(&self) -> String {
         // SAFETY: all zeroes is a valid tcp_info.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };

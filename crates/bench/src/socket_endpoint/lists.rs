@@ -12,7 +12,8 @@ pub(super) struct Datagrams {
     _elements: Box<[libc::iovec]>,
 }
 
-// SAFETY: the pointers are to the boxes that the value owns, which stay where they are when it moves.
+// SAFETY: the pointers are to the boxes that the value owns, which stay where they are when it
+// moves.
 unsafe impl Send for Datagrams {}
 
 impl Datagrams {
@@ -76,7 +77,8 @@ impl Datagrams {
     #[inline]
     pub(super) fn receive(&mut self, socket: &OwnedFd, flags: i32) -> io::Result<usize> {
         let headers = &mut self.headers;
-        // SAFETY: the headers are writable, and so is what they point to, which lives as long as this value. No timeout is given.
+        // SAFETY: the headers are writable, and so is what they point to, which lives as long as
+        // this value. No timeout is given.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

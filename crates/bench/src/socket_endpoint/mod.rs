@@ -1,4 +1,5 @@
-//! Sockets as an endpoint: connections (TCP, SCTP, Unix streams) and datagrams (UDP, Unix datagrams).
+//! Sockets as an endpoint: connections (TCP, SCTP, Unix streams) and datagrams (UDP, Unix
+//! datagrams).
 //!
 //! ```text
 //! Unconnected ── addresses over the control plane ──► SocketEndpoint

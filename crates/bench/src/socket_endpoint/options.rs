@@ -13,7 +13,8 @@ use crate::topology::PartSpec;
 /// A socket of the point's kind, with all that is set of it.
 ///
 /// # Errors
-/// [`Error::Impossible`] where the kernel has none of the kind, or does not allow what is asked for.
+/// [`Error::Impossible`] where the kernel has none of the kind, or does not allow what is asked
+/// for.
 pub(super) fn socket(spec: &PartSpec) -> Result<OwnedFd, Error> {
     let (family, kind, protocol) = kind(spec);
     let made = socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
@@ -79,8 +80,8 @@ pub(super) fn zero_copy(socket: &OwnedFd) -> Result<(), Error> {
         .map_err(|error| impossible(format!("this kernel refuses SO_ZEROCOPY: {}", io::Error::from(error))))
 }
 
-/// Sets both buffers, above the limits of the system where that is allowed, and looks whether the kernel did. It counts its own
-/// book-keeping too, for which it doubles what is set (socket(7)).
+/// Sets both buffers, above the limits of the system where that is allowed, and looks whether the
+/// kernel did. It counts its own book-keeping too, for which it doubles what is set (socket(7)).
 pub(super) fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
     let asked = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let send = (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, "wmem_max");
@@ -117,7 +118,8 @@ fn congestion(socket: &OwnedFd, name: &str) -> Result<(), Error> {
     })
 }
 
-/// For how many bytes whoever receives is woken, as far as they fit into the socket's buffer (`SO_RCVLOWAT`, socket(7)).
+/// For how many bytes whoever receives is woken, as far as they fit into the socket's buffer
+/// (`SO_RCVLOWAT`, socket(7)).
 pub(super) fn wake_for(socket: &impl AsRawFd, bytes: usize) -> Result<(), Errno> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     number(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)

@@ -81,8 +81,8 @@ impl EndpointKind for Unconnected {
     }
 }
 
-/// A part as sockets carry it: what others do beside the messages that are timed must not get lost, and a load counts by what
-/// is acknowledged.
+/// A part as sockets carry it: what others do beside the messages that are timed must not get lost,
+/// and a load counts by what is acknowledged.
 fn carried(part: &PartSpec) -> PartSpec {
     let mut spec = part.clone();
     if spec.part != Part::MAIN {
@@ -112,7 +112,8 @@ struct Ports {
 }
 
 impl Ports {
-    /// Where a first one is given, each rank has as many as it may need, and each part of the point as many.
+    /// Where a first one is given, each rank has as many as it may need, and each part of the point
+    /// as many.
     fn of(spec: &PartSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
         let most = if spec.message.endpoint.is_datagram() {
             let sockets = neighbours as u32 * spec.message.socket.streams;
@@ -140,7 +141,8 @@ impl Ports {
         self.tried = format!("{} port {wanted}", spec.message.endpoint.name());
         self.next = self.next.map(|port| port.wrapping_add(1));
         if wanted != 0 && !spec.message.endpoint.is_datagram() {
-            // Connections of the point before keep the port for a minute; who listens there keeps it all the same (socket(7)).
+            // Connections of the point before keep the port for a minute; who listens there keeps
+            // it all the same (socket(7)).
             sockopt::set_socket_reuseaddr(&socket, true).map_err(|error| self.failed("share", error))?;
         }
         bind(&socket, &SocketAddr::new(ip, wanted)).map_err(|error| self.failed("bind", error))?;

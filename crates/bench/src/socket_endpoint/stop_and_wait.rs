@@ -1,5 +1,6 @@
-//! Messages that alternate over what may lose them: one is answered before the next is sent. What seems to be lost is sent
-//! again by who asked; an answer says the number of what it answers, so that each is taken once.
+//! Messages that alternate over what may lose them: one is answered before the next is sent. What
+//! seems to be lost is sent again by who asked; an answer says the number of what it answers, so
+//! that each is taken once.
 
 use crate::endpoint::header::Header;
 
@@ -15,7 +16,8 @@ pub(super) struct StopAndWait {
     pub(super) repeated: u64,
     /// Messages that came again.
     pub(super) duplicates: u64,
-    /// Whether a message was sent again since somebody has asked: the time that it took is that of our patience.
+    /// Whether a message was sent again since somebody has asked: the time that it took is that of
+    /// our patience.
     is_marred: bool,
 }
 
@@ -37,8 +39,8 @@ impl StopAndWait {
         self.sent = Some(number);
     }
 
-    /// Takes note of a message that has come: whether it is the one that is waited for, and whether the last one is to be sent
-    /// again. Numbers count as far as messages can say them.
+    /// Takes note of a message that has come: whether it is the one that is waited for, and whether
+    /// the last one is to be sent again. Numbers count as far as messages can say them.
     #[inline(always)]
     pub(super) fn hears(&mut self, header: Header, mask: u32) -> (bool, bool) {
         let is = |number: Option<u32>| number.is_some_and(|number| number & mask == header.number);

@@ -1,4 +1,5 @@
-//! A connection whose bytes arrive in their order: messages follow each other, each of the same length.
+//! A connection whose bytes arrive in their order: messages follow each other, each of the same
+//! length.
 
 use std::io;
 use std::ops::Range;
@@ -11,7 +12,8 @@ use super::zero_copy::ZeroCopyBuffers;
 use crate::endpoint::header::Header;
 use crate::endpoint::{FILL, Mark};
 
-/// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
+/// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache
+/// of the second level.
 const AT_ONCE: usize = 256 << 10;
 
 /// One end of a connection.
@@ -39,15 +41,17 @@ pub(super) struct Stream {
     pub(super) received: u64,
     /// Whether a receive that waits wants a whole message.
     wants_whole: bool,
-    /// Whether TCP holds small segments back until what was sent before is acknowledged, and whether that is suspended.
+    /// Whether TCP holds small segments back until what was sent before is acknowledged, and
+    /// whether that is suspended.
     holds_back: bool,
     is_pushing: bool,
 }
 
 impl Stream {
-    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together. Of a TCP
-    /// that `holds_back` small segments (Nagle's algorithm, RFC 1122, section 4.2.3.4), the last message of its kind is sent at
-    /// once all the same: else it would wait for an acknowledgement that is itself delayed, for some 40 ms.
+    /// One end, for messages of so many bytes. Where several come one after the other, they are
+    /// asked for together. Of a TCP that `holds_back` small segments (Nagle's algorithm, RFC 1122,
+    /// section 4.2.3.4), the last message of its kind is sent at once all the same: else it would
+    /// wait for an acknowledgement that is itself delayed, for some 40 ms.
     pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool, holds_back: bool) -> Self {
         let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
         let (out, into) = (vec![FILL; size], vec![FILL; messages * size]);
@@ -78,7 +82,8 @@ impl Stream {
         self
     }
 
-    /// Begins to send a message, when the one before is [finished](Self::finish); `false` if there is no room for any of it.
+    /// Begins to send a message, when the one before is [finished](Self::finish); `false` if there
+    /// is no room for any of it.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         let is_begun = self.finish(waits)? && self.begin(Header::of(mark, self.next), waits)?;
@@ -177,8 +182,8 @@ impl Stream {
         }
     }
 
-    /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when no whole message is
-    /// there, so that there is room.
+    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
+    /// Called when no whole message is there, so that there is room.
     #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         let flags = match (waits, self.wants_whole) {
@@ -214,7 +219,8 @@ impl Stream {
     }
 }
 
-/// What a call comes to that has done nothing, where it has not failed: it would have to wait, or a signal came.
+/// What a call comes to that has done nothing, where it has not failed: it would have to wait, or a
+/// signal came.
 #[cold]
 pub(super) fn nothing<T>(error: io::Error, nothing: T) -> io::Result<T> {
     match error.kind() {
@@ -260,7 +266,8 @@ mod tests {
         }
     }
 
-    /// What the kernel refers to is not written to before it says that it does so no more: each message has its own number.
+    /// What the kernel refers to is not written to before it says that it does so no more: each
+    /// message has its own number.
     #[test]
     fn what_is_lent_arrives_as_it_was() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

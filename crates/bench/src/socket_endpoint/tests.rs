@@ -1,4 +1,5 @@
-//! Ends over real sockets of this host, and over a relay that loses, repeats and delays what passes.
+//! Ends over real sockets of this host, and over a relay that loses, repeats and delays what
+//! passes.
 
 mod floods;
 mod relay;
@@ -63,7 +64,8 @@ fn told(
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
 }
 
-/// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All stay until all are done.
+/// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All
+/// stay until all are done.
 fn run<T: Send>(
     halves: Vec<Unconnected>,
     told: &[Vec<PeerInfo>],
@@ -132,7 +134,8 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     }
 }
 
-/// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and afterwards it is woken for all.
+/// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and
+/// afterwards it is woken for all.
 #[test]
 fn the_receiver_of_a_flood_gathers() {
     for (carrier, poll, streams, gathers) in [
@@ -319,7 +322,8 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
     assert_eq!((sent, received), (20, 20));
 }
 
-/// Who sleeps until the next message comes looks at the clock every second, and earlier where there may be none any more.
+/// Who sleeps until the next message comes looks at the clock every second, and earlier where there
+/// may be none any more.
 #[test]
 fn a_flood_that_has_lost_some_is_soon_over() {
     let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);

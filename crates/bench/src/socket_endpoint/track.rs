@@ -1,7 +1,8 @@
-//! Which of numbered messages have come: twice, or after one that was sent later (RFC 4737 calls that reordered).
+//! Which of numbered messages have come: twice, or after one that was sent later (RFC 4737 calls
+//! that reordered).
 
-/// Numbers behind the highest that are remembered: a datagram that comes later than that counts as reordered, and not as a
-/// duplicate.
+/// Numbers behind the highest that are remembered: a datagram that comes later than that counts as
+/// reordered, and not as a duplicate.
 const WINDOW: u32 = 4096;
 /// Numbers wrap here.
 const BITS: u32 = 29;
@@ -105,7 +106,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against what a set of all numbers tells, for those that do not come later than the window.
+        /// Against what a set of all numbers tells, for those that do not come later than the
+        /// window.
         #[test]
         fn it_counts_as_a_set_of_all_would(steps in prop::collection::vec((0_u32..40, 0_u32..30), 1..400)) {
             let (mut all, mut highest, mut now) = (BTreeSet::new(), None, 0);

@@ -1,7 +1,8 @@
 //! Sending without a copy (`MSG_ZEROCOPY`; Documentation/networking/msg_zerocopy.rst of Linux).
 //!
-//! The kernel refers to a message where it is, until it says on the socket's error queue that it does not any more: so each of
-//! those under way has a place of its own. Where it copies all the same, as it does within a host, it says that, too.
+//! The kernel refers to a message where it is, until it says on the socket's error queue that it
+//! does not any more: so each of those under way has a place of its own. Where it copies all the
+//! same, as it does within a host, it says that, too.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,7 +13,8 @@ use crate::endpoint::FILL;
 
 /// Bytes of all messages that may be under way, about what the buffers of both ends hold.
 const BYTES: usize = 8 << 20;
-/// Fewest and most of them: of many small ones, the kernel keeps a note of each (`net.core.optmem_max`).
+/// Fewest and most of them: of many small ones, the kernel keeps a note of each
+/// (`net.core.optmem_max`).
 const MESSAGES: std::ops::RangeInclusive<usize> = 2..=128;
 /// As in linux/errqueue.h.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;

@@ -1,5 +1,6 @@
-//! A point that another program measures: rank 1 runs its server and rank 0 its client, between the addresses that messages of
-//! this program would take, each with the rank's place. What the client prints is the result.
+//! A point that another program measures: rank 1 runs its server and rank 0 its client, between the
+//! addresses that messages of this program would take, each with the rank's place. What the client
+//! prints is the result.
 
 mod run;
 mod words;

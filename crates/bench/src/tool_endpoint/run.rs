@@ -133,7 +133,8 @@ pub(super) fn await_listening(server: &mut Program, port: u16, within: Duration)
     Ok(())
 }
 
-/// Whether anyone listens on a port of this network namespace, or has it for datagrams (proc_net(5)).
+/// Whether anyone listens on a port of this network namespace, or has it for datagrams
+/// (proc_net(5)).
 fn is_taken(port: u16) -> bool {
     let ends = format!(":{port:04X}");
     let listens = |file: &str, state: &str| {

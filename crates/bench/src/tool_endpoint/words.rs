@@ -95,7 +95,8 @@ fn iperf3(printed: &str) -> Result<Found, String> {
     Ok(Found::BytesPerS(received / 8.0))
 }
 
-/// The number of a line such as `latency  =  12.3 us` or `recv_bw  =  1,040.1 MB/sec`: qperf's units are of powers of ten.
+/// The number of a line such as `latency = 12.3 us` or `recv_bw = 1,040.1 MB/sec`: qperf's units
+/// are of powers of ten.
 fn qperf(printed: &str, name: &str) -> Result<f64, String> {
     let line = printed.lines().find(|line| line.split_whitespace().next() == Some(name));
     let line = line.ok_or_else(|| format!("no {name}"))?;

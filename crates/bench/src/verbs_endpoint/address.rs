@@ -13,7 +13,8 @@ use crate::endpoint::connecting;
 pub(crate) struct Address {
     pub(super) gid: Option<GidAddress>,
     pub(super) lid: u16,
-    /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at the same time.
+    /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at
+    /// the same time.
     pub(super) responder_reads: u8,
     pub(super) initiator_reads: u8,
     /// Where RDMA CM finds it, at the rank that listens.

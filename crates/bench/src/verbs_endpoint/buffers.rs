@@ -14,8 +14,9 @@ use crate::topology::{Form, PartSpec};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
-/// Bytes of all receive buffers together, unless one message needs more: receives share buffers, as perftest's do (its
-/// cycle buffer is a page). A larger pool would make the first lap through it part of the measurement.
+/// Bytes of all receive buffers together, unless one message needs more: receives share buffers, as
+/// perftest's do (its cycle buffer is a page). A larger pool would make the first lap through it
+/// part of the measurement.
 const RECEIVE_BYTES: usize = 4096;
 /// Buffers do not share cache lines.
 pub(super) const LINE: usize = 64;
@@ -31,12 +32,13 @@ pub(super) struct Buffers {
     receive: Option<MemoryRegion>,
     /// One request per buffer, posted in turn.
     pub(super) receives: Vec<ReceiveRequest>,
-    /// Where messages that take them in turn stand in `send`, and in the peer's target where those of one way do.
+    /// Where messages that take them in turn stand in `send`, and in the peer's target where those
+    /// of one way do.
     pub(super) slots: Slots,
     /// Where they stand in `target`.
     pub(super) places: Slots,
-    /// Where a signal is sent from, in `send`, and the first of those where signals come to, in `target`: for ranks that
-    /// nothing else tells of each other's progress.
+    /// Where a signal is sent from, in `send`, and the first of those where signals come to, in
+    /// `target`: for ranks that nothing else tells of each other's progress.
     pub(super) signals: Option<Signals>,
     /// Where a payload begins in a received message, and how far such messages are apart.
     received_at: (usize, usize),
@@ -57,7 +59,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// What messages are sent from, or come to that are fetched: of the one of a 1:n that fetches, a place for each.
+    /// What messages are sent from, or come to that are fetched: of the one of a 1:n that fetches,
+    /// a place for each.
     fn of_send(size: usize, spec: &PartSpec, rank: u32) -> Self {
         if let Form::Numbered { .. } = spec.usage.form {
             let stride = size.next_multiple_of(LINE);
@@ -75,8 +78,8 @@ impl Slots {
         Self::for_each(size, if is_each { spec.links.partners(rank).len() } else { 1 })
     }
 
-    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, or of one that several load, a
-    /// place for each.
+    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, or of
+    /// one that several load, a place for each.
     fn of_target(size: usize, spec: &PartSpec, rank: u32) -> Self {
         if let Form::Numbered { .. } = spec.usage.form {
             return Self::of_send(size, spec, rank);
@@ -131,7 +134,8 @@ impl Buffers {
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
-            // What is polled, and what atomics count from; but what is read must not end as memory does that nothing came to.
+            // What is polled, and what atomics count from; but what is read must not end as memory
+            // does that nothing came to.
             let byte = if spec.message.operation == Operation::Read { FILL } else { 0 };
             for place in 0..places.count {
                 target.write(place * places.stride + size.saturating_sub(8), &vec![byte; size.min(8)])?;
@@ -172,8 +176,8 @@ impl Buffers {
         Ok(Self { send, target, receive: Some(receive), receives, slots, places, signals, received_at })
     }
 
-    /// The first eight bytes of the message that arrived as the so many-th receive, or, where it was written to the target,
-    /// as the one of this number.
+    /// The first eight bytes of the message that arrived as the so many-th receive, or, where it
+    /// was written to the target, as the one of this number.
     pub(super) fn stamp(&self, receive: u64, message: u64) -> Result<u64, Error> {
         let mut bytes = [0; size_of::<u64>()];
         match (&self.receive, &self.target) {

@@ -79,7 +79,8 @@ impl UnconnectedEndpoint for Unconnected {
 }
 
 impl Unconnected {
-    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
+    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if
+    /// so.
     fn refusal(&self, ranks: &[PeerInfo]) -> Option<String> {
         if self.spec.message.operation != Operation::Multicast {
             return None;

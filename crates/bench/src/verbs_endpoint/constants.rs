@@ -15,5 +15,6 @@ pub(super) const RETRY_COUNT: u8 = 7;
 pub(super) const PSN: u32 = 0x5c09e;
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
 pub(super) const RNR_RETRY: u8 = 7;
-/// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
+/// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as
+/// possible.
 pub(super) const MIN_RNR_TIMER: u8 = 1;

@@ -8,7 +8,8 @@ use super::port::{LocalPort, PortOptions};
 use crate::Error;
 use crate::choice::{Reason, candidates, choose, devices};
 
-/// A rank's device, which is opened when it is first asked for: the error of one that cannot be opened reaches the coordinator.
+/// A rank's device, which is opened when it is first asked for: the error of one that cannot be
+/// opened reaches the coordinator.
 pub(crate) struct RankDevice {
     providers: &'static [&'static Provider],
     name: Option<String>,
@@ -54,7 +55,8 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Opens the named device, or the one that [`choose`] prefers, and finds its port, on which something can be measured.
+    /// Opens the named device, or the one that [`choose`] prefers, and finds its port, on which
+    /// something can be measured.
     fn find(
         providers: &[&'static Provider],
         name: Option<&str>,
@@ -91,7 +93,8 @@ pub fn find(
     })
 }
 
-/// Opens the device and finds its port and GID, as a rank would, so that what was asked for wrongly is known at once.
+/// Opens the device and finds its port and GID, as a rank would, so that what was asked for wrongly
+/// is known at once.
 ///
 /// # Errors
 /// When there is no such device, port or GID, or nothing can be measured on it.

@@ -72,7 +72,8 @@ pub(crate) struct VerbsEndpoint {
     spins_max: u32,
     waiting: Waiting,
     messages: Messages,
-    /// Whether its sleeps are left alone until there is something else to do: each message is timed.
+    /// Whether its sleeps are left alone until there is something else to do: each message is
+    /// timed.
     is_patient: bool,
     /// What it is made of.
     origin: Box<Origin>,
@@ -102,8 +103,8 @@ impl VerbsEndpoint {
             signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
             outstanding: 0,
-            // Poll several completions at once only when streaming: a ping-pong has one outstanding, and one way every
-            // completion has a stamp of its own.
+            // Poll several completions at once only when streaming: a ping-pong has one
+            // outstanding, and one way every completion has a stamp of its own.
             batch: if spec.usage.is_timed { 1 } else { BATCH },
             sent: [Completion::default(); BATCH],
             arrived: [Completion::default(); BATCH],
@@ -197,7 +198,8 @@ impl VerbsEndpoint {
         };
         self.owed.push(completion.id() as u16);
         if self.owed.len() == self.rx_fill - self.unfilled {
-            // None may be left: an answer that provokes the next message must not find the queue empty.
+            // None may be left: an answer that provokes the next message must not find the queue
+            // empty.
             self.replenish()?;
         }
         Ok(Some(arrival))
@@ -238,8 +240,8 @@ impl VerbsEndpoint {
         self.rest(instant)
     }
 
-    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a rank on the same CPU go on. (To
-    /// give the CPU to anybody else would be to measure them.)
+    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a rank
+    /// on the same CPU go on. (To give the CPU to anybody else would be to measure them.)
     #[cold]
     fn rest(&mut self, until: u64) -> Result<(), Error> {
         let now = self.check_deadline()?;
@@ -266,8 +268,8 @@ impl DrivenEndpoint for VerbsEndpoint {
     }
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
-        /// alarm went off right before the sleep that it was to end.
+        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to
+        /// keep a limit although the alarm went off right before the sleep that it was to end.
         const PATIENCE: Duration = Duration::from_millis(50);
         let timeout = Duration::from_secs_f64(timeout_s);
         self.limits.start(timeout);
@@ -470,7 +472,8 @@ impl Endpoint for VerbsEndpoint {
         if self.waiting.is_for(RECEIVES) {
             return self.idle_to(instant.0);
         }
-        // Those that do not ask for a completion are no reason to sleep for one; one that was asked for is at hand.
+        // Those that do not ask for a completion are no reason to sleep for one; one that was asked
+        // for is at hand.
         if !self.waiting.sleeps_for(SENDS) || self.lanes.iter().any(Lane::is_announced) {
             return self.idle();
         }

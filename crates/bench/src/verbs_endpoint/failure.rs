@@ -1,4 +1,5 @@
-//! What a failed completion, or none at all, means and what to do about it. The field knows these by number ("status 12").
+//! What a failed completion, or none at all, means and what to do about it. The field knows these
+//! by number ("status 12").
 
 use std::fmt;
 
@@ -51,7 +52,8 @@ impl Path {
     /// The same where nothing completed within the point's time.
     pub(super) fn advice_on_silence(&self, is_unacknowledged: bool) -> String {
         let advice = match self.service {
-            // rxe takes a retry count of 7 for "for ever" (rxe_comp.c), so nothing ends as status 12 there.
+            // rxe takes a retry count of 7 for "for ever" (rxe_comp.c), so nothing ends as status
+            // 12 there.
             Service::Rc if is_unacknowledged => format!(
                 "the peer has stopped and posts no receives (RNR, which is retried for ever); or, on a device that repeats \
                  for ever as Soft-RoCE does, {}",

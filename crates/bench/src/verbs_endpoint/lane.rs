@@ -21,7 +21,8 @@ pub(super) struct Requests {
 /// One queue pair.
 pub(super) struct Lane {
     qp: QueuePair<ReadyToSend>,
-    /// For each rank that it reaches, which messages take in turn: several only where datagrams share a queue pair.
+    /// For each rank that it reaches, which messages take in turn: several only where datagrams
+    /// share a queue pair.
     requests: Vec<Requests>,
     /// Whose turn it is.
     turn: usize,
@@ -81,7 +82,8 @@ impl Lane {
         completed - before
     }
 
-    /// Posts the next request, or gathers it for a list; gives whether the next message is another lane's.
+    /// Posts the next request, or gathers it for a list; gives whether the next message is another
+    /// lane's.
     #[inline]
     pub(super) fn post(&mut self, signal_interval: u64) -> Result<bool, Error> {
         let is_due = self.is_due(signal_interval, Mark::More);
@@ -99,7 +101,8 @@ impl Lane {
         Ok(is_full)
     }
 
-    /// Posts a request like all the others, which asks for a completion that nobody keeps account of.
+    /// Posts a request like all the others, which asks for a completion that nobody keeps account
+    /// of.
     #[inline]
     pub(super) fn post_alike(&mut self) -> Result<(), Error> {
         let request = &mut self.requests[0].list[0];
@@ -153,8 +156,8 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// Posts a message that is gathered from memory, of a pipeline, and asks for a completion. Gives how many requests are
-    /// complete when it is.
+    /// Posts a message that is gathered from memory, of a pipeline, and asks for a completion.
+    /// Gives how many requests are complete when it is.
     #[inline]
     pub(super) fn post_gathered_from(&mut self, element: ibv_sge) -> Result<u64, Error> {
         let request = &mut self.requests[0].list[0];
@@ -205,7 +208,8 @@ impl Lane {
         Ok(self.qp.post_receive(request)?)
     }
 
-    /// Makes the next message end with a byte, if it carries its bytes itself; says whether it does.
+    /// Makes the next message end with a byte, if it carries its bytes itself; says whether it
+    /// does.
     #[inline]
     pub(super) fn stamp(&mut self, byte: u8, is_last: bool) -> bool {
         let requests = &mut self.requests[self.turn];

@@ -1,4 +1,5 @@
-//! Connection set-up by RDMA CM: rank 1 listens at an address of its port, rank 0 connects to it, a queue pair at a time.
+//! Connection set-up by RDMA CM: rank 1 listens at an address of its port, rank 0 connects to it, a
+//! queue pair at a time.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
@@ -61,7 +62,8 @@ impl Managed {
     }
 }
 
-/// The IP address that the manager knows a port by: of RoCE the GID, of others that of the network interface.
+/// The IP address that the manager knows a port by: of RoCE the GID, of others that of the network
+/// interface.
 fn own_address(port: &LocalPort) -> Result<SocketAddr, Error> {
     let gid = port.gid.filter(|_| port.is_roce());
     if let Some(gid) = gid {

@@ -13,8 +13,8 @@ pub(super) struct FlagRange {
     pub(super) count: usize,
 }
 
-/// What the bytes of an end have been, there and back. In a round, which is one message where there are but two ends, a message
-/// goes to each rank and one comes from each.
+/// What the bytes of an end have been, there and back. In a round, which is one message where there
+/// are but two ends, a message goes to each rank and one comes from each.
 #[derive(Debug)]
 pub(super) struct PolledFlags {
     watched: FlagRange,
@@ -23,7 +23,8 @@ pub(super) struct PolledFlags {
     /// The byte of the round that is being sent, and how many messages of it were.
     byte: u8,
     sent: usize,
-    /// The byte of the last round that came as a whole, and how many messages of the next have come.
+    /// The byte of the last round that came as a whole, and how many messages of the next have
+    /// come.
     seen: u8,
     came: usize,
 }
@@ -33,8 +34,8 @@ impl PolledFlags {
         Self { watched, round, byte: 0, sent: 0, seen: 0, came: 0 }
     }
 
-    /// What the next message that comes says, if it has, and from which of the ranks it is; those of a round are looked for one
-    /// after another, as all have to come.
+    /// What the next message that comes says, if it has, and from which of the ranks it is; those
+    /// of a round are looked for one after another, as all have to come.
     #[inline]
     pub(super) fn changed<E>(
         &mut self,
@@ -54,7 +55,8 @@ impl PolledFlags {
         Ok(Some((from as u32, mark)))
     }
 
-    /// The byte that the next message ends with: the same for all of a round, so that none is changed that is not fetched yet.
+    /// The byte that the next message ends with: the same for all of a round, so that none is
+    /// changed that is not fetched yet.
     #[inline]
     pub(super) fn next(&mut self, mark: Mark) -> u8 {
         if self.sent == 0 {

@@ -1,4 +1,5 @@
-//! Messages that say their numbers, in their immediate data, and take their places in memory in turn.
+//! Messages that say their numbers, in their immediate data, and take their places in memory in
+//! turn.
 
 use measure::clock::Ticks;
 use verbs::Remote;

@@ -20,7 +20,8 @@ use crate::endpoint::calls::{Batch, Step};
 use crate::endpoint::limits::{Limits, Over};
 use crate::topology::PartSpec;
 
-/// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made before.
+/// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made
+/// before.
 pub(crate) struct Objects<'a> {
     step: Step,
     /// Calls of a batch.

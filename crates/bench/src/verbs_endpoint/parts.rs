@@ -86,8 +86,9 @@ pub(super) struct Others {
     pub(super) routes: Vec<Route>,
 }
 
-/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the target of a Read, or of a Write
-/// that nothing announces, has no part in it. A long message moves nothing until all of it is there.
+/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the
+/// target of a Read, or of a Write that nothing announces, has no part in it. A long message moves
+/// nothing until all of it is there.
 pub(super) fn silence(spec: &PartSpec, notification: Notification) -> Option<u64> {
     let is_told = spec.message.operation.arrives() || notification == Notification::Memory;
     is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1))

@@ -1,4 +1,5 @@
-//! The port and the GID that a rank uses: what was asked for, and a choice with a reason for the rest.
+//! The port and the GID that a rank uses: what was asked for, and a choice with a reason for the
+//! rest.
 
 use std::fmt;
 
@@ -124,7 +125,8 @@ impl LocalPort {
         self.is.link_layer == LinkLayer::Ethernet && !self.is_iwarp()
     }
 
-    /// Whether its packets are UDP's, which firewalls know: those of RoCE v2, but of a device in this process.
+    /// Whether its packets are UDP's, which firewalls know: those of RoCE v2, but of a device in
+    /// this process.
     pub(super) fn sends_udp(&self) -> bool {
         !self.sysfs.is_empty() && self.gid.is_some_and(|gid| gid.kind == GidKind::RoceV2)
     }

@@ -60,14 +60,16 @@ impl Destination<'_> {
             Operation::Multicast | Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
             Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, target()?),
             Operation::Read => SendRequest::read(0, elements, target()?),
-            // The first finds the zero and swaps, the others find the one: either is a compare-and-swap.
+            // The first finds the zero and swaps, the others find the one: either is a
+            // compare-and-swap.
             Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], target()?, 0, 1),
             Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], target()?, 1),
         };
         Ok(if inline { request.inline(&vec![FILL; spec.message.size_bytes as usize]) } else { request })
     }
 
-    /// What tells the rank something without being measured: a signal where it polls its memory for one.
+    /// What tells the rank something without being measured: a signal where it polls its memory for
+    /// one.
     fn greeting(&self) -> Result<SendRequest, Error> {
         match self.buffers.signal_element()? {
             Some(element) => {

@@ -1,9 +1,9 @@
-//! Messages that are written word by word where they are sent from, and read where they have arrived: nothing is copied but what
-//! the device copies.
+//! Messages that are written word by word where they are sent from, and read where they have
+//! arrived: nothing is copied but what the device copies.
 //!
-//! A message that is inline asks for no completion, but every so many-th, which is not inline then; one that is not inline always
-//! asks for one, since its place is the next one's only when it is known to be sent. So the infiniband node of VILLASnode has it
-//! (V55 to V57 of the evaluations).
+//! A message that is inline asks for no completion, but every so many-th, which is not inline then;
+//! one that is not inline always asks for one, since its place is the next one's only when it is
+//! known to be sent. So the infiniband node of VILLASnode has it (V55 to V57 of the evaluations).
 
 use verbs::abi::ibv_sge;
 
@@ -21,7 +21,8 @@ pub(super) struct Samples {
     interval: u64,
     /// The element of the first place.
     element: ibv_sge,
-    /// The place of the next message that is not inline, and of each how many requests must be complete for it to be free.
+    /// The place of the next message that is not inline, and of each how many requests must be
+    /// complete for it to be free.
     place: usize,
     free_after: Box<[u64]>,
     /// Receives that were taken before the one that was taken last.

@@ -195,7 +195,8 @@ pub(super) fn connection(
     }
 }
 
-/// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they go.
+/// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they
+/// go.
 pub(super) fn shares_queue_pair(spec: &PartSpec) -> bool {
     spec.usage.has_rounds && spec.message.service == Service::Ud
 }
@@ -217,7 +218,8 @@ fn group() -> [u8; 16] {
 /// Groups that this process has named.
 static GROUPS: AtomicU32 = AtomicU32::new(0);
 
-/// The most bytes that the device takes inline: no verb tells, so queue pairs are tried, as other tools do.
+/// The most bytes that the device takes inline: no verb tells, so queue pairs are tried, as other
+/// tools do.
 pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
     /// Beyond it no adapter goes.
     const CEILING: u32 = 4096;

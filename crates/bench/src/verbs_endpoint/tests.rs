@@ -71,7 +71,8 @@ fn pair_over(link: Option<&LinkModel>, spec: &PartSpec) -> (VerbsEndpoint, Verbs
     two(ends(&context, &[spec, spec]))
 }
 
-/// Is idle until an instant that is `time` from now; gives how often it looked whether there was something to do.
+/// Is idle until an instant that is `time` from now; gives how often it looked whether there was
+/// something to do.
 fn looks(endpoint: &mut VerbsEndpoint, time: Duration, look: impl Fn(&mut VerbsEndpoint) -> bool) -> usize {
     let clock = endpoint.clock();
     let until = Ticks(clock.now().0 + clock.ticks(time));
@@ -84,7 +85,8 @@ fn looks(endpoint: &mut VerbsEndpoint, time: Duration, look: impl Fn(&mut VerbsE
     looks
 }
 
-/// One that arms the queues, one that sleeps, and some in the last microseconds, where the alarm was early.
+/// One that arms the queues, one that sleeps, and some in the last microseconds, where the alarm
+/// was early.
 const LOOKS_MAX: usize = 8;
 
 #[test]

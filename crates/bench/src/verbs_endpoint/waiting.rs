@@ -24,7 +24,8 @@ const AT_ONCE: Duration = Duration::from_micros(10);
 
 /// What is waited for, and what announces it.
 pub(super) struct Waiting {
-    /// Queues that were looked at in vain since somebody [rested](Self::forget): of those a completion is waited for.
+    /// Queues that were looked at in vain since somebody [rested](Self::forget): of those a
+    /// completion is waited for.
     awaited: QueueSet,
     /// Those that announce their next completion.
     armed: QueueSet,
@@ -52,8 +53,8 @@ impl Waiting {
         self.awaited = if is_awaited { self.awaited | queue } else { self.awaited & !queue };
     }
 
-    /// Forgets what is waited for. Whoever still waits for it looks at it again; an answer that was given up is no reason to
-    /// keep an end awake.
+    /// Forgets what is waited for. Whoever still waits for it looks at it again; an answer that was
+    /// given up is no reason to keep an end awake.
     pub(super) fn forget(&mut self) {
         self.awaited = 0;
     }
@@ -79,8 +80,8 @@ impl Waiting {
         self.alarm = alarm;
     }
 
-    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion or the alarm
-    /// interrupts it, at an instant or earlier.
+    /// Arms the queues; called again without anything having happened, sleeps until one announces a
+    /// completion or the alarm interrupts it, at an instant or earlier.
     pub(super) fn sleep(&mut self, queues: &Queues, clock: Clock, until: u64) -> Result<(), Error> {
         let Some(channel) = &queues.channel else { return Ok(()) };
         if self.awaited & !self.armed != 0 {
@@ -101,7 +102,8 @@ impl Waiting {
         self.arm(queues, self.awaited & self.armed_first)
     }
 
-    /// Sleeps for a time, whatever completes, or until the alarm interrupts it, at an instant or earlier.
+    /// Sleeps for a time, whatever completes, or until the alarm interrupts it, at an instant or
+    /// earlier.
     pub(super) fn nap(&mut self, time: Duration, clock: Clock, until: u64) -> Result<(), Error> {
         if let Some(alarm) = &mut self.alarm {
             alarm.ends(clock, until)?;

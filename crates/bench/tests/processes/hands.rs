@@ -1,5 +1,5 @@
-//! The coordinator with a server that was started by hand: nobody here can start another, so a point that fails is waited
-//! out, and a server that is lost ends the run.
+//! The coordinator with a server that was started by hand: nobody here can start another, so a
+//! point that fails is waited out, and a server that is lost ends the run.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread::JoinHandle;

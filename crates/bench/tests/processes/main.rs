@@ -1,5 +1,5 @@
-//! The coordinator against agents that behave, die, babble, hang and flood: every run ends within its deadline, says
-//! what happened in one sentence and leaves no process behind.
+//! The coordinator against agents that behave, die, babble, hang and flood: every run ends within
+//! its deadline, says what happened in one sentence and leaves no process behind.
 //!
 //! The agents are this test binary itself, started again through a command template (`fake.rs`).
 

@@ -39,7 +39,8 @@ fn apart(test: fn()) {
     thread::spawn(test).join().unwrap();
 }
 
-/// Runs a test with what [`fifo`] found, on a thread of its own and a CPU that it may have, where the right is there.
+/// Runs a test with what [`fifo`] found, on a thread of its own and a CPU that it may have, where
+/// the right is there.
 fn in_real_time(test: fn(Own, Found)) {
     let pinned = move || {
         let cpu = affinity().unwrap()[0];

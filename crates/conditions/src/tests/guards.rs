@@ -79,7 +79,8 @@ fn a_guard_that_was_killed_is_made_up_for_by_the_next_of_its_agent() {
     assert_eq!(journal(&root), None);
 }
 
-/// A guard that says nothing, one that says something else, and none: each in the time that it is given.
+/// A guard that says nothing, one that says something else, and none: each in the time that it is
+/// given.
 #[test]
 fn a_guard_that_does_not_answer_costs_its_techniques_and_no_more() {
     let (root, host) = host();
@@ -139,7 +140,8 @@ fn other_work_takes_the_cpus_until_it_is_released() {
     }
 }
 
-/// A thread has its name a little after it was started, and is listed for a little while after it has ended.
+/// A thread has its name a little after it was started, and is listed for a little while after it
+/// has ended.
 #[track_caller]
 fn await_workers(is_so: impl Fn(&[u64]) -> bool) {
     let start = Instant::now();
@@ -149,7 +151,8 @@ fn await_workers(is_so: impl Fn(&[u64]) -> bool) {
     }
 }
 
-/// The CPU time that each of this process's threads of other work has had, in ticks (`utime` of proc_pid_stat(5)).
+/// The CPU time that each of this process's threads of other work has had, in ticks (`utime` of
+/// proc_pid_stat(5)).
 fn workers() -> Vec<u64> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());

@@ -1,4 +1,5 @@
-//! What a case asks of an end: limits that the device has, and states that it reaches in its own time.
+//! What a case asks of an end: limits that the device has, and states that it reaches in its own
+//! time.
 
 use std::time::Instant;
 
@@ -9,7 +10,8 @@ use crate::rig::{Element, op};
 use crate::shape::PortFacts;
 
 impl Node {
-    /// The port's active MTU, as a code: the largest packet, and so the largest datagram, has 128 B << code.
+    /// The port's active MTU, as a code: the largest packet, and so the largest datagram, has 128 B
+    /// << code.
     #[track_caller]
     pub fn mtu(&mut self) -> ibv_mtu {
         self.get(op::PORT, &[])[0] as ibv_mtu
@@ -53,7 +55,8 @@ impl Node {
         [words[0] as u32, words[1] as u32, words[2] as u32]
     }
 
-    /// Posts a list of receives to a shared queue: the error number and the position of the bad one.
+    /// Posts a list of receives to a shared queue: the error number and the position of the bad
+    /// one.
     #[track_caller]
     pub fn try_receive_shared(
         &mut self,
@@ -68,8 +71,8 @@ impl Node {
         assert_eq!(self.try_receive_shared(srq, &[(id, elements.to_vec())]), (0, None), "post_srq_recv");
     }
 
-    /// Waits for a state that the device goes to by itself: a completion in error may be seen before the state that
-    /// comes with it.
+    /// Waits for a state that the device goes to by itself: a completion in error may be seen
+    /// before the state that comes with it.
     #[track_caller]
     pub fn settles(&mut self, qp: usize, state: ibv_qp_state, what: &str) {
         let start = Instant::now();

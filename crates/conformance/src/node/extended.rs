@@ -9,7 +9,8 @@ use crate::rig::{Element, op, wr};
 use crate::shape::{Read, Remote, Shape, Side};
 
 impl Node {
-    /// A queue that is read member by member: with fields (`IBV_WC_EX_WITH_*`) and flags (`IBV_CREATE_CQ_ATTR_*`).
+    /// A queue that is read member by member: with fields (`IBV_WC_EX_WITH_*`) and flags
+    /// (`IBV_CREATE_CQ_ATTR_*`).
     #[track_caller]
     pub fn cq_ex(&mut self, entries: u32, fields: u32, flags: u32) -> usize {
         let mask = if flags == 0 { 0 } else { IBV_CQ_INIT_ATTR_MASK_FLAGS };

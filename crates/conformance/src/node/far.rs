@@ -105,8 +105,8 @@ pub fn peer() -> Option<String> {
     (arguments.next()? == PEER).then(|| arguments.next().unwrap_or_default())
 }
 
-/// The life of a far end: executes what it is told until its input ends. Closed, it opens the device anew for what comes
-/// next.
+/// The life of a far end: executes what it is told until its input ends. Closed, it opens the
+/// device anew for what comes next.
 pub fn serve(subject: &Subject) {
     let mut rig: Option<Rig> = None;
     let mut out = std::io::stdout().lock();

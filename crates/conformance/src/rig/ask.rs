@@ -8,7 +8,8 @@ use verbs::abi::*;
 use super::Rig;
 
 impl Rig {
-    /// The port's active MTU as a code (`ibv_mtu`), its LID, the subnet manager's, its link layer and its state.
+    /// The port's active MTU as a code (`ibv_mtu`), its LID, the subnet manager's, its link layer
+    /// and its state.
     pub(super) fn port(&self) -> Vec<u64> {
         let mut attr = ibv_port_attr::default();
         // SAFETY: the context is open and the attributes are writable.
@@ -18,7 +19,8 @@ impl Rig {
         [&[u64::from(returned != 0), u64::from(attr.active_mtu)][..], &lids, &codes].concat()
     }
 
-    /// A queue pair's limits as a query gives them: sends, receives, inline bytes; then whether its send queue drains.
+    /// A queue pair's limits as a query gives them: sends, receives, inline bytes; then whether its
+    /// send queue drains.
     pub(super) fn depths(&self, w: &[u64]) -> Vec<u64> {
         let mut attr = ibv_qp_attr::default();
         // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.

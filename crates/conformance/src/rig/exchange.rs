@@ -7,11 +7,13 @@ use verbs::abi::*;
 use super::{Rig, WC_WORDS};
 
 impl Rig {
-    /// Sends numbered messages and checks those that come, until all have, or an error ends it, or nothing has happened
-    /// for a while. Answers with the numbers of those sent and received and the status that ended it.
+    /// Sends numbered messages and checks those that come, until all have, or an error ends it, or
+    /// nothing has happened for a while. Answers with the numbers of those sent and received and
+    /// the status that ended it.
     ///
-    /// Words: queue pair, send queue, receive queue, region, bytes of a message, requests under way, messages to send,
-    /// messages to receive, milliseconds, address handle (0 for none, else its number + 1), queue-pair number, Q_Key.
+    /// Words: queue pair, send queue, receive queue, region, bytes of a message, requests under
+    /// way, messages to send, messages to receive, milliseconds, address handle (0 for none, else
+    /// its number + 1), queue-pair number, Q_Key.
     pub(super) fn exchange(&mut self, w: &[u64]) -> Vec<u64> {
         let [qp, send_cq, receive_cq, region, size, window, to_send, to_receive, idle_ms] = w[..9] else {
             panic!("twelve words");

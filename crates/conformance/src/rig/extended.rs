@@ -1,4 +1,5 @@
-//! The extended verbs: queue pairs with builders, queues that are read member by member, queries that grow.
+//! The extended verbs: queue pairs with builders, queues that are read member by member, queries
+//! that grow.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -38,9 +39,10 @@ impl Rig {
         }
     }
 
-    /// Words: bytes that there is room for, what to ask for in the input. Answers with the mask and the kHz of the clock and
-    /// the number of ports, then whether the plain part is what `ibv_query_device` gives and whether the bytes behind what was
-    /// to be written were left as they are.
+    /// Words: bytes that there is room for, what to ask for in the input. Answers with the mask and
+    /// the kHz of the clock and the number of ports, then whether the plain part is what
+    /// `ibv_query_device` gives and whether the bytes behind what was to be written were left as
+    /// they are.
     fn device_ex(&self, w: &[u64]) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(query) = (unsafe { verbs_get_ctx_op!(self.context, query_device_ex) }) else {
@@ -58,7 +60,8 @@ impl Rig {
         let known = room.min(size_of::<ibv_device_attr_ex>());
         let zeroed = returned != 0 || bytes[known..room].iter().all(|byte| *byte == 0);
         bytes[known..].fill(0);
-        // SAFETY: the structure lies in the bytes, all of which are valid in it; what there was no room for is zero.
+        // SAFETY: the structure lies in the bytes, all of which are valid in it; what there was no
+        // room for is zero.
         let attr = unsafe { bytes.as_ptr().cast::<ibv_device_attr_ex>().read_unaligned() };
         // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
         let mut plain: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -72,8 +75,8 @@ impl Rig {
         [u64::from(returned.unsigned_abs())].into_iter().chain(clock).chain(checks).collect()
     }
 
-    /// Queries the port with room for so many bytes: whether they are the first of what a whole query gives, and whether the
-    /// others were left.
+    /// Queries the port with room for so many bytes: whether they are the first of what a whole
+    /// query gives, and whether the others were left.
     fn port_ex(&self, room: usize) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(query) = (unsafe { verbs_get_ctx_op!(self.context, query_port) }) else {
@@ -106,7 +109,8 @@ impl Rig {
         vec![returned as u64, values.raw_clock.tv_nsec as u64, time.as_nanos() as u64]
     }
 
-    /// Words: entries, channel (0 for none, else its number + 1), fields, `comp_mask`, flags, completion vector.
+    /// Words: entries, channel (0 for none, else its number + 1), fields, `comp_mask`, flags,
+    /// completion vector.
     fn create_cq_ex(&mut self, w: &[u64]) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(create) = (unsafe { verbs_get_ctx_op!(self.context, create_cq_ex) }) else {
@@ -131,7 +135,8 @@ impl Rig {
         self.queues[cq as usize].cast()
     }
 
-    /// The next completion: identifier, status, opcode, bytes, immediate, queue pair, source, flags, stamp, wall clock.
+    /// The next completion: identifier, status, opcode, bytes, immediate, queue pair, source,
+    /// flags, stamp, wall clock.
     fn read_next(&self, command: u64, cq: u64) -> Vec<u64> {
         let cq = self.queue_ex(cq);
         let mut attr = ibv_poll_cq_attr::default();
@@ -148,7 +153,8 @@ impl Rig {
             return vec![returned as u64];
         }
         macro_rules! read {
-            // SAFETY: the queue has a completion to be read; a field that was not asked for may have no function.
+            // SAFETY: the queue has a completion to be read; a field that was not asked for may
+            // have no function.
             ($($field:ident)*) => {[$(queue.$field.map_or(0, |read| u64::from(unsafe { read(cq) }))),*]};
         }
         use std::sync::atomic::Ordering::Relaxed;
@@ -173,7 +179,8 @@ impl Rig {
         (init.comp_mask, init.create_flags, init.send_ops_flags) =
             (asked[0] as u32, asked[1] as u32, asked[2]);
         init.pd = self.domains[w[0] as usize];
-        // SAFETY: the context is open, the domain and the queues are alive and the attributes are writable.
+        // SAFETY: the context is open, the domain and the queues are alive and the attributes are
+        // writable.
         let qp = unsafe { create(self.context, &raw mut init) };
         let mut answer = made(&mut self.pairs, qp);
         if answer[0] == 0 {
@@ -198,7 +205,8 @@ impl Rig {
         made(&mut self.shared_queues, srq)
     }
 
-    /// Calls a function of a builder: 0, the error of completion, or EOPNOTSUPP where the function is not there.
+    /// Calls a function of a builder: 0, the error of completion, or EOPNOTSUPP where the function
+    /// is not there.
     fn step(&self, w: &[u64]) -> u64 {
         let qp = self.pairs[w[0] as usize];
         let Some(convert) = self.provider.qp_to_qp_ex else { return ABSENT };
@@ -213,7 +221,8 @@ impl Rig {
         macro_rules! call {
             ($function:ident $(, $arg:expr)*) => {
                 match ex.$function {
-                    // SAFETY: the queue pair is alive, and what the arguments name lives until the batch ends.
+                    // SAFETY: the queue pair is alive, and what the arguments name lives until the
+                    // batch ends.
                     Some(function) => unsafe { function(qp $(, $arg)*) },
                     None => return ABSENT,
                 }

@@ -7,7 +7,8 @@ use super::region::{Memory, Region, file_of, map};
 use super::{Rig, errno};
 
 impl Rig {
-    /// Registers new memory: domain, length, rights, kind of memory. Answers with the number of the region and its key.
+    /// Registers new memory: domain, length, rights, kind of memory. Answers with the number of the
+    /// region and its key.
     pub(super) fn register(&mut self, w: &[u64]) -> Vec<u64> {
         let len = w[1] as usize;
         let kind = Memory::of(w[3]);
@@ -62,7 +63,8 @@ impl Rig {
     pub(super) fn unmap(&mut self, i: usize) -> Vec<u64> {
         let region = &mut self.regions[i];
         let addr = std::mem::replace(&mut region.addr, null_mut());
-        // SAFETY: the mapping was made with this length; that it is registered all the same is what a case tries.
+        // SAFETY: the mapping was made with this length; that it is registered all the same is what
+        // a case tries.
         unsafe { libc::munmap(addr.cast(), region.len) };
         vec![0]
     }

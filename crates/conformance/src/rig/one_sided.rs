@@ -8,13 +8,15 @@ use verbs::abi::*;
 
 use super::{Rig, pattern};
 
-/// The last byte of what round `n` writes: never that of the round before, nor 0, with which memory begins.
+/// The last byte of what round `n` writes: never that of the round before, nor 0, with which memory
+/// begins.
 fn mark(n: u64) -> u8 {
     1 + (n % 200) as u8
 }
 
 impl Rig {
-    /// Watches the last byte of a range without calling any verb until it has a value: 0, or 110 (ETIMEDOUT).
+    /// Watches the last byte of a range without calling any verb until it has a value: 0, or 110
+    /// (ETIMEDOUT).
     ///
     /// Words: region, offset, length, value, milliseconds.
     pub(super) fn await_last_byte(&mut self, w: &[u64]) -> Vec<u64> {
@@ -24,11 +26,12 @@ impl Rig {
         vec![if watch(last, w[3] as u8, w[4]) { 0 } else { libc::ETIMEDOUT as u64 }]
     }
 
-    /// Writes to the peer and waits for its write, in turn, watching nothing but the last byte; then all of what came must
-    /// be there. Answers with the rounds that went well.
+    /// Writes to the peer and waits for its write, in turn, watching nothing but the last byte;
+    /// then all of what came must be there. Answers with the rounds that went well.
     ///
-    /// Words: queue pair, send queue, region, bytes of a message, rounds, 1 for whoever begins, remote address, remote key,
-    /// milliseconds. The region has the message to send at its start and the one that comes behind that.
+    /// Words: queue pair, send queue, region, bytes of a message, rounds, 1 for whoever begins,
+    /// remote address, remote key, milliseconds. The region has the message to send at its start
+    /// and the one that comes behind that.
     pub(super) fn volley(&mut self, w: &[u64]) -> Vec<u64> {
         let [qp, cq, region, size, rounds, begins, addr, key, ms] = w[..9] else { panic!("nine words") };
         let (out, _) = self.bytes(&[region, 0, size]);
@@ -77,11 +80,12 @@ impl Rig {
         None
     }
 
-    /// Adds one to the same word again and again, for a while. Answers with the number of additions and the sum of what was
-    /// there before each.
+    /// Adds one to the same word again and again, for a while. Answers with the number of additions
+    /// and the sum of what was there before each.
     ///
-    /// Words: queue pair, send queue, region, offset of the local word, remote address, remote key, milliseconds to add for,
-    /// 1 to add by compare-and-swap, milliseconds to wait for a completion.
+    /// Words: queue pair, send queue, region, offset of the local word, remote address, remote key,
+    /// milliseconds to add for, 1 to add by compare-and-swap, milliseconds to wait for a
+    /// completion.
     pub(super) fn count(&mut self, w: &[u64]) -> Vec<u64> {
         let [qp, cq, region, offset, addr, key, time, by_swap, ms] = w[..9] else {
             panic!("nine words");
@@ -147,13 +151,13 @@ fn watch(at: *const u8, value: u8, ms: u64) -> bool {
     true
 }
 
-/// Takes the order of a byte for all that was written before it. On a CPU the byte is enough; but the language, and with it a
-/// race detector, knows an order only between accesses of one size, and a device on this CPU stores the last bytes as one
-/// aligned word.
+/// Takes the order of a byte for all that was written before it. On a CPU the byte is enough; but
+/// the language, and with it a race detector, knows an order only between accesses of one size, and
+/// a device on this CPU stores the last bytes as one aligned word.
 fn follow(at: *const u8) {
     let aligned = |bytes: usize| at.map_addr(|addr| addr & !(bytes - 1)).cast_mut();
-    // SAFETY: an aligned word around a byte of a region, which consists of whole pages, lies in it, and is written to by
-    // atomics of this process only.
+    // SAFETY: an aligned word around a byte of a region, which consists of whole pages, lies in it,
+    // and is written to by atomics of this process only.
     unsafe {
         AtomicU16::from_ptr(aligned(2).cast()).load(Acquire);
         AtomicU32::from_ptr(aligned(4).cast()).load(Acquire);

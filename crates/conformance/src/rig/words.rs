@@ -80,7 +80,8 @@ pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
     [high, low, index, hops, class, level, global, port, u64::from(a.dlid)]
 }
 
-/// Where a route names no LID it leads to the own port's, where both ends of most cases are; on Ethernet that is none.
+/// Where a route names no LID it leads to the own port's, where both ends of most cases are; on
+/// Ethernet that is none.
 pub(super) fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
     ibv_ah_attr {
         grh: ibv_global_route {

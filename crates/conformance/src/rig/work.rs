@@ -17,10 +17,12 @@ impl Rig {
         ibv_sge { addr: (region.addr as u64).wrapping_add(w[1]), length: w[2] as u32, lkey }
     }
 
-    /// Posts a list; answers with the error and the position of the request that `bad_wr` points to.
+    /// Posts a list; answers with the error and the position of the request that `bad_wr` points
+    /// to.
     ///
-    /// Words of a request: identifier, flags, opcode, immediate, address handle (0 for none, else its number + 1), queue-pair
-    /// number, Q_Key, remote address, remote key, what to compare with or to add, what to swap in, number of elements, they.
+    /// Words of a request: identifier, flags, opcode, immediate, address handle (0 for none, else
+    /// its number + 1), queue-pair number, Q_Key, remote address, remote key, what to compare with
+    /// or to add, what to swap in, number of elements, they.
     pub(super) fn send(&mut self, w: &[u64]) -> Vec<u64> {
         let (qp, count) = (self.pairs[w[0] as usize], w[1] as usize);
         let mut lists: Vec<Vec<ibv_sge>> = Vec::new();

@@ -1,8 +1,9 @@
 //! The rate of the time stamp counter, found by reading it and `CLOCK_MONOTONIC` together.
 //!
-//! A pair of readings is bracketed by two reads of the counter: the system's clock was read somewhere between them, so
-//! the middle of the bracket is off by half its width at most. A line through the narrow pairs gives the rate, and
-//! the widths give a bound on its error that no distribution has to be assumed for.
+//! A pair of readings is bracketed by two reads of the counter: the system's clock was read
+//! somewhere between them, so the middle of the bracket is off by half its width at most. A line
+//! through the narrow pairs gives the rate, and the widths give a bound on its error that no
+//! distribution has to be assumed for.
 
 use std::thread;
 use std::time::Duration;
@@ -53,9 +54,10 @@ fn pair() -> Pair {
     Pair { ticks: before.wrapping_add(width / 2), width, ns }
 }
 
-/// Least-squares line through the narrow pairs. With `e` the largest error of a pair, in ns, the slope is off by
-/// `e * sum |x - mean x| / sum (x - mean x)^2` at most. `e` is half the widest bracket kept plus the clock's quantum,
-/// or the largest residual where that is larger (then the counter and the clock do not run evenly).
+/// Least-squares line through the narrow pairs. With `e` the largest error of a pair, in ns, the
+/// slope is off by `e * sum |x - mean x| / sum (x - mean x)^2` at most. `e` is half the widest
+/// bracket kept plus the clock's quantum, or the largest residual where that is larger (then the
+/// counter and the clock do not run evenly).
 pub(super) fn fit(pairs: &[Pair]) -> Option<Rate> {
     let first = pairs.first()?;
     let narrowest = pairs.iter().map(|pair| pair.width).min()?;
@@ -95,7 +97,8 @@ const BURST_PAIRS: usize = 16;
 const PAIRS_MIN: usize = 8;
 /// Times to try: a machine that is stolen from for 50 ms may be quiet in the next 50.
 const ATTEMPTS: usize = 3;
-/// A worse clock is not worth having: 100 ppm is 0.1 ns in a microsecond. On a quiet machine about 1 ppm is seen.
+/// A worse clock is not worth having: 100 ppm is 0.1 ns in a microsecond. On a quiet machine about
+/// 1 ppm is seen.
 const ERROR_PPM_MAX: f64 = 100.0;
 /// Counters run at 24 MHz to some GHz; anything else is a defect of the machine.
 const PLAUSIBLE_HZ: std::ops::Range<f64> = 1e6..1e11;

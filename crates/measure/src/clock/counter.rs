@@ -13,7 +13,8 @@ use crate::record::Scale;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Ticks from `earlier` to this reading; 0 where a move between processors made the counter go back.
+    /// Ticks from `earlier` to this reading; 0 where a move between processors made the counter go
+    /// back.
     #[inline(always)]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -24,8 +25,8 @@ impl Ticks {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
-    /// The time stamp counter: one for all processes of a kernel that offers it as a clock source, whatever their
-    /// namespaces.
+    /// The time stamp counter: one for all processes of a kernel that offers it as a clock source,
+    /// whatever their namespaces.
     Tsc,
     /// `CLOCK_MONOTONIC`: one for all processes of a time namespace.
     ClockMonotonic,
@@ -45,7 +46,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Reads a source that is slower than the time stamp counter: apart, so that hot loops hold only the counter's code.
+    /// Reads a source that is slower than the time stamp counter: apart, so that hot loops hold
+    /// only the counter's code.
     #[cold]
     #[inline(never)]
     fn read(self) -> Ticks {
@@ -80,7 +82,8 @@ impl Clock {
         }
     }
 
-    /// Why [`Clock::calibrate`] does not take the time stamp counter here; `None` where it does, if its rate is steady.
+    /// Why [`Clock::calibrate`] does not take the time stamp counter here; `None` where it does, if
+    /// its rate is steady.
     pub fn why_not_tsc() -> Option<&'static str> {
         tsc::unusable()
     }
@@ -90,8 +93,9 @@ impl Clock {
         Self::with_rate(Source::Monotonic, 1e9, 0.0)
     }
 
-    /// The virtual time of a simulation. `now` gives the time of the rank that the calling thread runs: a function and not a
-    /// value, so that the clock of a simulated endpoint is of the same type, and code that measures is compiled once.
+    /// The virtual time of a simulation. `now` gives the time of the rank that the calling thread
+    /// runs: a function and not a value, so that the clock of a simulated endpoint is of the same
+    /// type, and code that measures is compiled once.
     pub fn simulated(now: fn() -> Ticks, tick_hz: f64) -> Self {
         Self::with_rate(Source::Simulated(now), tick_hz, 0.0)
     }
@@ -149,7 +153,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds of the clock that defines a second here: `CLOCK_MONOTONIC`, and for a simulation its own time.
+    /// Nanoseconds of the clock that defines a second here: `CLOCK_MONOTONIC`, and for a simulation
+    /// its own time.
     pub fn reference_ns(&self) -> u64 {
         match self.source {
             Source::Simulated(now) => self.ns(now().0),
@@ -162,7 +167,8 @@ impl Clock {
         self.tick_hz
     }
 
-    /// Bound on the error of [`Clock::tick_hz`], in parts per million; 0 when the ticks are nanoseconds by definition.
+    /// Bound on the error of [`Clock::tick_hz`], in parts per million; 0 when the ticks are
+    /// nanoseconds by definition.
     pub fn tick_error_ppm(&self) -> f64 {
         self.tick_error_ppm
     }

@@ -5,15 +5,17 @@ use serde::{Deserialize, Serialize};
 use super::{Clock, ClockKind};
 use crate::environment::Root;
 
-/// What identifies a clock across processes. What could not be read is absent, and then nothing is shared.
+/// What identifies a clock across processes. What could not be read is absent, and then nothing is
+/// shared.
 ///
-/// It is evidence, not proof: machines that were restored from one snapshot have one boot id. Exchanges of messages can
-/// refute it ([`super::holds_one_clock`]).
+/// It is evidence, not proof: machines that were restored from one snapshot have one boot id.
+/// Exchanges of messages can refute it ([`super::holds_one_clock`]).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Domain {
     /// Which clock.
     pub kind: ClockKind,
-    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)), and of a simulation its process, too.
+    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)), and of a simulation its
+    /// process, too.
     pub boot_id: Option<String>,
     /// The time namespace, e.g. `time:[4026531834]`, which has its own offset of `CLOCK_MONOTONIC`
     /// (time_namespaces(7)); `none` where the kernel has no such namespaces.
@@ -39,7 +41,8 @@ impl Domain {
         Self { kind, boot_id, time_namespace: time_namespace(root) }
     }
 
-    /// Whether a stamp of one and a stamp of the other are of one clock, so that their difference is a time.
+    /// Whether a stamp of one and a stamp of the other are of one clock, so that their difference
+    /// is a time.
     pub fn shares_with(&self, other: &Self) -> bool {
         let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
         let same_namespace = match self.kind {

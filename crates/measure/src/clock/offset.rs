@@ -1,17 +1,21 @@
-//! Two clocks: when something that theirs stamped happened by ours, between which bounds, and no guess beyond them.
+//! Two clocks: when something that theirs stamped happened by ours, between which bounds, and no
+//! guess beyond them.
 //!
-//! A message arrives after it was sent. So an exchange, there and back, says that our clock showed at least `sent` when
-//! theirs showed `arrived`, and at most `returned` when it showed `answered`; half the round trip bounds the error
-//! (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989). With a constant rate the pairs of
-//! offset and rate that meet all of it are a convex polygon, whose corners belong to convex hulls of the stamps: the
-//! lines of Moon, Skelly and Towsley (Estimation and removal of clock skew from network delay measurements, INFOCOM
-//! 1999) and Zhang, Liu and Xia (Clock synchronization algorithms for network measurements, INFOCOM 2002), who choose
-//! one of them. Here all are kept: a stamp becomes the interval of what any of them makes of it. Nothing is assumed of
-//! the transit times but that none is negative, neither symmetry nor a distribution.
+//! A message arrives after it was sent. So an exchange, there and back, says that our clock showed
+//! at least `sent` when theirs showed `arrived`, and at most `returned` when it showed `answered`;
+//! half the round trip bounds the error (Cristian, Probabilistic clock synchronization, Distributed
+//! Computing 3, 1989). With a constant rate the pairs of offset and rate that meet all of it are a
+//! convex polygon, whose corners belong to convex hulls of the stamps: the lines of Moon, Skelly
+//! and Towsley (Estimation and removal of clock skew from network delay measurements, INFOCOM 1999)
+//! and Zhang, Liu and Xia (Clock synchronization algorithms for network measurements, INFOCOM
+//! 2002), who choose one of them. Here all are kept: a stamp becomes the interval of what any of
+//! them makes of it. Nothing is assumed of the transit times but that none is negative, neither
+//! symmetry nor a distribution.
 //!
-//! What is assumed is in [`Nominal`]: how far a rate may be from its nominal value, and how much it may change while
-//! exchanges are made. The first matters little with exchanges before and after what is measured, the second always.
-//! A change that contradicts the exchanges is found ([`Reason`]); one that hides within the bounds is not.
+//! What is assumed is in [`Nominal`]: how far a rate may be from its nominal value, and how much it
+//! may change while exchanges are made. The first matters little with exchanges before and after
+//! what is measured, the second always. A change that contradicts the exchanges is found
+//! ([`Reason`]); one that hides within the bounds is not.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +31,9 @@ pub use reason::Reason;
 
 /// The four stamps of a message and its answer, in ticks.
 ///
-/// A stamp of sending must be taken before the message can be seen, and one of arrival after it has been: the processor
-/// may carry out `rdtsc` before a load that stands in front of it, and only a fence (`lfence`) or a system call between
-/// the two prevents that.
+/// A stamp of sending must be taken before the message can be seen, and one of arrival after it has
+/// been: the processor may carry out `rdtsc` before a load that stands in front of it, and only a
+/// fence (`lfence`) or a system call between the two prevents that.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Exchange {
     /// Our clock, before the message was sent.
@@ -53,8 +57,9 @@ pub struct Nominal {
     pub wander_ppm: f64,
 }
 
-/// The readings of our clock that are possible at an instant, both ends included. It counts on from the first exchange
-/// without a limit: below 0 before its start, and from 2^64 on where a counter would start again.
+/// The readings of our clock that are possible at an instant, both ends included. It counts on from
+/// the first exchange without a limit: below 0 before its start, and from 2^64 on where a counter
+/// would start again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Interval {
     /// The least, in ticks of ours.
@@ -98,7 +103,8 @@ struct Point64 {
 }
 
 impl Nominal {
-    /// A clock of a computer: what calibration found, what crystals and the kernel may add, and what warmth changes.
+    /// A clock of a computer: what calibration found, what crystals and the kernel may add, and
+    /// what warmth changes.
     pub fn of(clock: &Clock) -> Self {
         Self {
             tick_hz: clock.tick_hz(),
@@ -127,7 +133,8 @@ impl Nominal {
 }
 
 impl Offset {
-    /// What these exchanges say, in any order. In O(n log n), and exactly but for rounding outwards to a tick.
+    /// What these exchanges say, in any order. In O(n log n), and exactly but for rounding outwards
+    /// to a tick.
     ///
     /// # Errors
     ///
@@ -161,8 +168,8 @@ impl Offset {
         })
     }
 
-    /// What our clock can have shown when theirs showed `theirs`. Before, between and after the exchanges alike: it is
-    /// the wider, the further away they are.
+    /// What our clock can have shown when theirs showed `theirs`. Before, between and after the
+    /// exchanges alike: it is the wider, the further away they are.
     pub fn interval(&self, theirs: u64) -> Interval {
         let zero = i128::from(self.zero.ours);
         let Interval { least, largest } = self.interval_from_zero(theirs);
@@ -179,16 +186,17 @@ impl Offset {
         Elapsed { ns, bound_ns: half_ns + (half_ns + ns.abs()) * f64::EPSILON * 4.0 }
     }
 
-    /// The largest bound, in ns, of a stamp of theirs from `first` to `last`: no [`Offset::interval`] there is wider than
-    /// twice that. The width is a convex function, so it is largest at an end; two ticks are added for what
-    /// rounding does.
+    /// The largest bound, in ns, of a stamp of theirs from `first` to `last`: no
+    /// [`Offset::interval`] there is wider than twice that. The width is a convex function, so it
+    /// is largest at an end; two ticks are added for what rounding does.
     pub fn bound_ns(&self, first: u64, last: u64) -> f64 {
         let width = |theirs| self.interval(theirs).largest - self.interval(theirs).least;
         let ticks = width(first).max(width(last)) + WIDTH_ROUNDING;
         ticks as f64 / 2.0 * self.ns_per_tick * (1.0 + f64::EPSILON * 4.0)
     }
 
-    /// By how much their clock runs faster than ours in relation to the nominal rates, at least and at most, in ppm.
+    /// By how much their clock runs faster than ours in relation to the nominal rates, at least and
+    /// at most, in ppm.
     pub fn drift_ppm(&self) -> (f64, f64) {
         drift_ppm(&self.lines, self.rate)
     }
@@ -208,8 +216,8 @@ impl Offset {
     }
 }
 
-/// The points above which and below which their clock's line runs, x theirs and y ours. A clock that shows n is between n
-/// and n + 1, so each is moved outwards by a tick.
+/// The points above which and below which their clock's line runs, x theirs and y ours. A clock
+/// that shows n is between n and n + 1, so each is moved outwards by a tick.
 fn constraints(exchanges: &[Exchange], zero: Point64) -> Result<(Vec<Point>, Vec<Point>), Reason> {
     let distance = |ticks: u64, zero: u64, whose| {
         let distance = ticks.wrapping_sub(zero).cast_signed();
@@ -233,9 +241,10 @@ fn constraints(exchanges: &[Exchange], zero: Point64) -> Result<(Vec<Point>, Vec
     Ok((lows, highs))
 }
 
-/// Whether exchanges allow that both clocks are one, tick by tick, but for a constant shift of up to `tolerance` ticks: read
-/// so, no message arrived before it was sent. It can refute that two processes share a clock
-/// ([`super::Domain::shares_with`]), not prove it; none refutes nothing. In O(n).
+/// Whether exchanges allow that both clocks are one, tick by tick, but for a constant shift of up
+/// to `tolerance` ticks: read so, no message arrived before it was sent. It can refute that two
+/// processes share a clock ([`super::Domain::shares_with`]), not prove it; none refutes nothing. In
+/// O(n).
 pub fn holds_one_clock(exchanges: &[Exchange], tolerance: u64) -> bool {
     let least = exchanges.iter().map(|stamps| stamps.sent.wrapping_sub(stamps.arrived).cast_signed()).max();
     let largest =
@@ -252,10 +261,11 @@ fn span(lows: &[Point], highs: &[Point]) -> i128 {
 
 /// The least and the largest number of our ticks in one of theirs.
 ///
-/// With rates within `wander` of their mean a straight line is nowhere further from their clock, while exchanges last, than
-/// a quarter of `wander` times that span, and its slope is one of those rates. (A function whose slope is at most w in
-/// magnitude: the best line leaves errors E, -E and E in turn; with m its slope, 2 E / (w + m) + 2 E / (w - m) is the
-/// span at most, so E is largest for m = 0, where it is w / 4 of the span.) Beyond the span they part by twice `wander`.
+/// With rates within `wander` of their mean a straight line is nowhere further from their clock,
+/// while exchanges last, than a quarter of `wander` times that span, and its slope is one of those
+/// rates. (A function whose slope is at most w in magnitude: the best line leaves errors E, -E and
+/// E in turn; with m its slope, 2 E / (w + m) + 2 E / (w - m) is the span at most, so E is largest
+/// for m = 0, where it is w / 4 of the span.) Beyond the span they part by twice `wander`.
 fn rates(ours: &Nominal, theirs: &Nominal, wander: f64) -> (f64, f64) {
     let rate = ours.tick_hz / theirs.tick_hz;
     let (our_drift, their_drift) = (ours.drift_ppm * 1e-6, theirs.drift_ppm * 1e-6);
@@ -281,21 +291,25 @@ fn drift_ppm(lines: &Lines, rate: f64) -> (f64, f64) {
     (faster(steepest) - PPM_ROUNDING, faster(flattest) + PPM_ROUNDING)
 }
 
-/// What crystals of computers keep to, over temperature and age. Half of some 20,000 hosts that ran NTP were within 78 ppm,
-/// some beyond 500 (Mills, Computer Network Time Synchronization, CRC 2006): [`Reason::Drift`] where exchanges show it.
+/// What crystals of computers keep to, over temperature and age. Half of some 20,000 hosts that ran
+/// NTP were within 78 ppm, some beyond 500 (Mills, Computer Network Time Synchronization, CRC
+/// 2006): [`Reason::Drift`] where exchanges show it.
 const CRYSTAL_PPM: f64 = 200.0;
-/// What adjtimex(2) may make of the kernel's clock beside that: `MAXFREQ` in the kernel's include/linux/timex.h. It counts
-/// for the time stamp counter too, which is calibrated against that clock. adjtime(3) may add as much again and chronyd
-/// more, for a while, when they make up for a large offset.
+/// What adjtimex(2) may make of the kernel's clock beside that: `MAXFREQ` in the kernel's
+/// include/linux/timex.h. It counts for the time stamp counter too, which is calibrated against
+/// that clock. adjtime(3) may add as much again and chronyd more, for a while, when they make up
+/// for a large offset.
 const SLEW_PPM: f64 = 500.0;
-/// An oscillator's rate changes by a few ppm over a day, with the temperature (Mills, as above): over the seconds to minutes
-/// of a point it is taken to keep within a tenth of a ppm of its mean.
+/// An oscillator's rate changes by a few ppm over a day, with the temperature (Mills, as above):
+/// over the seconds to minutes of a point it is taken to keep within a tenth of a ppm of its mean.
 const WANDER_PPM: f64 = 0.1;
-/// What a clock that is kept in time changes its rate by at one correction. A choice, not a bound: see the module.
+/// What a clock that is kept in time changes its rate by at one correction. A choice, not a bound:
+/// see the module.
 const CORRECTION_PPM: f64 = 1.0;
 /// A tenth: beyond that nothing slews a clock (adjtimex(2), `tick`).
 const DRIFT_PPM_MAX: f64 = 100_000.0;
-/// A hundredth of a percent: more is no constant rate, and squares of it do not matter beside [`ROUNDING`].
+/// A hundredth of a percent: more is no constant rate, and squares of it do not matter beside
+/// [`ROUNDING`].
 const WANDER_PPM_MAX: f64 = 100.0;
 /// Rates whose ratio is within what [`Slope`] takes.
 const HZ: std::ops::RangeInclusive<f64> = 1e4..=1e12;

@@ -5,15 +5,16 @@ use std::hint::black_box;
 use super::Clock;
 use crate::samples::{RawSamples, Recorder, Stamps};
 
-/// What the measurement itself costs, in ns; medians over many batches, so that interrupts do not count.
+/// What the measurement itself costs, in ns; medians over many batches, so that interrupts do not
+/// count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StampCost {
     /// One time stamp.
     pub stamp_ns: f64,
     /// One turn of the measuring loop around nothing: stamp, difference, store.
     pub empty_loop_ns: f64,
-    /// The two stamps that the sender of a message takes which is timed one way, and keeps by its number (about 40 ns in
-    /// the thesis, V7).
+    /// The two stamps that the sender of a message takes which is timed one way, and keeps by its
+    /// number (about 40 ns in the thesis, V7).
     pub one_way_ns: f64,
 }
 
@@ -72,6 +73,7 @@ fn batches(clock: &Clock, mut batch: impl FnMut()) -> f64 {
     *median
 }
 
-/// Long enough that the two stamps around a batch do not count, short enough that most escape interrupts.
+/// Long enough that the two stamps around a batch do not count, short enough that most escape
+/// interrupts.
 const TURNS: usize = 1000;
 const BATCHES: usize = 101;

@@ -1,7 +1,8 @@
 //! A clock that is made wrong on purpose, so that a test knows by how much.
 //!
-//! A skew is applied to stamps that have been taken. So [`super::Clock::now`] knows nothing of it and costs what it
-//! cost, and whoever compares two clocks of one machine can have one of them off by a known offset and drift.
+//! A skew is applied to stamps that have been taken. So [`super::Clock::now`] knows nothing of it
+//! and costs what it cost, and whoever compares two clocks of one machine can have one of them off
+//! by a known offset and drift.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +10,8 @@ use std::str::FromStr;
 use crate::units::{format_duration, parse_duration};
 use crate::{Error, Result};
 
-/// How far a clock is off. Written and read as `offset=3ms,drift=40ppm`; either part may be left out, both may be
-/// negative.
+/// How far a clock is off. Written and read as `offset=3ms,drift=40ppm`; either part may be left
+/// out, both may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Skew {
     /// What is added to the clock, in ns of its nominal rate.
@@ -20,9 +21,10 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// What the skewed clock shows where a true one shows `ticks`; `tick_hz` is the clock's nominal rate. Rounded down,
-    /// as clocks are, and off by less than a tick plus 2^-53 of the offset. Like any counter it counts modulo 2^64: a
-    /// clock that is set back beyond its zero shows very large values, whose differences are right.
+    /// What the skewed clock shows where a true one shows `ticks`; `tick_hz` is the clock's nominal
+    /// rate. Rounded down, as clocks are, and off by less than a tick plus 2^-53 of the offset.
+    /// Like any counter it counts modulo 2^64: a clock that is set back beyond its zero shows very
+    /// large values, whose differences are right.
     pub fn apply(&self, ticks: u64, tick_hz: f64) -> u64 {
         let offset = (self.offset_ns as f64 * (tick_hz / 1e9)).round() as i128;
         let drift = (self.drift_ppm * PARTS_PER_PPM).round() as i128;
@@ -86,7 +88,8 @@ fn read_drift(text: &str) -> std::result::Result<f64, String> {
 const EXAMPLE: &str = "write offset=3ms,drift=40ppm";
 /// adjtimex(2) takes ticks from 900,000 / HZ to 1,100,000 / HZ microseconds: a tenth off.
 const DRIFT_PPM_MAX: f64 = 100_000.0;
-/// A drift counts in units of 10^-18: 2^64 ticks of an error of half a unit are 9 ticks, and years at 4 GHz 0.3.
+/// A drift counts in units of 10^-18: 2^64 ticks of an error of half a unit are 9 ticks, and years
+/// at 4 GHz 0.3.
 const PARTS: i128 = 1_000_000_000_000_000_000;
 const PARTS_PER_PPM: f64 = 1e12;
 
@@ -110,7 +113,8 @@ mod tests {
 
     #[test]
     fn hours_and_large_counters_lose_no_nanosecond() {
-        // 100 hours apart at 2^62, where an f64 has steps of 1024: 12.3 ppm of the distance is exact.
+        // 100 hours apart at 2^62, where an f64 has steps of 1024: 12.3 ppm of the distance is
+        // exact.
         let (skew, hours) = (Skew { offset_ns: 0, drift_ppm: 12.3 }, 360_000_000_000_000u64);
         let gained = skew.apply((1 << 62) + hours, 1e9) - skew.apply(1 << 62, 1e9) - hours;
         assert!(gained.abs_diff(4_428_000_000) <= 1, "{gained}");

@@ -1,5 +1,5 @@
-//! Conversions against exact rationals, calibration against made-up counters, and the real clock against the system's
-//! within bounds that hold however the machine is disturbed.
+//! Conversions against exact rationals, calibration against made-up counters, and the real clock
+//! against the system's within bounds that hold however the machine is disturbed.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,8 @@ fn ticks_of_the_monotonic_clock_are_nanoseconds() {
 
 #[test]
 fn half_is_taken_before_rounding() {
-    // At 4 GHz 7 ticks are 1.75 ns, which round to 2 of which half were 1; half of 1.75 is 0.875. 5 ticks are 1.25.
+    // At 4 GHz 7 ticks are 1.75 ns, which round to 2 of which half were 1; half of 1.75 is 0.875. 5
+    // ticks are 1.25.
     let clock = Clock::with_rate(Source::Tsc, 4e9, 0.0);
     assert_eq!([5, 6, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Whole)), [1, 2, 2]);
     assert_eq!([1, 2, 3, 5, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Half)), [0, 0, 0, 1, 1]);
@@ -64,7 +65,8 @@ proptest! {
         let clock = Clock::with_rate(Source::Tsc, hz as f64, 0.0);
         for (scale, divisor) in [(Scale::Whole, 1), (Scale::Half, 2)] {
             let (ns, exactly) = (u128::from(clock.ns_scaled(ticks, scale)), ns_exactly(ticks, hz, divisor));
-            // The rate has 53 bits: it may tip a tie, and for large values it is off by 2^-52 of them.
+            // The rate has 53 bits: it may tip a tie, and for large values it is off by 2^-52 of
+            // them.
             prop_assert!(ns.abs_diff(exactly) <= 1 + (exactly >> 52), "{ns} instead of {exactly}");
             if ticks < 1 << 20 && (2_000_000_000 * u128::from(ticks)) % (u128::from(hz) * divisor) != 0 {
                 prop_assert_eq!(ns, exactly);
@@ -106,7 +108,8 @@ fn an_even_counter_is_calibrated() {
 
 #[test]
 fn the_bound_holds_for_errors_that_look_like_another_rate() {
-    // The system's clock is read ever later in its bracket, from its start to its end: no residual shows that.
+    // The system's clock is read ever later in its bracket, from its start to its end: no residual
+    // shows that.
     let mut pairs = even_pairs();
     pairs.iter_mut().enumerate().for_each(|(i, pair)| {
         pair.width = 6000;
@@ -159,7 +162,8 @@ fn a_counter_that_the_kernel_dropped_is_not_offered() {
 #[test]
 fn the_clock_agrees_with_the_system() {
     let clock = Clock::calibrate();
-    // An interval between the inner readings and the outer ones, whenever this thread is interrupted.
+    // An interval between the inner readings and the outer ones, whenever this thread is
+    // interrupted.
     let outer_start = Instant::now();
     let start = clock.now();
     let inner_start = Instant::now();
@@ -177,7 +181,8 @@ fn calibrations_agree() {
     let (one, other) = (Clock::calibrate(), Clock::calibrate());
     if one.name() == other.name() {
         let ppm = (one.tick_hz() / other.tick_hz() - 1.0).abs() * 1e6;
-        // The bounds, and as much again as time synchronisation may slew the system's clock between the two.
+        // The bounds, and as much again as time synchronisation may slew the system's clock between
+        // the two.
         assert!(ppm <= one.tick_error_ppm() + other.tick_error_ppm() + 1000.0, "{one:?} {other:?}");
     }
 }

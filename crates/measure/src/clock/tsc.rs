@@ -4,8 +4,9 @@
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn read() -> u64 {
-    // SAFETY: RDTSC exists on every x86_64 processor and touches no memory. It faults only under CR4.TSD, which Linux
-    // sets for a thread that asks for it by prctl(PR_SET_TSC); this program does not.
+    // SAFETY: RDTSC exists on every x86_64 processor and touches no memory. It faults only under
+    // CR4.TSD, which Linux sets for a thread that asks for it by prctl(PR_SET_TSC); this program
+    // does not.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -29,8 +30,9 @@ pub(super) fn unusable() -> Option<&'static str> {
     }
 }
 
-/// Whether the counter is among the kernel's clock sources. The kernel takes it off the list when its watchdog finds
-/// it unstable (`clocksource_mark_unstable` in kernel/time/clocksource.c clears the flag that the list needs).
+/// Whether the counter is among the kernel's clock sources. The kernel takes it off the list when
+/// its watchdog finds it unstable (`clocksource_mark_unstable` in kernel/time/clocksource.c clears
+/// the flag that the list needs).
 pub(super) fn kernel_offers_tsc(available_clocksource: &str) -> bool {
     available_clocksource.split_whitespace().any(|name| name == "tsc")
 }

@@ -19,12 +19,14 @@ pub struct Condition {
     /// What was found before; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Why it was not applied and what would help, or what the reader should know of it although it was.
+    /// Why it was not applied and what would help, or what the reader should know of it although it
+    /// was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A technique that makes a machine's latencies smaller or steadier (V4 of the evaluations), or shows what that is good for.
+/// A technique that makes a machine's latencies smaller or steadier (V4 of the evaluations), or
+/// shows what that is good for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Technique {

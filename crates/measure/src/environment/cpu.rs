@@ -1,4 +1,5 @@
-//! Processors and what saves their power (Documentation/admin-guide/pm/ and ABI/testing/sysfs-devices-system-cpu).
+//! Processors and what saves their power (Documentation/admin-guide/pm/ and
+//! ABI/testing/sysfs-devices-system-cpu).
 
 use super::files::{Facts, Root, chosen, distinct, field, fields};
 
@@ -22,7 +23,8 @@ pub(super) fn cpu(root: &Root) -> Facts {
     facts
 }
 
-/// Which CPUs share a core, the last level of cache and a package with the one that a rank is pinned to, itself included.
+/// Which CPUs share a core, the last level of cache and a package with the one that a rank is
+/// pinned to, itself included.
 pub(super) fn pinned(root: &Root, cpus: &[u32]) -> Facts {
     let mut facts = Facts::default();
     let &[cpu] = cpus else { return facts };
@@ -118,8 +120,8 @@ fn idle_states(root: &Root, cpu: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The request in force, 4 bytes in the machine's order (Documentation/power/pm_qos_interface.rst). Only root may read
-/// it, and saying so tells more than its absence.
+/// The request in force, 4 bytes in the machine's order (Documentation/power/pm_qos_interface.rst).
+/// Only root may read it, and saying so tells more than its absence.
 fn cpu_dma_latency(root: &Root) -> Option<String> {
     match root.bytes("dev/cpu_dma_latency") {
         Ok(bytes) => match i32::from_ne_bytes(bytes.try_into().ok()?) {

@@ -3,8 +3,8 @@
 use super::files::{Facts, Root, distinct};
 use super::pcie;
 
-/// Devices with firmware, ports, PCI link, node and the CPUs of their interrupts; the mode of IPoIB interfaces; versions
-/// of the kernel's modules where they have one.
+/// Devices with firmware, ports, PCI link, node and the CPUs of their interrupts; the mode of IPoIB
+/// interfaces; versions of the kernel's modules where they have one.
 pub(super) fn infiniband(root: &Root) -> Facts {
     let mut facts = Facts::default();
     for device in root.names(DEVICES) {

@@ -1,4 +1,5 @@
-//! Which CPUs the process may use and who else may use them (cgroups(7), cpuset(7), proc_pid_mountinfo(5)).
+//! Which CPUs the process may use and who else may use them (cgroups(7), cpuset(7),
+//! proc_pid_mountinfo(5)).
 
 use super::files::{Facts, Root, field};
 
@@ -23,7 +24,8 @@ fn irqbalance(root: &Root) -> Option<&'static str> {
     (!processes.is_empty()).then(|| if processes.iter().any(runs) { "running" } else { "not running" })
 }
 
-/// The CPUs that the control group of the process allows, in whichever hierarchy has the cpuset controller.
+/// The CPUs that the control group of the process allows, in whichever hierarchy has the cpuset
+/// controller.
 fn cgroup_cpus(root: &Root) -> Option<String> {
     let mounts = root.text("proc/self/mountinfo")?;
     let groups = root.text("proc/self/cgroup")?;
@@ -57,8 +59,8 @@ impl<'a> Mount<'a> {
         (is_v2 || has_cpuset).then_some(Self { root, point, is_v2 })
     }
 
-    /// The directory of the process's group. Lines of /proc/self/cgroup are `ID:CONTROLLERS:PATH`, and for version 2
-    /// `0::PATH`.
+    /// The directory of the process's group. Lines of /proc/self/cgroup are `ID:CONTROLLERS:PATH`,
+    /// and for version 2 `0::PATH`.
     fn directory_of(&self, groups: &str) -> Option<String> {
         let path = groups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);

@@ -1,8 +1,10 @@
-//! Network interfaces (ABI/testing/sysfs-class-net), and what the kernel does with TCP and UDP by default (tcp(7), socket(7)).
+//! Network interfaces (ABI/testing/sysfs-class-net), and what the kernel does with TCP and UDP by
+//! default (tcp(7), socket(7)).
 
 use super::files::{Facts, Root};
 
-/// Interfaces with their state, MTU, speed and driver, IPoIB ones with their mode; limits of socket buffers.
+/// Interfaces with their state, MTU, speed and driver, IPoIB ones with their mode; limits of socket
+/// buffers.
 pub(super) fn network(root: &Root) -> Facts {
     let mut facts = Facts::default();
     for interface in root.names(INTERFACES) {

@@ -1,25 +1,27 @@
-//! What the PCI Express link of a device carries at once (S10): the largest payload of a packet and the largest request of a
-//! read, from the device's configuration space (PCI Express Base Specification 4.0, sections 7.5.1 and 7.5.3).
+//! What the PCI Express link of a device carries at once (S10): the largest payload of a packet and
+//! the largest request of a read, from the device's configuration space (PCI Express Base
+//! Specification 4.0, sections 7.5.1 and 7.5.3).
 
 /// What the operating system lets a function send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DeviceControl {
-    /// Largest payload of a packet, in bytes (`Max_Payload_Size`); of a reserved encoding there is none.
+    /// Largest payload of a packet, in bytes (`Max_Payload_Size`); of a reserved encoding there is
+    /// none.
     pub(super) payload_max_bytes: Option<u32>,
     /// Largest request of a read, in bytes (`Max_Read_Request_Size`).
     pub(super) read_request_max_bytes: Option<u32>,
 }
 
-/// Reads the control register out of a configuration space. None where there is no such register, or where what is there ends
-/// before it: who is not root is shown the first 64 bytes only.
+/// Reads the control register out of a configuration space. None where there is no such register,
+/// or where what is there ends before it: who is not root is shown the first 64 bytes only.
 pub(super) fn device_control(config: &[u8]) -> Option<DeviceControl> {
     let control = u16_at(config, capability(config)? + DEVICE_CONTROL)?;
     let size = |field: u16| (field & 7 <= SIZE_MAX).then(|| 128 << (field & 7));
     Some(DeviceControl { payload_max_bytes: size(control >> 5), read_request_max_bytes: size(control >> 12) })
 }
 
-/// Where the PCI Express capability begins. The list may be a ring in a device that is broken, so it is followed no further than
-/// it can be long.
+/// Where the PCI Express capability begins. The list may be a ring in a device that is broken, so
+/// it is followed no further than it can be long.
 fn capability(config: &[u8]) -> Option<usize> {
     let has_list = u16_at(config, STATUS)? & HAS_CAPABILITIES != 0;
     let mut at = usize::from(*config.get(FIRST_CAPABILITY).filter(|_| has_list)? & ALIGNED);
@@ -56,7 +58,8 @@ const SIZE_MAX: u16 = 5;
 mod tests {
     use super::*;
 
-    /// A configuration space with capabilities, each with its identifier, where it is and where the next one is.
+    /// A configuration space with capabilities, each with its identifier, where it is and where the
+    /// next one is.
     fn config(capabilities: &[(u8, u8, u8)], control: u16) -> Vec<u8> {
         let mut config = vec![0; 256];
         config[STATUS] = 0x10;
@@ -75,7 +78,8 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_device_control_register() {
-        // Power management, message signalled interrupts, PCI Express: as ConnectX adapters have them, 256 B and 512 B.
+        // Power management, message signalled interrupts, PCI Express: as ConnectX adapters have
+        // them, 256 B and 512 B.
         let list = [(0x01, 0x40, 0x9c), (0x11, 0x9c, 0x60), (PCI_EXPRESS, 0x60, 0)];
         assert_eq!(sizes(&config(&list, 0x2030)), Some((Some(256), Some(512))));
         assert_eq!(sizes(&config(&list, 0x5000)), Some((Some(128), Some(4096))));

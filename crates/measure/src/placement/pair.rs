@@ -11,18 +11,19 @@ pub struct Pair {
     pub host: String,
     /// Model of its CPUs; `unknown` where it does not tell.
     pub model: String,
-    /// What both are in as far as the kernel says, e.g. `cache, package, node`; `core` where they are siblings. Empty where
-    /// it is nothing, or not known.
+    /// What both are in as far as the kernel says, e.g. `cache, package, node`; `core` where they
+    /// are siblings. Empty where it is nothing, or not known.
     pub within: String,
-    /// The CPUs, the smaller number first. Absent in a virtual machine: where a hypervisor places the CPUs, their numbers
-    /// tell nothing of where they are. Elsewhere the same two stay where they are, and others are as far from each other as
-    /// the chip's network has them.
+    /// The CPUs, the smaller number first. Absent in a virtual machine: where a hypervisor places
+    /// the CPUs, their numbers tell nothing of where they are. Elsewhere the same two stay where
+    /// they are, and others are as far from each other as the chip's network has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<[u32; 2]>,
 }
 
 impl Pair {
-    /// The pair of the first two ranks; `None` where they are on several hosts, or have no CPU each of its own.
+    /// The pair of the first two ranks; `None` where they are on several hosts, or have no CPU each
+    /// of its own.
     pub fn of(environments: &[Environment]) -> Option<Self> {
         let [first, second, ..] = environments else { return None };
         let own = |rank: &Environment| match rank.pinned_cpus.as_deref() {

@@ -1,9 +1,10 @@
 //! The numbers of a point: a row each.
 //!
-//! A row says by which path plans, findings and tables name the number, what it measures, how it is read from a
-//! point, how sure it is within one run, and what it is in words. Plans check their paths against the rows, and
-//! reports read points through them, so that a number is defined once. The rows here are those that points of any
-//! pattern may have; a number of one pattern is a row in that pattern's room (`Presentation::quantities`).
+//! A row says by which path plans, findings and tables name the number, what it measures, how it is
+//! read from a point, how sure it is within one run, and what it is in words. Plans check their
+//! paths against the rows, and reports read points through them, so that a number is defined once.
+//! The rows here are those that points of any pattern may have; a number of one pattern is a row in
+//! that pattern's room (`Presentation::quantities`).
 
 mod row;
 mod rows;
@@ -51,7 +52,8 @@ pub fn find_in<'p>(rows: impl IntoIterator<Item = &'static Quantity>, path: &'p 
     rows.into_iter().find_map(|quantity| lead(quantity, path))
 }
 
-/// Paths of every number in the group that a path begins with; if there is no such group, those that are offered.
+/// Paths of every number in the group that a path begins with; if there is no such group, those
+/// that are offered.
 pub fn examples(rows: impl Iterator<Item = &'static Quantity> + Clone, path: &str) -> Vec<String> {
     let group = path.split('.').next().unwrap_or_default();
     let of_group: Vec<String> = rows.clone().flat_map(|quantity| quantity.paths(group)).collect();
@@ -117,7 +119,8 @@ impl Found<'_> {
         }
     }
 
-    /// The latency that the number is one of; `None` where it is of no latency, or the point has none.
+    /// The latency that the number is one of; `None` where it is of no latency, or the point has
+    /// none.
     pub fn latency<'a>(&self, point: &'a Point) -> Option<&'a Latency> {
         match &self.quantity.reading {
             Reading::Latency { of, .. } => of(point, self.at),
@@ -138,8 +141,9 @@ impl Found<'_> {
 
     /// The number of a point with its 95 % interval.
     ///
-    /// The interval of a median stands in the record, that of a share follows from the count; other numbers have none
-    /// within a run. What comparing two clocks leaves open widens it, and so does a histogram's bucket.
+    /// The interval of a median stands in the record, that of a share follows from the count; other
+    /// numbers have none within a run. What comparing two clocks leaves open widens it, and so does
+    /// a histogram's bucket.
     pub fn measured(&self, point: &Point) -> Option<Measured> {
         let value = self.number(point)?;
         let (Interval { ends, samples }, bound, blur) = match (&self.quantity.reading, self.statistic) {

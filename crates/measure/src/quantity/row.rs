@@ -8,8 +8,9 @@ use crate::units::Dimension;
 /// A number of a point, or the numbers of one of its latencies.
 #[derive(Debug)]
 pub struct Quantity {
-    /// Path into a point, e.g. `pipeline.missed_share`. `N` stands for a rank and `KIND` for a kind of latency; a `*`
-    /// at the end stands for every [`Statistic`] of a latency, elsewhere for any name.
+    /// Path into a point, e.g. `pipeline.missed_share`. `N` stands for a rank and `KIND` for a kind
+    /// of latency; a `*` at the end stands for every [`Statistic`] of a latency, elsewhere for any
+    /// name.
     pub path: &'static str,
     /// How the number is read.
     pub reading: Reading,
@@ -71,7 +72,8 @@ impl Interval {
 }
 
 impl Quantity {
-    /// Its path with rank 0, for each kind of latency where it stands for all, without what `*` stands for.
+    /// Its path with rank 0, for each kind of latency where it stands for all, without what `*`
+    /// stands for.
     pub(super) fn begun(&self) -> impl Iterator<Item = String> + use<> {
         let kinds: &[LatencyKind] = if self.path.contains("KIND") { LatencyKind::ALL } else { &[] };
         let path = self.path.replace(".N.", ".0.");

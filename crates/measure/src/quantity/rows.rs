@@ -10,7 +10,8 @@ pub const COST: &str = "cost.ns";
 
 macro_rules! quantities {
     ($($row:expr;)+) => {
-        /// Every row, in the order in which they are offered. A path belongs to the first that it fits.
+        /// Every row, in the order in which they are offered. A path belongs to the first that it
+        /// fits.
         pub static ALL: &[Quantity] = &[$($row),+];
     };
 }
@@ -122,7 +123,8 @@ fn cpu(point: &Point, at: At<'_>) -> Option<Cpu> {
     point.ends.iter().find(|end| end.rank == at.rank)?.cpu
 }
 
-/// The latencies of a point by their kind: each that was timed, and the headline, which may be one of them.
+/// The latencies of a point by their kind: each that was timed, and the headline, which may be one
+/// of them.
 pub fn kinds(point: &Point) -> impl Iterator<Item = &Latency> {
     point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency)
 }
@@ -131,7 +133,8 @@ fn of_kind<'a>(point: &'a Point, at: At<'_>) -> Option<&'a Latency> {
     kinds(point).find(|latency| latency.kind.name() == at.name)
 }
 
-/// The interval of a throughput that is made of the median of a round of one to n (H15 of the evaluations).
+/// The interval of a throughput that is made of the median of a round of one to n (H15 of the
+/// evaluations).
 fn of_rounds(point: &Point, value: f64) -> Interval {
     let is_round = |latency: &&Latency| matches!(latency.kind, LatencyKind::Fan | LatencyKind::FanHalf);
     let Some(latency) = point.latency.as_ref().filter(is_round).filter(|latency| latency.p50_ns > 0) else {
@@ -162,8 +165,8 @@ fn half_mean_ns(point: &Point) -> Option<f64> {
     Some(latency.mean_ns)
 }
 
-/// The time of CPUs that a message of a point took at both ends, in ns: those of the warm-up and lost ones are messages,
-/// too. `None` where an end did not count it.
+/// The time of CPUs that a message of a point took at both ends, in ns: those of the warm-up and
+/// lost ones are messages, too. `None` where an end did not count it.
 pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
     let ends = point.ends.iter().map(|end| end.cpu.map(|cpu| cpu.user_ns + cpu.system_ns));
     let spent_ns = ends.collect::<Option<Vec<u64>>>().filter(|ends| ends.len() == 2)?;

@@ -94,7 +94,8 @@ statistics! {
     };
 }
 
-/// The times of a round of one to n that can be divided by n. Their spread cannot: messages differ as rounds do not.
+/// The times of a round of one to n that can be divided by n. Their spread cannot: messages differ
+/// as rounds do not.
 pub(super) static OF_MESSAGES: &[&Statistic] = &[&MIN, &P10, &P50, &P90, &P99, &P999, &MAX, &MEAN];
 
 /// The time that the middle 80 % of the messages lie within. It stands in no record.
@@ -102,8 +103,8 @@ fn spread_ns(latency: &Latency, _: &str) -> Option<f64> {
     Some(latency.p90_ns as f64 - latency.p10_ns as f64)
 }
 
-/// The largest error of a latency of a point that comes from comparing two clocks, in ns; `None` where one clock took
-/// both stamps.
+/// The largest error of a latency of a point that comes from comparing two clocks, in ns; `None`
+/// where one clock took both stamps.
 pub fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     match (point.one_way.as_ref()?.clocks, kind) {
         (Clocks::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => Some(bound_ns),
@@ -111,8 +112,8 @@ pub fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     }
 }
 
-/// Least and largest share of a latency's messages above a threshold that can be, where comparing two clocks leaves it
-/// open: all that a share can be in a record of a program that did not say.
+/// Least and largest share of a latency's messages above a threshold that can be, where comparing
+/// two clocks leaves it open: all that a share can be in a record of a program that did not say.
 pub fn share_bounds(point: &Point, latency: &Latency, threshold: &str) -> Option<[f64; 2]> {
     bound_ns(point, latency.kind)?;
     Some(latency.share_above_bounds.get(threshold).copied().unwrap_or([0.0, 1.0]))

@@ -10,10 +10,11 @@ pub struct Calibration {
     pub before_ns: f64,
     /// The same after the point, in ns.
     pub after_ns: f64,
-    /// The best such time known of these two CPUs when the point ended, in ns: of earlier runs and of this one, this point
-    /// included. Absent where nothing was compared. A point is `unstable` whose larger time is above 1.5 times it, or above
-    /// 1.5 times the least of all points of its environment: those of later ones are not in the line of a point that had
-    /// ended before, and readers mark it ([`crate::placement::mark`]).
+    /// The best such time known of these two CPUs when the point ended, in ns: of earlier runs and
+    /// of this one, this point included. Absent where nothing was compared. A point is `unstable`
+    /// whose larger time is above 1.5 times it, or above 1.5 times the least of all points of its
+    /// environment: those of later ones are not in the line of a point that had ended before, and
+    /// readers mark it ([`crate::placement::mark`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_ns: Option<f64>,
 }

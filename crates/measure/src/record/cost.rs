@@ -12,18 +12,21 @@ pub struct Cost {
     pub step: String,
     /// Calls in a batch, which is one sample of the point's latency (kind `call`).
     pub calls: u32,
-    /// Median time of a batch divided by its calls, in ns. The stamp that it includes is not taken off: `stamp_ns` / `calls`.
+    /// Median time of a batch divided by its calls, in ns. The stamp that it includes is not taken
+    /// off: `stamp_ns` / `calls`.
     pub ns: f64,
-    /// 95 % confidence interval of `ns` from order statistics, in ns; within this run only. Absent where there are too few
-    /// batches for one (fewer than 6).
+    /// 95 % confidence interval of `ns` from order statistics, in ns; within this run only. Absent
+    /// where there are too few batches for one (fewer than 6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95_ns: Option<[f64; 2]>,
-    /// Cost of one stamp at the rank that timed, in ns: between the two stamps around a batch lies the cost of one.
+    /// Cost of one stamp at the rank that timed, in ns: between the two stamps around a batch lies
+    /// the cost of one.
     pub stamp_ns: f64,
 }
 
 impl Cost {
-    /// The cost of a step from the latencies of batches of so many calls of it, where a stamp costs `stamp_ns`.
+    /// The cost of a step from the latencies of batches of so many calls of it, where a stamp costs
+    /// `stamp_ns`.
     #[must_use]
     pub fn new(step: &str, calls: u32, batches: &Latency, stamp_ns: f64) -> Self {
         let each = |batch_ns: u64| batch_ns as f64 / f64::from(calls);

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// How evenly pairs were served: of throughputs, or of the inverse of mean latencies.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Fairness {
-    /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all got the same, 1/n where one got all (Jain, Chiu and Hawe 1984).
+    /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all got the same, 1/n where one got all
+    /// (Jain, Chiu and Hawe 1984).
     pub jain: f64,
     /// What the pair got that got least, relative to the one that got most.
     pub least_share: f64,

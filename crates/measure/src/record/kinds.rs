@@ -1,4 +1,5 @@
-//! The kinds of latency: a row each, from which records, samples and reports read all that differs between them.
+//! The kinds of latency: a row each, from which records, samples and reports read all that differs
+//! between them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +32,8 @@ impl Scale {
     }
 }
 
-/// Makes the enum of kinds from rows: documentation for the schema, variant, name in records, scale, and the
-/// meaning that reports print.
+/// Makes the enum of kinds from rows: documentation for the schema, variant, name in records,
+/// scale, and the meaning that reports print.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:ident, $scale:ident, $meaning:literal;)+) => {
         /// What a latency is the time of.
@@ -65,16 +66,18 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and what it was late before.
+    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and
+    /// what it was late before.
     Arrival = arrival, Whole, "from when a sample was due to its arrival";
     /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
     Call = call, Whole, "a batch of calls of one verb between two stamps";
     /// t_comp - t_subm of one work request.
     Completion = completion, Whole, "from posting a work request to its completion, t_comp - t_subm";
-    /// The time in which one rank fetches from n others: from before the first post to the last completion.
+    /// The time in which one rank fetches from n others: from before the first post to the last
+    /// completion.
     Fan = fan, Whole, "a fetch from n ranks at once, from the first post to the last completion";
-    /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from before the first post to
-    /// the last arrival.
+    /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from
+    /// before the first post to the last arrival.
     FanHalf = fan_half, Half, "half the time of a 1:n n:1 round, from the first post to the last arrival";
     /// From when a message was due, at a set rate, to when it was posted.
     Lateness = lateness, Whole, "from when a message was due to when it was posted";
@@ -82,10 +85,12 @@ kinds! {
     OneWay = one_way, Whole, "from posting to arrival on one clock, t_recv - t_subm";
     /// t_recv - t_send on one clock.
     OneWaySend = one_way_send, Whole, "from the adapter's fetch to arrival on one clock, t_recv - t_send";
-    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d apart, to the answer to the last.
+    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d
+    /// apart, to the answer to the last.
     Prtt = prtt, Whole,
         "from before the first of a burst's posts to the answer to its last message, PRTT(n, d, s)";
-    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was late before.
+    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was
+    /// late before.
     Response = response, Whole, "from when a message was due to its answer";
     /// A round trip.
     Rtt = rtt, Whole, "a round trip";

@@ -16,9 +16,9 @@ pub struct Latency {
     pub count: u64,
     /// Smallest sample, in ns.
     pub min_ns: u64,
-    /// Quantiles, in ns. The p-quantile is the smallest sample such that at least the share p of all samples is not
-    /// above it (the inverse of the empirical distribution function; type 1 of Hyndman and Fan 1996, `inverted_cdf` in
-    /// numpy).
+    /// Quantiles, in ns. The p-quantile is the smallest sample such that at least the share p of
+    /// all samples is not above it (the inverse of the empirical distribution function; type 1 of
+    /// Hyndman and Fan 1996, `inverted_cdf` in numpy).
     pub p10_ns: u64,
     /// Median, in ns.
     pub p50_ns: u64,
@@ -35,20 +35,22 @@ pub struct Latency {
     /// Sample standard deviation (divisor n - 1), in ns; absent below two samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stddev_ns: Option<f64>,
-    /// 95 % confidence interval of the median from order statistics, in ns; within this run only. Absent where the
-    /// sample is too small for one (fewer than 6).
+    /// 95 % confidence interval of the median from order statistics, in ns; within this run only.
+    /// Absent where the sample is too small for one (fewer than 6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ci95_ns: Option<[u64; 2]>,
     /// Share of the samples strictly above a threshold in ns, by threshold.
     #[serde(default)]
     pub share_above: BTreeMap<String, f64>,
-    /// Least and largest share that can be, by threshold, where stamps of two clocks are compared: of the samples that are
-    /// above it by more than the bound, and of those that are not below it by more. Absent where one clock took both stamps.
+    /// Least and largest share that can be, by threshold, where stamps of two clocks are compared:
+    /// of the samples that are above it by more than the bound, and of those that are not below it
+    /// by more. Absent where one clock took both stamps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub share_above_bounds: BTreeMap<String, [f64; 2]>,
     /// Samples far from the rest.
     pub mavericks: Mavericks,
-    /// Relative width of a histogram's buckets where the statistics come from a histogram; absent when exact.
+    /// Relative width of a histogram's buckets where the statistics come from a histogram; absent
+    /// when exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
 }
@@ -65,7 +67,7 @@ pub struct Mavericks {
 /// A distribution in buckets.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Histogram {
-    /// Lower edge (inclusive), upper edge (exclusive), both in ns, and count, of the buckets that are not empty, in
-    /// rising order.
+    /// Lower edge (inclusive), upper edge (exclusive), both in ns, and count, of the buckets that
+    /// are not empty, in rising order.
     pub buckets: Vec<(u64, u64, u64)>,
 }

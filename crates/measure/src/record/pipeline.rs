@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use super::Latency;
 
-/// What is known of samples at a fixed rate, besides their latencies. What became of the steps stands in the counters:
-/// `steps_missed` (the generator was not there), `messages_not_transmitted` (the node had no room, which are
-/// `messages_refused`, or nothing had arrived yet), `messages_lost` (after the first that arrived), `messages_received`.
+/// What is known of samples at a fixed rate, besides their latencies. What became of the steps
+/// stands in the counters: `steps_missed` (the generator was not there), `messages_not_transmitted`
+/// (the node had no room, which are `messages_refused`, or nothing had arrived yet),
+/// `messages_lost` (after the first that arrived), `messages_received`.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Pipeline {
     /// Steps that were due, in Hz; a timer of whole nanoseconds does not have every rate.
     pub rate_hz: f64,
     /// Samples that were generated, in Hz, by `CLOCK_MONOTONIC` of the generator's host.
     pub achieved_hz: f64,
-    /// Of the steps that were missed, those for which the generator had nothing to do but to wait: its CPU was taken, or it was
-    /// woken too late.
+    /// Of the steps that were missed, those for which the generator had nothing to do but to wait:
+    /// its CPU was taken, or it was woken too late.
     pub missed_waiting: u64,
-    /// Whether samples went into the work requests, but for those that asked for a completion; of verbs only.
+    /// Whether samples went into the work requests, but for those that asked for a completion; of
+    /// verbs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// The same timer with nothing to do, on the same CPU right before and right after.
@@ -29,7 +31,8 @@ pub struct Pipeline {
     pub sinks: Vec<SinkReport>,
 }
 
-/// A file of the samples of one end: of rank 0 all that it generated, of rank 1 all that came, those of the warm-up too.
+/// A file of the samples of one end: of rank 0 all that it generated, of rank 1 all that came,
+/// those of the warm-up too.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct SinkReport {
     /// Whose samples they are.
@@ -64,8 +67,8 @@ pub struct TimerAlone {
     pub missed: u64,
     /// Steps that were due, in Hz, by `CLOCK_MONOTONIC`.
     pub rate_hz: f64,
-    /// Share of the time in which the loop did not run, though it never sleeps: what the scheduler, interrupts and a hypervisor
-    /// took. Absent where it sleeps.
+    /// Share of the time in which the loop did not run, though it never sleeps: what the scheduler,
+    /// interrupts and a hypervisor took. Absent where it sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_share: Option<f64>,
     /// How late steps were noticed: the timer's jitter.
@@ -75,8 +78,8 @@ pub struct TimerAlone {
 /// Where steps went that were due, beside those that nobody was there for.
 const FATES: [&str; 3] = ["messages_received", "messages_not_transmitted", "messages_lost"];
 
-/// The steps of a pipeline that counted, and how many of them were missed, by the counters of its point; none of another
-/// pattern.
+/// The steps of a pipeline that counted, and how many of them were missed, by the counters of its
+/// point; none of another pattern.
 pub fn steps(counters: &BTreeMap<String, u64>) -> Option<[u64; 2]> {
     let missed = *counters.get("steps_missed")?;
     let others: u64 = FATES.iter().filter_map(|fate| counters.get(*fate)).sum();

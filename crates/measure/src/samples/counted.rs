@@ -84,7 +84,8 @@ impl Counted {
     }
 }
 
-/// Places of the array that samples are counted in at most: 4 ms of latencies, and 32 MiB of memory.
+/// Places of the array that samples are counted in at most: 4 ms of latencies, and 32 MiB of
+/// memory.
 const PLACES: u64 = 1 << 22;
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use super::series::BlockSums;
 use crate::record::Histogram;
 use crate::stats::{Moments, Ranked};
 
-/// Samples in buckets that are [`Distribution::RESOLUTION`] of their value wide, and below 2048 ns exactly 1 ns, which
-/// is exact. Count, least, largest, mean and deviation are exact besides. Samples above 60 s share the last bucket.
+/// Samples in buckets that are [`Distribution::RESOLUTION`] of their value wide, and below 2048 ns
+/// exactly 1 ns, which is exact. Count, least, largest, mean and deviation are exact besides.
+/// Samples above 60 s share the last bucket.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     counts: Counts<u64>,
@@ -18,8 +19,9 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Bound on the width of a bucket in relation to the values in it: three significant digits need 2^11 divisions of
-    /// a range that starts at 0, of which the lower half belongs to the range below.
+    /// Bound on the width of a bucket in relation to the values in it: three significant digits
+    /// need 2^11 divisions of a range that starts at 0, of which the lower half belongs to the
+    /// range below.
     pub const RESOLUTION: f64 = 1.0 / 1024.0;
 
     /// An empty one.
@@ -47,7 +49,8 @@ impl Distribution {
         self.blocks.add(ns.min(HIGHEST_NS));
     }
 
-    /// Adds the samples of another distribution. The order of time is lost: the blocks stay those of `self`.
+    /// Adds the samples of another distribution. The order of time is lost: the blocks stay those
+    /// of `self`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.add(&other.counts).expect("every distribution has the same buckets");
         self.moments.merge(&other.moments);
@@ -69,7 +72,8 @@ impl Distribution {
         self.blocks.means_ns()
     }
 
-    /// Lower edge (inclusive), upper edge (exclusive) and count. The last bucket reaches up to the largest sample.
+    /// Lower edge (inclusive), upper edge (exclusive) and count. The last bucket reaches up to the
+    /// largest sample.
     fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let last = self.counts.lowest_equivalent(HIGHEST_NS);
         self.counts.iter_recorded().map(move |step| {
@@ -92,7 +96,8 @@ impl Ranked for Distribution {
         self.moments
     }
 
-    /// The middle of the sample's bucket, or the exact least or largest sample where that is nearer.
+    /// The middle of the sample's bucket, or the exact least or largest sample where that is
+    /// nearer.
     fn at_rank(&self, rank: u64) -> u64 {
         let mut below = 0;
         let bucket = self.buckets().find(|&(_, _, count)| {

@@ -1,5 +1,5 @@
-//! Memory for samples that causes no page fault while it is written: whole pages, each written once before the run,
-//! and locked where the system allows it.
+//! Memory for samples that causes no page fault while it is written: whole pages, each written once
+//! before the run, and locked where the system allows it.
 
 use rustix::mm::{mlock, munlock};
 
@@ -10,8 +10,9 @@ pub(super) const UNTAKEN: u64 = u64::MAX;
 /// Samples in a [`Page`].
 pub(super) const PAGE_SAMPLES: usize = 512;
 
-/// 4 KiB of samples. Whole aligned pages, so that locking and unlocking them touches nobody else's memory (a kernel
-/// with larger pages rounds outwards; then a neighbour may be locked with us, which does no harm).
+/// 4 KiB of samples. Whole aligned pages, so that locking and unlocking them touches nobody else's
+/// memory (a kernel with larger pages rounds outwards; then a neighbour may be locked with us,
+/// which does no harm).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
 pub(super) struct Page(pub(super) [u64; PAGE_SAMPLES]);
@@ -49,8 +50,9 @@ impl Drop for Pages {
     fn drop(&mut self) {
         if self.not_locked.is_none() {
             let bytes = size_of_val(self.pages.as_slice());
-            // SAFETY: the range is the allocation of `pages`, which lives until after this call. Unlocking changes
-            // neither the content nor the validity of the memory. A refusal leaves it locked, which is harmless.
+            // SAFETY: the range is the allocation of `pages`, which lives until after this call.
+            // Unlocking changes neither the content nor the validity of the memory. A refusal
+            // leaves it locked, which is harmless.
             let _ = unsafe { munlock(self.pages.as_mut_ptr().cast(), bytes) };
         }
     }
@@ -67,7 +69,8 @@ pub(super) fn touched(samples: usize) -> Result<Vec<Page>> {
 }
 
 fn lock(pages: &[Page]) -> rustix::io::Result<()> {
-    // SAFETY: the range is the allocation behind the slice. Locking changes neither its content nor its validity.
+    // SAFETY: the range is the allocation behind the slice. Locking changes neither its content nor
+    // its validity.
     unsafe { mlock(pages.as_ptr().cast_mut().cast(), size_of_val(pages)) }
 }
 

@@ -1,5 +1,5 @@
-//! The file of raw samples: nanoseconds, 8 bytes little-endian each, in the order in which the messages were sent, and
-//! nothing else (see [`crate::record`]).
+//! The file of raw samples: nanoseconds, 8 bytes little-endian each, in the order in which the
+//! messages were sent, and nothing else (see [`crate::record`]).
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::{Error, Result, files};
 
-/// Writes samples into a new file and syncs it. An existing file is not overwritten; a file that could not be written
-/// whole is removed.
+/// Writes samples into a new file and syncs it. An existing file is not overwritten; a file that
+/// could not be written whole is removed.
 pub fn write_raw(path: &Path, samples_ns: &[u64]) -> Result<()> {
     let file = File::create_new(path).map_err(Error::io("create", path))?;
     write(&file, samples_ns).map_err(|cause| {

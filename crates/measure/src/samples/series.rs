@@ -3,8 +3,8 @@
 /// Levels in a [`super::Samples::series`]: enough that a shift of 5 % of a run spans three of them.
 pub const SERIES_BLOCKS: usize = 64;
 
-/// Medians of at most [`SERIES_BLOCKS`] runs of values whose lengths differ by one at most. The median of an even
-/// number of values is the lower of the middle two, as everywhere in this crate.
+/// Medians of at most [`SERIES_BLOCKS`] runs of values whose lengths differ by one at most. The
+/// median of an even number of values is the lower of the middle two, as everywhere in this crate.
 pub(super) fn block_medians<T: Copy + Into<Level>>(values: &[T]) -> Vec<f64> {
     let blocks = values.len().min(SERIES_BLOCKS);
     let edge = |block: usize| values.len() * block / blocks;
@@ -33,15 +33,16 @@ impl From<u64> for Level {
     }
 }
 
-/// Sums of consecutive blocks of 2^k samples, at most [`BLOCKS_MAX`] of them: when they are full, pairs of them become
-/// one and k rises by one. A pair is folded with each new block, from one array into another, so that no single
-/// sample pays for all.
+/// Sums of consecutive blocks of 2^k samples, at most [`BLOCKS_MAX`] of them: when they are full,
+/// pairs of them become one and k rises by one. A pair is folded with each new block, from one
+/// array into another, so that no single sample pays for all.
 #[derive(Clone, Debug)]
 pub(super) struct BlockSums {
     /// `sums[..len]` in the order of time, but for the pairs that still wait in `full`.
     sums: Vec<u64>,
     len: usize,
-    /// Blocks of half the length. The last `waiting` pairs of it belong in front of `sums[BLOCKS_MAX / 2]`.
+    /// Blocks of half the length. The last `waiting` pairs of it belong in front of
+    /// `sums[BLOCKS_MAX / 2]`.
     full: Vec<u64>,
     waiting: usize,
     block_samples: u64,

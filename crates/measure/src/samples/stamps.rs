@@ -1,4 +1,5 @@
-//! Time stamps by message number: an array that is made, touched and locked before the clock starts.
+//! Time stamps by message number: an array that is made, touched and locked before the clock
+//! starts.
 
 use super::memory::{PAGE_SAMPLES, Pages, UNTAKEN};
 use crate::clock::Ticks;
@@ -14,8 +15,8 @@ impl Stamps {
     /// What stands where no stamp was taken.
     pub const NONE: u64 = UNTAKEN;
 
-    /// Room for the stamps of `len` messages: allocated, every page written, and locked in memory where the system allows
-    /// it.
+    /// Room for the stamps of `len` messages: allocated, every page written, and locked in memory
+    /// where the system allows it.
     ///
     /// # Errors
     /// [`crate::Error::Memory`] when there is not so much.
@@ -28,7 +29,8 @@ impl Stamps {
         self.pages.not_locked()
     }
 
-    /// Takes the stamp of a message. One that is not of the point is left out: a number may come from anywhere.
+    /// Takes the stamp of a message. One that is not of the point is left out: a number may come
+    /// from anywhere.
     #[inline(always)]
     pub fn set(&mut self, message: u64, at: Ticks) {
         if message < self.len as u64 {

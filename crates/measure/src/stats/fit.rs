@@ -1,4 +1,5 @@
-//! Least squares: the parameters of a model that come nearest to what was observed, each with its 95 % interval.
+//! Least squares: the parameters of a model that come nearest to what was observed, each with its
+//! 95 % interval.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
@@ -7,9 +8,9 @@ use super::shape::Estimate;
 /// What was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The parameters in their order. Intervals are those of Student's t over the model's linearisation at the least sum
-    /// (Seber and Wild, Nonlinear Regression, section 5.1): right where the residuals are independent and of one size, and the
-    /// model is true.
+    /// The parameters in their order. Intervals are those of Student's t over the model's
+    /// linearisation at the least sum (Seber and Wild, Nonlinear Regression, section 5.1): right
+    /// where the residuals are independent and of one size, and the model is true.
     pub parameters: Vec<Estimate>,
     /// The least sum of squared residuals.
     pub sum: f64,
@@ -28,7 +29,8 @@ pub enum Unfit {
         /// How many parameters.
         parameters: usize,
     },
-    /// What the observations say depends on a parameter not at all, or only together with those before it.
+    /// What the observations say depends on a parameter not at all, or only together with those
+    /// before it.
     #[error("the observations do not tell parameter {0} from the others")]
     Undetermined(usize),
     /// The model gives no number where the search begins, or the search finds no end.
@@ -37,9 +39,10 @@ pub enum Unfit {
 }
 
 impl Fit {
-    /// The parameters for which the sum of the squares of `residuals` is least near `start`, by the method of Levenberg and
-    /// Marquardt (Marquardt 1963, SIAM Journal 11, 431-441). `start` gives each parameter's order of magnitude and is nowhere
-    /// zero. Where the model has no number, `residuals` gives an infinite one or none that is a number.
+    /// The parameters for which the sum of the squares of `residuals` is least near `start`, by the
+    /// method of Levenberg and Marquardt (Marquardt 1963, SIAM Journal 11, 431-441). `start` gives
+    /// each parameter's order of magnitude and is nowhere zero. Where the model has no number,
+    /// `residuals` gives an infinite one or none that is a number.
     ///
     /// # Errors
     ///
@@ -86,8 +89,9 @@ impl Fit {
         (self.sum / self.degrees as f64).sqrt()
     }
 
-    /// How likely a sum of squares as large or larger is, if the model is true and the residuals are in units of their standard
-    /// deviation: a small chance says that the model does not fit (Pearson's test, with the degrees of freedom that are left).
+    /// How likely a sum of squares as large or larger is, if the model is true and the residuals
+    /// are in units of their standard deviation: a small chance says that the model does not fit
+    /// (Pearson's test, with the degrees of freedom that are left).
     pub fn chance(&self) -> f64 {
         ChiSquared::new(self.degrees as f64).map_or(f64::NAN, |squares| squares.sf(self.sum))
     }
@@ -109,7 +113,8 @@ impl Fit {
     }
 }
 
-/// The slope of each residual in each parameter, in units of its scale: a column for each parameter.
+/// The slope of each residual in each parameter, in units of its scale: a column for each
+/// parameter.
 fn slopes(residuals: impl Fn(&[f64]) -> Vec<f64>, at: &[f64], scales: &[f64]) -> Vec<Vec<f64>> {
     let slope = |(index, scale): (usize, &f64)| {
         let beside = |sign: f64| {
@@ -135,8 +140,8 @@ fn damped(columns: &[Vec<f64>], here: &[f64], damping: f64) -> Vec<f64> {
     Triangle::of(extended.collect(), right).solve()
 }
 
-/// A tall system after Householder's reflections: an upper triangle, and the right side to go with it (Golub and Van Loan, Matrix
-/// Computations, 4th ed., sections 5.1 and 5.3).
+/// A tall system after Householder's reflections: an upper triangle, and the right side to go with
+/// it (Golub and Van Loan, Matrix Computations, 4th ed., sections 5.1 and 5.3).
 struct Triangle {
     /// By columns.
     columns: Vec<Vec<f64>>,
@@ -176,14 +181,16 @@ impl Triangle {
         solution
     }
 
-    /// The diagonal of the inverse of the normal matrix: the variance of each parameter where that of residuals is one.
+    /// The diagonal of the inverse of the normal matrix: the variance of each parameter where that
+    /// of residuals is one.
     fn variances(&self) -> Result<Vec<f64>, Unfit> {
         let count = self.columns.len();
         let is_determined = |index: &usize| self.columns[*index][*index].abs() > TOLD * self.norms[*index];
         if let Some(index) = (0..count).find(|index| !is_determined(index)) {
             return Err(Unfit::Undetermined(index));
         }
-        // A row of the triangle's inverse at a time: that matrix times its transpose is the inverse of the normal matrix.
+        // A row of the triangle's inverse at a time: that matrix times its transpose is the inverse
+        // of the normal matrix.
         let mut variances = vec![0.0; count];
         for end in 0..count {
             let mut inverse = vec![0.0; end + 1];
@@ -207,9 +214,11 @@ const DAMPING: f64 = 1e-3;
 const DAMPING_MAX: f64 = 1e16;
 const HARDER: f64 = 4.0;
 const SOFTER: f64 = 3.0;
-/// How near, in units of a parameter's scale, the slope is looked at: the third root of what a double resolves.
+/// How near, in units of a parameter's scale, the slope is looked at: the third root of what a
+/// double resolves.
 const NEAR: f64 = 1e-5;
-/// A step that is shorter than the root of this, and lowers the sum by no more than this of it, was the last.
+/// A step that is shorter than the root of this, and lowers the sum by no more than this of it, was
+/// the last.
 const ENOUGH: f64 = 1e-18;
 /// What of a column is its own must be more than this of it.
 const TOLD: f64 = 1e-7;

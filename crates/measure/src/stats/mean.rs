@@ -2,10 +2,11 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean of independent numbers, and how far the mean of what they come from may be from it, with 95 % confidence:
-/// t s / sqrt(n), where t is the 97.5 % quantile of Student's distribution with n - 1 degrees of freedom (Montgomery and
-/// Runger, Applied Statistics and Probability for Engineers, 6th ed., section 8-2). It is what netperf's `-I` narrows. Numbers
-/// of repetitions are as good as independent; messages of one run are not.
+/// The mean of independent numbers, and how far the mean of what they come from may be from it,
+/// with 95 % confidence: t s / sqrt(n), where t is the 97.5 % quantile of Student's distribution
+/// with n - 1 degrees of freedom (Montgomery and Runger, Applied Statistics and Probability for
+/// Engineers, 6th ed., section 8-2). It is what netperf's `-I` narrows. Numbers of repetitions are
+/// as good as independent; messages of one run are not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanInterval {
     /// The mean.
@@ -35,7 +36,8 @@ impl MeanInterval {
 mod tests {
     use super::*;
 
-    /// The quantiles are those that books print (Montgomery and Runger, table V); of 1 to n the variance is n (n + 1) / 12.
+    /// The quantiles are those that books print (Montgomery and Runger, table V); of 1 to n the
+    /// variance is n (n + 1) / 12.
     #[test]
     fn intervals_are_those_of_the_printed_table() {
         for (n, t) in [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (30, 2.045)] {

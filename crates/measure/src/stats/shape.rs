@@ -1,7 +1,9 @@
-//! Figures made of several medians, each with its 95 % interval: ratios, and shapes of a series over x.
+//! Figures made of several medians, each with its 95 % interval: ratios, and shapes of a series
+//! over x.
 //!
-//! The interval of a figure that is made of others reaches from the least to the largest value that the figure takes while
-//! each of them stays inside its own: it is wider than a 95 % interval has to be, never narrower.
+//! The interval of a figure that is made of others reaches from the least to the largest value that
+//! the figure takes while each of them stays inside its own: it is wider than a 95 % interval has
+//! to be, never narrower.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -45,7 +47,8 @@ pub struct Line {
     pub start: f64,
     /// What it rises by for each x.
     pub slope: f64,
-    /// The share of the variance of y that it accounts for, R^2: the square of the correlation of x and y.
+    /// The share of the variance of y that it accounts for, R^2: the square of the correlation of x
+    /// and y.
     pub determination: Estimate,
 }
 
@@ -73,9 +76,10 @@ impl Estimate {
         Self { value, low: value, high: value }
     }
 
-    /// The number of a point from those of its repetitions: their median (of an even number, the mean of the middle two).
-    /// From 6 repetitions on its interval is that of a median from order statistics, so that the spread from run to run
-    /// counts and nothing else; below, it reaches over the intervals of all of them. `None` without any.
+    /// The number of a point from those of its repetitions: their median (of an even number, the
+    /// mean of the middle two). From 6 repetitions on its interval is that of a median from order
+    /// statistics, so that the spread from run to run counts and nothing else; below, it reaches
+    /// over the intervals of all of them. `None` without any.
     pub fn of_runs(runs: &[Self]) -> Option<Self> {
         let values = sorted(runs.iter().map(|run| run.value));
         let value = middle(&values)?;
@@ -91,8 +95,8 @@ impl Estimate {
         Some(Self { value, low, high })
     }
 
-    /// This divided by another, both at least zero (as latencies and shares are): infinite where the other is zero, and `None`
-    /// where both are.
+    /// This divided by another, both at least zero (as latencies and shares are): infinite where
+    /// the other is zero, and `None` where both are.
     pub fn over(self, other: Self) -> Option<Self> {
         let ratio = |above: f64, below: f64| if below > 0.0 { above / below } else { f64::INFINITY };
         (self.value > 0.0 || other.value > 0.0).then(|| Self {
@@ -118,8 +122,8 @@ impl Estimate {
     }
 }
 
-/// The largest number of a series divided by its least: 1 for a flat one. `None` for fewer than two, or where one may be
-/// zero.
+/// The largest number of a series divided by its least: 1 for a flat one. `None` for fewer than
+/// two, or where one may be zero.
 pub fn flatness(series: &[At]) -> Option<Estimate> {
     if series.len() < 2 || series.iter().any(|at| at.y.low <= 0.0) {
         return None;
@@ -148,9 +152,10 @@ pub fn largest_step(series: &[At]) -> Option<Step> {
         .reduce(|best, step| if step.ratio.value > best.ratio.value { step } else { best })
 }
 
-/// The line through a series. The interval of its R^2 is that of the correlation by Fisher's transformation (Fisher 1921,
-/// Metron 1, 3-32): right where the numbers scatter normally about the line. `None` for fewer than four, for which there is no
-/// interval, and where all x or all y are the same.
+/// The line through a series. The interval of its R^2 is that of the correlation by Fisher's
+/// transformation (Fisher 1921, Metron 1, 3-32): right where the numbers scatter normally about the
+/// line. `None` for fewer than four, for which there is no interval, and where all x or all y are
+/// the same.
 pub fn line(series: &[At]) -> Option<Line> {
     let n = series.len() as f64;
     let mean = |of: fn(&At) -> f64| series.iter().map(of).sum::<f64>() / n;
@@ -173,8 +178,8 @@ pub fn line(series: &[At]) -> Option<Line> {
     Some(Line { start: y - slope * x, slope, determination })
 }
 
-/// The x at which a series is least; of equal ones the first. The interval reaches over all x at which it may be: those whose
-/// number is not surely above that of another. `None` without any.
+/// The x at which a series is least; of equal ones the first. The interval reaches over all x at
+/// which it may be: those whose number is not surely above that of another. `None` without any.
 pub fn least(series: &[At]) -> Option<Estimate> {
     let least = series.iter().reduce(|least, at| if at.y.value < least.y.value { at } else { least })?;
     let may_be = |at: &&At| series.iter().all(|other| !at.y.is_surely_above(other.y));
@@ -182,7 +187,8 @@ pub fn least(series: &[At]) -> Option<Estimate> {
     Some(Estimate { value: least.x, low: xs().fold(least.x, f64::min), high: xs().fold(least.x, f64::max) })
 }
 
-/// The first x at which one series exceeds another by more than their errors. Only x that both have count.
+/// The first x at which one series exceeds another by more than their errors. Only x that both have
+/// count.
 pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     let mut was_below = false;
     for at in of {
@@ -195,8 +201,8 @@ pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     Crossover::Never
 }
 
-/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows that surely do to those
-/// that surely fall nowhere. `None` without a row.
+/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows
+/// that surely do to those that surely fall nowhere. `None` without a row.
 pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
     let share = |holds: fn(Estimate, Estimate) -> bool| {
         let rising = rows.iter().filter(|row| row.windows(2).all(|pair| holds(pair[0], pair[1])));
@@ -209,7 +215,8 @@ pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
     })
 }
 
-/// The median of the numbers from an x on, divided by the median of those before it; `None` where there is none on one side.
+/// The median of the numbers from an x on, divided by the median of those before it; `None` where
+/// there is none on one side.
 pub fn fall(series: &[At], at: f64) -> Option<Estimate> {
     let side = |after: bool| {
         let here: Vec<Estimate> =
@@ -220,8 +227,9 @@ pub fn fall(series: &[At], at: f64) -> Option<Estimate> {
     side(true)?.over(side(false)?)
 }
 
-/// 95 % interval of a share that was seen in `count` messages (Wilson 1927, Journal of the American Statistical Association
-/// 22, 209-212). Like the interval of a median it is for independent messages, hence within this run only.
+/// 95 % interval of a share that was seen in `count` messages (Wilson 1927, Journal of the American
+/// Statistical Association 22, 209-212). Like the interval of a median it is for independent
+/// messages, hence within this run only.
 pub fn share(seen: f64, count: u64) -> Estimate {
     if count == 0 {
         return Estimate { value: seen, low: 0.0, high: 1.0 };
@@ -232,9 +240,9 @@ pub fn share(seen: f64, count: u64) -> Estimate {
     Estimate { value: seen, low: (centre - half).clamp(0.0, seen), high: (centre + half).clamp(seen, 1.0) }
 }
 
-/// A share of the messages of several runs together, each with its number of messages. The interval holds that of [`share`], and
-/// the one that the spread of the runs gives their mean (Student's t): runs may differ by more than chance. `None` without a
-/// message.
+/// A share of the messages of several runs together, each with its number of messages. The interval
+/// holds that of [`share`], and the one that the spread of the runs gives their mean (Student's t):
+/// runs may differ by more than chance. `None` without a message.
 pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
     let count: u64 = runs.iter().map(|(_, count)| *count).sum();
     let seen: f64 = runs.iter().map(|(seen, count)| seen * *count as f64).sum();

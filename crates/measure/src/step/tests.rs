@@ -19,7 +19,8 @@ fn share_found(
     (0..trials).filter(|_| found()).count() as f64 / trials as f64
 }
 
-/// 64 blocks at 140 ns, and at `ratio` times that from `start` to `end`, with normal noise of `noise` of the level.
+/// 64 blocks at 140 ns, and at `ratio` times that from `start` to `end`, with normal noise of
+/// `noise` of the level.
 fn shifted(random: &mut Random, start: usize, end: usize, ratio: f64, noise: f64) -> Vec<f64> {
     let level = |block| if (start..end).contains(&block) { 140.0 * ratio } else { 140.0 };
     (0..64).map(|block| level(block) * (1.0 + noise * random.normal())).collect()
@@ -93,8 +94,8 @@ fn a_step_is_found_in_spite_of_noise_and_stray_blocks() {
 
 #[test]
 fn noise_is_not_taken_for_a_step() {
-    // At most CHANCE in the long run, 0.0036 seen over 10^5 trials; the rest is for the trials being few. The seed is
-    // fixed, so these do not vary.
+    // At most CHANCE in the long run, 0.0036 seen over 10^5 trials; the rest is for the trials
+    // being few. The seed is fixed, so these do not vary.
     let normal =
         |deviation: f64| move |random: &mut Random| 200.0 * (1.0 + deviation * random.normal()).max(0.01);
     let log_normal = |random: &mut Random| 200.0 * random.normal().exp();

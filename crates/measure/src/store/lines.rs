@@ -42,8 +42,8 @@ impl<S: Storage> Lines<S> {
         &mut self.storage
     }
 
-    /// Appends a line, which ends in a newline, and waits until it is on the disk. After an error there is nothing of
-    /// it in the file; where even that fails, the next call tries again first.
+    /// Appends a line, which ends in a newline, and waits until it is on the disk. After an error
+    /// there is nothing of it in the file; where even that fails, the next call tries again first.
     pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         if self.is_torn {
             self.storage.set_len(self.whole_bytes)?;

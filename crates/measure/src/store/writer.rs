@@ -18,8 +18,8 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run in a directory, which is created with its parents. A directory that holds a run already is refused
-    /// and not touched.
+    /// Starts a run in a directory, which is created with its parents. A directory that holds a run
+    /// already is refused and not touched.
     pub fn create(dir: &Path, run: &Run) -> Result<Self> {
         fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
         let exists = || Error::RunExists { dir: dir.to_owned() };
@@ -45,8 +45,8 @@ impl RunWriter {
         &self.dir
     }
 
-    /// Appends a point and waits until it is on the disk. After an error the file ends with the point before; the run
-    /// may go on.
+    /// Appends a point and waits until it is on the disk. After an error the file ends with the
+    /// point before; the run may go on.
     pub fn append(&mut self, point: &Point) -> Result<()> {
         let path = self.dir.join(POINTS_FILE);
         let encode = |cause| Error::Encode { path: path.clone(), cause };
@@ -57,13 +57,14 @@ impl RunWriter {
         self.points.append(&line).map_err(Error::io("append a point to", &path))
     }
 
-    /// Writes raw samples of a point, to be done before the point is appended, and returns their path in the run's
-    /// directory. `what` they are is a rank, for [`crate::record::End::samples`], or the name of a kind of latency, for
-    /// [`crate::record::Timed::samples`].
+    /// Writes raw samples of a point, to be done before the point is appended, and returns their
+    /// path in the run's directory. `what` they are is a rank, for [`crate::record::End::samples`],
+    /// or the name of a kind of latency, for [`crate::record::Timed::samples`].
     pub fn samples(&self, point_id: u64, what: &str, samples_ns: &[u64]) -> Result<String> {
         let dir = self.dir.join(SAMPLES_DIR);
         match fs::create_dir(&dir) {
-            // A link would lead the samples out of the run's directory, from where readers do not take them.
+            // A link would lead the samples out of the run's directory, from where readers do not
+            // take them.
             Err(_) if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) => {}
             made => made.map_err(Error::io("create the directory", &dir))?,
         }
@@ -73,13 +74,15 @@ impl RunWriter {
         Ok(format!("{SAMPLES_DIR}/{name}"))
     }
 
-    /// Takes back samples of a point that cannot be kept whole; a path is what [`samples`](Self::samples) returned.
+    /// Takes back samples of a point that cannot be kept whole; a path is what
+    /// [`samples`](Self::samples) returned.
     pub fn remove_samples(&self, path: &str) {
         // What cannot be removed is left: nothing refers to it, and the cause has been reported.
         let _ = fs::remove_file(self.dir.join(path));
     }
 
-    /// Replaces `run.json` while the run goes on: the devices become known when the agents have started.
+    /// Replaces `run.json` while the run goes on: the devices become known when the agents have
+    /// started.
     pub fn update(&self, run: &Run) -> Result<()> {
         write_run(&self.dir, run)
     }
@@ -111,7 +114,8 @@ fn write_run(dir: &Path, run: &Run) -> Result<()> {
     sync_dir(dir)
 }
 
-/// Waits until the names in a directory are on the disk (fsync(2): syncing a file does not sync its name).
+/// Waits until the names in a directory are on the disk (fsync(2): syncing a file does not sync its
+/// name).
 fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io("sync the directory", dir))
 }

@@ -1,4 +1,5 @@
-//! Tables and columns that several patterns have: perftest's layouts, and what hosts counted meanwhile.
+//! Tables and columns that several patterns have: perftest's layouts, and what hosts counted
+//! meanwhile.
 
 use crate::quantity;
 use crate::record::{Direction, End, Latency, Point};
@@ -91,8 +92,8 @@ pub static BOTH_DIRECTIONS: Table = Table {
     ..Table::PLAIN
 };
 
-/// A line for each kind of latency, then what is known besides on lines that begin with `#`, so that a program can read
-/// the others.
+/// A line for each kind of latency, then what is known besides on lines that begin with `#`, so
+/// that a program can read the others.
 pub static KINDS: Table = Table {
     title: "every kind of latency of the same messages",
     says_direction: false,
@@ -186,7 +187,8 @@ pub fn is_over_sockets(point: &Point) -> bool {
     point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs")
 }
 
-/// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's name.
+/// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's
+/// name.
 pub fn meanwhile(point: &Point) -> Vec<String> {
     let is_trouble = |name: &str| {
         let interface =

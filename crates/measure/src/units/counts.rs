@@ -1,7 +1,7 @@
 //! Counts, and ranges of them.
 
-/// Reads a whole number such as `15`, or a range such as `1..16`, which is every number from its first to its last; none where
-/// the text is neither, or a range of more than [`COUNTS_MAX`].
+/// Reads a whole number such as `15`, or a range such as `1..16`, which is every number from its
+/// first to its last; none where the text is neither, or a range of more than [`COUNTS_MAX`].
 pub fn parse_counts(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let (low, high) = text.split_once("..").unwrap_or((text, text));

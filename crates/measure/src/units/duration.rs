@@ -9,8 +9,8 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     read_duration(text).map_err(|why| Error::Duration { text: text.to_owned(), why })
 }
 
-/// Writes a duration in the largest unit up to the second that divides it: `5s`, `1500ms`. [`parse_duration`] reads it
-/// back.
+/// Writes a duration in the largest unit up to the second that divides it: `5s`, `1500ms`.
+/// [`parse_duration`] reads it back.
 pub fn format_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let divides = |(_, ns): &&(&str, u128)| *ns <= NS_PER_S && nanos.is_multiple_of(*ns);

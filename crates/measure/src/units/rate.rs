@@ -2,7 +2,8 @@
 
 use crate::{Error, Result};
 
-/// Reads a rate of messages in a second: a whole number, or one with `k` (10^3) or `M` (10^6) behind, e.g. `10k`.
+/// Reads a rate of messages in a second: a whole number, or one with `k` (10^3) or `M` (10^6)
+/// behind, e.g. `10k`.
 ///
 /// # Errors
 /// When it is none, or not below 2^64.

@@ -1,8 +1,8 @@
 //! Sizes in bytes and ranges of them.
 //!
-//! `KiB`, `MiB`, `GiB`, `TiB` are powers of 2^10 and `kB`, `MB`, `GB`, `TB` powers of 10^3 (IEC 80000-13). A bare `K`,
-//! `M`, `G` or `T`, in either case, is a power of 2^10, as users of perftest and nccl-tests expect. `KB` is refused:
-//! half of its writers mean the one, half the other.
+//! `KiB`, `MiB`, `GiB`, `TiB` are powers of 2^10 and `kB`, `MB`, `GB`, `TB` powers of 10^3 (IEC
+//! 80000-13). A bare `K`, `M`, `G` or `T`, in either case, is a power of 2^10, as users of perftest
+//! and nccl-tests expect. `KB` is refused: half of its writers mean the one, half the other.
 
 use crate::{Error, Result};
 
@@ -11,14 +11,16 @@ pub fn parse_size(text: &str) -> Result<u64> {
     read_size(text).map_err(|why| Error::Size { text: text.to_owned(), why })
 }
 
-/// Writes a size in the largest binary unit that divides it: `4`, `1000`, `64KiB`. [`parse_size`] reads it back.
+/// Writes a size in the largest binary unit that divides it: `4`, `1000`, `64KiB`. [`parse_size`]
+/// reads it back.
 pub fn format_size(bytes: u64) -> String {
     let unit = BINARY.iter().find(|(_, factor)| bytes != 0 && bytes.is_multiple_of(*factor));
     unit.map_or_else(|| bytes.to_string(), |(suffix, factor)| format!("{}{suffix}", bytes / factor))
 }
 
-/// Reads a size or a range of sizes. `4..8MiB` is 4 bytes and every doubling of it up to 8 MiB, both ends included;
-/// the end has to be one of the doublings, so that no range ends where its reader did not expect it.
+/// Reads a size or a range of sizes. `4..8MiB` is 4 bytes and every doubling of it up to 8 MiB,
+/// both ends included; the end has to be one of the doublings, so that no range ends where its
+/// reader did not expect it.
 pub fn parse_sizes(text: &str) -> Result<Vec<u64>> {
     let Some((start, end)) = text.split_once("..") else {
         return Ok(vec![parse_size(text)?]);
@@ -63,7 +65,8 @@ fn read_size(text: &str) -> std::result::Result<u64, String> {
         .ok_or_else(|| format!("it is more than the largest size, {} bytes", u64::MAX))
 }
 
-/// What to write for a size that is no whole number of its unit, such as `1.5KiB`: `rest` is what follows the point.
+/// What to write for a size that is no whole number of its unit, such as `1.5KiB`: `rest` is what
+/// follows the point.
 fn in_parts(number: &str, rest: &str) -> String {
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let (parts, unit) = (&rest[..digits], rest[digits..].trim_start());

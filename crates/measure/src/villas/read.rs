@@ -15,8 +15,9 @@ pub struct Logged {
     pub values: usize,
 }
 
-/// Reads a log, of either format: lines of `csv` have commas (or tabulators) behind the seconds, those of `villas.human` a point.
-/// Lines that begin with `#` are none of its samples, and nor is a last line without an end, which a log has that was broken off.
+/// Reads a log, of either format: lines of `csv` have commas (or tabulators) behind the seconds,
+/// those of `villas.human` a point. Lines that begin with `#` are none of its samples, and nor is a
+/// last line without an end, which a log has that was broken off.
 ///
 /// # Errors
 /// The number of a line that is neither, and why, in words.
@@ -56,8 +57,8 @@ fn csv(line: &str, separator: char) -> Result<Logged, String> {
     Ok(Logged { sequence, origin_ns, offset_ns, values: values(cells)? })
 }
 
-/// A line of `villas.human`: seconds, and what it has of nanoseconds, offset and number; then values. `next` is the number of one
-/// that has none.
+/// A line of `villas.human`: seconds, and what it has of nanoseconds, offset and number; then
+/// values. `next` is the number of one that has none.
 fn human(line: &str, next: u64) -> Result<Logged, String> {
     let mut cells = line.split_ascii_whitespace();
     let head = cells.next().unwrap_or_default();
@@ -107,7 +108,8 @@ fn values<'a>(cells: impl Iterator<Item = &'a str>) -> Result<usize, String> {
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What the name of a log says, as the benchmarks of VILLASnode give it: `ID_MODE-VALUES-RATE-SAMPLES_input.csv`, or `_output`.
+/// What the name of a log says, as the benchmarks of VILLASnode give it:
+/// `ID_MODE-VALUES-RATE-SAMPLES_input.csv`, or `_output`.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct LogName {
     /// Which test it is of.

@@ -42,7 +42,8 @@ impl Format {
         }
     }
 
-    /// Appends the line of a sample. A value has as many digits as it takes to read the same one again.
+    /// Appends the line of a sample. A value has as many digits as it takes to read the same one
+    /// again.
     pub fn write(self, head: &Head, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
         match self {
             Self::Csv => csv(head, out),

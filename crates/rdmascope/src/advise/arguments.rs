@@ -53,7 +53,8 @@ pub(crate) struct AdviseArguments {
     /// Size of a message, such as 64 or 4KiB.
     #[arg(short = 's', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "32")]
     pub(crate) size: u64,
-    /// Messages per second, such as 10kHz or 500, or `asap` for a flood [default: one message at a time].
+    /// Messages per second, such as 10kHz or 500, or `asap` for a flood [default: one message at a
+    /// time].
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<Rate>,
     /// What is to be least.
@@ -72,7 +73,8 @@ pub(crate) struct AdviseArguments {
     /// Rounds of each comparison; fewer than 5 tell no two ways apart.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=20))]
     pub(crate) rounds: u32,
-    /// Time that the search may take, as well as a trial can tell; beside -n only unstable rounds heed it.
+    /// Time that the search may take, as well as a trial can tell; beside -n only unstable rounds
+    /// heed it.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = units::parse_duration)]
     pub(crate) budget: Duration,
     /// Recommend what lost messages, too.

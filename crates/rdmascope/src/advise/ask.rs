@@ -1,4 +1,5 @@
-//! What is asked: the ways that may be recommended, those one step away from another, and the points that measure them.
+//! What is asked: the ways that may be recommended, those one step away from another, and the
+//! points that measure them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -199,7 +200,8 @@ impl Ask {
         Ok(())
     }
 
-    /// The points that measure ways in rounds: every way once a round. Their numbers count from `first`.
+    /// The points that measure ways in rounds: every way once a round. Their numbers count from
+    /// `first`.
     pub(super) fn points(
         &self,
         stage: &str,

@@ -1,7 +1,8 @@
-//! `rdmascope advise`: measures ways to send and recommends one, with the evidence and the cost of each step away from it.
+//! `rdmascope advise`: measures ways to send and recommends one, with the evidence and the cost of
+//! each step away from it.
 //!
-//! What is measured are normal points of a normal record; what follows from them is decided by `report::advice`, from the
-//! points alone.
+//! What is measured are normal points of a normal record; what follows from them is decided by
+//! `report::advice`, from the points alone.
 
 mod arguments;
 mod ask;

@@ -1,4 +1,5 @@
-//! Flags of `rdmascope one-way` that are no conditions of an advice: it finds them itself, or has another one for them.
+//! Flags of `rdmascope one-way` that are no conditions of an advice: it finds them itself, or has
+//! another one for them.
 
 use clap::Args;
 

@@ -1,5 +1,5 @@
-//! Which points are measured next: a trial that says how many messages the budget allows, all services, operations and ways to
-//! poll, then the steps away from the best until none leads on.
+//! Which points are measured next: a trial that says how many messages the budget allows, all
+//! services, operations and ways to poll, then the steps away from the best until none leads on.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub(super) const TRIAL: &str = "trial";
 const COARSE: &str = "coarse";
 /// Messages of the trial: enough for a time, few enough to be over soon.
 const TRIAL_MESSAGES: u64 = 200;
-/// Where messages are far apart, the trial of a way takes no longer than this many seconds, but for its least messages.
+/// Where messages are far apart, the trial of a way takes no longer than this many seconds, but for
+/// its least messages.
 const TRIAL_S: f64 = 1.0;
 /// Fewest messages of a trial.
 const TRIAL_MESSAGES_MIN: u64 = 10;
@@ -159,7 +160,8 @@ impl Search {
         self.measure(TRIAL, &self.ask.coarse(), 1, messages)
     }
 
-    /// Fails where even the fewest messages, by the time between them alone, take much longer than the budget.
+    /// Fails where even the fewest messages, by the time between them alone, take much longer than
+    /// the budget.
     pub(super) fn check_budget(&self) -> Result<(), Usage> {
         let Ask { rounds, iterations, budget, .. } = &self.ask;
         let least = self.points_usual(self.ask.coarse().len()) * MESSAGES_MIN as f64;
@@ -200,8 +202,9 @@ impl Search {
         Ok((estimate.unwrap_or_default() + &about, resolved))
     }
 
-    /// Goes on from the best of the last comparison, or ends where that has been seen before. Where nothing of it may be
-    /// recommended, as all lost messages, the one before decides again, without what is known by now.
+    /// Goes on from the best of the last comparison, or ends where that has been seen before. Where
+    /// nothing of it may be recommended, as all lost messages, the one before decides again,
+    /// without what is known by now.
     fn go_on(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let all = self.candidates();
         let mut stages = self.stages().into_iter().rev();
@@ -221,8 +224,8 @@ impl Search {
         self.measure(&steps_name(self.centres.len()), &ways, self.ask.rounds, self.iterations).map(Some)
     }
 
-    /// Ends at what the last comparison chose where its steps were measured; where there were too many, at the last centre
-    /// that may be recommended.
+    /// Ends at what the last comparison chose where its steps were measured; where there were too
+    /// many, at the last centre that may be recommended.
     fn finish(&mut self, last: Option<Choice>, all: &[Candidate]) {
         self.stage = Stage::Done;
         let conditions = self.conditions(all);
@@ -238,8 +241,8 @@ impl Search {
         });
     }
 
-    /// Rounds of the last comparison that are measured again, because the machine was unstable in some: at most as many as it
-    /// had, and no more than the budget has room for.
+    /// Rounds of the last comparison that are measured again, because the machine was unstable in
+    /// some: at most as many as it had, and no more than the budget has room for.
     fn once_more(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let Some(stage) = self.stages().pop() else { return Ok(None) };
         let (rounds, all) = (self.ask.rounds, self.candidates());
@@ -259,7 +262,8 @@ impl Search {
         Ok(Some((format!("# {stage}: {again} again, as the machine was unstable\n"), resolved)))
     }
 
-    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually follow, unless none does.
+    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually
+    /// follow, unless none does.
     fn rounds_left(&self, stage: &str, all: &[Candidate]) -> u32 {
         let seconds = |point: &Point| point.wall_ns as f64 / 1e9;
         let spent_s: f64 = self.points.iter().map(seconds).sum();

@@ -287,8 +287,9 @@ fn a_rate_that_takes_hours_is_refused_unless_the_messages_are_said() {
     assert!(checked("--rate 1Hz --budget 9499s").is_err());
 }
 
-/// Searches among four ways; how each point of a comparison was, by its experiment, repetition and way of polling, and what
-/// it took. Gives the search and the repetitions of each comparison that were planned.
+/// Searches among four ways; how each point of a comparison was, by its experiment, repetition and
+/// way of polling, and what it took. Gives the search and the repetitions of each comparison that
+/// were planned.
 fn searched_unstable(
     flags: &str,
     wall_ns: u64,

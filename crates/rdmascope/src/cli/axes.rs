@@ -1,5 +1,5 @@
-//! Flags of axes. The row of an axis (`bench::axis`) says their names, letters, values and help; a flag
-//! takes what a plan takes, several values with commas.
+//! Flags of axes. The row of an axis (`bench::axis`) says their names, letters, values and help; a
+//! flag takes what a plan takes, several values with commas.
 
 use bench::axis::{self, Axis, AxisList, AxisRow, Fault, Flag, Key, Kind, Sets};
 use bench::plan::Settings;
@@ -38,8 +38,9 @@ fn help(row: &AxisRow, default: &str) -> String {
     if default.is_empty() { text } else { format!("{text} [default: {default}]") }
 }
 
-/// Takes what a plan can set the axis to. Words are read here, so that help and completions list them;
-/// everything else when the command line is understood ([`given`]), so that its error is a sentence.
+/// Takes what a plan can set the axis to. Words are read here, so that help and completions list
+/// them; everything else when the command line is understood ([`given`]), so that its error is a
+/// sentence.
 fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
     match row.kind {
         Kind::Choice(variants) => {

@@ -30,8 +30,8 @@ pub(crate) struct Amount {
     duration: Option<f64>,
     #[arg(long, value_name = "N")]
     warmup: Option<u64>,
-    /// Measure again, 3 times at least, until the mean over the repetitions is known this closely at 95 % confidence: 2.5% is
-    /// what netperf has as -I 95,5.
+    /// Measure again, 3 times at least, until the mean over the repetitions is known this closely
+    /// at 95 % confidence: 2.5% is what netperf has as -I 95,5.
     #[arg(long, value_name = "PERCENT", value_parser = units::parse_percent)]
     within: Option<f64>,
     /// Most repetitions with --within [default: 30].

@@ -52,11 +52,12 @@ pub(crate) struct PlanPlacement {
 /// Which addresses sockets have.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NetFlags {
-    /// Which addresses sockets have at both ends: of an interface such as ib0, or of a network such as 10.1.0.0/16 [default: of
-    /// a network that both hosts have].
+    /// Which addresses sockets have at both ends: of an interface such as ib0, or of a network such
+    /// as 10.1.0.0/16 [default: of a network that both hosts have].
     #[arg(long, value_name = "NET")]
     pub(crate) net: Option<Net>,
-    /// First port of the sockets that carry messages, for firewalls [default: whatever the kernel gives].
+    /// First port of the sockets that carry messages, for firewalls [default: whatever the kernel
+    /// gives].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) data_port: Option<u16>,
 }
@@ -114,8 +115,8 @@ impl Places for PlanPlacement {
 /// Where the ranks run.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Location {
-    /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is started by hand; `none` leaves them
-    /// to the scheduler [default: the first that are allowed].
+    /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is
+    /// started by hand; `none` leaves them to the scheduler [default: the first that are allowed].
     #[arg(long, value_name = "A,B")]
     pub(crate) cpus: Option<String>,
     /// Hosts of rank 0 and rank 1, which further ranks take in turn; needs --via.

@@ -1,5 +1,5 @@
-//! What every provider has: devices, their ports and their GIDs, as plain facts. What cannot be had is an `error` in its
-//! place, and everything else is still there.
+//! What every provider has: devices, their ports and their GIDs, as plain facts. What cannot be had
+//! is an `error` in its place, and everything else is still there.
 
 use std::path::Path;
 

@@ -18,7 +18,8 @@ impl Sysfs {
         Self(Root::new(root))
     }
 
-    /// The directory of a device that libibverbs has at `path`, such as `/sys/class/infiniband/mlx5_0`.
+    /// The directory of a device that libibverbs has at `path`, such as
+    /// `/sys/class/infiniband/mlx5_0`.
     pub(crate) fn device(&self, path: &str) -> Place {
         let nowhere = || Path::new("/dev/null/none").to_owned();
         let place = if path.is_empty() { nowhere() } else { self.0.path(path) };
@@ -43,7 +44,8 @@ impl Place {
         self.link("device").filter(|_| is_pci)
     }
 
-    /// The node whose memory and CPUs are near; absent where there is but one, which the kernel writes as -1.
+    /// The node whose memory and CPUs are near; absent where there is but one, which the kernel
+    /// writes as -1.
     pub(crate) fn numa_node(&self) -> Option<u32> {
         self.0.line("device/numa_node")?.parse().ok()
     }

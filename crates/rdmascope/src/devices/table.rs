@@ -6,8 +6,8 @@ use verbs::DeviceKind;
 
 use super::survey::{Device, Port, Survey};
 
-/// GIDs of a port that are shown unless all are asked for: the default one and the first others. Ports of switches with
-/// many VLANs have a hundred.
+/// GIDs of a port that are shown unless all are asked for: the default one and the first others.
+/// Ports of switches with many VLANs have a hundred.
 const GIDS_SHOWN: usize = 8;
 
 /// Columns, each as wide as what is in it.

@@ -212,7 +212,8 @@ const LIBRARIES: [&str; 6] = [
     "usr/local/lib",
 ];
 
-/// Drivers of network interfaces, and the modules that make RDMA devices of their adapters (drivers/infiniband/hw).
+/// Drivers of network interfaces, and the modules that make RDMA devices of their adapters
+/// (drivers/infiniband/hw).
 const SIBLINGS: [(&str, &str); 10] = [
     ("bnxt_en", "bnxt_re"),
     ("cxgb4", "iw_cxgb4"),
@@ -244,7 +245,8 @@ fn locked_memory(root: &Root, status: &str) -> Option<LockedMemory> {
     Some(LockedMemory { soft, hard, is_exempt: is_exempt(root, status) })
 }
 
-/// Whether the process may lock what it wants. In a user namespace of its own a capability does not count.
+/// Whether the process may lock what it wants. In a user namespace of its own a capability does not
+/// count.
 fn is_exempt(root: &Root, status: &str) -> bool {
     /// capabilities(7).
     const CAP_IPC_LOCK: u64 = 14;
@@ -310,7 +312,8 @@ impl Cpus {
     }
 }
 
-/// The state that takes longest to leave, of those that are not disabled; its latency is in microseconds.
+/// The state that takes longest to leave, of those that are not disabled; its latency is in
+/// microseconds.
 fn deepest_idle(root: &Root, directory: &str) -> Option<(u64, String)> {
     let states = root.numbered(directory, "state").into_iter().filter_map(|state| {
         let read = |file: &str| root.line(&format!("{directory}/{state}/{file}"));
@@ -324,7 +327,8 @@ fn deepest_idle(root: &Root, directory: &str) -> Option<(u64, String)> {
 fn quota_percent(root: &Root) -> Option<u64> {
     let groups = root.text("proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-    // In a namespace of its own the group is the root of what is mounted. The limits of those above it are not seen.
+    // In a namespace of its own the group is the root of what is mounted. The limits of those above
+    // it are not seen.
     let limit =
         root.line(&format!("sys/fs/cgroup{own}/cpu.max")).or_else(|| root.line("sys/fs/cgroup/cpu.max"))?;
     let (quota, period) = limit.split_once(' ')?;

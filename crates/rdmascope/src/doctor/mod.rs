@@ -1,4 +1,5 @@
-//! `rdmascope doctor`: what on this host keeps a measurement from working or spoils its numbers, and what mends it.
+//! `rdmascope doctor`: what on this host keeps a measurement from working or spoils its numbers,
+//! and what mends it.
 //!
 //! ```text
 //! /proc, /sys, /dev, devices ─► Facts ─► checks, each a function of the facts alone ─► findings ─► text or JSON
@@ -54,7 +55,8 @@ pub(crate) struct DoctorArguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// Take back what runs changed on this host and could not take back themselves, and do nothing else.
+    /// Take back what runs changed on this host and could not take back themselves, and do nothing
+    /// else.
     #[arg(long, conflicts_with_all = ["device", "json"])]
     restore: bool,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `rdmascope doctor --restore`: takes back what runs left behind that were killed together with their guards.
+//! `rdmascope doctor --restore`: takes back what runs left behind that were killed together with
+//! their guards.
 
 use std::process::ExitCode;
 

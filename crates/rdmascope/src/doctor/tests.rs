@@ -1,4 +1,5 @@
-//! Made-up hosts: every finding from a file tree or a device that provokes it, beside one that does not.
+//! Made-up hosts: every finding from a file tree or a device that provokes it, beside one that does
+//! not.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +16,8 @@ use super::trial::Refusal;
 use crate::devices::Device;
 use crate::devices::tests::{device, gid, survey};
 
-/// A host that all is well with: two nodes of four CPUs, of which two are threads of a core each, and an adapter.
+/// A host that all is well with: two nodes of four CPUs, of which two are threads of a core each,
+/// and an adapter.
 const HEALTHY: &[(&str, &str)] = &[
     (
         "proc/self/status",
@@ -92,7 +94,8 @@ fn only(facts: &Facts, check: &str) -> Finding {
     found.pop().unwrap()
 }
 
-/// The one finding of a check, which has this severity, these words in what was found and this remedy.
+/// The one finding of a check, which has this severity, these words in what was found and this
+/// remedy.
 #[track_caller]
 fn expect(facts: &Facts, check: &str, severity: Severity, words: &str, remedy: Option<&str>) {
     let finding = only(facts, check);

@@ -1,4 +1,5 @@
-//! A trial of what a point makes at a device: whether it can be had is only known when it was asked for.
+//! A trial of what a point makes at a device: whether it can be had is only known when it was asked
+//! for.
 
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{Context, QueuePairOptions, Service};

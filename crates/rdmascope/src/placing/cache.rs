@@ -1,9 +1,9 @@
-//! The file in which a user's runs keep the best core-to-core latencies: `rdmascope/core-to-core.json` in the user's cache
-//! directory (XDG Base Directory Specification).
+//! The file in which a user's runs keep the best core-to-core latencies:
+//! `rdmascope/core-to-core.json` in the user's cache directory (XDG Base Directory Specification).
 //!
-//! It only ever makes a number doubted, so that nothing depends on it: where it cannot be kept, runs do without. What is no
-//! file of this user, a link for one, is neither read nor replaced, and so is the file of another version. What is damaged is
-//! replaced. Readers see a whole file always.
+//! It only ever makes a number doubted, so that nothing depends on it: where it cannot be kept,
+//! runs do without. What is no file of this user, a link for one, is neither read nor replaced, and
+//! so is the file of another version. What is damaged is replaced. Readers see a whole file always.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -50,7 +50,8 @@ impl Cache {
         &self.path
     }
 
-    /// What is kept, which is nothing where there is no file or a damaged one; `None` where what is there is not ours.
+    /// What is kept, which is nothing where there is no file or a damaged one; `None` where what is
+    /// there is not ours.
     pub(super) fn read(&self) -> Option<Vec<Best>> {
         let Ok(directory) = self.directory() else { return Some(Vec::new()) };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -85,8 +86,8 @@ impl Cache {
         open_directory(open_directory(CWD, &self.base, OFlags::empty())?, DIRECTORY, OFlags::NOFOLLOW)
     }
 
-    /// The directory, made where it is not there. A cache directory is made for this user only below a directory of this
-    /// user: with `sudo`, `HOME` may still be another's.
+    /// The directory, made where it is not there. A cache directory is made for this user only
+    /// below a directory of this user: with `sudo`, `HOME` may still be another's.
     fn directory_or_new(&self) -> io::Result<OwnedFd> {
         let base = open_directory(CWD, &self.base, OFlags::empty()).or_else(|error| {
             let (Some(above), Some(name)) = (self.base.parent(), self.base.file_name()) else {

@@ -1,8 +1,9 @@
 //! The best core-to-core latencies of pairs of CPUs, and when they are forgotten.
 //!
-//! A reboot, or another host below a virtual machine, may change the best, and nothing says so. The rule: a best is forgotten
-//! [`FORGOTTEN_S`] after a latency last came as near to it as two of one placement are ([`measure::step::RATIO`]). Until then
-//! it is compared with, since a machine that comes up in a bad placement looks no different from one that has become slower.
+//! A reboot, or another host below a virtual machine, may change the best, and nothing says so. The
+//! rule: a best is forgotten [`FORGOTTEN_S`] after a latency last came as near to it as two of one
+//! placement are ([`measure::step::RATIO`]). Until then it is compared with, since a machine that
+//! comes up in a bad placement looks no different from one that has become slower.
 
 use measure::conditions::Wanted;
 use measure::placement::Pair;
@@ -96,7 +97,8 @@ const FORGOTTEN_S: u64 = 30 * 24 * 60 * 60;
 const AHEAD_S: u64 = 24 * 60 * 60;
 /// No cache line goes from core to core in less: some cycles of the fastest clock.
 const LEAST_NS: f64 = 1.0;
-/// Pairs that are kept, those that were near last: of a cluster's hosts with a common home directory, a few hundred.
+/// Pairs that are kept, those that were near last: of a cluster's hosts with a common home
+/// directory, a few hundred.
 const KEPT_MAX: usize = 500;
 
 #[cfg(test)]

@@ -73,8 +73,8 @@ fn cannot_write(path: &Path) -> String {
 /// What a path that is neither a regular file nor a new one leads to, open.
 fn stream(path: &Path) -> io::Result<Option<File>> {
     let Ok(found) = fs::metadata(path) else { return Ok(None) };
-    // `/dev/stdout` leads to a regular file where the shell has redirected it. To replace that, or even the link, would
-    // leave the shell with another file.
+    // `/dev/stdout` leads to a regular file where the shell has redirected it. To replace that, or
+    // even the link, would leave the shell with another file.
     if path.is_symlink() {
         for standard in [io::stdout().as_fd(), io::stderr().as_fd()] {
             if is_open(&found, standard) {

@@ -1,4 +1,5 @@
-//! `rdmascope advise` on the software device: that it recommends what its record says, and refuses what it cannot.
+//! `rdmascope advise` on the software device: that it recommends what its record says, and refuses
+//! what it cannot.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -65,14 +66,16 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
     scratch.assert_nothing_left();
 }
 
-/// A process that sleeps takes microseconds to wake, one that polls does not: no noise of a test machine hides that for good.
+/// A process that sleeps takes microseconds to wake, one that polls does not: no noise of a test
+/// machine hides that for good.
 #[test]
 fn goals_are_told_apart() {
     let ended = advised("advise -n 300 -c RC --operation send --goal median").1;
     let fast = command(&ended.stdout).to_owned();
     assert!(fast.contains("--poll busy") || fast.contains("--poll hybrid"), "{ended:?}");
-    // A message every 5 ms: whoever polls burns all of it at two CPUs, whoever sleeps some microseconds. Waking half a
-    // millisecond late, as on a machine that runs other tests, is within the tenth by which the rate may be missed.
+    // A message every 5 ms: whoever polls burns all of it at two CPUs, whoever sleeps some
+    // microseconds. Waking half a millisecond late, as on a machine that runs other tests, is
+    // within the tenth by which the rate may be missed.
     let ended = advised("advise -n 5 -c RC --operation send --goal cpu --rate 200").1;
     let cheap = command(&ended.stdout).to_owned();
     assert!(cheap.contains("--poll event") && cheap.contains("--burst all --pause 5ms"), "{ended:?}");

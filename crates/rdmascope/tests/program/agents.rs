@@ -1,8 +1,10 @@
-//! Agents that do not start or are none, through `--via`: one sentence, exit status 1, nothing left behind.
+//! Agents that do not start or are none, through `--via`: one sentence, exit status 1, nothing left
+//! behind.
 
 use crate::support::{Ended, PROGRAM, SMALL, Scratch, all_measured};
 
-/// A run whose agents are started by a shell script, which has the words of the agent as its arguments.
+/// A run whose agents are started by a shell script, which has the words of the agent as its
+/// arguments.
 fn run(script: &str, more: &[&str]) -> (Scratch, Ended) {
     let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);

@@ -1,4 +1,5 @@
-//! What cannot be done is refused with one clear sentence and the right exit status, before anything is started or left.
+//! What cannot be done is refused with one clear sentence and the right exit status, before
+//! anything is started or left.
 
 use std::fs;
 

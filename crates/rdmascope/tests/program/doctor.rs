@@ -1,5 +1,5 @@
-//! `rdmascope doctor` on the machine that the tests run on, whatever it has. What each check finds is tested from made-up
-//! hosts beside the checks.
+//! `rdmascope doctor` on the machine that the tests run on, whatever it has. What each check finds
+//! is tested from made-up hosts beside the checks.
 
 use serde_json::Value;
 

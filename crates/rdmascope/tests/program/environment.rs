@@ -1,5 +1,5 @@
-//! Environments from the outside: applied, recorded, and taken back whoever is killed. The host is a made-up tree of files,
-//! but for the test that says otherwise.
+//! Environments from the outside: applied, recorded, and taken back whoever is killed. The host is
+//! a made-up tree of files, but for the test that says otherwise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -409,7 +409,8 @@ fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
     let took = start.elapsed();
     let ended = collect(child);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    // Both ranks and the work of a CPU share it: about a half, a tenth where the machine is busy otherwise.
+    // Both ranks and the work of a CPU share it: about a half, a tenth where the machine is busy
+    // otherwise.
     let ticks: u64 = had.values().sum();
     assert!(had.len() == 2 && ticks > 20, "{had:?} hundredths of a second of {took:?}");
     let (_, points) = scratch.record("record");

@@ -1,4 +1,5 @@
-//! `rdmascope exec`: the program becomes the process, finds softdev, and is refused with a sentence where it cannot.
+//! `rdmascope exec`: the program becomes the process, finds softdev, and is refused with a sentence
+//! where it cannot.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Failures that the field knows by a number or a riddle, on softdev: each with cause and remedy, within its deadline.
+//! Failures that the field knows by a number or a riddle, on softdev: each with cause and remedy,
+//! within its deadline.
 
 use crate::support::Scratch;
 use crate::support::failures::{a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing};

@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets over a small corpus and pseudo-random mutations of it, the same in every run.
+//! The bodies of the fuzz targets over a small corpus and pseudo-random mutations of it, the same
+//! in every run.
 
 #[path = "../../../../fuzz/bodies.rs"]
 mod bodies;

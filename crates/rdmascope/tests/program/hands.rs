@@ -1,5 +1,5 @@
-//! Both ends started by hand, as perftest's users do: what they print, how they find each other, and how each ends when
-//! the other goes wrong.
+//! Both ends started by hand, as perftest's users do: what they print, how they find each other,
+//! and how each ends when the other goes wrong.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -42,7 +42,8 @@ fn the_command_that_the_server_prints_is_all_that_a_client_needs() {
     assert_eq!((client.status, client.stderr.as_str()), (Some(0), ""), "{client:?}");
     let (run, points) = scratch.record("record");
     assert!(points.len() == 5 && all_measured(&points), "{points:?}");
-    // Rank 0 is the client, rank 1 the server: here both on this host, with a CPU each where there are two.
+    // Rank 0 is the client, rank 1 the server: here both on this host, with a CPU each where there
+    // are two.
     let cpus: Vec<_> = run.environments.iter().map(|environment| environment.pinned_cpus.clone()).collect();
     assert!(cpus.len() == 2 && (cpus[0].is_none() || cpus[0] != cpus[1]), "{cpus:?}");
     assert!(points.iter().all(|point| point.calibration.is_some()), "same host, same user");
@@ -347,7 +348,8 @@ fn measuring(scratch: &Scratch) -> (Server, Child) {
     (server, client)
 }
 
-/// The points of a client that did not finish: the finished ones, and at most one that failed, with its error.
+/// The points of a client that did not finish: the finished ones, and at most one that failed, with
+/// its error.
 fn kept(scratch: &Scratch) -> (usize, Option<String>) {
     let (run, points) = scratch.record("record");
     assert!(run.points_planned == 12 && points.len() < 12 && points.len() >= 2, "{}", points.len());
@@ -499,7 +501,8 @@ fn answer_with(answer: &'static [u8]) -> (u16, TcpListener) {
     (port, listener)
 }
 
-/// A port that does not even refuse: its queue of connections is full, so that the kernel drops what comes.
+/// A port that does not even refuse: its queue of connections is full, so that the kernel drops
+/// what comes.
 fn blackhole() -> (u16, Vec<TcpStream>) {
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();

@@ -21,7 +21,8 @@ fn csv(samples: impl IntoIterator<Item = (u64, Option<u64>)>) -> String {
 fn old_logs_become_a_record_with_what_became_of_each_step() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.at("logs")).unwrap();
-    // Of 100 steps, 5 and 50 to 52 were missed; 0 to 2 came before the first that arrived, 70 was lost.
+    // Of 100 steps, 5 and 50 to 52 were missed; 0 to 2 came before the first that arrived, 70 was
+    // lost.
     let sent: Vec<u64> = (0..100).filter(|step| *step != 5 && !(50..=52).contains(step)).collect();
     let taken = sent.iter().filter(|step| **step > 2 && **step != 70);
     scratch.write("logs/0_RC-2-100000-100_input.csv", csv(sent.iter().map(|step| (*step, None))));

@@ -1,7 +1,9 @@
-//! The program on a device of the kernel: everything measured once, and the failures that only such a device knows.
+//! The program on a device of the kernel: everything measured once, and the failures that only such
+//! a device knows.
 //!
-//! `RDMASCOPE_KERNEL_DEVICE` names the device; without it nothing here is tested. Root is needed for what changes the host
-//! (the link of a software device, the mode of its node), and is done to software devices only.
+//! `RDMASCOPE_KERNEL_DEVICE` names the device; without it nothing here is tested. Root is needed
+//! for what changes the host (the link of a software device, the mode of its node), and is done to
+//! software devices only.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -127,7 +129,8 @@ fn doctor_finds_nothing_that_keeps_it_from_being_measured() {
     }
 }
 
-/// Runs the program to its end, which must be exit status 0. What a busy emulator makes it warn of is no matter here.
+/// Runs the program to its end, which must be exit status 0. What a busy emulator makes it warn of
+/// is no matter here.
 #[track_caller]
 fn succeed(scratch: &Scratch, words: &[&str]) -> String {
     let ended = scratch.run(words);
@@ -135,8 +138,8 @@ fn succeed(scratch: &Scratch, words: &[&str]) -> String {
     ended.stdout
 }
 
-/// Every operation over every service that has it, once as a ping-pong and once as a stream. In one plan, because starting
-/// agents is what takes time in an emulator.
+/// Every operation over every service that has it, once as a ping-pong and once as a stream. In one
+/// plan, because starting agents is what takes time in an emulator.
 const OPERATIONS: &str = r#"
 name = "operations"
 title = "Every operation"
@@ -202,7 +205,8 @@ operation = ["send", "send_imm"]
 size_bytes = 64
 "#;
 
-/// Both ranks on one CPU: an emulator on a busy host seldom runs two at the same time, and nobody looks at the numbers.
+/// Both ranks on one CPU: an emulator on a busy host seldom runs two at the same time, and nobody
+/// looks at the numbers.
 const ONE_CPU: [&str; 2] = ["--cpus", "0,0"];
 
 #[test]
@@ -226,7 +230,8 @@ fn every_operation_is_measured_over_every_service_that_has_it() {
     scratch.assert_nothing_left();
 }
 
-/// Messages one way over every service, with every way to wait and both instants that they can carry.
+/// Messages one way over every service, with every way to wait and both instants that they can
+/// carry.
 const ONE_WAY: &str = r#"
 name = "one-way"
 title = "Every message stamped at both ends"
@@ -454,7 +459,8 @@ fn why(ended: &Ended) -> &str {
     row.unwrap_or_else(|| ended.stderr.trim_end().lines().last().unwrap())
 }
 
-/// Runs with agents that are started by a script, which has the host, `zero` or `one`, and the agent's words as arguments.
+/// Runs with agents that are started by a script, which has the host, `zero` or `one`, and the
+/// agent's words as arguments.
 fn run_with(scratch: &Scratch, script: &str, words: &[&str]) -> Ended {
     scratch.write("wrapper.sh", script);
     let via = ["--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
@@ -530,8 +536,8 @@ fn gids_of_two_families_are_refused_before_anything_is_sent() {
     scratch.assert_nothing_left();
 }
 
-/// Lets the agent of rank 0 hear what this process makes of its input, through two named pipes. (What a shell starts beside
-/// itself reads nothing, unless it is told to.)
+/// Lets the agent of rank 0 hear what this process makes of its input, through two named pipes.
+/// (What a shell starts beside itself reads nothing, unless it is told to.)
 const TAMPERED: &str = r#"
 case $1 in zero) mine=1 ;; esac
 shift
@@ -645,13 +651,14 @@ fn a_link_that_is_down_is_told_and_passed_over() {
     scratch.assert_nothing_left();
 }
 
-/// Two interfaces of this host at the ends of a virtual cable, with a software device over each. What a device sends to
-/// itself passes no firewall; what these send to each other passes the kernel's, as what comes from another host does.
+/// Two interfaces of this host at the ends of a virtual cable, with a software device over each.
+/// What a device sends to itself passes no firewall; what these send to each other passes the
+/// kernel's, as what comes from another host does.
 struct Cable;
 
 impl Cable {
-    /// rxe finds its way by interface and address, so that the address of the far end is found on the cable and not in
-    /// this host; `accept_local` lets it come from there.
+    /// rxe finds its way by interface and address, so that the address of the far end is found on
+    /// the cable and not in this host; `accept_local` lets it come from there.
     const LAY: &str = "
         modprobe -a veth nf_tables
         ip link add wire0 type veth peer name wire1

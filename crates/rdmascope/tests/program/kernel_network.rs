@@ -1,4 +1,5 @@
-//! Sockets over what only some kernels have: links that delay, lose, repeat and reorder (netem), and SCTP.
+//! Sockets over what only some kernels have: links that delay, lose, repeat and reorder (netem),
+//! and SCTP.
 //!
 //! Between two network namespaces, as in `namespaces`. The virtual machine's kernel has both.
 
@@ -91,14 +92,17 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let count = |point: &Point, name: &str| {
         *point.counters.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", point.counters))
     };
-    // What an emulator that pauses has the receiver's kernel drop for want of room; of a warm-up, too.
+    // What an emulator that pauses has the receiver's kernel drop for want of room; of a warm-up,
+    // too.
     let for_room = |point: &Point| point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
-    // Slow enough that the receiver loses none by itself, and in one burst: between two, each loss would be waited for.
+    // Slow enough that the receiver loses none by itself, and in one burst: between two, each loss
+    // would be waited for.
     let flood = "one-way udp -s 200 -n 2000 --pause 500us --burst all --warmup 0";
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, flood, "loss")[0];
     let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before + for_room(point));
-    // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and questions for addresses.
+    // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and
+    // questions for addresses.
     assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
 
     // At a set rate, each that is lost is one sample less.
@@ -196,7 +200,8 @@ fn sctp_carries_every_pattern_of_sockets() {
     scratch.assert_nothing_left();
 }
 
-/// A rank whose first words to another get lost says them again, after three seconds: it is waited for.
+/// A rank whose first words to another get lost says them again, after three seconds: it is waited
+/// for.
 #[test]
 fn words_that_sctp_has_to_say_again_are_heard() {
     let Some(hosts) = hosts_with_sctp() else { return };

@@ -1,7 +1,8 @@
-//! Processes that die at any moment: what had ended stays readable, nothing is left behind, the next run works.
+//! Processes that die at any moment: what had ended stays readable, nothing is left behind, the
+//! next run works.
 //!
-//! The moments are counted in points that are finished, with a pseudo-random time behind them, so that they are spread over a
-//! run on a busy machine too.
+//! The moments are counted in points that are finished, with a pseudo-random time behind them, so
+//! that they are spread over a run on a busy machine too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,8 +31,8 @@ impl Moments {
 const RUN: [&str; 4] = ["run", "plan.toml", "--out", "record"];
 /// Points of [`PLAN`].
 const POINTS: usize = 25;
-/// Many points of few messages: two ends that poll run at the same time now and then only on a busy machine. The time limit is
-/// none for those, but for who waits for the dead.
+/// Many points of few messages: two ends that poll run at the same time now and then only on a busy
+/// machine. The time limit is none for those, but for who waits for the dead.
 const PLAN: &str = r#"
 name = "many"
 title = "Many points"
@@ -92,7 +93,8 @@ fn said(stderr: &str) -> String {
     stderr.split_inclusive('\n').filter(is_said).collect()
 }
 
-/// What holds after any death: the points are read by the reader too, a report can be made, a new run works.
+/// What holds after any death: the points are read by the reader too, a report can be made, a new
+/// run works.
 fn assert_clean(scratch: &Scratch, before: &BTreeSet<String>) {
     scratch.assert_nothing_left();
     let new: Vec<String> = shared_memory().difference(before).cloned().collect();

@@ -1,7 +1,7 @@
 //! The program run as users run it: what it prints, what it keeps, how it ends.
 //!
-//! Tests that measure do so one at a time (`Scratch::alone`), or on a CPU of their own where they ask nothing of the times
-//! (`Scratch::on_one_cpu`), so that two CPUs are enough for all of them.
+//! Tests that measure do so one at a time (`Scratch::alone`), or on a CPU of their own where they
+//! ask nothing of the times (`Scratch::on_one_cpu`), so that two CPUs are enough for all of them.
 
 mod advise;
 mod agents;

@@ -28,7 +28,8 @@ fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
         let points = measured(&scratch, &hosts, arguments, &format!("record{number}"));
         let crossed = hosts.counter(0, "tx_bytes") - before;
         assert!(crossed >= bytes, "{arguments}: {crossed} of {bytes}");
-        // The record says the same: what rank 1 received came by the link. (Of what rank 0 sent some may wait in its socket.)
+        // The record says the same: what rank 1 received came by the link. (Of what rank 0 sent
+        // some may wait in its socket.)
         let recorded = points[0].ends[1].host["interface.link0.rx_bytes"];
         assert!((bytes..=crossed).contains(&recorded), "{arguments}: {recorded} of {crossed}");
         let looped = hosts.on(0, &["cat", "/sys/class/net/lo/statistics/tx_bytes"]);
@@ -129,7 +130,8 @@ each = ["size_bytes"]
 holds = "<= 10 %"
 "#;
 
-/// Two networks between the same hosts: each point takes the one that it asks for, in the mode that it asks for.
+/// Two networks between the same hosts: each point takes the one that it asks for, in the mode that
+/// it asks for.
 #[test]
 fn points_take_the_link_layer_that_they_ask_for_and_ipoib_its_mode() {
     let Some(hosts) = Hosts::new() else { return };
@@ -216,7 +218,8 @@ fn losses_that_are_known_are_counted_and_asked_for_again() {
     assert!(latency.count >= 300 - lost && latency.max_ns < 190_000_000, "{latency:?}");
 }
 
-/// A point that something breaks, and some after it, of which the first may come before that is mended.
+/// A point that something breaks, and some after it, of which the first may come before that is
+/// mended.
 const PLAN: &str = r#"
 name = "breaks"
 title = "What breaks"
@@ -259,7 +262,8 @@ impl Broken {
         broken
     }
 
-    /// Waits until the first point has ended, mends what is broken, and gives what became of the run.
+    /// Waits until the first point has ended, mends what is broken, and gives what became of the
+    /// run.
     fn end(mut self, mend: impl FnOnce(&Hosts, &Scratch)) -> (Duration, Vec<Point>, Ended) {
         let points = self.scratch.at("record/points.jsonl");
         while std::fs::metadata(&points).map_or(0, |file| file.len()) == 0

@@ -1,12 +1,13 @@
-//! `rdmascope one-way`: that stamps are where they should be. Links are imitated with times that are far above what a busy
-//! machine adds to a median; `cargo xtask bench --only one-way` looks at the nanoseconds.
+//! `rdmascope one-way`: that stamps are where they should be. Links are imitated with times that
+//! are far above what a busy machine adds to a median; `cargo xtask bench --only one-way` looks at
+//! the nanoseconds.
 
 use measure::record::{Clocks, Latency, LatencyKind, OneWay, Point, Status};
 
 use crate::support::Scratch;
 
-/// Measures with flags on this host and gives the only point. The times that are looked at are far above those of a turn
-/// of the CPU that both ends share.
+/// Measures with flags on this host and gives the only point. The times that are looked at are far
+/// above those of a turn of the CPU that both ends share.
 fn measure(flags: &str) -> Point {
     measure_in(&Scratch::on_one_cpu(), flags)
 }
@@ -32,8 +33,8 @@ fn one_way(point: &Point) -> &OneWay {
     point.one_way.as_ref().expect("it was measured one way")
 }
 
-/// The least in ms: what is imitated here is whole ones, below which no sample can be. A busy machine adds to most samples, but
-/// hardly half a millisecond to each.
+/// The least in ms: what is imitated here is whole ones, below which no sample can be. A busy
+/// machine adds to most samples, but hardly half a millisecond to each.
 fn ms(latency: &Latency) -> u64 {
     (latency.min_ns + 500_000) / 1_000_000
 }
@@ -131,7 +132,8 @@ fn an_end_that_sleeps_is_left_asleep_over_every_service() {
             format!("one-way send -c {service} --poll event -n 3 --warmup 0 --burst {burst} --pause 1s");
         for end in &measure_in(&Scratch::new(), &words).ends {
             let slept = end.cpu.unwrap().voluntary_switches;
-            // Two seconds: some sleeps for each message and the greetings, and not one in each 50 ms besides.
+            // Two seconds: some sleeps for each message and the greetings, and not one in each 50
+            // ms besides.
             assert!(slept <= 20, "{words}: {slept} times at rank {}", end.rank);
         }
     };

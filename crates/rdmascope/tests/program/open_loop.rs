@@ -88,7 +88,8 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
     scratch.assert_nothing_left();
 }
 
-/// A link that has 128 messages of 64 KiB waiting at any time: what comes in between waits for those before it.
+/// A link that has 128 messages of 64 KiB waiting at any time: what comes in between waits for
+/// those before it.
 #[test]
 fn a_load_that_fills_the_link_is_what_messages_wait_for() {
     let axes =
@@ -116,7 +117,8 @@ fn a_rate_that_no_device_holds_is_said() {
     assert!(response.p99_ns > 10 * rtt.p50_ns, "{response:?} {rtt:?}");
 }
 
-/// A link that takes 10 us for each message, and one due in each: what is answered is known, but no quantile.
+/// A link that takes 10 us for each message, and one due in each: what is answered is known, but no
+/// quantile.
 #[test]
 fn a_rate_that_is_not_kept_up_with_is_not_measured() {
     let axes = "{ rate_hz = \"1M\", link = \"gap=10us\" }";

@@ -1,5 +1,5 @@
-//! Every operation of `lat` and `bw` on the software device: that its numbers are of the right kind, and that what the
-//! specification does not have is refused by name.
+//! Every operation of `lat` and `bw` on the software device: that its numbers are of the right
+//! kind, and that what the specification does not have is refused by name.
 
 use measure::record::{LatencyKind, Point, Status};
 
@@ -86,7 +86,8 @@ fn several_queue_pairs_elements_and_lists_carry_every_message() {
     }
 }
 
-/// Completions are taken one at a time, so an end that sleeps has some left in its queue that announce nothing any more.
+/// Completions are taken one at a time, so an end that sleeps has some left in its queue that
+/// announce nothing any more.
 #[test]
 fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
     let seldom = "one-way send --poll event --burst all --pause 20us -Q 64";
@@ -97,7 +98,8 @@ fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
     }
 }
 
-/// One receive at a time and a flood: most messages are lost, the last one too, and nothing ever wakes who sleeps for it.
+/// One receive at a time and a flood: most messages are lost, the last one too, and nothing ever
+/// wakes who sleeps for it.
 #[test]
 fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
     let scratch = Scratch::on_one_cpu();
@@ -107,7 +109,8 @@ fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
     let point = &scratch.record("record").1[0];
     match &point.status {
         Status::Measured => assert!(point.counters["messages_lost"] > 0, "{:?}", point.counters),
-        // Where the receiver is not woken before all have been sent, the first one, a warm-up, is all that it gets.
+        // Where the receiver is not woken before all have been sent, the first one, a warm-up, is
+        // all that it gets.
         Status::Failed { error } => assert!(error.starts_with("only 0 messages arrived"), "{error}"),
         Status::NotMeasured { .. } => panic!("{ended:?}"),
     }

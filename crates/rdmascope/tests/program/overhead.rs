@@ -1,5 +1,5 @@
-//! `rdmascope overhead` and the pattern behind it: that every call is timed where it should be. What a call takes is asserted
-//! nowhere.
+//! `rdmascope overhead` and the pattern behind it: that every call is timed where it should be.
+//! What a call takes is asserted nowhere.
 
 use std::collections::BTreeSet;
 

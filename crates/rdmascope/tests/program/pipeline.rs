@@ -1,4 +1,5 @@
-//! `rdmascope pipeline`: samples at a fixed rate, as an engineer of real-time systems asks for them.
+//! `rdmascope pipeline`: samples at a fixed rate, as an engineer of real-time systems asks for
+//! them.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -137,7 +138,8 @@ fn message_libraries_carry_what_they_can() {
     }
 }
 
-/// Where it is built in: samples, round trips and messages one way, short and long, by ends that sleep and that do not.
+/// Where it is built in: samples, round trips and messages one way, short and long, by ends that
+/// sleep and that do not.
 #[test]
 fn a_middleware_in_shared_memory_carries_what_libraries_do() {
     let scratch = Scratch::on_one_cpu();
@@ -238,7 +240,8 @@ fn await_middle(scratch: &Scratch) {
     std::thread::sleep(Duration::from_millis(1500));
 }
 
-/// Stops the agent of a rank for [`STALL`] in the middle of three seconds. Gives the point and its arrivals in ns, in order.
+/// Stops the agent of a rank for [`STALL`] in the middle of three seconds. Gives the point and its
+/// arrivals in ns, in order.
 fn stalled(rank: usize) -> (Point, Vec<u64>) {
     let scratch = Scratch::alone();
     let rate = RATE_HZ.to_string();
@@ -261,7 +264,8 @@ fn stalled(rank: usize) -> (Point, Vec<u64>) {
 /// In samples, what a stop of an agent comes to; a busy machine only adds to it.
 const STALL_NS: u64 = STALL.as_nanos() as u64;
 
-/// The step that was due when it stopped is late by as much, those that it did not see are missed, and no other is touched.
+/// The step that was due when it stopped is late by as much, those that it did not see are missed,
+/// and no other is touched.
 #[test]
 fn a_generator_that_stalls_is_late_with_one_sample_and_misses_the_others() {
     let (point, arrivals) = stalled(0);
@@ -307,7 +311,8 @@ iterations = 100
 axes = { endpoint = "shmem", rate_hz = 1000 }
 "#;
 
-/// An end that is gone, or does nothing more, costs its point and no other, within the time of that point.
+/// An end that is gone, or does nothing more, costs its point and no other, within the time of that
+/// point.
 #[test]
 fn an_end_that_is_gone_costs_its_point_only() {
     for (rank, by, words) in [
@@ -453,10 +458,12 @@ fn a_full_disk_costs_the_file_its_end_and_nothing_else() {
     assert_eq!(text.lines().count().saturating_sub(1) as u64, output.samples);
 }
 
-/// Whoever takes nothing keeps the generator from nothing: what finds no room is not transmitted, and the rest is.
+/// Whoever takes nothing keeps the generator from nothing: what finds no room is not transmitted,
+/// and the rest is.
 #[test]
 fn what_finds_no_room_is_not_waited_for() {
-    // Four receives and a queue of four are full after eight samples of a receiver that sleeps, now and then.
+    // Four receives and a queue of four are full after eight samples of a receiver that sleeps, now
+    // and then.
     let flags = "pipeline infiniband -d softdev0 --rate 200k -n 20000 -t 4 -r 4 -Q 2 --poll event";
     let points = measure_in(&Scratch::alone(), flags);
     let [point] = &points[..] else { panic!("one point") };

@@ -1,4 +1,5 @@
-//! What a run says of a placement that is worse than the best that this host has had, as users see it.
+//! What a run says of a placement that is worse than the best that this host has had, as users see
+//! it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ fn remember(scratch: &Scratch, best_ns: f64) {
     scratch.write("cache/rdmascope/core-to-core.json", file.to_string());
 }
 
-/// No machine has such CPUs, so that whatever placement this one has now is far from what is remembered of it.
+/// No machine has such CPUs, so that whatever placement this one has now is far from what is
+/// remembered of it.
 #[test]
 fn a_run_that_is_far_from_the_best_as_a_whole_says_so_first() {
     let scratch = Scratch::alone();

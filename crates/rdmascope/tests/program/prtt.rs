@@ -1,4 +1,5 @@
-//! The pattern `prtt`: bursts forth and one message back, on softdev. What a round takes is asserted from below only.
+//! The pattern `prtt`: bursts forth and one message back, on softdev. What a round takes is
+//! asserted from below only.
 
 use measure::record::{LatencyKind, Point};
 

@@ -1,4 +1,5 @@
-//! `rdmascope report` on the record of a real run: from the record alone, whole, and drawn by a browser.
+//! `rdmascope report` on the record of a real run: from the record alone, whole, and drawn by a
+//! browser.
 
 #[allow(unreachable_pub, reason = "shared with the tests of the report")]
 #[path = "../../../report/tests/support/browser.rs"]

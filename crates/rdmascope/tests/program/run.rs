@@ -1,4 +1,5 @@
-//! `rdmascope run`, `lat` and `bw` from the outside: what is printed, what is kept, and that the numbers agree.
+//! `rdmascope run`, `lat` and `bw` from the outside: what is printed, what is kept, and that the
+//! numbers agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -98,7 +99,8 @@ fn lacks_tool(point: &Point) -> bool {
     lacks
 }
 
-/// On one host without an adapter neither is there a link, nor an IPoIB interface, and nothing stands in their places.
+/// On one host without an adapter neither is there a link, nor an IPoIB interface, and nothing
+/// stands in their places.
 #[test]
 fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
     let scratch = Scratch::on_one_cpu();
@@ -132,7 +134,8 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
             ];
             assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
         }
-        // A single run of a second decides nothing, and of what is not there nothing stands in the place.
+        // A single run of a second decides nothing, and of what is not there nothing stands in the
+        // place.
         assert!(stdout.contains(" findings: 0 shown, "), "{stdout}");
         let report = fs::read_to_string(scratch.at(plan).join("report.html")).unwrap();
         assert!(report.contains(words) && !report.contains("class=\"complaint\">Cannot"), "{plan}");
@@ -142,7 +145,8 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
 #[test]
 fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings() {
     let scratch = Scratch::on_one_cpu();
-    // Floods of several pairs are over too soon where all have one CPU; one pair always has its number.
+    // Floods of several pairs are over too soon where all have one CPU; one pair always has its
+    // number.
     let few = ["repetitions=1", "experiment.bandwidth.duration=50ms"];
     let pairs = ["write", "write-long", "read"].map(|name| format!("experiment.{name}.pairs=1,2,8"));
     let messages =
@@ -419,7 +423,8 @@ fn a_user_without_rights_can_measure() {
         return skip("setpriv", "it is not installed (util-linux)");
     }
     let scratch = Scratch::on_one_cpu();
-    // A home that nobody can enter, and a copy of the program there: the build directory may be closed to others.
+    // A home that nobody can enter, and a copy of the program there: the build directory may be
+    // closed to others.
     let program = scratch.at("rdmascope");
     copy_program(&program);
     let plan = scratch.write("plan.toml", SMALL);

@@ -1,4 +1,5 @@
-//! Messages over sockets of this host: every pattern that is not about verbs, from plans and from flags.
+//! Messages over sockets of this host: every pattern that is not about verbs, from plans and from
+//! flags.
 
 use std::fs;
 use std::net::TcpListener;
@@ -125,7 +126,8 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
     let failed: Vec<_> = points.iter().filter(|point| point.status != Status::Measured).collect();
     assert!(failed.is_empty(), "{failed:?}");
     let of = |name: &str| points.iter().filter(|point| point.experiment == name).collect::<Vec<_>>();
-    // Axes that are not for an endpoint are no part of its points, and what then is the same is one point.
+    // Axes that are not for an endpoint are no part of its points, and what then is the same is one
+    // point.
     let latency = of("latency");
     assert_eq!(latency.len(), 2 * 2 + 2 * 2 * 2 + 3 * 2);
     for point in &latency {
@@ -309,7 +311,8 @@ fn a_port_that_is_taken_fails_its_point() {
     }
 }
 
-/// What a system call finds by its descriptor is counted where two threads share those: that which measures shares none.
+/// What a system call finds by its descriptor is counted where two threads share those: that which
+/// measures shares none.
 #[test]
 fn the_thread_that_measures_shares_its_descriptors_with_no_other() {
     let scratch = Scratch::on_one_cpu();

@@ -1,5 +1,5 @@
-//! Strangers on the port of a server: they learn nothing, stop nothing and fill nothing, however many they are and whatever
-//! they send. The real client is served all the while.
+//! Strangers on the port of a server: they learn nothing, stop nothing and fill nothing, however
+//! many they are and whatever they send. The real client is served all the while.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -81,7 +81,8 @@ fn whoever_greets_without_the_key_learns_the_version_and_no_more() {
 fn a_crowd_that_stays_does_not_keep_the_client_out() {
     let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
-    // Five times as many as the server listens to at a time: silent, and in the middle of a handshake.
+    // Five times as many as the server listens to at a time: silent, and in the middle of a
+    // handshake.
     let mut crowd = Vec::new();
     for number in 0..320 {
         let mut stream = knock(address(&server)).unwrap();

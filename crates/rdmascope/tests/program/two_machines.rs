@@ -1,7 +1,9 @@
-//! Two machines with kernels of their own and one link between them: what goes over it, and what happens when it is gone.
+//! Two machines with kernels of their own and one link between them: what goes over it, and what
+//! happens when it is gone.
 //!
-//! `RDMASCOPE_TWO_MACHINES` names them as `--hosts` does, `RDMASCOPE_KERNEL_DEVICE` the RDMA device that both have over that
-//! link; they are reached by ssh, and have the same files. Without it nothing here is tested.
+//! `RDMASCOPE_TWO_MACHINES` names them as `--hosts` does, `RDMASCOPE_KERNEL_DEVICE` the RDMA device
+//! that both have over that link; they are reached by ssh, and have the same files. Without it
+//! nothing here is tested.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -58,7 +60,8 @@ fn received(point: &Point) -> u64 {
         .map_or(0, |(_, n)| *n)
 }
 
-/// The evaluation that compares them: RDMA over Ethernet and TCP/IP over the same link, and no InfiniBand.
+/// The evaluation that compares them: RDMA over Ethernet and TCP/IP over the same link, and no
+/// InfiniBand.
 #[test]
 fn rdma_over_ethernet_and_tcp_are_measured_over_one_link() {
     let Some(machines) = Machines::find() else { return };

@@ -10,7 +10,8 @@ use super::goal::Goal;
 use super::way::Way;
 use crate::series_table::median;
 
-/// Who posts less than this share of the rate that was asked for does not keep it: queues that are never full are fast.
+/// Who posts less than this share of the rate that was asked for does not keep it: queues that are
+/// never full are fast.
 pub const RATE_KEPT: f64 = 0.9;
 
 /// What a way must do besides to be recommended.
@@ -18,7 +19,8 @@ pub const RATE_KEPT: f64 = 0.9;
 pub struct Conditions {
     /// It may lose messages.
     pub allow_loss: bool,
-    /// Messages per second that it posts, but for a share of [`RATE_KEPT`]; `None` where that is no condition.
+    /// Messages per second that it posts, but for a share of [`RATE_KEPT`]; `None` where that is no
+    /// condition.
     pub rate: Option<f64>,
 }
 
@@ -48,7 +50,8 @@ pub struct Candidate {
     pub unstable: BTreeSet<(String, u32)>,
     /// Why a round has no value, if one has none.
     pub not_measured: Option<String>,
-    /// Messages per second that the sender posted, in the median round; `None` where its time is not known.
+    /// Messages per second that the sender posted, in the median round; `None` where its time is
+    /// not known.
     pub rate: Option<f64>,
 }
 

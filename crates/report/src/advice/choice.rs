@@ -21,8 +21,9 @@ pub fn choose(candidates: &[Candidate], experiment: &str, conditions: Conditions
     let mut eligible: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.is_eligible(conditions)).filter(is_in).collect();
     eligible.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    // Two are compared with, in the rounds of all experiments: with more, what is equal to all would be worse than one of
-    // them by accident. The steadiest, as a best that is noisy is evidence against nobody.
+    // Two are compared with, in the rounds of all experiments: with more, what is equal to all
+    // would be worse than one of them by accident. The steadiest, as a best that is noisy is
+    // evidence against nobody.
     let is_worse = |a: &Candidate, b: &Candidate| {
         a.way != b.way && compare(a, b).is_some_and(|it| it.verdict == Verdict::Worse)
     };
@@ -60,7 +61,8 @@ pub struct Advice {
     pub goal: Goal,
     /// What is recommended.
     pub recommended: Candidate,
-    /// Ways of the last comparison that are equal to the best within the error and are not recommended.
+    /// Ways of the last comparison that are equal to the best within the error and are not
+    /// recommended.
     pub equal: Vec<Way>,
     /// What each step away from it costs.
     pub steps: Vec<(Step, Outcome)>,

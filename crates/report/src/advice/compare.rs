@@ -4,7 +4,8 @@ use super::candidate::Candidate;
 use super::counted::{Counted, counted};
 use crate::series_table::median;
 
-/// Less than this share of the smaller value is no difference: it is what one start of a program differs from the next.
+/// Less than this share of the smaller value is no difference: it is what one start of a program
+/// differs from the next.
 pub const WORTH: f64 = 0.01;
 /// One way beside another, in the rounds that both were measured in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +20,8 @@ pub struct Comparison {
     pub more_share: f64,
     /// Rounds of each.
     pub rounds: usize,
-    /// Those of them in which the machine was unstable for one of the two; then the verdict should not be trusted.
+    /// Those of them in which the machine was unstable for one of the two; then the verdict should
+    /// not be trusted.
     pub unstable: usize,
     /// What follows.
     pub verdict: Verdict,
@@ -73,13 +75,14 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
 /// Level of the one-sided test.
 const LEVEL: f64 = 0.05;
 
-/// Whether the first of each pair is below the second, by the signed-rank test on the logarithms of their ratios. A pair
-/// without a difference says nothing.
+/// Whether the first of each pair is below the second, by the signed-rank test on the logarithms of
+/// their ratios. A pair without a difference says nothing.
 pub(super) fn is_below(low: &[f64], high: &[f64]) -> bool {
     let ratios = low.iter().zip(high).map(|(low, high)| (low / high).ln());
     let mut ratios: Vec<f64> = ratios.filter(|ratio| !ratio.is_nan() && *ratio != 0.0).collect();
     ratios.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Twice the rank each, so that those of equal ratios, which share the mean of theirs, are whole.
+    // Twice the rank each, so that those of equal ratios, which share the mean of theirs, are
+    // whole.
     let rank = |ratio: &f64| {
         let below = ratios.partition_point(|other| other.abs() < ratio.abs());
         let until = ratios.partition_point(|other| other.abs() <= ratio.abs());
@@ -90,7 +93,8 @@ pub(super) fn is_below(low: &[f64], high: &[f64]) -> bool {
     chance(&ranks, against) <= LEVEL
 }
 
-/// How likely the ranks that speak against it add up to at most this where each is as likely to do so as not.
+/// How likely the ranks that speak against it add up to at most this where each is as likely to do
+/// so as not.
 fn chance(ranks: &[usize], most: usize) -> f64 {
     let mut chances = vec![0.0; most + 1];
     chances[0] = 1.0;

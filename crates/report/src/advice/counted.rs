@@ -1,6 +1,8 @@
-//! Which rounds count: those in which the machine was stable, where there are enough of them to tell ways apart.
+//! Which rounds count: those in which the machine was stable, where there are enough of them to
+//! tell ways apart.
 
-/// Fewest rounds that tell two ways apart: to be below in each of five is an accident in one of 32 cases, of four in 16.
+/// Fewest rounds that tell two ways apart: to be below in each of five is an accident in one of 32
+/// cases, of four in 16.
 pub const ROUNDS_MIN: usize = 5;
 /// Rounds that count.
 #[derive(Debug)]

@@ -46,8 +46,9 @@ impl Goal {
     }
 }
 
-/// The p99.9 of all messages, in ns; a lost one took for ever. `None` where more than one of a thousand did. Where fewer did,
-/// the largest of the others: it is not below it, and no quantile between is in a record.
+/// The p99.9 of all messages, in ns; a lost one took for ever. `None` where more than one of a
+/// thousand did. Where fewer did, the largest of the others: it is not below it, and no quantile
+/// between is in a record.
 fn p999_ns(point: &Point) -> Option<f64> {
     let latency = point.latency.as_ref()?;
     match lost(point) {

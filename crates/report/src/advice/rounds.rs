@@ -2,8 +2,8 @@
 
 use super::candidate::Candidate;
 
-/// How many rounds of an experiment are to be measured again: as many as those lack that the machine was stable in for both, of
-/// the two ways that have fewest, to be `rounds`.
+/// How many rounds of an experiment are to be measured again: as many as those lack that the
+/// machine was stable in for both, of the two ways that have fewest, to be `rounds`.
 pub fn lacking(candidates: &[Candidate], experiment: &str, rounds: usize) -> usize {
     let stable = |candidate: &Candidate| -> Vec<u32> {
         let keys = candidate.rounds.keys().filter(|key| key.0 == experiment);

@@ -108,7 +108,8 @@ fn unfolded(text: &str) -> String {
 #[test]
 fn the_signed_rank_test_is_that_of_the_tables() {
     let below = |n: u32, against: u32| {
-        // Ranks 1 to n by the ratio; those that speak against add up to this, the largest that fit first.
+        // Ranks 1 to n by the ratio; those that speak against add up to this, the largest that fit
+        // first.
         let mut left = against;
         let mut high = vec![100.0; n as usize];
         for rank in (1..=n).rev() {
@@ -125,7 +126,8 @@ fn the_signed_rank_test_is_that_of_the_tables() {
     assert!(!below(4, 0), "too few to tell anything apart");
     assert!(!is_below(&[], &[]));
     assert!(!is_below(&[1.0; 5], &[1.0, 2.0, 2.0, 2.0, 2.0]), "a round without a difference is none");
-    // Rounds that differ more from each other than from their pairs: the unpaired test sees nothing.
+    // Rounds that differ more from each other than from their pairs: the unpaired test sees
+    // nothing.
     assert!(is_below(&[100.0, 200.0, 300.0, 400.0, 500.0], &[110.0, 220.0, 330.0, 440.0, 550.0]));
     assert!(!is_below(&[110.0, 220.0, 330.0, 440.0, 550.0], &[100.0, 200.0, 300.0, 400.0, 500.0]));
     // Equal ratios share a rank: one of six against is 3.5 of 21, as likely as 7 of 64.
@@ -219,7 +221,8 @@ fn what_was_not_measured_is_not_chosen_and_says_why() {
 
 #[test]
 fn what_another_beats_is_not_equal_to_the_best() {
-    // The noisy one has the least median and is no evidence against the slow one, but the steady one is.
+    // The noisy one has the least median and is no evidence against the slow one, but the steady
+    // one is.
     let ways = [
         (way("RC", "event"), &[400, 410, 420, 410, 410][..], 0),
         (way("UC", "busy"), &[200, 205, 210, 205, 205], 0),

@@ -9,9 +9,9 @@ use super::counted::Counted;
 use super::goal::{Goal, TAIL_MESSAGES};
 use super::way::Way;
 
-/// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
-/// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked
-/// for, infinite for as many as can be.
+/// What to print: the recommended way as a command and in the words of verbs, the evidence, and
+/// what each step away costs. `subject` is what is sent, `command` the command that measures the
+/// way, `rate_asked` the posts per second that were asked for, infinite for as many as can be.
 pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f64>) -> String {
     let title = folded(&format!("Recommended for {subject}, least {}:", advice.goal.name()), 2);
     // A command is not folded: it is to be copied.

@@ -41,8 +41,9 @@ impl Way {
         })
     }
 
-    /// Sorts ways from simple to elaborate: reliable before unreliable, send before write, not inline before inline, every
-    /// send signalled before few, sleeping before polling, few buffers before many; the first that differs decides.
+    /// Sorts ways from simple to elaborate: reliable before unreliable, send before write, not
+    /// inline before inline, every send signalled before few, sleeping before polling, few buffers
+    /// before many; the first that differs decides.
     pub fn complexity(&self) -> [u64; 6] {
         let rank = |known: &[&str], name: &str| {
             known.iter().position(|known| *known == name).unwrap_or(known.len()) as u64

@@ -1,4 +1,5 @@
-//! The numbers that findings are made of: one of all repetitions of a point, and series of them over x.
+//! The numbers that findings are made of: one of all repetitions of a point, and series of them
+//! over x.
 
 use measure::finding::{self, Finding, Selection};
 use measure::presentation::Patterns;

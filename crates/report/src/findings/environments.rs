@@ -1,4 +1,5 @@
-//! Whether environments that are compared differed at all: what was not applied is the cause of nothing.
+//! Whether environments that are compared differed at all: what was not applied is the cause of
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +11,8 @@ use crate::value;
 /// A technique of a rank at a value.
 type Asked<'a> = (u32, Technique, &'a str);
 
-/// What to add to a figure that compares points in environments of two names where only a part of what sets them apart was
-/// applied; nothing where all was, or where they have one name.
+/// What to add to a figure that compares points in environments of two names where only a part of
+/// what sets them apart was applied; nothing where all was, or where they have one name.
 ///
 /// # Errors
 ///
@@ -58,7 +59,8 @@ fn key(condition: &Condition) -> Asked<'_> {
     (condition.rank, condition.technique, &condition.asked)
 }
 
-/// Whether it made a difference: applied, and not so before. What a process holds itself, another rank may have held before.
+/// Whether it made a difference: applied, and not so before. What a process holds itself, another
+/// rank may have held before.
 fn is_in_force(condition: &Condition) -> bool {
     use Technique::{CpuDmaLatency, Memory, Numa, Scheduler};
     let is_own = matches!(condition.technique, CpuDmaLatency | Memory | Numa | Scheduler);

@@ -1,4 +1,5 @@
-//! The figure that each kind of finding makes, in the unit of its range, and the words that it is said in.
+//! The figure that each kind of finding makes, in the unit of its range, and the words that it is
+//! said in.
 
 use measure::finding::{Finding, FindingKind, RangeUnit};
 use measure::stats::shape::{self, Crossover, Estimate};
@@ -324,7 +325,8 @@ fn interval(finding: &Finding, figure: Estimate) -> String {
     }
 }
 
-/// The decimals of a time in ns: none of whole ones, and of others no more than the largest end of its interval deserves.
+/// The decimals of a time in ns: none of whole ones, and of others no more than the largest end of
+/// its interval deserves.
 fn ns_digits(figure: Estimate) -> usize {
     let ends = [figure.value, figure.low, figure.high];
     if ends.iter().all(|end| end.fract() == 0.0) { 0 } else { percent_digits(figure) }

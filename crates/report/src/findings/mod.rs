@@ -1,9 +1,11 @@
-//! Whether a run shows what a paper found: the findings of its plan, answered from its points alone.
+//! Whether a run shows what a paper found: the findings of its plan, answered from its points
+//! alone.
 //!
-//! A finding is asked for each value of its axes `each`: those are its cases. A case makes one figure with a 95 % interval
-//! and is *shown* if all of that lies in the range that the finding states, *not shown* if not (and then within its error, if
-//! only the figure itself does), *not decided* where a number has no interval, as an extreme of one run, and *not measured*
-//! where the points are missing: no other points take their place.
+//! A finding is asked for each value of its axes `each`: those are its cases. A case makes one
+//! figure with a 95 % interval and is *shown* if all of that lies in the range that the finding
+//! states, *not shown* if not (and then within its error, if only the figure itself does), *not
+//! decided* where a number has no interval, as an extreme of one run, and *not measured* where the
+//! points are missing: no other points take their place.
 //!
 //! # Invariants
 //!

@@ -1,4 +1,5 @@
-//! Every kind of finding on made-up points: what it shows, what it does not, and what it cannot say.
+//! Every kind of finding on made-up points: what it shows, what it does not, and what it cannot
+//! say.
 
 use std::collections::BTreeMap;
 

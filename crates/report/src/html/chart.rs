@@ -1,4 +1,5 @@
-//! Charts as data: what is drawn, not how. The page's script turns them into plotly's terms in the page's colours.
+//! Charts as data: what is drawn, not how. The page's script turns them into plotly's terms in the
+//! page's colours.
 
 use measure::figure::{Figure, FigureKind};
 use serde::Serialize;
@@ -45,8 +46,8 @@ struct Drawn {
     published: bool,
     /// Whether it is what a link carries at best.
     at_best: bool,
-    /// Index of its colour: published numbers have that of the series that they correspond to, and links that of the first one
-    /// that went over them.
+    /// Index of its colour: published numbers have that of the series that they correspond to, and
+    /// links that of the first one that went over them.
     colour: usize,
     x: Vec<Value>,
     y: Vec<f64>,
@@ -123,7 +124,8 @@ impl Chart {
     }
 }
 
-/// One colour for each series, but those that differ in the shape of their markers only have the same.
+/// One colour for each series, but those that differ in the shape of their markers only have the
+/// same.
 struct Colours<'a> {
     marker: Option<&'a str>,
     known: Vec<Option<Key>>,
@@ -148,8 +150,8 @@ impl Colours<'_> {
     }
 }
 
-/// The shape of a series' markers: sends point up and writes down, as in Potter 2018; other values in the order in which they
-/// appear.
+/// The shape of a series' markers: sends point up and writes down, as in Potter 2018; other values
+/// in the order in which they appear.
 fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'static str> {
     let value = |s: &Series| s.key.iter().find(|(name, _)| name == axis).map(|(_, value)| value::text(value));
     let own = value(series)?;
@@ -209,7 +211,8 @@ fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
     }
 }
 
-/// Whether x rises evenly, so that a logarithmic axis would crowd its end: in three steps or more, none twice as long as another.
+/// Whether x rises evenly, so that a logarithmic axis would crowd its end: in three steps or more,
+/// none twice as long as another.
 fn are_even(xs: &[f64]) -> bool {
     let steps = || xs.windows(2).map(|pair| pair[1] - pair[0]);
     let (least, largest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));

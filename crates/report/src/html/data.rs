@@ -36,7 +36,8 @@ pub(super) struct Data {
     histograms: BTreeMap<u64, Bins>,
     /// What else is known of points that were timed one way, in sentences, by their id.
     notes: BTreeMap<u64, Vec<String>>,
-    /// Throughputs in percent of what their link carries at best, by the id of the point; of those whose link is known.
+    /// Throughputs in percent of what their link carries at best, by the id of the point; of those
+    /// whose link is known.
     of_link: BTreeMap<u64, f64>,
     /// Samples that could not be loaded, in words.
     #[serde(skip)]
@@ -76,7 +77,8 @@ fn notes(point: &Point) -> Option<Vec<String>> {
     Some(words::notes(point).into_iter().chain(known.gaps.iter().map(words::gaps)).collect())
 }
 
-/// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.
+/// A bucket knows its largest sample only by its upper edge; the statistics beside it know it
+/// exactly.
 fn take_exact_maxima(bins: &mut Bins, point: &Point) {
     for binned in bins.ends.iter_mut().filter(|end| end.source == "histogram") {
         let known = distributions(point).find(|(name, ..)| *name == binned.name);

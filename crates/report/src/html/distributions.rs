@@ -35,7 +35,8 @@ impl<'a> From<&'a End> for Stored<'a> {
     }
 }
 
-/// The distributions of a point: of its kinds of latency, or of what each end timed; with their names and statistics.
+/// The distributions of a point: of its kinds of latency, or of what each end timed; with their
+/// names and statistics.
 pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
     let kinds = point
         .kinds
@@ -58,7 +59,8 @@ pub(super) fn source(stored: &Stored<'_>, samples: &dyn SampleSource) -> Result<
     loaded.map(Some).or_else(|why| buckets().map(Some).ok_or_else(|| format!("{path}: {why}")))
 }
 
-/// How samples contradict the statistics that were made of them, if so: the file is then another point's, or was cut.
+/// How samples contradict the statistics that were made of them, if so: the file is then another
+/// point's, or was cut.
 fn contradiction(samples: &Counted, latency: &Latency) -> Option<String> {
     let found = [
         ("samples", samples.total(), latency.count),

@@ -109,7 +109,8 @@ fn cells(case: &Case) -> Markup {
     }
 }
 
-/// The figure, and below it the numbers that it is made of. No line ends between a number and its unit.
+/// The figure, and below it the numbers that it is made of. No line ends between a number and its
+/// unit.
 fn figures(text: &str) -> Markup {
     let text = text.replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
     match text.split_once(": ").filter(|(figure, _)| !figure.contains("; ")) {

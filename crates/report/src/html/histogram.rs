@@ -1,7 +1,8 @@
-//! Figures of distributions: the kinds of latency of the same messages overlaid, a panel for each series.
+//! Figures of distributions: the kinds of latency of the same messages overlaid, a panel for each
+//! series.
 //!
-//! Repetitions are merged sample by sample. Time is linear between stated limits, the same for all panels; what lies outside is
-//! counted beside, never dropped.
+//! Repetitions are merged sample by sample. Time is linear between stated limits, the same for all
+//! panels; what lies outside is counted beside, never dropped.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +120,8 @@ fn latency(point: &Point, kind: LatencyKind) -> Option<&Latency> {
     quantity::kinds(point).find(|latency| latency.kind == kind)
 }
 
-/// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one kind only.
+/// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one
+/// kind only.
 fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
     let is_kind = |latency: &Latency| latency.kind == kind;
     distributions(point).find(|(_, latency, _)| latency.is_some_and(is_kind)).map(|(.., stored)| stored)

@@ -116,7 +116,8 @@ fn printed_cell(
     html! { td class=(class) { (text) } }
 }
 
-/// The published cell: the row by `lanes` and `rate_kind`, the column by the name of the generation.
+/// The published cell: the row by `lanes` and `rate_kind`, the column by the name of the
+/// generation.
 fn find(table: &ReferenceTable, lanes: u64, rate: Rate, generation: Generation) -> Option<&str> {
     let column = |name: &str| table.columns.iter().position(|c| c == name);
     let (at_lanes, at_rate) = (column("lanes")?, column("rate_kind")?);

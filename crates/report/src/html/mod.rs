@@ -1,9 +1,11 @@
-//! The report: one HTML file that holds everything it needs and works from `file://`, without a network.
+//! The report: one HTML file that holds everything it needs and works from `file://`, without a
+//! network.
 //!
-//! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and the table of all
-//! points are drawn by the page's script from packed data (`pack`) with the vendored plotly.js. The page forbids
-//! itself to load anything (a content policy), and runs no script but its own: `maud` escapes every text, those of the
-//! record among them, and scripts carry a nonce that the text cannot know.
+//! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and
+//! the table of all points are drawn by the page's script from packed data (`pack`) with the
+//! vendored plotly.js. The page forbids itself to load anything (a content policy), and runs no
+//! script but its own: `maud` escapes every text, those of the record among them, and scripts carry
+//! a nonce that the text cannot know.
 
 mod chart;
 mod data;

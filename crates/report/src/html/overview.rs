@@ -145,7 +145,8 @@ fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varyin
     }
 }
 
-/// A box with a heading and items of HTML, those after the first few to be unfolded; nothing without items.
+/// A box with a heading and items of HTML, those after the first few to be unfolded; nothing
+/// without items.
 fn list(heading: &str, class: &str, items: &[Markup]) -> Markup {
     let all = |items: &[Markup]| html! { ul { @for item in items { li { (item) } } } };
     let (first, rest) = items.split_at(items.len().min(ITEMS_MAX));
@@ -194,7 +195,8 @@ fn facts(run: &Run) -> Markup {
     }
 }
 
-/// An RFC 3339 time without its fraction, easier on the eye; the whole of it in the `datetime` attribute.
+/// An RFC 3339 time without its fraction, easier on the eye; the whole of it in the `datetime`
+/// attribute.
 fn date(text: &str) -> Markup {
     let seconds = text.split('.').next().unwrap_or(text).replace('T', " ");
     let seconds = seconds.trim_end_matches('Z').trim_end_matches("+00:00");

@@ -1,5 +1,5 @@
-//! Data and scripts packed into the page: gzip, then base64, which no text of a record can break out of. The page
-//! unpacks them with the browser's own `DecompressionStream`.
+//! Data and scripts packed into the page: gzip, then base64, which no text of a record can break
+//! out of. The page unpacks them with the browser's own `DecompressionStream`.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! A surface over two axes, seen from the side. It is drawn here, and not by a script: the page's draw in two dimensions only.
+//! A surface over two axes, seen from the side. It is drawn here, and not by a script: the page's
+//! draw in two dimensions only.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -18,13 +19,14 @@ const HIGH: f64 = 160.0;
 /// The middle of the floor.
 const MIDDLE: (f64, f64) = (390.0, 350.0);
 
-/// Colours from the least number to the largest: viridis (van der Walt and Smith 2015), which is as even in grey.
+/// Colours from the least number to the largest: viridis (van der Walt and Smith 2015), which is as
+/// even in grey.
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
 
-/// The drawings of a series table's numbers over x and the first axis of its series, with those of another that are
-/// above a share printed at their places, and what is to be said of both. Where more axes tell series apart, each
-/// combination of those has a drawing, all with the same scale.
+/// The drawings of a series table's numbers over x and the first axis of its series, with those of
+/// another that are above a share printed at their places, and what is to be said of both. Where
+/// more axes tell series apart, each combination of those has a drawing, all with the same scale.
 pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> Markup {
     let surfaces = Surface::all(series_table);
     let is_doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
@@ -399,7 +401,8 @@ mod tests {
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
     }
 
-    /// Points that differ in an axis that the figure does not name are drawn apart, as high as each other.
+    /// Points that differ in an axis that the figure does not name are drawn apart, as high as each
+    /// other.
     #[test]
     fn other_axes_have_drawings_of_their_own() {
         let mut points = Vec::new();

@@ -1,4 +1,5 @@
-//! The system that was measured: devices, what the measurement itself costs, placement, environments.
+//! The system that was measured: devices, what the measurement itself costs, placement,
+//! environments.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! A series table as an HTML table: measured columns, published ones beside them, their ratio, and the share of what links carry.
+//! A series table as an HTML table: measured columns, published ones beside them, their ratio, and
+//! the share of what links carry.
 
 use maud::{Markup, Render, html};
 use measure::quantity::COST;
@@ -27,7 +28,8 @@ pub(super) fn render(series_table: &SeriesTable, caption: &str) -> Markup {
     }
 }
 
-/// A table of a class in a box that scrolls where it is too wide, its caption for those who don't see it.
+/// A table of a class in a box that scrolls where it is too wide, its caption for those who don't
+/// see it.
 pub(super) fn frame(caption: &str, class: &str, head: &Markup, bodies: &Markup) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
@@ -42,7 +44,8 @@ pub(super) fn frame(caption: &str, class: &str, head: &Markup, bodies: &Markup) 
 
 /// Which columns a table has.
 struct Columns<'a> {
-    /// Each with the number of its columns: two where repetitions have a spread, or a count belongs to the numbers.
+    /// Each with the number of its columns: two where repetitions have a spread, or a count belongs
+    /// to the numbers.
     measured: Vec<(&'a Series, usize)>,
     published: &'a [Published],
     ratios: Vec<(&'a Series, &'a Published)>,

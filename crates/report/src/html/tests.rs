@@ -151,7 +151,8 @@ fn throughputs_stand_beside_what_their_link_carries() {
     let page = rendered(&on_links(throughputs("table")), &points);
     let table = page.split("<table class=\"numbers\">").nth(1).unwrap().split("</section>").next().unwrap();
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("<tr><th scope=\"row\">")).collect();
-    // Of 8 Gb/s, 64 of 146 B are 3.507 Gb/s, of which 1 is 28.5 %; 4096 of 4178 B are 7.843 Gb/s, of which 7 are 89.3 %.
+    // Of 8 Gb/s, 64 of 146 B are 3.507 Gb/s, of which 1 is 28.5 %; 4096 of 4178 B are 7.843 Gb/s,
+    // of which 7 are 89.3 %.
     assert_eq!(
         rows,
         [

@@ -32,10 +32,11 @@ impl Layer {
         }
     }
 
-    /// What surrounds the payload of a packet of a connected service, in bytes. InfiniBand: local route header (8), base
-    /// transport header (12), invariant and variant CRC (4 and 2; InfiniBand Architecture Specification, vol. 1, sections 7.7,
-    /// 7.8 and 9.2). RoCE: preamble and gap (20), Ethernet (14 and 4), a global route header (40; Annex A16) or IPv4 (20) or
-    /// IPv6 (40) and UDP (8; Annex A17), base transport header and invariant CRC.
+    /// What surrounds the payload of a packet of a connected service, in bytes. InfiniBand: local
+    /// route header (8), base transport header (12), invariant and variant CRC (4 and 2; InfiniBand
+    /// Architecture Specification, vol. 1, sections 7.7, 7.8 and 9.2). RoCE: preamble and gap (20),
+    /// Ethernet (14 and 4), a global route header (40; Annex A16) or IPv4 (20) or IPv6 (40) and UDP
+    /// (8; Annex A17), base transport header and invariant CRC.
     pub fn header_bytes(self) -> u64 {
         match self {
             Self::InfiniBand => 8 + 12 + 4 + 2,
@@ -58,10 +59,11 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// What a message of an operation over a service needs on its link, where packets carry up to `mtu` bytes: what goes the
-    /// way of its payload, and what must go the other way. Acknowledgements need not: one may answer any number of messages
-    /// (section 9.7.5.1 of the specification, coalesced acknowledge messages). The request of a read and one of the ways of an
-    /// atomic cannot be left away. None for what is unknown here.
+    /// What a message of an operation over a service needs on its link, where packets carry up to
+    /// `mtu` bytes: what goes the way of its payload, and what must go the other way.
+    /// Acknowledgements need not: one may answer any number of messages (section 9.7.5.1 of the
+    /// specification, coalesced acknowledge messages). The request of a read and one of the ways of
+    /// an atomic cannot be left away. None for what is unknown here.
     pub(crate) fn of(service: &str, operation: &str, mtu: u64, size: u64) -> Option<(Self, Option<Self>)> {
         let packets = size.div_ceil(mtu).max(1);
         let with = |extended_bytes| Self { payload_bytes: size, packets, extended_bytes };
@@ -75,15 +77,16 @@ impl Transfer {
             "write_imm" => (with(RDMA + IMMEDIATE), None),
             // In the answer, the first and the last packet acknowledge.
             "read" => (with(ACKNOWLEDGE * packets.min(2)), alone(RDMA)),
-            // What was in memory comes as the header AtomicAckETH, of as many bytes as the operand has.
+            // What was in memory comes as the header AtomicAckETH, of as many bytes as the operand
+            // has.
             "fetch_add" | "compare_swap" => (with(ACKNOWLEDGE), alone(ATOMIC)),
             _ => return None,
         })
     }
 }
 
-/// Extended transport headers, in bytes (section 9.3): datagram (DETH), immediate data (ImmDt), RDMA (RETH), acknowledgement
-/// (AETH), atomic (AtomicETH).
+/// Extended transport headers, in bytes (section 9.3): datagram (DETH), immediate data (ImmDt),
+/// RDMA (RETH), acknowledgement (AETH), atomic (AtomicETH).
 const DATAGRAM: u64 = 8;
 const IMMEDIATE: u64 = 4;
 const RDMA: u64 = 16;

@@ -13,7 +13,8 @@ fn device(rank: u32, attributes: &Value) -> Device {
     serde_json::from_value(device).unwrap()
 }
 
-/// softdev with RoCE v2: 20 of preamble and gap, 18 of Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 4 of ICRC are 82 B.
+/// softdev with RoCE v2: 20 of preamble and gap, 18 of Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 4
+/// of ICRC are 82 B.
 fn softdev() -> Vec<Device> {
     let attributes = json!({
         "kind": "user-space software", "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::2f4",
@@ -60,8 +61,8 @@ fn several(pattern: &str, direction: &str, axes: &Value, link_model: Option<&str
     point
 }
 
-/// All that one sends to n goes out of its port, and what they answer comes in there: half of a round is at best half of the
-/// time of one way.
+/// All that one sends to n goes out of its port, and what they answer comes in there: half of a
+/// round is at best half of the time of one way.
 #[test]
 fn one_to_n_goes_through_the_port_of_the_one() {
     let of = |operation: &str, kind: LatencyKind| {
@@ -96,7 +97,8 @@ fn several_share_what_they_go_through() {
     assert_eq!(message_ns(&load("beside", 3, Some("4X SDR")), &softdev()), of(one / 3.0));
     assert_eq!(message_ns(&load("incast", 0, Some("4X SDR")), &softdev()), None);
 
-    // Two hosts in turn, a port each: whatever the ranks, all goes over one link. On four hosts two pairs have two.
+    // Two hosts in turn, a port each: whatever the ranks, all goes over one link. On four hosts two
+    // pairs have two.
     let hosts = |ranks: u32, hosts: u32| {
         let all = adapters(["4X SDR"; 2]);
         (0..ranks)

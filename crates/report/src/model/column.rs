@@ -1,4 +1,5 @@
-//! Latencies over message size, a column for each rate of the link: measured ones from points, published ones from figures.
+//! Latencies over message size, a column for each rate of the link: measured ones from points,
+//! published ones from figures.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +52,8 @@ pub(super) struct Cell {
     pub(super) ns: f64,
 }
 
-/// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
+/// The tables of a run: experiments that measured the latency of sizes, apart by everything but
+/// size and rate.
 pub(super) fn measured(run: Points<'_>) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
     for experiment in experiments(run.points, is_of_messages) {
@@ -137,7 +139,8 @@ pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
     cells.map(|cell| cell.size).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Whether a point has the latency of a message, rather than that of a burst or of a batch of calls.
+/// Whether a point has the latency of a message, rather than that of a burst or of a batch of
+/// calls.
 fn is_of_messages(point: &Point) -> bool {
     let kind = point.latency.as_ref().map(|latency| latency.kind);
     kind.is_some_and(|kind| !matches!(kind, LatencyKind::Call | LatencyKind::Prtt))

@@ -3,9 +3,9 @@
 use measure::stats::NORMAL_97_5;
 use measure::stats::shape::Estimate;
 
-/// A constant and numbers, each times a factor. The interval is of 95 % where those of the numbers are and no number depends on
-/// another (the method of variance estimates recovery: Zou, Huang and Zhang 2009, Computational Statistics and Data Analysis 53,
-/// 3755-3764).
+/// A constant and numbers, each times a factor. The interval is of 95 % where those of the numbers
+/// are and no number depends on another (the method of variance estimates recovery: Zou, Huang and
+/// Zhang 2009, Computational Statistics and Data Analysis 53, 3755-3764).
 pub(super) fn sum(constant: f64, terms: &[(f64, Estimate)]) -> Estimate {
     let value = constant + terms.iter().map(|(factor, term)| factor * term.value).sum::<f64>();
     let reach = |is_up: bool| {
@@ -23,8 +23,9 @@ pub(super) fn relative(of: Estimate) -> f64 {
     (of.high - of.low) / (2.0 * NORMAL_97_5 * of.value)
 }
 
-/// What an error of a model counts as, in standard deviations of the number that it is the error of. No number counts as known
-/// better than [`SCATTER`], so that those with the most samples do not decide alone.
+/// What an error of a model counts as, in standard deviations of the number that it is the error
+/// of. No number counts as known better than [`SCATTER`], so that those with the most samples do
+/// not decide alone.
 pub(super) fn residual(model: f64, measured: Estimate) -> f64 {
     (model.ln() - measured.value.ln()) / relative(measured).hypot(SCATTER)
 }

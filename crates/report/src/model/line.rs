@@ -1,7 +1,9 @@
-//! Hockney's line: a message of n bytes takes t0 + n / r (Hockney 1994, Parallel Computing 20, 389-398).
+//! Hockney's line: a message of n bytes takes t0 + n / r (Hockney 1994, Parallel Computing 20,
+//! 389-398).
 //!
-//! It is all that the latencies of single messages can tell of LogP and LogGP: t0 is their L + 2o, and 1 / r their G (Alexandrov,
-//! Ionescu, Schauser and Scheiman 1995). To tell L from o takes measured overheads.
+//! It is all that the latencies of single messages can tell of LogP and LogGP: t0 is their L + 2o,
+//! and 1 / r their G (Alexandrov, Ionescu, Schauser and Scheiman 1995). To tell L from o takes
+//! measured overheads.
 
 use measure::stats::fit::{Fit, Unfit};
 use measure::stats::shape::Estimate;

@@ -1,9 +1,10 @@
-//! LogfP (Hoefler, Mehlan, Mietke and Rehm, "LogfP - A Model for small Messages in InfiniBand", 2006): LogP in which messages to
-//! several peers overlap. The overhead of a message falls from o_max of a single one to o_min of one among many, and f messages
-//! in a row are free of the gap g.
+//! LogfP (Hoefler, Mehlan, Mietke and Rehm, "LogfP - A Model for small Messages in InfiniBand",
+//! 2006): LogP in which messages to several peers overlap. The overhead of a message falls from
+//! o_max of a single one to o_min of one among many, and f messages in a row are free of the gap g.
 //!
-//! The overhead is taken to fall as o(n) = o_min + (o_max - o_min) / n, so that the n o(n) of a sender is a line over n. (That it
-//! falls between the two is the paper's; the form is ours, as its function of n was not at hand.) A round of one to n is then
+//! The overhead is taken to fall as o(n) = o_min + (o_max - o_min) / n, so that the n o(n) of a
+//! sender is a line over n. (That it falls between the two is the paper's; the form is ours, as its
+//! function of n was not at hand.) A round of one to n is then
 //!
 //! ```text
 //! R(n) = R(1) + (n - 1) o_min + max(0, n - f) g        R(1) = 2 (L + 2 o_max)

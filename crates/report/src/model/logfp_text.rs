@@ -11,7 +11,8 @@ use super::text::{MISS, interval, missed};
 use crate::unit;
 use measure::text::plain;
 
-/// All that is said of the rounds of one to n at one size. Of the round trips, those of the same way give LogGP.
+/// All that is said of the rounds of one to n at one size. Of the round trips, those of the same
+/// way give LogGP.
 pub(super) fn fan(fan: &Fan, rounds: &[Rounds]) -> String {
     let of_way = rounds.iter().filter(|rounds| fan.is_of(&rounds.way));
     let bursts = of_way.filter_map(|rounds| LogGp::of(rounds).ok()).next();

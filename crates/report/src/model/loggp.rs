@@ -1,14 +1,16 @@
-//! LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) from parametrised round trips on one clock, by the procedure of
-//! Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
+//! LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) from parametrised round trips on one
+//! clock, by the procedure of Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment
+//! for Modern Interconnection Networks", 2007.
 //!
 //! ```text
 //! PRTT(1, 0, s) = 2 (L + 2o + (s - 1) G)
 //! PRTT(n, d, s) = PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G)
 //! ```
 //!
-//! So (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G is a line over s, of which least squares give g and G; and where
-//! d is at least PRTT(1, 0, s), (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d = o(s). L is what is left of PRTT(1, 0, s) at the
-//! smallest size; the authors' own program, netgauge, gives half of that for L, overheads included. n is the largest that was
+//! So (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G is a line over s, of which least
+//! squares give g and G; and where d is at least PRTT(1, 0, s), (PRTT(n, d, s) - PRTT(1, 0, s)) /
+//! (n - 1) - d = o(s). L is what is left of PRTT(1, 0, s) at the smallest size; the authors' own
+//! program, netgauge, gives half of that for L, overheads included. n is the largest that was
 //! measured without pauses.
 
 use measure::stats::fit::{Fit, Unfit};
@@ -99,8 +101,8 @@ impl LogGp {
         self.gap.value + self.gap_per_byte.value * further_bytes(size)
     }
 
-    /// PRTT(n, d, s), in ns; none where o is not known and counts. With d = 0 a round of one to n takes the same: messages leave,
-    /// and answers arrive, one gap after the other.
+    /// PRTT(n, d, s), in ns; none where o is not known and counts. With d = 0 a round of one to n
+    /// takes the same: messages leave, and answers arrive, one gap after the other.
     pub(super) fn round(&self, messages: u64, pause: u64, size: u64) -> Option<f64> {
         let each = match (messages, pause, self.overhead) {
             (1, _, _) => 0.0,

@@ -143,7 +143,8 @@ fn name(messages: u64, pause: u64) -> String {
     }
 }
 
-/// Overheads that are measured by themselves (H19 of the evaluations), and of which calls they consist.
+/// Overheads that are measured by themselves (H19 of the evaluations), and of which calls they
+/// consist.
 const DIRECT: [(&str, &[&str], &str); 2] = [
     ("o_s", &["post_send"], "timed by itself: post_send"),
     ("o_r", &["poll_receive", "post_receive"], "timed by itself: poll_receive and post_receive"),

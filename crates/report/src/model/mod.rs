@@ -1,14 +1,16 @@
-//! Models of the latency of a message over its size: their parameters with intervals, what they say of cells that they were not
-//! fitted to, and where they fail.
+//! Models of the latency of a message over its size: their parameters with intervals, what they say
+//! of cells that they were not fitted to, and where they fail.
 //!
 //! * `line`: Hockney's line, each column for itself;
 //! * `packets`: packets through a pipeline, one model for all rates of a link;
-//! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by themselves;
+//! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by
+//!   themselves;
 //! * `logfp`: LogfP from rounds of one to n, beside what LogGP says of them;
 //! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
-//! All but the last are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column
-//! reaches over four orders of magnitude, and users ask of each size how many percent the model is off.
+//! All but the last are fitted by least squares of the logarithms, so that an error counts by its
+//! share of the latency: a column reaches over four orders of magnitude, and users ask of each size
+//! how many percent the model is off.
 //!
 //! # Invariants
 //!
@@ -35,13 +37,14 @@ use crate::Points;
 use crate::error::Error;
 use column::{Table, measured, published};
 
-/// What models say of the latencies, bursts and throughputs of a run, and of the published latencies that its figures carry:
-/// tables for a terminal. `fitted` names the columns that the model of all rates is fitted to,
-/// the slowest and the fastest where it is empty.
+/// What models say of the latencies, bursts and throughputs of a run, and of the published
+/// latencies that its figures carry: tables for a terminal. `fitted` names the columns that the
+/// model of all rates is fitted to, the slowest and the fastest where it is empty.
 ///
 /// # Errors
 ///
-/// If a figure is wrong in itself, if there is nothing that a model is fitted to, or `fitted` names a column that no table has.
+/// If a figure is wrong in itself, if there is nothing that a model is fitted to, or `fitted` names
+/// a column that no table has.
 pub fn text(figures: &[Figure], run: Points<'_>, fitted: &[String]) -> Result<String, Error> {
     let limits = limit::measured(run)?;
     let mut tables: Vec<Table> = measured(run)?;

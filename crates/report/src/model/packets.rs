@@ -1,12 +1,15 @@
-//! Packets through a pipeline: what a message waits for one after the other, and what it waits for at the same time.
+//! Packets through a pipeline: what a message waits for one after the other, and what it waits for
+//! at the same time.
 //!
-//! The first packet of a message goes through everything in turn: the host that writes or the adapter that fetches it, and the
-//! link. So its bytes take the times of all stages, and what surrounds the payload takes time on the link too. The packets
-//! after it follow in the pipeline, as far apart as the slowest stage needs: the link, or what is no link and does not know its
-//! rate. Up to some size the host hands the payload over with the request; beyond it the adapter fetches it, which takes a
-//! step more.
+//! The first packet of a message goes through everything in turn: the host that writes or the
+//! adapter that fetches it, and the link. So its bytes take the times of all stages, and what
+//! surrounds the payload takes time on the link too. The packets after it follow in the pipeline,
+//! as far apart as the slowest stage needs: the link, or what is no link and does not know its
+//! rate. Up to some size the host hands the payload over with the request; beyond it the adapter
+//! fetches it, which takes a step more.
 //!
-//! With n the size, f = min(n, MTU), and w the time that the link's data rate gives a byte (`link`: after the line code):
+//! With n the size, f = min(n, MTU), and w the time that the link's data rate gives a byte (`link`:
+//! after the line code):
 //!
 //! ```text
 //! t = base + (carried + line f) w + up to `inline`: host f;  beyond: step + fetch f
@@ -44,7 +47,8 @@ pub(super) const PARAMETERS: [(&str, &str); 7] = [
 const LEAST: usize = 6;
 
 impl Packets {
-    /// The model with the least sum of squared logarithms' errors, over all sizes up to which payloads may be handed over.
+    /// The model with the least sum of squared logarithms' errors, over all sizes up to which
+    /// payloads may be handed over.
     pub(super) fn of(columns: &[&Column], packing: Packing) -> Result<Self, Unfit> {
         let sizes = sizes(columns);
         let pairs = sizes.windows(2).filter(|pair| pair[1] < packing.mtu);
@@ -61,8 +65,8 @@ impl Packets {
         })
     }
 
-    /// The best of the models in which the packets that follow wait for the link, but at the so many fastest rates for what is no
-    /// link; only such count that do not contradict themselves.
+    /// The best of the models in which the packets that follow wait for the link, but at the so
+    /// many fastest rates for what is no link; only such count that do not contradict themselves.
     pub(super) fn with(
         columns: &[&Column],
         packing: Packing,
@@ -80,7 +84,8 @@ impl Packets {
                 && limited.iter().all(|rate| least.is_some_and(|least| least > link(rate)));
             holds.then_some(model).ok_or(Unfit::Endless)
         });
-        // The plainest of them, that of a link that is always waited for, is the last and says why there is none.
+        // The plainest of them, that of a link that is always waited for, is the last and says why
+        // there is none.
         Self::best(models).unwrap_or(Err(Unfit::Endless))
     }
 
@@ -125,7 +130,8 @@ fn link_ns(at: &[f64], rate: Generation, packing: Packing) -> f64 {
     at[2] * byte_ns(rate) * (1.0 + packing.header_bytes as f64 / packing.mtu as f64)
 }
 
-/// The time of a message whose packets after the first take `further` ns for each byte; see the head of this module.
+/// The time of a message whose packets after the first take `further` ns for each byte; see the
+/// head of this module.
 fn time(at: &[f64], rate: Generation, size: u64, mtu: u64, inline: u64, further: f64) -> f64 {
     let [base, carried, line, host, step, fetch] = [at[0], at[1], at[2], at[3], at[4], at[5]];
     let first = size.min(mtu) as f64;

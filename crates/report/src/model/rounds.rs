@@ -71,7 +71,8 @@ pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
     all.into_iter().map(of_way).collect()
 }
 
-/// Whether what was measured by another pattern took the same way: the same of all that both say of the device and the service.
+/// Whether what was measured by another pattern took the same way: the same of all that both say of
+/// the device and the service.
 pub(super) fn is_same_way<'a>(way: &[(String, Value)], axis: impl Fn(&str) -> Option<&'a Value>) -> bool {
     let is_of_way = |(name, _): &&(String, Value)| WAY.contains(&name.as_str());
     way.iter().filter(is_of_way).all(|(name, value)| axis(name).is_none_or(|own| own == value))

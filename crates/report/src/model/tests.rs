@@ -1,4 +1,5 @@
-//! The published tables, of which columns are kept back; and synthetic ones, of which the truth is known.
+//! The published tables, of which columns are kept back; and synthetic ones, of which the truth is
+//! known.
 
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
 use measure::random::Random;
@@ -143,7 +144,8 @@ fn there_is_no_model_of_what_does_not_determine_it() {
     );
 }
 
-/// Latencies of all sizes of the published tables that are as the model says, but for errors of 1 %.
+/// Latencies of all sizes of the published tables that are as the model says, but for errors of 1
+/// %.
 fn synthetic(truth: &Packets, rate: Generation, random: &mut Random) -> Column {
     let cell = |power| {
         let size = 1u64 << power;

@@ -57,7 +57,8 @@ impl SeriesTable {
         self
     }
 
-    /// What links carry at best: a line for each link, or several where it carries more of some series than of others.
+    /// What links carry at best: a line for each link, or several where it carries more of some
+    /// series than of others.
     pub(crate) fn link_lines(&self) -> Vec<Line<'_>> {
         let mut lines: Vec<Line<'_>> = Vec::new();
         for line in self.series.iter().filter_map(line) {

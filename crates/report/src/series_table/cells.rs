@@ -1,4 +1,5 @@
-//! What a table or a chart is drawn from: series of cells, published columns beside them, and what links carry.
+//! What a table or a chart is drawn from: series of cells, published columns beside them, and what
+//! links carry.
 
 use measure::record::LatencyKind;
 use serde_json::Value;

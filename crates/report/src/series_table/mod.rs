@@ -1,7 +1,9 @@
-//! The cells of a figure: points selected, arranged by x and series, repetitions folded into one number each.
+//! The cells of a figure: points selected, arranged by x and series, repetitions folded into one
+//! number each.
 //!
-//! Points are folded only if they differ in nothing but the repetition. Where a figure's `series` would mix points
-//! that differ in some other axis, in experiment or in the kind of latency, that axis is made part of the series.
+//! Points are folded only if they differ in nothing but the repetition. Where a figure's `series`
+//! would mix points that differ in some other axis, in experiment or in the kind of latency, that
+//! axis is made part of the series.
 
 mod at_limit;
 mod cells;
@@ -64,7 +66,8 @@ impl SeriesTable {
     }
 }
 
-/// The points of a figure without x: groups that differ in nothing but the repetition, each with its label.
+/// The points of a figure without x: groups that differ in nothing but the repetition, each with
+/// its label.
 pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
     let names = split::names(&figure.series, shown, "", None, false);
     let groups = split::groups(&names, shown, None);

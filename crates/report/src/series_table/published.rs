@@ -58,7 +58,8 @@ fn words(column: &str) -> Vec<String> {
     column.split('_').map(str::to_lowercase).filter(|word| !units.contains(&word.as_str())).collect()
 }
 
-/// The series that has all of the words among its values. A value of several words, as `event_repoll`, counts with all of them.
+/// The series that has all of the words among its values. A value of several words, as
+/// `event_repoll`, counts with all of them.
 fn twin(words: &[String], series: &[Series]) -> Option<usize> {
     let fits = |s: &Series| {
         let values = s.words.iter().map(|value| value.split('_').map(str::to_owned).collect::<Vec<_>>());

@@ -13,8 +13,8 @@ const EXPERIMENT: &str = "experiment";
 /// Stands among axis names for the kind of a point's latency.
 const LATENCY: &str = "latency";
 
-/// The axes that tell the series apart: those that the figure names, and those that must be added so that a cell
-/// holds repetitions of one combination only.
+/// The axes that tell the series apart: those that the figure names, and those that must be added
+/// so that a cell holds repetitions of one combination only.
 pub(super) fn names(
     series: &[String],
     shown: &[&Point],

@@ -1,4 +1,5 @@
-//! The lines above a table, which say what its rows are before any number, and the rows of points that failed.
+//! The lines above a table, which say what its rows are before any number, and the rows of points
+//! that failed.
 
 use measure::presentation::{Patterns, Presentation};
 use measure::record::{Axes, Point};
@@ -74,7 +75,8 @@ pub(super) fn failed(point: &Point, shown: &Presentation, error: &str) -> String
     format!(" {first:>10}{rest}  failed: {error}{}\n", repetition(point))
 }
 
-/// What stands behind the row of a point: whether not to trust it, whether it is from a histogram, its repetition.
+/// What stands behind the row of a point: whether not to trust it, whether it is from a histogram,
+/// its repetition.
 pub(super) fn marks(point: &Point) -> String {
     let unstable = if point.unstable.is_some() { "  !" } else { "" };
     let approximate = if point.latency.as_ref().is_some_and(|l| l.resolution.is_some()) { "  ~" } else { "" };

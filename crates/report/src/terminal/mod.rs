@@ -1,10 +1,13 @@
-//! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
+//! Tables for a terminal, in the layout that users of perftest know, printed line by line as points
+//! end.
 //!
-//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of rounds of one to n `peers`,
-//! of several pairs `pairs`, of messages at a set rate that and their load, of calls that are timed by themselves `step`) is a
-//! table of its own, under a banner that says what is measured. Points that cannot be measured are gathered: one line for a run
-//! of points with the same reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says
-//! why. Throughputs whose link is known have a column with their share of what it carries at best.
+//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of
+//! rounds of one to n `peers`, of several pairs `pairs`, of messages at a set rate that and their
+//! load, of calls that are timed by themselves `step`) is a table of its own, under a banner that
+//! says what is measured. Points that cannot be measured are gathered: one line for a run of points
+//! with the same reason. A `!` behind a row marks a point whose numbers should not be trusted;
+//! [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of
+//! what it carries at best.
 
 mod banner;
 mod environments;
@@ -76,7 +79,8 @@ impl Stream {
         })
     }
 
-    /// Says what is measured, once that is known: throughputs of points that follow stand beside what their link carries.
+    /// Says what is measured, once that is known: throughputs of points that follow stand beside
+    /// what their link carries.
     pub fn measures(&mut self, devices: &[Device]) {
         self.devices = devices.to_vec();
     }
@@ -106,8 +110,8 @@ impl Stream {
         out
     }
 
-    /// What is left to print when the last point has ended: points still gathered, what the marks mean, what became of
-    /// environments, and what links carry.
+    /// What is left to print when the last point has ended: points still gathered, what the marks
+    /// mean, what became of environments, and what links carry.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
         out += &self.of_last;
@@ -173,7 +177,8 @@ impl Stream {
         self.table = Some(Open { key, banner_is_out: false, header: None });
     }
 
-    /// Prints the points that were gathered: inside their table if it is open or about to be, else on their own.
+    /// Prints the points that were gathered: inside their table if it is open or about to be, else
+    /// on their own.
     fn flush(&mut self, next: Option<&Point>) -> String {
         let Some(skipped) = self.skipped.take() else { return String::new() };
         let next_key = next.map(|next| Key::of(next, self.patterns));

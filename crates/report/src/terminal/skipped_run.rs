@@ -48,7 +48,8 @@ impl SkippedRun {
         self.line("", &|_, _| false)
     }
 
-    /// The line on its own: it names the experiment, and the axes that also tell the points from their neighbours.
+    /// The line on its own: it names the experiment, and the axes that also tell the points from
+    /// their neighbours.
     pub(super) fn apart<'a>(&self, neighbours: impl Iterator<Item = &'a Key>) -> String {
         let experiment = self.keys.first().map(|key| plain(&key.experiment)).unwrap_or_default();
         let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
@@ -59,7 +60,8 @@ impl SkippedRun {
         format!("\n{}", self.line(&format!(" of {experiment}"), &differs))
     }
 
-    /// The line with the axes that tell its points apart, those of rows, and those that are told besides.
+    /// The line with the axes that tell its points apart, those of rows, and those that are told
+    /// besides.
     fn line(&self, whose: &str, is_told: &dyn Fn(&str, &[Value]) -> bool) -> String {
         let rows = self.shown.row_axes;
         let axes = self

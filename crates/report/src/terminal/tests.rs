@@ -170,7 +170,8 @@ fn bandwidths_name_their_direction_and_their_unit() {
     assert!(Stream::new(PATTERNS, Unit::Us).is_err());
 }
 
-/// A device that imitates links under RoCE v2: 82 B of headers around the payload of each packet, as RoCE over IPv4 has them.
+/// A device that imitates links under RoCE v2: 82 B of headers around the payload of each packet,
+/// as RoCE over IPv4 has them.
 fn imitating() -> Device {
     let attributes = json!({"kind": "user-space software", "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1"});
     let device = json!({"rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes});
@@ -189,7 +190,8 @@ fn throughputs_stand_beside_what_their_link_carries() {
     lossy.axes.insert("service".to_owned(), json!("UC"));
     lossy.counters.insert("messages_lost".to_owned(), 17);
     let points = [
-        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s, of which 4096 of 4178 B are payload: 53.475 Gb/s. 50.180 are 93.8 %.
+        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s, of which 4096 of 4178 B are payload: 53.475
+        // Gb/s. 50.180 are 93.8 %.
         on_link(4096, Direction::Uni, Some("4X FDR,latency=1us")),
         on_link(32768, Direction::Uni, Some("4X FDR,latency=1us")),
         // 4 x 25.78125 Gb/s in 64b/66b are 100 Gb/s each way: 98.037, of which 50.180 are 51.2 %.

@@ -1,4 +1,5 @@
-//! Points whose numbers should not be trusted, those of one reason together, named by what tells them from their neighbours.
+//! Points whose numbers should not be trusted, those of one reason together, named by what tells
+//! them from their neighbours.
 
 use measure::record::{Axes, Point};
 use measure::text::{axes_text, plain};

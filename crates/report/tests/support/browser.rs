@@ -1,8 +1,9 @@
 //! A report opened in a real browser, headless: what is drawn, and every error of its scripts.
 //!
-//! Plain Rust over the standard library, so that other crates' tests can include it with `#[path]`. The page under
-//! test is a copy of the report with one script more, which watches from before the first of the page's own scripts
-//! runs and writes down what it sees when the page says that it is ready.
+//! Plain Rust over the standard library, so that other crates' tests can include it with `#[path]`.
+//! The page under test is a copy of the report with one script more, which watches from before the
+//! first of the page's own scripts runs and writes down what it sees when the page says that it is
+//! ready.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
@@ -30,7 +31,8 @@ pub(crate) struct View<'a> {
 pub(crate) struct Seen {
     /// Whether the page finished drawing.
     pub(crate) ready: bool,
-    /// Errors of scripts, unhandled rejections, refused loads, messages of level error on the console.
+    /// Errors of scripts, unhandled rejections, refused loads, messages of level error on the
+    /// console.
     pub(crate) errors: Vec<String>,
     /// Charts: id of the element, number of traces drawn in an `svg.main-svg`.
     pub(crate) plots: Vec<(String, usize)>,
@@ -45,7 +47,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// The browser; without one, says so and gives none, or fails where `RDMASCOPE_REQUIRE` names `browser`.
+/// The browser; without one, says so and gives none, or fails where `RDMASCOPE_REQUIRE` names
+/// `browser`.
 pub(crate) fn find_or_skip() -> Option<Browser> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = std::env::split_paths(&path)
@@ -141,8 +144,8 @@ impl Seen {
     }
 }
 
-/// A page that shows the report in a frame, as wide as wanted (a headless window is never below 500 pixels wide), and
-/// takes the watching script's result.
+/// A page that shows the report in a frame, as wide as wanted (a headless window is never below 500
+/// pixels wide), and takes the watching script's result.
 fn framed(view: &View<'_>) -> String {
     let hash =
         if view.hash.is_empty() { String::new() } else { format!("#{}", view.hash.replace('&', "&amp;")) };

@@ -23,8 +23,8 @@ use crate::transport::local::lane::is_shown;
 use crate::transport::local::place::{Place, scatter};
 use crate::transport::local::region::{Access, locate};
 
-/// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
-/// looks are nothing.
+/// Looks at a receive that a peer is placing before the peer's health is checked: a system call,
+/// next to which so many looks are nothing.
 pub(crate) const PATIENCE: u32 = 1 << 8;
 
 impl Receiving {
@@ -46,8 +46,8 @@ impl Qp {
         (n, self.receiving.slot(n))
     }
 
-    /// Takes the next completed receive, with what its line says of the time (0 for one that is flushed). Called under the
-    /// lock of the completion queue that the receives go to.
+    /// Takes the next completed receive, with what its line says of the time (0 for one that is
+    /// flushed). Called under the lock of the completion queue that the receives go to.
     #[inline]
     pub(crate) fn receive_completion(&self, wc: &mut ibv_wc, stamp: &mut u64) -> Taken {
         let receiving = &self.receiving;
@@ -112,8 +112,8 @@ impl Qp {
         Taken::Nothing
     }
 
-    /// As [`look_closer`](Self::look_closer) where the receives are those of a shared queue, of which none is flushed (IBTA
-    /// vol. 1, section 10.3.1.5).
+    /// As [`look_closer`](Self::look_closer) where the receives are those of a shared queue, of
+    /// which none is flushed (IBTA vol. 1, section 10.3.1.5).
     fn look_closer_shared(&self, n: u32, slot: &Slot, srq: &Srq) -> Taken {
         if self.state() == IBV_QPS_ERR && !self.receiving.closed.load(Acquire) {
             return Taken::Failure;
@@ -122,7 +122,8 @@ impl Qp {
             self.look_after_claim(n, slot);
         }
         srq.doubt();
-        // A message that was there before the queue pair was closed may have come since the first look.
+        // A message that was there before the queue pair was closed may have come since the first
+        // look.
         if is_shown(&slot.state, n) { Taken::Receive } else { Taken::Nothing }
     }
 
@@ -176,7 +177,8 @@ impl Qp {
         }
     }
 
-    /// Bytes in front of a payload in the memory that a receive names: a datagram has a header there.
+    /// Bytes in front of a payload in the memory that a receive names: a datagram has a header
+    /// there.
     #[inline]
     fn header_bytes(&self) -> usize {
         if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as usize } else { 0 }
@@ -188,7 +190,8 @@ impl Qp {
         (slot.byte_len.load(Relaxed) as usize).saturating_sub(self.header_bytes())
     }
 
-    /// Moves a payload from its slot to where the receive wants it; false where that is not allowed any more.
+    /// Moves a payload from its slot to where the receive wants it; false where that is not allowed
+    /// any more.
     #[inline]
     fn scatter_slot(
         &self,
@@ -221,8 +224,8 @@ impl Qp {
         self.scatter_payload(elements, pd, slot, Piece { addr: bounce.as_ptr(), len })
     }
 
-    /// Tells requesters every now and then that the messages before this one have been taken from the lane's own memory: who
-    /// posts receives seldom does not say it with them.
+    /// Tells requesters every now and then that the messages before this one have been taken from
+    /// the lane's own memory: who posts receives seldom does not say it with them.
     fn announce_taken(&self, n: u32) {
         let taken = &self.shared().posted.taken;
         if n.wrapping_sub(taken.load(Relaxed)) >= BOUNCES / 4 {
@@ -249,7 +252,8 @@ impl Qp {
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let mut left = header_bytes + payload.len;
         let places = self.places(elements, pd, &mut left);
-        // SAFETY: the header lives on this stack, and the payload there or in the own arena; every place is checked by `locate`.
+        // SAFETY: the header lives on this stack, and the payload there or in the own arena; every
+        // place is checked by `locate`.
         let copied = unsafe { scatter(header.into_iter().chain([payload]), places) };
         copied.is_ok() && left == 0
     }
@@ -265,13 +269,14 @@ impl Qp {
         if sge.length > posted.length {
             return false;
         }
-        // SAFETY: `locate` has found a live registration for so many bytes, and the source has as many.
+        // SAFETY: `locate` has found a live registration for so many bytes, and the source has as
+        // many.
         unsafe { copy_small(bytes.as_ptr(), piece.addr, piece.len) };
         true
     }
 
-    /// The places of a receive's scatter list, as far as `left` bytes reach; counts them off it. Ends early at an element
-    /// that no registration covers.
+    /// The places of a receive's scatter list, as far as `left` bytes reach; counts them off it.
+    /// Ends early at an element that no registration covers.
     #[inline]
     fn places(
         &self,

@@ -1,7 +1,8 @@
 //! Completion channels: how whoever sleeps learns of a completion.
 //!
-//! A channel is a pipe. Its bytes say which queue has an event; the process that completes something in an armed queue
-//! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
+//! A channel is a pipe. Its bytes say which queue has an event; the process that completes
+//! something in an armed queue writes them, whether it is this one or a peer, which opens the
+//! writing end through `/proc`.
 //!
 //! # Invariants
 //!
@@ -90,7 +91,8 @@ impl Cq {
 }
 
 impl Channel {
-    /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
+    /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as
+    /// in the kernel.
     pub(crate) fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
         let ctx = unsafe { Ctx::from(self.ibv.context) };
@@ -102,8 +104,8 @@ impl Channel {
             if !blocks {
                 return take_handle(reading);
             }
-            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or who made it wait sees
-            // the sleeper.
+            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or
+            // who made it wait sees the sleeper.
             self.sleepers.fetch_add(1, SeqCst);
             let taken = (ctx.waiting.load(SeqCst) == 0).then(|| take_handle(reading));
             self.sleepers.fetch_sub(1, SeqCst);

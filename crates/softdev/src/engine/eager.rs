@@ -1,7 +1,8 @@
-//! The short way of what is posted most: one small element to the peer of a connection that is there and waits for it.
+//! The short way of what is posted most: one small element to the peer of a connection that is
+//! there and waits for it.
 //!
-//! Either all of it can be done at once, or nothing is done here and the general way (`send`) finds out why: this decides
-//! nothing of its own.
+//! Either all of it can be done at once, or nothing is done here and the general way (`send`) finds
+//! out why: this decides nothing of its own.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -19,7 +20,8 @@ use crate::transport::local::target;
 use crate::transport::message::Message;
 use crate::transport::target::Target;
 
-/// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)
+/// Flags of requests that take the short way. (A fence waits for nothing: all that was posted
+/// before is done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;
 
 impl Qp {
@@ -125,15 +127,15 @@ impl Qp {
         if !target.is_warm(rdma.rkey) || piece.addr.addr().abs_diff(to.addr.addr()) < piece.len {
             return false;
         }
-        // SAFETY: both places were found to be live memory for so many bytes, the peer's in an arena that stays mapped as
-        // long as the peer is held, and they do not overlap.
+        // SAFETY: both places were found to be live memory for so many bytes, the peer's in an
+        // arena that stays mapped as long as the peer is held, and they do not overlap.
         unsafe { store_wordwise(piece.addr, to.addr, piece.len) };
         target.watch.is_due();
         true
     }
 
-    /// Whether a target is still the peer of this queue pair, and is in RTS: whoever receives in another state may have to be
-    /// told so by an event.
+    /// Whether a target is still the peer of this queue pair, and is in RTS: whoever receives in
+    /// another state may have to be told so by an event.
     #[inline(always)]
     fn is_answered_by(&self, target: &target::Target) -> bool {
         let shared = target.shared();

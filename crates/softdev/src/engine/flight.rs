@@ -1,10 +1,11 @@
 //! Messages under way on a link that is modelled ([`crate::transport::local::link`]).
 //!
-//! What is posted waits in the send queue, as what cannot be carried out yet does (`retry`): until it leaves, when its payload
-//! is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then waits for
-//! the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process calls
-//! carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a
-//! thread, the [`Keeper`], late by its period.
+//! What is posted waits in the send queue, as what cannot be carried out yet does (`retry`): until
+//! it leaves, when its payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is
+//! there; a reliable connection's completion then waits for the acknowledgement. What the receiver
+//! was not ready for is sent again as it was fetched. Whatever verb the process calls carries on
+//! with what is due. A program that calls none meanwhile (it watches its memory, or sleeps
+//! elsewhere) is served by a thread, the [`Keeper`], late by its period.
 //!
 //! # Invariants
 //!
@@ -35,10 +36,11 @@ use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
 use crate::transport::local::link::{Link, Ticks};
 
-/// Bytes of a reliable connection's message that are fetched when it begins to leave: its first packet. An adapter reads on
-/// while it sends, and all of it stays the program's to leave alone until it is acknowledged. (To copy long messages at once
-/// would cost more than fast links leave time for.) What an unreliable service has sent is complete before it arrives, so that
-/// is copied whole.
+/// Bytes of a reliable connection's message that are fetched when it begins to leave: its first
+/// packet. An adapter reads on while it sends, and all of it stays the program's to leave alone
+/// until it is acknowledged. (To copy long messages at once would cost more than fast links leave
+/// time for.) What an unreliable service has sent is complete before it arrives, so that is copied
+/// whole.
 const FIRST_BYTES: u64 = MTU_BYTES;
 
 /// What elements have behind so many bytes.
@@ -78,8 +80,9 @@ impl Qp {
         });
     }
 
-    /// Gives requests that have none their time on the link, in their order, from an instant on: until as many reads and atomics
-    /// are under way as may be (`max_rd_atomic`), which those behind them wait for, too.
+    /// Gives requests that have none their time on the link, in their order, from an instant on:
+    /// until as many reads and atomics are under way as may be (`max_rd_atomic`), which those
+    /// behind them wait for, too.
     pub(crate) fn admit(&self, queue: &mut SendQueue, from: Ticks) {
         if queue.flights.link.is_none() {
             return;
@@ -106,7 +109,8 @@ impl Qp {
         128 << mtu.clamp(IBV_MTU_256, IBV_MTU_4096)
     }
 
-    /// Takes the payloads of what leaves by `now`: what the program writes there afterwards is not sent.
+    /// Takes the payloads of what leaves by `now`: what the program writes there afterwards is not
+    /// sent.
     pub(crate) fn fetch(&self, queue: &mut SendQueue, now: Ticks) {
         let next = queue.next(|stage| stage == Stage::Posted);
         for index in next..queue.waiting.len() {
@@ -131,8 +135,8 @@ impl Qp {
         }
     }
 
-    /// Takes the payload of a request out of the program's memory, if that is where it is; how many bytes it has, or what the
-    /// requester finds wrong with it.
+    /// Takes the payload of a request out of the program's memory, if that is where it is; how many
+    /// bytes it has, or what the requester finds wrong with it.
     fn take_payload(&self, task: &AnyTask, payload: &mut Payload) -> Result<u64, ibv_wc_status> {
         if task.local_access().writes() {
             return Ok(0); // Nothing leaves but what the request says.
@@ -216,8 +220,8 @@ impl Qp {
         [arrives, leaves, sent, acknowledged].into_iter().flatten().min()
     }
 
-    /// Lets what has left arrive, before the queue pair forgets it: what an unreliable service has reported as sent is not
-    /// lost because its sender has finished.
+    /// Lets what has left arrive, before the queue pair forgets it: what an unreliable service has
+    /// reported as sent is not lost because its sender has finished.
     pub(crate) fn land(&self) {
         let has_departed = || {
             let queue = self.send.lock();

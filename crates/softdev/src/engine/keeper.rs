@@ -15,8 +15,8 @@ struct Kept(*const Ctx);
 unsafe impl Send for Kept {}
 
 impl Keeper {
-    /// How often it looks, and how often while it finds something: a look costs the program that it interrupts some
-    /// microseconds.
+    /// How often it looks, and how often while it finds something: a look costs the program that it
+    /// interrupts some microseconds.
     const SELDOM: Duration = Duration::from_millis(1);
     const OFTEN: Duration = Duration::from_micros(50);
     /// What is overdue by less will be done by the program.
@@ -47,7 +47,8 @@ impl Keeper {
             if *ended || ctx.waiting.load(Relaxed) == 0 {
                 continue;
             }
-            // Not what has become due since: it may be the program's CPU that this thread has woken on.
+            // Not what has become due since: it may be the program's CPU that this thread has woken
+            // on.
             let overdue = ctx.next_due().is_some_and(|due| to_look.ns_since(due) > Self::PATIENCE_NS);
             if overdue {
                 looks = Self::LOOKS;

@@ -1,13 +1,14 @@
-//! Multicast: a datagram to a group reaches every queue pair that has joined it, in every process of this user.
+//! Multicast: a datagram to a group reaches every queue pair that has joined it, in every process
+//! of this user.
 //!
-//! Who has joined stands in each process's arena. The requester delivers a copy to each, as it delivers any datagram: to
-//! those of its own process too, and to itself where it has joined, as on adapters unless they are told otherwise
-//! (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
+//! Who has joined stands in each process's arena. The requester delivers a copy to each, as it
+//! delivers any datagram: to those of its own process too, and to itself where it has joined, as on
+//! adapters unless they are told otherwise (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
 //!
-//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a process remembers what it has
-//! found until a word in its arena has changed, which whoever joins counts up in all arenas that there are. A process that
-//! is not on the list yet has not looked for members either. Who leaves takes the entry back, which is looked at again
-//! with every datagram.
+//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a
+//! process remembers what it has found until a word in its arena has changed, which whoever joins
+//! counts up in all arenas that there are. A process that is not on the list yet has not looked for
+//! members either. Who leaves takes the entry back, which is looked at again with every datagram.
 
 use verbs::abi::*;
 

@@ -10,8 +10,9 @@ use crate::objects::completion::{Cq, Entries, Taken};
 use crate::objects::queue_pair::Qp;
 use crate::sys::clock;
 
-/// Completions that one source gives in a row while others may have some: few enough that none starves, many enough
-/// that the one busy queue pair of many does not cost a look at all the others each time.
+/// Completions that one source gives in a row while others may have some: few enough that none
+/// starves, many enough that the one busy queue pair of many does not cost a look at all the others
+/// each time.
 const IN_A_ROW: u32 = 16;
 
 impl Entries {
@@ -45,7 +46,8 @@ impl Entries {
                 self.turn = 0;
             }
             let qp = self.receivers[self.turn];
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
+            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
+            // it goes.
             let taken = unsafe { &*qp }.receive_completion(wc, &mut self.stamp);
             if taken == Taken::Failure {
                 *failed = Some(qp);
@@ -94,7 +96,8 @@ impl Cq {
         let mut found = 0;
         let mut entries = self.entries.lock();
         while found < room {
-            // SAFETY: the caller gives room for so many completions; integers need no initialisation to be written.
+            // SAFETY: the caller gives room for so many completions; integers need no
+            // initialisation to be written.
             let wc = unsafe { &mut *wc.add(found as usize) };
             if !entries.next(wc, &mut failed) {
                 break;
@@ -107,8 +110,8 @@ impl Cq {
         if self.stamped {
             self.stamp.store(entries.stamp, Relaxed);
         }
-        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
-        // held.
+        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not
+        // gone; from here on it is held.
         let failed = failed.map(|qp| unsafe { &*qp });
         if let Some(qp) = failed {
             qp.holders.fetch_add(1, Relaxed);

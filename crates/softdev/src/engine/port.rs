@@ -1,8 +1,10 @@
-//! Ports that go down and come up: what pulling a cable does to an adapter's port, a function does to one of these.
+//! Ports that go down and come up: what pulling a cable does to an adapter's port, a function does
+//! to one of these.
 //!
-//! A queue pair whose port is down says so in its table entry, so that no peer finds it; the number of its peer there is one
-//! that no queue pair has, so that nobody who has found it before is answered; and it puts away whom it sends to. So requests
-//! of reliable connections end as those that nobody answers, unless the port comes up before, and datagrams are dropped.
+//! A queue pair whose port is down says so in its table entry, so that no peer finds it; the number
+//! of its peer there is one that no queue pair has, so that nobody who has found it before is
+//! answered; and it puts away whom it sends to. So requests of reliable connections end as those
+//! that nobody answers, unless the port comes up before, and datagrams are dropped.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -47,9 +49,10 @@ pub(crate) fn is_down(device: u8) -> bool {
     DOWN.load(SeqCst) & 1 << device != 0
 }
 
-/// Takes the port of a device of this process down (false), or brings it up again. `ibv_query_port` says so, and each context of
-/// the device has an event, `IBV_EVENT_PORT_ERR` or `IBV_EVENT_PORT_ACTIVE`. While it is down nothing goes out from the queue
-/// pairs of this process, and nothing comes in to them; other processes' ports of the device are their own.
+/// Takes the port of a device of this process down (false), or brings it up again. `ibv_query_port`
+/// says so, and each context of the device has an event, `IBV_EVENT_PORT_ERR` or
+/// `IBV_EVENT_PORT_ACTIVE`. While it is down nothing goes out from the queue pairs of this process,
+/// and nothing comes in to them; other processes' ports of the device are their own.
 ///
 /// # Errors
 /// When there is no such device. Nothing happens when the port is in that state already.
@@ -70,7 +73,8 @@ pub fn set_port(device: u8, is_up: bool) -> io::Result<()> {
         let ctx = unsafe { &*(*address as *const Ctx) };
         if ctx.device == device {
             let queue_pairs = ctx.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
+            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
+            // it goes.
             queue_pairs.iter().for_each(|qp| unsafe { &**qp }.set_port(is_up));
             drop(queue_pairs);
             let event = if is_up { IBV_EVENT_PORT_ACTIVE } else { IBV_EVENT_PORT_ERR };

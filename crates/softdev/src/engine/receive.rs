@@ -47,7 +47,8 @@ impl Qp {
         let header = if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as u32 } else { 0 };
         let room = receive.room.checked_sub(header).filter(|_| receive.valid);
         let credit = queue.add(room.map(|room| room.min(SLOT_PAYLOAD as u32) as u8), head);
-        // In ERR nobody sends any more, but one may have begun: it must not take what is posted to be flushed.
+        // In ERR nobody sends any more, but one may have begun: it must not take what is posted to
+        // be flushed.
         if !receiving.closed.load(Relaxed) {
             self.shared().posted.taken.store(head, Release);
             lane::post(&self.shared().posted.credit, credit);
@@ -85,15 +86,15 @@ impl Qp {
         self.announce_flush();
     }
 
-    /// Waits until no peer is in the middle of sending to a queue pair, after its state has changed to one that receives
-    /// nothing: what is posted is then the program's alone.
+    /// Waits until no peer is in the middle of sending to a queue pair, after its state has changed
+    /// to one that receives nothing: what is posted is then the program's alone.
     pub(crate) fn settle(&self) {
         agree();
         self.await_messages();
     }
 
-    /// Waits until every message that is under way has been placed. A peer that is stopped there is given up after the
-    /// time for which freed memory is kept. Called after `agree`.
+    /// Waits until every message that is under way has been placed. A peer that is stopped there is
+    /// given up after the time for which freed memory is kept. Called after `agree`.
     pub(crate) fn await_messages(&self) {
         if self.ibv.qp_type != IBV_QPT_UD {
             return self.await_peer();
@@ -112,7 +113,8 @@ impl Qp {
         }
     }
 
-    /// Forgets what was posted and what is complete (`RESET`). Called under the completion queue's lock.
+    /// Forgets what was posted and what is complete (`RESET`). Called under the completion queue's
+    /// lock.
     pub(crate) fn clear_receives(&self) {
         let receiving = &self.receiving;
         let mut queue = receiving.queue.lock();
@@ -133,8 +135,8 @@ impl Qp {
         self.shared().posted.credit.store(Credit::new(tail, 0, 0).encode(), SeqCst);
     }
 
-    /// Gives the receives of a shared queue back that messages from number `n` on have taken which nobody will poll; the
-    /// number behind the last of them.
+    /// Gives the receives of a shared queue back that messages from number `n` on have taken which
+    /// nobody will poll; the number behind the last of them.
     fn discard_messages(&self, n: u32, srq: &Srq) -> u32 {
         let size = self.receiving.ring.size;
         let mut end = n;

@@ -1,6 +1,7 @@
 //! Work requests that could not be carried out when they were posted: waiting, retrying, giving up.
 //!
-//! Nothing runs by itself: whatever verb the process calls next tries them again ([`crate::objects::context::Ctx::progress`]).
+//! Nothing runs by itself: whatever verb the process calls next tries them again
+//! ([`crate::objects::context::Ctx::progress`]).
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -50,7 +51,8 @@ impl Qp {
         }
     }
 
-    /// Counts a queue that has to be looked after, or does not any more; true when it has become one that has.
+    /// Counts a queue that has to be looked after, or does not any more; true when it has become
+    /// one that has.
     pub(crate) fn recount(&self, queue: &mut SendQueue) -> bool {
         let is_busy = !queue.is_idle();
         match (queue.is_counted, is_busy) {

@@ -33,7 +33,8 @@ impl Qp {
     #[inline]
     pub(crate) unsafe fn post_together(&self, requests: &[ibv_send_wr]) -> Result<(), c_int> {
         let mut queue = self.send.lock();
-        // Under the lock the state may change to one in which requests are flushed, but not to one that refuses them.
+        // Under the lock the state may change to one in which requests are flushed, but not to one
+        // that refuses them.
         if self.state() < IBV_QPS_RTS {
             return Err(libc::EINVAL);
         }
@@ -46,7 +47,8 @@ impl Qp {
     }
 
     /// # Safety
-    /// The request's elements are readable; its address handle, where the service has one, is alive.
+    /// The request's elements are readable; its address handle, where the service has one, is
+    /// alive.
     #[inline]
     pub(crate) unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
@@ -136,8 +138,8 @@ impl Qp {
         self.take_on(queue, state, wr, Remote::of(wr), elements);
     }
 
-    /// Finds the payload, or where it is to go; false where an element is not covered by a registration of the queue pair's
-    /// domain that allows it.
+    /// Finds the payload, or where it is to go; false where an element is not covered by a
+    /// registration of the queue pair's domain that allows it.
     #[inline]
     pub(crate) fn gather(
         &self,
@@ -256,8 +258,8 @@ impl Qp {
         target.answers(self.ibv.qp_type, device, attr.sq_psn).then_some(target)
     }
 
-    /// Completes a work request with an error: a reliable connection fails, the send queue of an unreliable service
-    /// stops (SQE; IBTA vol. 1, section 10.3.1.6).
+    /// Completes a work request with an error: a reliable connection fails, the send queue of an
+    /// unreliable service stops (SQE; IBTA vol. 1, section 10.3.1.6).
     #[cold]
     pub(crate) fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
         self.complete_acknowledged(queue, Ticks::MAX);
@@ -312,8 +314,8 @@ impl Qp {
         }
     }
 
-    /// A completion cannot be reported: the queue pair fails (a local work queue catastrophic error of IBTA vol. 1, section
-    /// 11.6.3.2). Called under the lock of the send queue.
+    /// A completion cannot be reported: the queue pair fails (a local work queue catastrophic error
+    /// of IBTA vol. 1, section 11.6.3.2). Called under the lock of the send queue.
     #[cold]
     fn break_down(&self) {
         if self.shared().state.swap(IBV_QPS_ERR, SeqCst) != IBV_QPS_ERR {

@@ -1,4 +1,5 @@
-//! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
+//! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take
+//! from.
 
 use std::ffi::c_int;
 use std::sync::PoisonError;
@@ -78,7 +79,8 @@ impl Srq {
         self.pool.shared().tail.value.store(queue.tail, Release);
     }
 
-    /// Looks at the word that is to be used next: the index that stands there if nobody will ever deliver to it.
+    /// Looks at the word that is to be used next: the index that stands there if nobody will ever
+    /// deliver to it.
     fn look_after(&self, queue: &mut SrqQueue) -> Option<u32> {
         let before = queue.tail.wrapping_sub(self.area.size);
         let (index, taker) = match Entry::decode(self.pool.word(before).load(Acquire)) {
@@ -91,8 +93,8 @@ impl Srq {
         self.is_lost(queue, index).then_some(index)
     }
 
-    /// Whether a receive that is in use, and is not there for the taking, will never complete: who took it has died without
-    /// delivering, or put it back unseen.
+    /// Whether a receive that is in use, and is not there for the taking, will never complete: who
+    /// took it has died without delivering, or put it back unseen.
     #[cold]
     fn is_lost(&self, queue: &SrqQueue, index: u32) -> bool {
         let Some(Some(Use { k, taker })) = queue.posted.get(index as usize).copied() else { return false };
@@ -113,8 +115,8 @@ impl Srq {
         members.iter().any(|member| unsafe { &**member }.has_message_for(index))
     }
 
-    /// A queue pair that takes from here was polled in vain. If the queue has run dry for long, what was taken by
-    /// processes that have died is offered again.
+    /// A queue pair that takes from here was polled in vain. If the queue has run dry for long,
+    /// what was taken by processes that have died is offered again.
     pub(crate) fn doubt(&self) {
         if !self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) || !self.pool.is_dry() {
             return;

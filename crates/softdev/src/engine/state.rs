@@ -20,7 +20,8 @@ impl Qp {
         self.flush();
     }
 
-    /// Flushes everything that is posted if the queue pair has failed (and has not been reset since).
+    /// Flushes everything that is posted if the queue pair has failed (and has not been reset
+    /// since).
     #[cold]
     pub(crate) fn flush(&self) {
         let mut queue = self.send.lock();
@@ -42,8 +43,9 @@ impl Qp {
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let (send_cq, recv_cq) = unsafe { (Cq::from(self.ibv.send_cq), Cq::from(self.ibv.recv_cq)) };
         self.land();
-        // Under the lock, so that no failing send overwrites the state, and so that neither a completion of before is
-        // polled nor another one added between the cleaning and the new count of positions.
+        // Under the lock, so that no failing send overwrites the state, and so that neither a
+        // completion of before is polled nor another one added between the cleaning and the new
+        // count of positions.
         let mut queue = self.send.lock();
         self.shared().state.store(IBV_QPS_RESET, SeqCst);
         self.shared().generation.fetch_add(1, SeqCst);

@@ -151,7 +151,8 @@ impl Qp {
             let Ah { attr, destination, .. } = unsafe { &*ud.ah.cast::<Ah>() };
             let (service_level, traffic_class, device) = (attr.sl, attr.grh.traffic_class, self.device);
             let dgid = (attr.is_global != 0).then_some(attr.grh.dgid);
-            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
+            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section
+            // 10.2.5).
             let qkey =
                 if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
             let datagram = Datagram { qkey, service_level, traffic_class, device, dgid };

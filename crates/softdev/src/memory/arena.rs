@@ -1,9 +1,10 @@
 //! A process's arena: one sealed memfd that holds all that the process shares with its peers.
 //!
-//! The tables of queue pairs, completion queues and memory regions stand at its start; receive rings and the buffers of
-//! memory regions follow. A peer maps the whole arena once and then reaches everything by offset, and every offset
-//! that it reads from an arena is checked against the mapping. The file has no name, so the kernel frees it with the
-//! last process that maps it, however that process ends.
+//! The tables of queue pairs, completion queues and memory regions stand at its start; receive
+//! rings and the buffers of memory regions follow. A peer maps the whole arena once and then
+//! reaches everything by offset, and every offset that it reads from an arena is checked against
+//! the mapping. The file has no name, so the kernel frees it with the last process that maps it,
+//! however that process ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -22,12 +23,12 @@ use crate::sys::timer::Instant;
 /// Granularity of an arena: a page.
 pub(crate) const PAGE: usize = 4096;
 
-/// Address space of an arena, in bytes; the file is sparse, so unused bytes cost nothing. Smaller sizes are tried where
-/// the address space is limited.
+/// Address space of an arena, in bytes; the file is sparse, so unused bytes cost nothing. Smaller
+/// sizes are tried where the address space is limited.
 const SIZES: [usize; 4] = [64 << 30, 16 << 30, 4 << 30, 1 << 30];
 
-/// How long freed bytes are kept before they are given out again: a peer that was descheduled in the middle of a
-/// delivery to a queue pair that has gone may still write there.
+/// How long freed bytes are kept before they are given out again: a peer that was descheduled in
+/// the middle of a delivery to a queue pair that has gone may still write there.
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(1);
 
 /// Gives pages back to the system; they read as zeroes again.
@@ -40,14 +41,15 @@ pub(crate) struct View {
     len: usize,
 }
 
-// SAFETY: a view is an address and a length; what is behind it is shared between processes anyway and is reached only
-// through atomics and raw copies.
+// SAFETY: a view is an address and a length; what is behind it is shared between processes anyway
+// and is reached only through atomics and raw copies.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
 impl View {
-    /// Maps all of an arena's file, which must be sealed against shrinking: touching it then never raises SIGBUS.
+    /// Maps all of an arena's file, which must be sealed against shrinking: touching it then never
+    /// raises SIGBUS.
     pub(crate) fn map(fd: BorrowedFd<'_>) -> io::Result<Self> {
         if !rustix::fs::fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
             return Err(io::Error::other("the arena is not sealed"));
@@ -57,7 +59,8 @@ impl View {
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, flags, fd, 0)? };
-        // SAFETY: the mapping exists. A core dump of the sparse gigabytes would help nobody; failure does not matter.
+        // SAFETY: the mapping exists. A core dump of the sparse gigabytes would help nobody;
+        // failure does not matter.
         let _ = unsafe { rustix::mm::madvise(base, len, rustix::mm::Advice::LinuxDontDump) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, len })
@@ -86,13 +89,15 @@ impl View {
         if !at.is_aligned() {
             return None;
         }
-        // SAFETY: the range lies in the mapping and is aligned, and `Shared` types are valid for any bytes and have
-        // interior mutability throughout, so that other processes may write to them.
+        // SAFETY: the range lies in the mapping and is aligned, and `Shared` types are valid for
+        // any bytes and have interior mutability throughout, so that other processes may write to
+        // them.
         Some(unsafe { at.as_ref() })
     }
 
-    /// Makes sure that no page of these bytes is missing when they are first written to: an adapter does not take page
-    /// faults either. Only a matter of time, so failure does not matter (kernels before 5.14 cannot do it).
+    /// Makes sure that no page of these bytes is missing when they are first written to: an adapter
+    /// does not take page faults either. Only a matter of time, so failure does not matter (kernels
+    /// before 5.14 cannot do it).
     pub(crate) fn populate(&self, offset: u64, len: u64) {
         let start = offset / PAGE as u64 * PAGE as u64;
         let Some(at) = self.at(start, offset.saturating_add(len).saturating_sub(start)) else { return };
@@ -119,7 +124,8 @@ impl Drop for View {
 /// Types that may stand in shared memory.
 ///
 /// # Safety
-/// Every member is an atomic (or an array of such), any bytes are a valid value, and there is no padding that matters.
+/// Every member is an atomic (or an array of such), any bytes are a valid value, and there is no
+/// padding that matters.
 pub(crate) unsafe trait Shared {}
 
 /// The own arena and its allocator.
@@ -149,8 +155,9 @@ impl Arena {
                 continue;
             }
             rustix::fs::ftruncate(&fd, size as u64)?;
-            // Growing is never needed and shrinking must be impossible once a peer has mapped it; the size may still
-            // change while sizes are tried, so SHRINK is sealed for the attempt that succeeds.
+            // Growing is never needed and shrinking must be impossible once a peer has mapped it;
+            // the size may still change while sizes are tried, so SHRINK is sealed for the attempt
+            // that succeeds.
             if probe(&fd, size) {
                 rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
                 view = View::map(fd.as_fd());
@@ -178,7 +185,8 @@ impl Arena {
     /// Gives bytes back that were allocated with this length.
     pub(crate) fn free(&self, offset: u64, len: u64) {
         let Some(len) = page_multiple(len) else { return };
-        // The pages are given back at once; what is written there late is, once more, when the quarantine is over.
+        // The pages are given back at once; what is written there late is, once more, when the
+        // quarantine is over.
         let _ = rustix::fs::fallocate(&self.fd, PUNCH, offset, len);
         let mut heap = self.heap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         heap.quarantine.push_back((Instant::now(), offset, len));
@@ -196,8 +204,8 @@ impl Heap {
         Some(offset)
     }
 
-    /// Moves ranges whose time is over (or all) from quarantine to the free list, joined with their neighbours, and
-    /// gives their pages back to the system, which also zeroes them.
+    /// Moves ranges whose time is over (or all) from quarantine to the free list, joined with their
+    /// neighbours, and gives their pages back to the system, which also zeroes them.
     fn release(&mut self, fd: &OwnedFd, all: bool) {
         while let Some(&(freed, offset, len)) = self.quarantine.front() {
             if !all && freed.elapsed() < QUARANTINE {
@@ -225,7 +233,8 @@ impl Heap {
     }
 }
 
-/// Whether this process may have a file of so many bytes. To try it would raise SIGXFSZ, which kills most programs.
+/// Whether this process may have a file of so many bytes. To try it would raise SIGXFSZ, which
+/// kills most programs.
 fn may_grow_to(size: u64) -> bool {
     rustix::process::getrlimit(Resource::Fsize).current.is_none_or(|limit| size <= limit)
 }

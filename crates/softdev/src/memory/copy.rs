@@ -17,7 +17,8 @@ pub(crate) struct Piece {
     pub(crate) len: usize,
 }
 
-/// Copies bytes, past the cache where they are many. They may overlap, as a send to the own buffer does.
+/// Copies bytes, past the cache where they are many. They may overlap, as a send to the own buffer
+/// does.
 ///
 /// # Safety
 /// `n` bytes are readable at `from` and writable at `to`.
@@ -36,8 +37,8 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     unsafe { std::ptr::copy(from, to, n) };
 }
 
-/// Copies pieces one behind the other to `to` so that whoever watches the last bytes sees them last: programs wait for an
-/// RDMA write in this way.
+/// Copies pieces one behind the other to `to` so that whoever watches the last bytes sees them
+/// last: programs wait for an RDMA write in this way.
 ///
 /// # Safety
 /// The pieces are readable, `bytes` together, and so many bytes are writable at `to`.
@@ -53,7 +54,8 @@ pub(crate) unsafe fn write_in_order(from: &[Piece], bytes: usize, to: *mut u8) {
     }
 }
 
-/// As [`write_in_order`], for any length: all but the last word in whatever order is fast, then that.
+/// As [`write_in_order`], for any length: all but the last word in whatever order is fast, then
+/// that.
 ///
 /// # Safety
 /// As [`write_in_order`].
@@ -69,7 +71,8 @@ unsafe fn write_long(from: &[Piece], bytes: usize, to: *mut u8) {
         let skip = body.saturating_sub(at).min(piece.len);
         let n = piece.len - skip;
         let into = at + skip - body.min(at + skip);
-        // SAFETY: the piece has n bytes after those that are skipped, and `last` bytes fit in the word.
+        // SAFETY: the piece has n bytes after those that are skipped, and `last` bytes fit in the
+        // word.
         unsafe { std::ptr::copy_nonoverlapping(piece.addr.add(skip), word.as_mut_ptr().add(into), n) };
         at += piece.len;
     }
@@ -80,15 +83,15 @@ unsafe fn write_long(from: &[Piece], bytes: usize, to: *mut u8) {
         unsafe { copy(piece.addr, to.add(at), n) };
         at += n;
     }
-    // What is copied by string instructions is ordered before a later store (Intel SDM vol. 3, 9.2.4; streaming stores have
-    // had their own fence).
+    // What is copied by string instructions is ordered before a later store (Intel SDM vol. 3,
+    // 9.2.4; streaming stores have had their own fence).
     fence(Release);
     // SAFETY: the last bytes lie behind the body.
     unsafe { store_wordwise(word.as_ptr(), to.add(body), last) };
 }
 
-/// Stores bytes in ascending order, in aligned words as long as fit, so that no word crosses a cache line and each is seen
-/// whole.
+/// Stores bytes in ascending order, in aligned words as long as fit, so that no word crosses a
+/// cache line and each is seen whole.
 ///
 /// # Safety
 /// `n` bytes are readable at `from` and writable at `to`, and the ranges do not overlap.
@@ -152,8 +155,9 @@ pub(crate) unsafe fn read_to(from: *const u8, to: &[Piece]) {
     }
 }
 
-/// Stores the bytes of `from`, which fit, in the payload of a slot: in the commonest case without a detour over memory,
-/// where a load of several stores would wait until all stores before them are done.
+/// Stores the bytes of `from`, which fit, in the payload of a slot: in the commonest case without a
+/// detour over memory, where a load of several stores would wait until all stores before them are
+/// done.
 ///
 /// # Safety
 /// The bytes of `from` are readable.
@@ -187,11 +191,12 @@ unsafe fn gather_small(from: &[Piece]) -> [u8; SLOT_PAYLOAD] {
     bytes
 }
 
-/// Copies at most [`SLOT_PAYLOAD`] bytes without a call: by two moves that may overlap, of the largest power of two that
-/// fits.
+/// Copies at most [`SLOT_PAYLOAD`] bytes without a call: by two moves that may overlap, of the
+/// largest power of two that fits.
 ///
 /// # Safety
-/// `n` bytes are readable at `from` and writable at `to`, `n` is at most [`SLOT_PAYLOAD`], and the ranges do not overlap.
+/// `n` bytes are readable at `from` and writable at `to`, `n` is at most [`SLOT_PAYLOAD`], and the
+/// ranges do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn copy_small(from: *const u8, to: *mut u8, n: usize) {
     macro_rules! two_of {
@@ -291,7 +296,8 @@ mod tests {
     /// A reader that waits for the last bytes finds all the others in place.
     #[test]
     fn whoever_sees_the_last_bytes_sees_all() {
-        // What Miri lets two threads reach at once they reach by words of one size: whole ones there.
+        // What Miri lets two threads reach at once they reach by words of one size: whole ones
+        // there.
         let rounds = if cfg!(miri) { 2 } else { 200_u32 };
         let lengths: &[usize] = if cfg!(miri) { &[8, 64, 200] } else { &[8, 64, 65, 200, 4096, 40_000] };
         for &n in lengths {

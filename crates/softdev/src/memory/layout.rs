@@ -5,15 +5,16 @@
 //! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
-//! A lane is how messages arrive. The requester puts message `n` into slot `n mod size`, with its payload where that is
-//! small, and sets the slot's state to `done(n)`; the owner, polling, sees that. The owner writes no slot: how far a
-//! requester may go stands on a line of the owner's own ([`Credit`]), and where a larger payload is to go in the posts.
-//! There is no lock, and each step is one store, so that a process that dies leaves nothing half-done that others wait
-//! for.
+//! A lane is how messages arrive. The requester puts message `n` into slot `n mod size`, with its
+//! payload where that is small, and sets the slot's state to `done(n)`; the owner, polling, sees
+//! that. The owner writes no slot: how far a requester may go stands on a line of the owner's own
+//! ([`Credit`]), and where a larger payload is to go in the posts. There is no lock, and each step
+//! is one store, so that a process that dies leaves nothing half-done that others wait for.
 //!
-//! The lane of a connected queue pair has one requester, which publishes with a plain store: what its owner must know to
-//! end the connection, the requester says in its own table (`SharedQp::touching`). Several may send datagrams to one queue
-//! pair: each claims a slot first, by an exchange.
+//! The lane of a connected queue pair has one requester, which publishes with a plain store: what
+//! its owner must know to end the connection, the requester says in its own table
+//! (`SharedQp::touching`). Several may send datagrams to one queue pair: each claims a slot first,
+//! by an exchange.
 //!
 //! ```text
 //!   connected: done(n - size) ──► done(n)
@@ -44,7 +45,8 @@ pub(crate) struct Header {
     pub(crate) block: AtomicU32,
     /// Drawn by lot, so that a later process with the same block is not taken for this one.
     pub(crate) life: AtomicU32,
-    /// Counts up whenever a queue pair of any process has joined a multicast group: see `multicast`.
+    /// Counts up whenever a queue pair of any process has joined a multicast group: see
+    /// `multicast`.
     pub(crate) epoch: AtomicU32,
     /// Entries of the table of members that were ever used.
     pub(crate) members: AtomicU32,
@@ -71,7 +73,8 @@ pub(crate) struct Lock {
 /// A queue pair, as its peers see it. Each line has one writer while messages are exchanged.
 #[repr(C, align(256))]
 pub(crate) struct SharedQp {
-    /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to ERR.
+    /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to
+    /// ERR.
     pub(crate) state: AtomicU32,
     /// Whole queue-pair number, 0 while the entry is unused.
     pub(crate) qp_num: AtomicU32,
@@ -79,7 +82,8 @@ pub(crate) struct SharedQp {
     pub(crate) dest_qp_num: AtomicU32,
     pub(crate) qkey: AtomicU32,
     pub(crate) pd: AtomicU32,
-    /// Counts the uses of the entry, and the lives (from RESET to RESET) of the queue pair that uses it.
+    /// Counts the uses of the entry, and the lives (from RESET to RESET) of the queue pair that
+    /// uses it.
     pub(crate) generation: AtomicU32,
     pub(crate) recv_cq: AtomicU32,
     /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its domain.
@@ -94,14 +98,14 @@ pub(crate) struct SharedQp {
     pub(crate) context: AtomicU32,
     /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
-    /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
-    /// takes a connection or memory away waits for it: see `reach`.
+    /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is
+    /// at work, or 0. Who takes a connection or memory away waits for it: see `reach`.
     pub(crate) touching: Line,
     pub(crate) posted: Posted,
 }
 
-/// What a requester reads of a queue pair when it begins, and when it has used up what it knew to be posted. On a line of
-/// its own, which the owner writes with every receive that it posts.
+/// What a requester reads of a queue pair when it begins, and when it has used up what it knew to
+/// be posted. On a line of its own, which the owner writes with every receive that it posts.
 #[repr(C, align(64))]
 pub(crate) struct Posted {
     /// See [`Credit`].
@@ -121,8 +125,9 @@ pub(crate) struct Posted {
     pub(crate) taken: AtomicU32,
 }
 
-/// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have valid elements with
-/// room for `room` bytes at least, so that a message that is no longer needs no look at its receive.
+/// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have
+/// valid elements with room for `room` bytes at least, so that a message that is no longer needs no
+/// look at its receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Credit(u64);
 
@@ -158,7 +163,8 @@ impl Credit {
 }
 
 impl SharedQp {
-    /// Enters ERR from a state in which messages arrive; any other state is the owner's own doing and stays.
+    /// Enters ERR from a state in which messages arrive; any other state is the owner's own doing
+    /// and stays.
     #[cold]
     pub(crate) fn fail(&self) {
         let failed = |state| (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state).then_some(IBV_QPS_ERR);
@@ -286,8 +292,8 @@ unsafe impl Shared for SharedMr {}
 /// A context, as those see it who raise asynchronous events.
 #[repr(C)]
 pub(crate) struct SharedContext {
-    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
-    /// it.
+    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used
+    /// again is not taken for it.
     pub(crate) inode: AtomicU64,
     /// The owner's descriptor of the writing end; -1 for none.
     pub(crate) fd: AtomicI32,
@@ -306,8 +312,8 @@ impl View {
     }
 }
 
-/// One end of a link, in shared memory: peers that read from this process's memory make its port send, and whatever
-/// they send makes it receive.
+/// One end of a link, in shared memory: peers that read from this process's memory make its port
+/// send, and whatever they send makes it receive.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SharedPort {
@@ -317,7 +323,8 @@ pub(crate) struct SharedPort {
     pub(crate) receives_until: Until,
 }
 
-/// A point in time on a cache line of its own: one direction is written by another process than the other.
+/// A point in time on a cache line of its own: one direction is written by another process than the
+/// other.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Until(pub(crate) AtomicU64);

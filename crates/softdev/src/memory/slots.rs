@@ -1,4 +1,5 @@
-//! Slots of a lane and the receives that are posted behind them: what a requester writes of a message, and where it goes.
+//! Slots of a lane and the receives that are posted behind them: what a requester writes of a
+//! message, and where it goes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{self, Relaxed};
@@ -126,8 +127,9 @@ impl SlotState {
         }
     }
 
-    /// Whether a word says that message `n` is there or being placed, or one after it: who has an old number, because another
-    /// thread has just polled, must not take what came since for nothing and go to sleep.
+    /// Whether a word says that message `n` is there or being placed, or one after it: who has an
+    /// old number, because another thread has just polled, must not take what came since for
+    /// nothing and go to sleep.
     #[inline]
     pub(crate) const fn is_over(word: u64, n: u32) -> bool {
         word & 0xff > 1 && ((word >> 32) as u32).wrapping_sub(n).cast_signed() >= 0
@@ -144,7 +146,8 @@ impl SlotState {
         }
     }
 
-    /// Whether message `n` of a lane with so many slots may take the slot: what was there before has been taken.
+    /// Whether message `n` of a lane with so many slots may take the slot: what was there before
+    /// has been taken.
     pub(crate) const fn is_free_for(self, n: u32, size: u32) -> bool {
         match self {
             Self::Empty => true,
@@ -173,8 +176,8 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own memory. Only a lane with
-    /// posts has some.
+    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own
+    /// memory. Only a lane with posts has some.
     #[inline]
     pub(crate) fn bounce(self, n: u32) -> Option<NonNull<u8>> {
         let at = (n % BOUNCES) as usize * BOUNCE_BYTES;
@@ -195,8 +198,8 @@ impl Slots {
     #[inline]
     pub(crate) unsafe fn slot<'a>(self, n: u32) -> &'a Slot {
         let at = (n & self.mask) as usize * size_of::<Slot>();
-        // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller vouches that it is
-        // mapped; any bytes are a valid slot.
+        // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller
+        // vouches that it is mapped; any bytes are a valid slot.
         unsafe { self.base.add(at).cast().as_ref() }
     }
 
@@ -208,8 +211,9 @@ impl Slots {
     pub(crate) unsafe fn post<'a>(self, n: u32) -> (&'a Post, &'a [SlotSge]) {
         let at = (n & self.mask) as usize * self.stride as usize;
         let elements = (self.stride as usize).saturating_sub(size_of::<Post>()) / size_of::<SlotSge>();
-        // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room for so many elements,
-        // and the caller vouches that it is mapped; any bytes are a valid post and valid elements.
+        // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room
+        // for so many elements, and the caller vouches that it is mapped; any bytes are a valid
+        // post and valid elements.
         unsafe {
             let post = self.posts.add(at).cast::<Post>();
             (post.as_ref(), std::slice::from_raw_parts(post.add(1).cast().as_ptr(), elements))
@@ -218,8 +222,8 @@ impl Slots {
 }
 
 impl Ring {
-    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written disturbs no other. A lane with
-    /// a shared receive queue has no posts.
+    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written
+    /// disturbs no other. A lane with a shared receive queue has no posts.
     pub(crate) fn stride_for(max_sge: u32) -> u32 {
         ((size_of::<Post>() + max_sge as usize * size_of::<SlotSge>()) as u32).next_multiple_of(64)
     }
@@ -234,7 +238,8 @@ impl Ring {
         u64::from(self.size) * (size_of::<Slot>() as u64 + u64::from(self.stride))
     }
 
-    /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is first used.
+    /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is
+    /// first used.
     pub(crate) fn is_sane(self, view: &View) -> bool {
         self.size.is_power_of_two()
             && self.size <= MAX_WR.next_power_of_two()
@@ -262,8 +267,8 @@ impl Ring {
 atomics!(Cpu: AtomicPtr<Slot> => *mut Slot);
 
 impl Slot {
-    /// Says when the requester has completed it, in ticks: their low 48 bits. Only where the receiver's queue has
-    /// stamps.
+    /// Says when the requester has completed it, in ticks: their low 48 bits. Only where the
+    /// receiver's queue has stamps.
     #[inline]
     pub(crate) fn set_stamp(&self, ticks: u64) {
         self.stamp_low.store(ticks as u32, Relaxed);

@@ -1,13 +1,16 @@
-//! Use without a lock, and its end: a requester says whose memory or connection it is at work in by two plain stores, and
-//! who takes that away pays for the order of the two (`membarrier(2)`) and waits.
+//! Use without a lock, and its end: a requester says whose memory or connection it is at work in by
+//! two plain stores, and who takes that away pays for the order of the two (`membarrier(2)`) and
+//! waits.
 //!
-//! Either the requester finds that what it wants has been taken away, or who takes it finds the requester at work.
+//! Either the requester finds that what it wants has been taken away, or who takes it finds the
+//! requester at work.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sys::sync::{Atomic, Machine};
 
-/// Runs `work` while `touching` names whom it touches. The first thing that `work` does is to look whether it may.
+/// Runs `work` while `touching` names whom it touches. The first thing that `work` does is to look
+/// whether it may.
 #[inline]
 pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, work: impl FnOnce() -> T) -> T {
     touching.store(whom, Relaxed);
@@ -17,8 +20,9 @@ pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, wo
     done
 }
 
-/// Waits until `touching` does not name `whom`, or `goes_on` says that it was long enough. Called after a right was taken away
-/// and then [`agree`](crate::transport::local::host::agree) has made sure that whoever begins from now on finds that.
+/// Waits until `touching` does not name `whom`, or `goes_on` says that it was long enough. Called
+/// after a right was taken away and then [`agree`](crate::transport::local::host::agree) has made
+/// sure that whoever begins from now on finds that.
 pub(crate) fn await_end<Word: Atomic<Value = u32>>(
     touching: &Word,
     whom: u32,
@@ -43,7 +47,8 @@ mod tests {
     const OWNER: u32 = 7;
     const KEY: u32 = 9;
 
-    /// Memory that one process lets another reach, what it costs to take it back, and the words of requesters.
+    /// Memory that one process lets another reach, what it costs to take it back, and the words of
+    /// requesters.
     struct Peers<Word> {
         memory: UnsafeCell<u32>,
         /// As in a table of memory regions, but with no order of its own.
@@ -55,7 +60,8 @@ mod tests {
         fn reach(&self, requester: usize) {
             touch(&self.touching[requester], OWNER, || {
                 if self.key.load(Relaxed) == KEY {
-                    // SAFETY: the memory is there as long as its key is; were it not, loom would say so.
+                    // SAFETY: the memory is there as long as its key is; were it not, loom would
+                    // say so.
                     self.memory.with(|at| assert_eq!(unsafe { *at }, 1));
                 }
             });

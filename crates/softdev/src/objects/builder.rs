@@ -32,7 +32,8 @@ pub(crate) struct Batch {
     pub(crate) error: c_int,
 }
 
-// SAFETY: the pointers in requests are to the batch's own memory, to null, or to address handles, which threads may share.
+// SAFETY: the pointers in requests are to the batch's own memory, to null, or to address handles,
+// which threads may share.
 unsafe impl Send for Batch {}
 
 impl Builder {

@@ -1,8 +1,8 @@
 //! Completion queues.
 //!
-//! A queue has two sources. Completions of this process's own work (sends, errors) stand in a list here. Completions of
-//! receives stand in the receive rings of the queue pairs that use the queue, where the requesters put them; polling
-//! looks at each ring in turn.
+//! A queue has two sources. Completions of this process's own work (sends, errors) stand in a list
+//! here. Completions of receives stand in the receive rings of the queue pairs that use the queue,
+//! where the requesters put them; polling looks at each ring in turn.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -44,14 +44,14 @@ pub(crate) struct Cq {
     pub(crate) acknowledged: AtomicU64,
 }
 
-/// What an empty queue looks like from outside its lock: most polls find nothing, and how soon one finds something is part
-/// of every latency.
+/// What an empty queue looks like from outside its lock: most polls find nothing, and how soon one
+/// finds something is part of every latency.
 #[derive(Default)]
 pub(crate) struct Peek {
     /// Completions of this process's own work.
     own: AtomicUsize,
-    /// Where the next receive will complete; null unless exactly one queue pair's receives complete here. Slots are never
-    /// unmapped, so a glance at one that has just been given up is harmless.
+    /// Where the next receive will complete; null unless exactly one queue pair's receives complete
+    /// here. Slots are never unmapped, so a glance at one that has just been given up is harmless.
     next: Spot<AtomicPtr<Slot>, AtomicU32>,
     /// State of that queue pair.
     state: AtomicPtr<AtomicU32>,
@@ -62,7 +62,8 @@ impl Peek {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let (number, slot) = self.next.get();
-        // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as the process runs.
+        // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as
+        // the process runs.
         let Some(slot) = (unsafe { slot.as_ref() }) else { return false };
         let word = slot.state.load(Acquire);
         // SAFETY: where there is a slot there is a state, in the own arena as well.
@@ -82,7 +83,8 @@ pub(crate) struct Entries {
     pub(crate) stamp: u64,
     /// Queue pairs whose receives complete here.
     pub(crate) receivers: Vec<*const Qp>,
-    /// Uses by queue pairs, as send and as receive queue: while there are some, the queue cannot be destroyed.
+    /// Uses by queue pairs, as send and as receive queue: while there are some, the queue cannot be
+    /// destroyed.
     pub(crate) users: usize,
     /// Receiver that is looked at first.
     pub(crate) turn: usize,
@@ -92,7 +94,8 @@ pub(crate) struct Entries {
     pub(crate) own_in_a_row: u32,
 }
 
-// SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off before they go.
+// SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off
+// before they go.
 unsafe impl Send for Entries {}
 
 impl Cq {
@@ -126,11 +129,12 @@ impl Cq {
         self.stamp.load(Relaxed)
     }
 
-    /// Adds a completion of this process's own work. False where the queue has overrun: then it takes no more, and its owner
-    /// is told so once (IBTA vol. 1, section 11.6.3.1).
+    /// Adds a completion of this process's own work. False where the queue has overrun: then it
+    /// takes no more, and its owner is told so once (IBTA vol. 1, section 11.6.3.1).
     ///
-    /// Always inline: an entry that is passed in memory is written in small pieces and read in large ones, and such a read
-    /// waits until all stores before it are done, also the one that has just published a message.
+    /// Always inline: an entry that is passed in memory is written in small pieces and read in
+    /// large ones, and such a read waits until all stores before it are done, also the one that has
+    /// just published a message.
     #[inline(always)]
     pub(crate) fn push(&self, mut entry: Entry, solicited: bool) -> bool {
         if self.stamped {
@@ -161,12 +165,14 @@ impl Cq {
         self.ctx().events.raise(event, self.index, self.serial);
     }
 
-    /// Notes where the next completion will appear. Called under the lock whenever that has changed.
+    /// Notes where the next completion will appear. Called under the lock whenever that has
+    /// changed.
     #[inline]
     pub(crate) fn look(&self, entries: &Entries) {
         self.peek.own.store(entries.own.len(), Relaxed);
         let only = match entries.receivers[..] {
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
+            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
+            // it goes.
             [qp] => Some(unsafe { &*qp }),
             _ => None,
         };

@@ -26,7 +26,8 @@ pub(crate) struct Ctx {
     pub(crate) device: u8,
     /// Its asynchronous events.
     pub(crate) events: Events,
-    /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
+    /// Queue pairs of this context with sends that wait: all that polling has to look at when
+    /// nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
     /// What imitates a link, if anything does.
@@ -76,7 +77,8 @@ impl Ctx {
     /// `context` is a live context of this device.
     #[inline]
     pub(crate) unsafe fn from<'a>(context: *mut ibv_context) -> &'a Self {
-        // SAFETY: every ibv_context of this device is the last member of the verbs_context that a Ctx begins with.
+        // SAFETY: every ibv_context of this device is the last member of the verbs_context that a
+        // Ctx begins with.
         unsafe { &*context.byte_sub(CONTEXT_AT).cast::<Self>() }
     }
 }

@@ -1,10 +1,12 @@
-//! Asynchronous events: what happens to queue pairs, queues and ports that nobody has asked for at that moment.
+//! Asynchronous events: what happens to queue pairs, queues and ports that nobody has asked for at
+//! that moment.
 //!
-//! The events of a context come through a pipe, as those of a completion channel do: a record names the object by its
-//! handle, and by a serial number that a later object with the same handle does not have. Whoever finds that something has
-//! happened writes the record, this process or a peer, which opens the pipe through `/proc`. An event of an object that has
-//! gone is dropped; one that finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW`
-//! (the kernel has a list there, which ends only with its memory).
+//! The events of a context come through a pipe, as those of a completion channel do: a record names
+//! the object by its handle, and by a serial number that a later object with the same handle does
+//! not have. Whoever finds that something has happened writes the record, this process or a peer,
+//! which opens the pipe through `/proc`. An event of an object that has gone is dropped; one that
+//! finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW` (the
+//! kernel has a list there, which ends only with its memory).
 //!
 //! # Invariants
 //!
@@ -60,7 +62,8 @@ struct Object {
 static INDEXES: Indexes<CONTEXTS> = Indexes::new();
 
 impl Events {
-    /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which programs poll.
+    /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which
+    /// programs poll.
     ///
     /// # Errors
     /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
@@ -88,14 +91,15 @@ impl Events {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on an object can have events. Those of its handle with an older serial number are another's.
+    /// From now on an object can have events. Those of its handle with an older serial number are
+    /// another's.
     pub(crate) fn enter<T>(&self, kind: Kind, handle: u32, serial: u32, object: *mut T) {
         let address = object as usize;
         self.objects().insert((kind, handle), Object { serial, address, taken: 0 });
     }
 
-    /// An object goes: its events are dropped, and those that were taken are waited for until they are acknowledged
-    /// (man ibv_get_async_event).
+    /// An object goes: its events are dropped, and those that were taken are waited for until they
+    /// are acknowledged (man ibv_get_async_event).
     pub(crate) fn leave(&self, kind: Kind, handle: u32) {
         let mut objects = self.objects();
         if let Some(object) = objects.get_mut(&(kind, handle)) {

@@ -15,11 +15,11 @@ pub(crate) struct Flights {
     pub(crate) lead: Lead,
 }
 
-/// How long before a message is due its delivery begins, in nanoseconds: what finding that it is due and delivering it take is
-/// part of the link's latency, not added to it.
+/// How long before a message is due its delivery begins, in nanoseconds: what finding that it is
+/// due and delivering it take is part of the link's latency, not added to it.
 ///
-/// It follows what is seen of single messages, so that nine of ten are not there before their time. (The others are by less than
-/// a turn of the loop in which the program polls.)
+/// It follows what is seen of single messages, so that nine of ten are not there before their time.
+/// (The others are by less than a turn of the loop in which the program polls.)
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lead(pub(crate) u64);
 

@@ -1,4 +1,5 @@
-//! Completions of a process's own work that wait to be polled: a ring, so that adding one and taking one are a few moves.
+//! Completions of a process's own work that wait to be polled: a ring, so that adding one and
+//! taking one are a few moves.
 
 use std::mem::MaybeUninit;
 
@@ -22,7 +23,8 @@ pub(crate) struct Entry {
 
 /// The completions, in their order.
 pub(crate) struct Own {
-    /// As many as a power of two; those from `head` to `tail` are there. What was never used costs no memory.
+    /// As many as a power of two; those from `head` to `tail` are there. What was never used costs
+    /// no memory.
     items: Box<[MaybeUninit<Entry>]>,
     capacity: usize,
     head: usize,
@@ -44,7 +46,8 @@ impl Own {
         self.len() >= self.capacity
     }
 
-    /// Adds one; false where there is no room. Always inline, as [`Cq::push`](crate::objects::completion::Cq::push) is.
+    /// Adds one; false where there is no room. Always inline, as
+    /// [`Cq::push`](crate::objects::completion::Cq::push) is.
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         if self.is_full() {

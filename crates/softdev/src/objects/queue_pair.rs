@@ -39,7 +39,8 @@ pub(crate) struct Qp {
     pub(crate) receiving: Receiving,
     /// The shared queue that it takes receives from, which lives at least as long.
     pub(crate) srq: Option<&'static Srq>,
-    /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
+    /// Threads that hold the queue pair although no list that they have locked does: destruction
+    /// waits for them.
     pub(crate) holders: AtomicU32,
     /// For who builds work requests by calls.
     pub(crate) builder: Option<Builder>,

@@ -48,8 +48,8 @@ pub(crate) struct ReceiveQueue {
 }
 
 impl ReceiveQueue {
-    /// Takes note of a receive with so much room, `None` where a look at it is needed; `head` is the number of the next one
-    /// to complete.
+    /// Takes note of a receive with so much room, `None` where a look at it is needed; `head` is
+    /// the number of the next one to complete.
     #[inline]
     pub(crate) fn add(&mut self, room: Option<u8>, head: u32) -> Credit {
         let n = self.tail;

@@ -22,7 +22,8 @@ pub(crate) struct SendQueue {
     pub(crate) target: Option<Target>,
     /// The same while the port is down.
     pub(crate) put_away: Option<Target>,
-    /// A message has been delivered on this connection: another life of the peer would not know its packets.
+    /// A message has been delivered on this connection: another life of the peer would not know its
+    /// packets.
     pub(crate) begun: bool,
     /// Peers that datagrams went to, the latest last.
     pub(crate) datagram_targets: Vec<Target>,
@@ -56,7 +57,8 @@ impl SendQueue {
         self.waiting.is_empty() && self.flights.link.is_none()
     }
 
-    /// Index of the first request that waits in such a stage, if those in others are all before it; else their number.
+    /// Index of the first request that waits in such a stage, if those in others are all before it;
+    /// else their number.
     pub(crate) fn next(&self, is_it: impl Fn(Stage) -> bool) -> usize {
         self.waiting.partition_point(|waiting| !is_it(waiting.stage))
     }
@@ -67,8 +69,8 @@ impl SendQueue {
         answered.filter_map(|waiting| waiting.schedule).map(|it| it.is_there).max().unwrap_or_default()
     }
 
-    /// Index of the first of those at the end that have no time on the link yet, as they are behind as many reads and atomics as
-    /// may be under way; the number of all where there are none.
+    /// Index of the first of those at the end that have no time on the link yet, as they are behind
+    /// as many reads and atomics as may be under way; the number of all where there are none.
     pub(crate) fn stalled(&self) -> usize {
         self.waiting.iter().rposition(|waiting| waiting.schedule.is_some()).map_or(0, |last| last + 1)
     }

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::sys::sync::Atomic;
 
-/// A slot and the number of the receive that is to complete there. Written by whoever has the queue's lock, read by anybody.
+/// A slot and the number of the receive that is to complete there. Written by whoever has the
+/// queue's lock, read by anybody.
 #[derive(Default)]
 pub(crate) struct Spot<Slot, Number> {
     slot: Slot,
@@ -25,8 +26,8 @@ impl<Slot: Atomic, Number: Atomic<Value = u32>> Spot<Slot, Number> {
         self.slot.store(nowhere, Release);
     }
 
-    /// The number before the slot: with an old number a later slot shows what there is, with an old slot a later number would
-    /// not.
+    /// The number before the slot: with an old number a later slot shows what there is, with an old
+    /// slot a later number would not.
     #[inline]
     pub(crate) fn get(&self) -> (u32, Slot::Value) {
         let number = self.number.load(Acquire);
@@ -87,7 +88,8 @@ mod tests {
         }
     }
 
-    /// Two receives complete while one thread polls, as often as is said, and another arms the queue, polls and sleeps.
+    /// Two receives complete while one thread polls, as often as is said, and another arms the
+    /// queue, polls and sleeps.
     fn sleeps<Word>(
         polls: usize,
         word: impl Fn() -> Word + Send + Sync + 'static,

@@ -31,8 +31,8 @@ pub(crate) struct Srq {
     pub(crate) doubts: AtomicU32,
 }
 
-// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take themselves off the list
-// before they go.
+// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take
+// themselves off the list before they go.
 unsafe impl Sync for Srq {}
 
 /// What the lock protects.

@@ -15,7 +15,8 @@ pub(crate) struct Waiting {
     pub(crate) unanswered_since: Option<Ticks>,
     pub(crate) rnr_retries: u8,
     pub(crate) not_before: Ticks,
-    /// Its time on a link that is modelled; none yet where it waits for reads to be over, or for another attempt.
+    /// Its time on a link that is modelled; none yet where it waits for reads to be over, or for
+    /// another attempt.
     pub(crate) schedule: Option<Schedule>,
     /// It may send what the reads and atomics before it bring: it begins when they are over.
     pub(crate) fenced: bool,

@@ -36,7 +36,8 @@ impl Work {
     }
 }
 
-/// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of this number.
+/// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of
+/// this number.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending(pub(crate) Option<(Way, u32, Datagram)>);
 

@@ -1,5 +1,5 @@
-//! Posted receives as their owner keeps them: where no peer can write, so that what is polled is scattered to where the
-//! program wanted it, whatever a peer has made of the arena.
+//! Posted receives as their owner keeps them: where no peer can write, so that what is polled is
+//! scattered to where the program wanted it, whatever a peer has made of the arena.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -10,8 +10,8 @@ use crate::memory::arena::View;
 use crate::memory::slots::{Post, SlotSge, UNCHECKED};
 use crate::transport::local::region::{Access, locate};
 
-/// Posted receives by number, as many as a power of two. Written and read by different threads, but never the same one at
-/// a time: the queue's own counts say whose turn it is.
+/// Posted receives by number, as many as a power of two. Written and read by different threads, but
+/// never the same one at a time: the queue's own counts say whose turn it is.
 pub(crate) struct Wqes {
     items: Box<[Wqe]>,
     elements: Box<[SlotSge]>,

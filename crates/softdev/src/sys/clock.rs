@@ -1,14 +1,15 @@
 //! The clock of completion time stamps, and of imitated links.
 //!
-//! It is the kernel's `CLOCK_MONOTONIC` in nanoseconds: all processes of a host share it, so a requester can stamp what it
-//! completes for its peer, and a program can compare a stamp with its own readings. (Processes in time namespaces of
-//! different offsets are the exception.)
+//! It is the kernel's `CLOCK_MONOTONIC` in nanoseconds: all processes of a host share it, so a
+//! requester can stamp what it completes for its peer, and a program can compare a stamp with its
+//! own readings. (Processes in time namespaces of different offsets are the exception.)
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Its frequency (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
-/// Bits of a stamp that count (`completion_timestamp_mask`): 64 bits of nanoseconds last for centuries.
+/// Bits of a stamp that count (`completion_timestamp_mask`): 64 bits of nanoseconds last for
+/// centuries.
 pub(crate) const CLOCK_MASK: u64 = u64::MAX;
 
 /// Its time, about 20 ns per reading and no system call.
@@ -23,8 +24,8 @@ pub(crate) fn coarse() -> u64 {
     nanoseconds(ClockId::MonotonicCoarse)
 }
 
-/// The last moment whose low bits are these, as far as a line has room for them; now for 0: what is flushed says nothing of
-/// the time, and comes into being when it is found.
+/// The last moment whose low bits are these, as far as a line has room for them; now for 0: what is
+/// flushed says nothing of the time, and comes into being when it is found.
 pub(crate) fn recent(bits: u64) -> u64 {
     before(now(), bits)
 }
@@ -34,13 +35,14 @@ fn before(now: u64, bits: u64) -> u64 {
     if bits == 0 { now } else { now.saturating_sub(now.wrapping_sub(bits) & (RANGE - 1)) }
 }
 
-/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion that is polled within so
-/// long tells which.
+/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion
+/// that is polled within so long tells which.
 const STAMP_BITS: u32 = 48;
 
 /// What has to be added to a stamp, wrapping, for nanoseconds since 1970.
 pub(crate) fn to_wallclock() -> u64 {
-    // The wall clock is read between two readings of the other, so that the two are of one moment, nearly.
+    // The wall clock is read between two readings of the other, so that the two are of one moment,
+    // nearly.
     let (before, wall, after) = (now(), nanoseconds(ClockId::Realtime), now());
     wall.wrapping_sub(before.midpoint(after))
 }
@@ -62,7 +64,8 @@ mod tests {
         let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let wall = Duration::from_nanos(now().wrapping_add(to_wallclock()));
         let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        // Whoever sets the clock meanwhile fails this; a CPU that is taken away between readings must not.
+        // Whoever sets the clock meanwhile fails this; a CPU that is taken away between readings
+        // must not.
         let slack = Duration::from_millis(200);
         assert!(before < wall + slack && wall < after + slack, "{before:?} {wall:?} {after:?}");
     }

@@ -16,8 +16,8 @@ pub(crate) const MTU_BYTES: u64 = 4096;
 pub(crate) const QPS: usize = 1 << QP_INDEX_BITS;
 /// Low bits of a queue-pair number, which count within a process; the high bits name the process.
 pub(crate) const QP_INDEX_BITS: u32 = 12;
-/// Processes of one host that can have the device open at once: the high bits of a 24-bit number, without 0 so that
-/// the management queue pairs 0 and 1 stay free.
+/// Processes of one host that can have the device open at once: the high bits of a 24-bit number,
+/// without 0 so that the management queue pairs 0 and 1 stay free.
 pub(crate) const BLOCKS: u32 = 1 << (24 - QP_INDEX_BITS);
 /// Contexts that one process has open at once: each has a pipe, so descriptors run out before.
 pub(crate) const CONTEXTS: usize = 1024;
@@ -39,8 +39,8 @@ pub(crate) const MAX_INLINE: u32 = 512;
 pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
 /// Outstanding reads and atomics of a queue pair, in either role: what ConnectX adapters report.
 pub(crate) const MAX_RD_ATOMIC: u8 = 16;
-/// Longest message that goes by a lane's own memory where its receive is in memory that only its owner has mapped: two copies of
-/// so many bytes are faster than a system call.
+/// Longest message that goes by a lane's own memory where its receive is in memory that only its
+/// owner has mapped: two copies of so many bytes are faster than a system call.
 pub(crate) const BOUNCE_BYTES: usize = 4096;
 /// Messages of a lane that can be there at a time.
 pub(crate) const BOUNCES: u32 = 32;

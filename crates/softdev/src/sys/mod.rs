@@ -1,5 +1,5 @@
-//! What the rest is made of: locks, clocks, orders between threads, limits, settings. This layer knows nothing of verbs objects,
-//! peers or messages.
+//! What the rest is made of: locks, clocks, orders between threads, limits, settings. This layer
+//! knows nothing of verbs objects, peers or messages.
 
 pub(crate) mod clock;
 pub(crate) mod errno;

@@ -1,12 +1,14 @@
 //! The lock of queues that one thread of a process uses most of the time.
 //!
-//! Most queues are used by one thread only, and a locked instruction waits for every store before it, also for those that
-//! fetch a line from another CPU. So a lock that one thread takes again and again becomes that thread's own: it then takes
-//! it with plain stores. Any other thread that comes has it back first, which costs a system call (`membarrier`), and makes
-//! the lock hesitate longer before it becomes somebody's own again.
+//! Most queues are used by one thread only, and a locked instruction waits for every store before
+//! it, also for those that fetch a line from another CPU. So a lock that one thread takes again and
+//! again becomes that thread's own: it then takes it with plain stores. Any other thread that comes
+//! has it back first, which costs a system call (`membarrier`), and makes the lock hesitate longer
+//! before it becomes somebody's own again.
 //!
-//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to be off its CPU. No
-//! lock is ever shared with another process: a process that is killed can leave none behind.
+//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to
+//! be off its CPU. No lock is ever shared with another process: a process that is killed can leave
+//! none behind.
 //!
 //! # Invariants
 //!
@@ -24,7 +26,8 @@ use rustix::thread::MembarrierCommand;
 use crate::sys::spin::wait_for;
 use crate::sys::sync::{Atomic, Cpu, Machine};
 
-/// So often a lock becomes a thread's own at most: two threads that take turns shall not pay for it for ever.
+/// So often a lock becomes a thread's own at most: two threads that take turns shall not pay for it
+/// for ever.
 const RETURNS_MAX: u32 = 10;
 
 /// The bits of [`OwnLock::own`] that say which time it is.
@@ -43,11 +46,12 @@ pub(crate) fn allow_own_locks() {
 
 /// What the lock needs of a machine besides.
 pub(crate) trait Threads: Machine {
-    /// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many after each time that another
-    /// thread has had it back.
+    /// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many
+    /// after each time that another thread has had it back.
     const STREAK: u32;
 
-    /// Distinguishes the threads that are alive. Only of those whose number leaves [`TIME`] free can a lock be the own.
+    /// Distinguishes the threads that are alive. Only of those whose number leaves [`TIME`] free
+    /// can a lock be the own.
     fn this_thread() -> usize;
     /// Whether a lock can be had back.
     fn can_return() -> bool;
@@ -74,11 +78,12 @@ impl Threads for Cpu {
 }
 
 pub(crate) struct OwnLock<T, Word = AtomicUsize, Flag = AtomicBool, const TIMES: usize = { TIME + 1 }> {
-    /// The thread whose own it is, and in the bits of [`TIME`] how often it was somebody's before; 0 for nobody's. Changed by
-    /// whoever holds `held`.
+    /// The thread whose own it is, and in the bits of [`TIME`] how often it was somebody's before;
+    /// 0 for nobody's. Changed by whoever holds `held`.
     own: Word,
-    /// That thread holds it, a flag for each time: one that was stopped between its look at `own` and its store to the flag
-    /// clears the flag of its own time again, not that of a thread whose own the lock has become since.
+    /// That thread holds it, a flag for each time: one that was stopped between its look at `own`
+    /// and its store to the flag clears the flag of its own time again, not that of a thread whose
+    /// own the lock has become since.
     inside: [Flag; TIMES],
     /// Somebody else holds it, or has it back.
     held: Flag,
@@ -130,7 +135,8 @@ where
             let flag = self.inside(own);
             debug_assert!(!flag.load(Relaxed), "taken twice by one thread");
             flag.store(true, Relaxed);
-            // Ordered by who has it back: that thread sees this store, or this one sees whose it is now.
+            // Ordered by who has it back: that thread sees this store, or this one sees whose it is
+            // now.
             Word::On::light();
             if self.own.load(Acquire) == own {
                 return Guard { value: &self.value, flag };
@@ -141,8 +147,8 @@ where
         Guard { value: &self.value, flag: &self.held }
     }
 
-    /// Takes it unless another thread seems to be in it just now: for whoever has nothing to do that the other would not do, and
-    /// holds what others need meanwhile.
+    /// Takes it unless another thread seems to be in it just now: for whoever has nothing to do
+    /// that the other would not do, and holds what others need meanwhile.
     #[inline]
     pub(crate) fn lock_if_free(&self) -> Option<Guard<'_, T, Flag>> {
         let own = self.own.load(Relaxed);
@@ -174,7 +180,8 @@ where
         }
     }
 
-    /// From the next time on it is the thread's own. Called with `held`, which is only released after this.
+    /// From the next time on it is the thread's own. Called with `held`, which is only released
+    /// after this.
     #[cold]
     fn give_to(&self, thread: usize) {
         let Habit { streak, returns, .. } = &self.habit;
@@ -199,15 +206,16 @@ where
     }
 }
 
-/// Distinguishes the threads that are alive. One that begins after another has ended may have its number, and with it its
-/// locks: the kernel and the C library order the two, which ThreadSanitizer does not know.
+/// Distinguishes the threads that are alive. One that begins after another has ended may have its
+/// number, and with it its locks: the kernel and the C library order the two, which ThreadSanitizer
+/// does not know.
 #[inline]
 fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(sanitized)))]
     {
         let pointer: usize;
-        // SAFETY: the first word of a thread's control block is its own address (System V ABI for x86-64, TLS variant II);
-        // reading it changes nothing.
+        // SAFETY: the first word of a thread's control block is its own address (System V ABI for
+        // x86-64, TLS variant II); reading it changes nothing.
         unsafe {
             std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly, pure));
         }
@@ -368,7 +376,8 @@ mod tests {
     /// A lock of the models, on words of its own.
     type Modelled<Word, Flag, const TIMES: usize> = OwnLock<cell::UnsafeCell<u32>, Word, Flag, TIMES>;
 
-    /// Two threads take turns at counting, one of which may have the lock for its own when they begin.
+    /// Two threads take turns at counting, one of which may have the lock for its own when they
+    /// begin.
     fn count<Word, Flag, const TIMES: usize>(
         turns: [u32; 2],
         word: impl Fn() -> Word + Send + Sync + 'static,
@@ -427,7 +436,8 @@ mod tests {
             model::must_fail(count::<_, _, 4>([1, 1], || Moved::<_, NoHeavy<Loom>>::of(word()), flag)),
             model::must_fail(count::<_, _, 4>([1, 1], word, without(Acquire))),
             model::must_fail(count::<_, _, 4>([1, 1], word, without(Release))),
-            // The flag of a time when it is another's is cleared by one that was stopped on its way.
+            // The flag of a time when it is another's is cleared by one that was stopped on its
+            // way.
             model::must_fail_within(Some(2), count::<_, _, 1>([2, 2], word, flag)),
         ];
         assert!(faults.iter().all(|why| why.contains("access")), "{faults:?}");

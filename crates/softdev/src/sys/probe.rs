@@ -1,12 +1,15 @@
-//! Whether memory of the program could be pinned: what an adapter's driver finds out when it registers memory.
+//! Whether memory of the program could be pinned: what an adapter's driver finds out when it
+//! registers memory.
 //!
-//! The device pins nothing. But it makes the pages present as pinning does, so that a registration of memory that is not
-//! there, or must not be written, fails like on an adapter instead of killing the program at the first access.
+//! The device pins nothing. But it makes the pages present as pinning does, so that a registration
+//! of memory that is not there, or must not be written, fails like on an adapter instead of killing
+//! the program at the first access.
 
 use std::fs;
 use std::sync::OnceLock;
 
-/// Whether all pages with these bytes are there, and may be written where that is asked for. They are then present.
+/// Whether all pages with these bytes are there, and may be written where that is asked for. They
+/// are then present.
 pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
     let page = page_size() as u64;
     let start = addr / page * page;
@@ -19,26 +22,30 @@ pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
     fs::read_to_string("/proc/self/maps").is_ok_and(|maps| is_mapped(&maps, start, end, to_write))
 }
 
-/// Bytes of memory that this machine has: no more can be pinned, and asking for more would end in a lack of memory.
+/// Bytes of memory that this machine has: no more can be pinned, and asking for more would end in a
+/// lack of memory.
 pub(crate) fn memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     system.totalram.saturating_mul(u64::from(system.mem_unit))
 }
 
-/// Bytes of a page. (rustix's function for it reads the auxiliary vector, which does not hold under valgrind.)
+/// Bytes of a page. (rustix's function for it reads the auxiliary vector, which does not hold under
+/// valgrind.)
 fn page_size() -> usize {
     // SAFETY: the call reads nothing of the program's.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Asks the kernel to fault pages in (madvise(2)): whether all of them are there. Mappings of devices are not.
+/// Asks the kernel to fault pages in (madvise(2)): whether all of them are there. Mappings of
+/// devices are not.
 fn populate(start: u64, length: u64, to_write: bool) -> bool {
     let advice = if to_write { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
     // SAFETY: this advice changes no byte, whatever the range is.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, advice) == 0 }
 }
 
-/// Whether the kernel knows that advice (Linux 5.14): of a page that is there it refuses it only if not.
+/// Whether the kernel knows that advice (Linux 5.14): of a page that is there it refuses it only if
+/// not.
 fn has_populate() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
@@ -48,8 +55,9 @@ fn has_populate() -> bool {
     })
 }
 
-/// Whether a list of mappings (proc_pid_maps(5)), which is in the order of addresses, allows reading, or also writing, of a
-/// whole range. It does not tell whether the file behind a mapping is long enough.
+/// Whether a list of mappings (proc_pid_maps(5)), which is in the order of addresses, allows
+/// reading, or also writing, of a whole range. It does not tell whether the file behind a mapping
+/// is long enough.
 fn is_mapped(maps: &str, start: u64, end: u64, to_write: bool) -> bool {
     let needs: &[u8] = if to_write { b"rw" } else { b"r" };
     let mut reached = start;

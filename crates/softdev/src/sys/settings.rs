@@ -1,7 +1,8 @@
 //! What the environment says of the device: how many there are and what their links are.
 //!
-//! A value that means nothing is an error, of [`settings`] and of every attempt to list the devices: a program that was to
-//! run on InfiniBand must not run on Ethernet because of a misspelt word.
+//! A value that means nothing is an error, of [`settings`] and of every attempt to list the
+//! devices: a program that was to run on InfiniBand must not run on Ethernet because of a misspelt
+//! word.
 
 use std::env;
 use std::sync::OnceLock;
@@ -15,7 +16,8 @@ pub const DEVICES_VARIABLE: &str = "RDMASCOPE_SOFTDEV_DEVICES";
 pub const LINK_LAYER_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK_LAYER";
 /// Environment variable: the link that they imitate, as [`LinkModel`] reads it.
 pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
-/// Most devices that a process can have: as many as four bits of a message's description tell apart.
+/// Most devices that a process can have: as many as four bits of a message's description tell
+/// apart.
 pub const MAX_DEVICES: u8 = 16;
 
 /// What the environment says.
@@ -62,7 +64,8 @@ pub fn settings() -> Result<Settings, &'static str> {
     found.as_ref().copied().map_err(String::as_str)
 }
 
-/// The link layer of this process's ports; Ethernet before anything was opened with settings that mean something.
+/// The link layer of this process's ports; Ethernet before anything was opened with settings that
+/// mean something.
 pub(crate) fn link_layer() -> LinkLayer {
     settings().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
 }

@@ -1,7 +1,8 @@
 //! The lock between the threads of one process.
 //!
-//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to be off its CPU. No
-//! lock is ever shared with another process: a process that is killed can leave none behind.
+//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to
+//! be off its CPU. No lock is ever shared with another process: a process that is killed can leave
+//! none behind.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -40,7 +41,8 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
         std::mem::forget(self.lock());
     }
 
-    /// As [`hold`](Self::hold), where the program promises that only one thread is there: one plain store.
+    /// As [`hold`](Self::hold), where the program promises that only one thread is there: one plain
+    /// store.
     #[inline]
     pub(crate) fn hold_alone(&self) {
         self.held.store(true, Ordering::Relaxed);
@@ -55,7 +57,8 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
     /// The guard of a lock that is held across calls: releases it, unless it is forgotten.
     ///
     /// # Safety
-    /// The caller is who holds it, by [`hold`](Self::hold) or [`hold_alone`](Self::hold_alone), and has no other guard.
+    /// The caller is who holds it, by [`hold`](Self::hold) or [`hold_alone`](Self::hold_alone), and
+    /// has no other guard.
     #[inline]
     pub(crate) unsafe fn held(&self) -> Guard<'_, T, Flag> {
         Guard(self)
@@ -125,8 +128,8 @@ mod tests {
         assert_eq!(*lock.lock(), [300, 300]);
     }
 
-    /// Two threads that count under a lock with such a flag, each `turns` times. (Of three, two that wait may take turns for
-    /// ever: loom knows no fairness.)
+    /// Two threads that count under a lock with such a flag, each `turns` times. (Of three, two
+    /// that wait may take turns for ever: loom knows no fairness.)
     fn count<Flag>(
         turns: u32,
         flag: impl Fn() -> Flag + Send + Sync + 'static,

@@ -1,9 +1,10 @@
-//! What protocols between threads and processes are made of, so that one body of them runs on the CPU and under a model
-//! checker.
+//! What protocols between threads and processes are made of, so that one body of them runs on the
+//! CPU and under a model checker.
 //!
-//! A protocol that is written over [`Atomic`] is compiled twice: with the standard library's atomics for the device, and in
-//! its tests with those of loom, which tries every interleaving and every value that the memory model lets a load return.
-//! What a model can tell and what not stands in `sync/model.rs`.
+//! A protocol that is written over [`Atomic`] is compiled twice: with the standard library's
+//! atomics for the device, and in its tests with those of loom, which tries every interleaving and
+//! every value that the memory model lets a load return. What a model can tell and what not stands
+//! in `sync/model.rs`.
 //!
 //! # Invariants
 //!
@@ -23,8 +24,9 @@ pub(crate) trait Machine {
     /// Turns of a loop that waits for another thread before the CPU is given away.
     const SPINS: u32;
 
-    /// The fence of whoever pays nothing for the order of his stores and loads: it orders nothing but with the
-    /// [`heavy`](Self::heavy) fence of somebody else, and towards that one it is as sequentially consistent.
+    /// The fence of whoever pays nothing for the order of his stores and loads: it orders nothing
+    /// but with the [`heavy`](Self::heavy) fence of somebody else, and towards that one it is as
+    /// sequentially consistent.
     fn light();
     /// The fence of whoever pays for both.
     fn heavy();

@@ -1,7 +1,8 @@
 //! A peer that writes anything anywhere in what it shares, while this process goes on working.
 //!
-//! What must hold: no access outside the arena and the registered memory (the process would end, or the bytes around the
-//! registered ones would change), and no verb that does not return. What completes, and with what status, is anybody's guess.
+//! What must hold: no access outside the arena and the registered memory (the process would end, or
+//! the bytes around the registered ones would change), and no verb that does not return. What
+//! completes, and with what status, is anybody's guess.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -68,7 +69,8 @@ impl Lot {
         self.0
     }
 
-    /// A value that somebody might believe: small, large, random, or one that stands somewhere already.
+    /// A value that somebody might believe: small, large, random, or one that stands somewhere
+    /// already.
     fn value(&mut self, there: u64) -> u64 {
         match self.draw() % 6 {
             0 => self.draw(),
@@ -95,7 +97,8 @@ fn scribble(seed: u64, ends: &AtomicBool) {
             _ => anywhere,
         };
         let at = view.at(offset, 8).unwrap().cast::<u64>();
-        // SAFETY: the word lies in the own arena, which is never unmapped, and is aligned; all that stands there is atomic.
+        // SAFETY: the word lies in the own arena, which is never unmapped, and is aligned; all that
+        // stands there is atomic.
         let word = unsafe { AtomicU64::from_ptr(at.as_ptr()) };
         let there = word.load(Relaxed);
         if there != 0 && used.len() < 4096 {
@@ -172,7 +175,8 @@ unsafe fn round(context: *mut ibv_context, buffer: *mut u8) {
 /// The queue pairs are alive.
 unsafe fn connect(context: *mut ibv_context, pair: [*mut ibv_qp; 2], access: u32) {
     let mut gid = ibv_gid::default();
-    // SAFETY: as the caller vouches; a change of state may be refused, then what follows is as well.
+    // SAFETY: as the caller vouches; a change of state may be refused, then what follows is as
+    // well.
     unsafe {
         (PROVIDER.query_gid)(context, 1, 0, &raw mut gid);
         for (qp, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {

@@ -22,9 +22,10 @@ pub(crate) enum Delivery {
 }
 
 impl Delivery {
-    /// Whether the receive is complete. One that is too small completes, with an error, only on a connection that can
-    /// report it (class C of IBTA vol. 1, section 9.9.3); the others drop the message and keep the receive (class D), and
-    /// then there is nothing to announce; a needless announcement does no harm.
+    /// Whether the receive is complete. One that is too small completes, with an error, only on a
+    /// connection that can report it (class C of IBTA vol. 1, section 9.9.3); the others drop the
+    /// message and keep the receive (class D), and then there is nothing to announce; a needless
+    /// announcement does no harm.
     pub(crate) fn completes(self, message: &Message<'_>) -> bool {
         match self {
             Self::Done | Self::BadReceive => true,

@@ -1,5 +1,5 @@
-//! How messages get to other queue pairs: `target` is where the engine hands them over. Shared memory of one host (`local`) is
-//! the only way that there is yet.
+//! How messages get to other queue pairs: `target` is where the engine hands them over. Shared
+//! memory of one host (`local`) is the only way that there is yet.
 
 pub(crate) mod delivery;
 pub(crate) mod local;

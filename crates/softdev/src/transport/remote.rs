@@ -43,7 +43,8 @@ impl Remote {
     #[inline]
     pub(crate) fn of(wr: &ibv_send_wr) -> Self {
         if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
-            // SAFETY: the request is an atomic operation's, so this member is the one that was written.
+            // SAFETY: the request is an atomic operation's, so this member is the one that was
+            // written.
             let atomic = unsafe { wr.wr.atomic };
             let operation = if wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP {
                 Operation::CompareSwap { compare: atomic.compare_add, swap: atomic.swap }

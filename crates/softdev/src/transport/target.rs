@@ -1,7 +1,7 @@
 //! Where a queue pair's messages go: the seam between the send queue and what carries its messages.
 //!
-//! The engine asks a target for no more than what stands here, except that its short way (`eager`) looks for shared memory
-//! first. A transport that goes over a network becomes a second arm.
+//! The engine asks a target for no more than what stands here, except that its short way (`eager`)
+//! looks for shared memory first. A transport that goes over a network becomes a second arm.
 
 use verbs::abi::ibv_qp_type;
 
@@ -25,9 +25,9 @@ impl Target {
         target::Target::find(host, qp_num).map(Self::Local)
     }
 
-    /// Whether the queue pair is of this service, has its port at this device and, for RC, expects this packet sequence number:
-    /// then it answers to one that is connected to it so. (UC takes any number that a message begins with: IBTA vol. 1, section
-    /// 9.8.2.)
+    /// Whether the queue pair is of this service, has its port at this device and, for RC, expects
+    /// this packet sequence number: then it answers to one that is connected to it so. (UC takes
+    /// any number that a message begins with: IBTA vol. 1, section 9.8.2.)
     pub(crate) fn answers(&self, service: ibv_qp_type, device: u8, psn: u32) -> bool {
         match self {
             Self::Local(target) => target.answers(service, device, psn),
@@ -49,7 +49,8 @@ impl Target {
         }
     }
 
-    /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to its peers.
+    /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to
+    /// its peers.
     #[inline]
     pub(crate) fn reach(
         &self,

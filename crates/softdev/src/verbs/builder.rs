@@ -1,8 +1,9 @@
 //! Queue pairs whose work requests are built by calls (man ibv_wr_post).
 //!
-//! What is built between `wr_start` and `wr_complete` stands in memory that was allocated with the queue pair. An error is
-//! remembered and refuses the whole batch; a batch without one is posted as a list is. The builder's lock is not the send
-//! queue's: between the two calls the same thread may poll, and waiting sends go on.
+//! What is built between `wr_start` and `wr_complete` stands in memory that was allocated with the
+//! queue pair. An error is remembered and refuses the whole batch; a batch without one is posted as
+//! a list is. The builder's lock is not the send queue's: between the two calls the same thread may
+//! poll, and waiting sends go on.
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -63,7 +64,8 @@ unsafe extern "C" fn wr_abort(qp: *mut ibv_qp_ex) {
     drop(unsafe { batch(qp) });
 }
 
-/// The functions that begin a request, each with its operation, its immediate data and what it reaches for.
+/// The functions that begin a request, each with its operation, its immediate data and what it
+/// reaches for.
 macro_rules! builders {
     ($($name:ident($($arg:ident: $type:ty),*) = $opcode:ident, $imm:expr, $remote:expr;)*) => {$(
         unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $($arg: $type),*) {
@@ -95,7 +97,8 @@ fn atomic(rkey: u32, remote_addr: u64, compare_add: u64, swap: u64) -> ibv_send_
     ibv_send_wr_remote { atomic: ibv_wr_atomic { remote_addr, compare_add, swap, rkey } }
 }
 
-/// The functions that the device has not: a program may call them without a look at whether they are there.
+/// The functions that the device has not: a program may call them without a look at whether they
+/// are there.
 macro_rules! refused {
     ($($name:ident($($type:ty),*);)*) => {$(
         unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $(_: $type),*) {
@@ -289,7 +292,8 @@ impl Batch {
         let mut rest = own;
         for buf in list {
             let (to, behind) = rest.split_at_mut(buf.length);
-            // SAFETY: the caller vouches for the source; the destination has as many bytes and is the batch's own.
+            // SAFETY: the caller vouches for the source; the destination has as many bytes and is
+            // the batch's own.
             unsafe { std::ptr::copy_nonoverlapping(buf.addr.cast(), to.as_mut_ptr(), buf.length) };
             rest = behind;
         }
@@ -322,8 +326,9 @@ impl Batch {
         // SAFETY: as above; the memory of a MaybeUninit is that of its value.
         let requests =
             unsafe { std::slice::from_raw_parts(self.requests.as_ptr().cast::<ibv_send_wr>(), self.count) };
-        // SAFETY: the setters have written as many elements as each request has, within the queue pair's limits; a
-        // datagram's address handle is alive as the program's other requests ask for it too.
+        // SAFETY: the setters have written as many elements as each request has, within the queue
+        // pair's limits; a datagram's address handle is alive as the program's other requests ask
+        // for it too.
         unsafe { qp.post_together(requests) }.err().unwrap_or(0)
     }
 }

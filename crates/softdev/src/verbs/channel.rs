@@ -61,7 +61,8 @@ pub(crate) unsafe extern "C" fn get_cq_event(
         let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
             continue; // The queue has been destroyed since.
         };
-        // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the acknowledgement.
+        // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the
+        // acknowledgement.
         let found = unsafe { Cq::from(*raw) };
         found.taken.fetch_add(1, SeqCst);
         // SAFETY: the caller gives two writable pointers.

@@ -74,8 +74,8 @@ pub(crate) unsafe fn create(
         return fail(libc::ENOMEM);
     };
     let handle = HANDLES.fetch_add(1, Relaxed);
-    // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
-    // condition.
+    // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an
+    // unlocked mutex, an unused condition.
     let mut ibv: ibv_cq_ex = unsafe { std::mem::zeroed() };
     install(&mut ibv);
     let base = &mut ibv.base;

@@ -33,7 +33,8 @@ pub(crate) unsafe extern "C" fn get_async_event(
 pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
     // SAFETY: the caller gives an event that get_async_event made.
     let ibv_async_event { element, event_type } = unsafe { *event };
-    // SAFETY: the type says which member is set; its object is alive, since its destruction waits for this.
+    // SAFETY: the type says which member is set; its object is alive, since its destruction waits
+    // for this.
     let (context, kind, handle) = unsafe {
         match kind_of(event_type) {
             Some(Kind::QueuePair) => ((*element.qp).context, Kind::QueuePair, (*element.qp).qp_num),

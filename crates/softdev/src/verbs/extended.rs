@@ -1,5 +1,5 @@
-//! Extended verbs: queries whose callers say how much of the answer they have room for, so that structures can grow; shared
-//! receive queues by their extended attributes.
+//! Extended verbs: queries whose callers say how much of the answer they have room for, so that
+//! structures can grow; shared receive queues by their extended attributes.
 
 use std::ffi::c_int;
 
@@ -13,8 +13,8 @@ use crate::verbs::query::{query_device, query_port, query_rt_values};
 use crate::verbs::queue_pair::create_qp_ex;
 use crate::verbs::srq::create_srq;
 
-/// Gives a context the extended verbs that the device has. What is absent is refused with EOPNOTSUPP by the header's own
-/// functions, or by the library that stands for it.
+/// Gives a context the extended verbs that the device has. What is absent is refused with
+/// EOPNOTSUPP by the header's own functions, or by the library that stands for it.
 pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.query_port = Some(query_port_sized);
     verbs.query_device_ex = Some(query_device_ex);
@@ -25,13 +25,15 @@ pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.create_srq_ex = Some(create_srq_ex);
 }
 
-/// Writes as much of an answer as its reader has room for, and zeroes where the reader knows of more.
+/// Writes as much of an answer as its reader has room for, and zeroes where the reader knows of
+/// more.
 ///
 /// # Safety
 /// There are `room` writable bytes.
 unsafe fn answer<T: Copy>(made: &T, to: *mut T, room: usize) {
     let known = room.min(size_of::<T>());
-    // SAFETY: the caller vouches for the room, of which the second call takes what the first leaves.
+    // SAFETY: the caller vouches for the room, of which the second call takes what the first
+    // leaves.
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const *made).cast::<u8>(), to.cast::<u8>(), known);
         std::ptr::write_bytes(to.cast::<u8>().add(known), 0, room - known);
@@ -50,7 +52,8 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     if asked != 0 || attr_size < size_of::<ibv_device_attr>() {
         return libc::EINVAL;
     }
-    // SAFETY: all-zero bytes are a valid ibv_device_attr_ex: integers. What the device has not is zero in it.
+    // SAFETY: all-zero bytes are a valid ibv_device_attr_ex: integers. What the device has not is
+    // zero in it.
     let mut made: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
     // SAFETY: the attributes are writable.
     let returned = unsafe { query_device(context, &raw mut made.orig_attr) };

@@ -100,8 +100,9 @@ pub(crate) fn withdraw(pd: &Pd, key: u32) {
     if let Ok(host) = host() {
         host.arena.view.mr(key).key.store(0, SeqCst);
     }
-    // Whoever has found the region before finishes. Messages into memory of the arena need no waiting for, since that
-    // stays where it is and their receives are not complete before; of a peer's own access nobody learns otherwise.
+    // Whoever has found the region before finishes. Messages into memory of the arena need no
+    // waiting for, since that stays where it is and their receives are not complete before; of a
+    // peer's own access nobody learns otherwise.
     // SAFETY: a domain's context lives at least as long as the domain.
     let ctx = unsafe { Ctx::from(pd.ibv.context) };
     if own.access.load(Relaxed) & REMOTE != 0 {

@@ -19,13 +19,14 @@ fn joined() -> MutexGuard<'static, Vec<Option<(u32, ibv_gid)>>> {
     JOINED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a queue pair has joined any group: then it cannot be destroyed, as in the kernel (`uverbs_free_qp()` in
-/// core/uverbs_std_types_qp.c).
+/// Whether a queue pair has joined any group: then it cannot be destroyed, as in the kernel
+/// (`uverbs_free_qp()` in core/uverbs_std_types_qp.c).
 pub(crate) fn is_member(qp_num: u32) -> bool {
     joined().iter().flatten().any(|(member, _)| *member == qp_num)
 }
 
-/// What the kernel asks of who joins or leaves (`ib_attach_mcast()` and `is_valid_mcast_lid()` in core/verbs.c).
+/// What the kernel asks of who joins or leaves (`ib_attach_mcast()` and `is_valid_mcast_lid()` in
+/// core/verbs.c).
 fn is_valid(qp: &Qp, group: &ibv_gid, lid: u16) -> bool {
     let has_lid = link_layer() == LinkLayer::Ethernet || MULTICAST_LIDS.contains(&lid);
     qp.ibv.qp_type == IBV_QPT_UD && is_group(group) && has_lid

@@ -1,8 +1,9 @@
 //! On-demand paging (man ibv_reg_mr, `IBV_ACCESS_ON_DEMAND`; man ibv_advise_mr).
 //!
-//! Nothing that is registered stays pinned: the device reaches memory as its process does, so that a page is there when it is
-//! touched. A region on demand differs only in that its registration does not look whether there is memory (`probe`), which
-//! makes the implicit one of the whole address space possible.
+//! Nothing that is registered stays pinned: the device reaches memory as its process does, so that
+//! a page is there when it is touched. A region on demand differs only in that its registration
+//! does not look whether there is memory (`probe`), which makes the implicit one of the whole
+//! address space possible.
 
 use std::ffi::c_int;
 
@@ -39,7 +40,8 @@ const PREFETCH_NO_FAULT: u32 = 2;
 /// `IBV_ADVISE_MR_FLAG_FLUSH`: done before the call returns.
 const FLUSH: u32 = 1;
 
-/// man ibv_advise_mr: the kernel is asked to have the pages; whether it has them changes nothing but time.
+/// man ibv_advise_mr: the kernel is asked to have the pages; whether it has them changes nothing
+/// but time.
 pub(crate) unsafe extern "C" fn advise_mr(
     pd: *mut ibv_pd,
     advice: u32,
@@ -73,7 +75,8 @@ fn is_covered(view: &View, pd: &Pd, element: &ibv_sge, access: Access) -> bool {
     matches!(locate(view, None, pd.ibv.handle, element, access), Some(Place::Here(_)))
 }
 
-/// Asks the kernel for the pages of an element. What it cannot have is no error: the access that follows will tell.
+/// Asks the kernel for the pages of an element. What it cannot have is no error: the access that
+/// follows will tell.
 fn prefetch(element: &ibv_sge) {
     // All sizes of pages are multiples of this one.
     const PAGE: u64 = 4096;
@@ -92,7 +95,8 @@ mod tests {
 
     #[test]
     fn advice_is_taken_for_what_is_registered() {
-        // SAFETY: objects are made, used and given back in order; the elements lie in memory that outlives them.
+        // SAFETY: objects are made, used and given back in order; the elements lie in memory that
+        // outlives them.
         unsafe {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());
             let context = (PROVIDER.open_device)(*list);

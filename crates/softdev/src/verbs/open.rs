@@ -20,7 +20,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
         Ok(made) => made,
         Err(error) => return fail(error.raw_os_error().unwrap_or(libc::ENODEV)),
     };
-    // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions, an unlocked mutex.
+    // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions,
+    // an unlocked mutex.
     let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
     verbs.sz = size_of::<verbs_context>();
     extended::install(&mut verbs);
@@ -33,7 +34,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.ops.post_send = Some(post::post_send);
     ibv.ops.post_recv = Some(post::post_recv);
     ibv.ops.post_srq_recv = Some(post::post_srq_recv);
-    // Nobody gives commands by it, but programs duplicate it to share a device, which is then refused by name.
+    // Nobody gives commands by it, but programs duplicate it to share a device, which is then
+    // refused by name.
     ibv.cmd_fd = events.descriptor();
     ibv.async_fd = async_fd;
     ibv.num_comp_vectors = 1;

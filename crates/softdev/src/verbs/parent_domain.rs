@@ -1,7 +1,8 @@
 //! Thread domains and parent domains (man ibv_alloc_parent_domain).
 //!
-//! A parent domain stands for a protection domain: what is made in it is made in that one. The device takes no memory from
-//! a program's allocators, as the man page leaves to it, and has no locks that a thread domain would spare.
+//! A parent domain stands for a protection domain: what is made in it is made in that one. The
+//! device takes no memory from a program's allocators, as the man page leaves to it, and has no
+//! locks that a thread domain would spare.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicUsize;
@@ -82,7 +83,8 @@ unsafe extern "C" fn alloc_parent_domain(context: *mut ibv_context, init: *mut P
 
 /// Lets go of what a parent domain stood for.
 pub(crate) fn release(parts: &Parts) {
-    // SAFETY: a domain and a thread domain live as long as a parent domain has them: both count their users.
+    // SAFETY: a domain and a thread domain live as long as a parent domain has them: both count
+    // their users.
     unsafe {
         (*parts.pd.cast::<Pd>()).children.fetch_sub(1, Relaxed);
         if let Some(td) = parts.td.as_ref() {

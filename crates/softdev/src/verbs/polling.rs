@@ -1,7 +1,8 @@
 //! Completion queues that are read member by member (man ibv_create_cq_ex).
 //!
-//! From `start_poll` to `end_poll` a thread has the queue for itself; a poll of another thread waits. The completion that it
-//! reads has left the queue already, so that whatever becomes of its queue pair it can be read.
+//! From `start_poll` to `end_poll` a thread has the queue for itself; a poll of another thread
+//! waits. The completion that it reads has left the queue already, so that whatever becomes of its
+//! queue pair it can be read.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -63,7 +64,8 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
     unsafe { create(context, making, |cq| install(cq, attr.wc_flags as u32)) }.cast()
 }
 
-/// The functions of a queue. Those of fields that cost nothing are there whether they were asked for or not.
+/// The functions of a queue. Those of fields that cost nothing are there whether they were asked
+/// for or not.
 fn install(cq: &mut ibv_cq_ex, fields: u32) {
     cq.start_poll = Some(start_poll);
     cq.next_poll = Some(next_poll);

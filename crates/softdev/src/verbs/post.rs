@@ -58,7 +58,8 @@ pub(crate) unsafe extern "C" fn post_recv(
     drop(queue);
     match qp.state() {
         IBV_QPS_ERR if before == IBV_QPS_ERR => qp.announce_flush(),
-        // A peer has found an error meanwhile, and may have looked for receives before these were posted.
+        // A peer has found an error meanwhile, and may have looked for receives before these were
+        // posted.
         IBV_QPS_ERR => qp.flush_receives(),
         _ => {}
     }

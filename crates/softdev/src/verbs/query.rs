@@ -91,8 +91,8 @@ pub(crate) unsafe extern "C" fn query_port(
     // SAFETY: the caller gives a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
     let (is_infiniband, is_down) = (link_layer() == LinkLayer::Infiniband, port::is_down(ctx.device));
-    // Where there is no link and no rate, no value says so, and programs fail where they find none that they know (UCX:
-    // uct_ib_iface_query()). The lowest is given, 1X SDR.
+    // Where there is no link and no rate, no value says so, and programs fail where they find none
+    // that they know (UCX: uct_ib_iface_query()). The lowest is given, 1X SDR.
     let rate = ctx.link().and_then(|link| link.rate);
     let (active_width, active_speed) = rate.map_or((1, 1), |rate| LinkSpeed::of(rate).codes());
     let made = ibv_port_attr {
@@ -141,7 +141,8 @@ fn gid_type() -> u32 {
     }
 }
 
-/// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as the caller knows it.
+/// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as
+/// the caller knows it.
 ///
 /// # Safety
 /// As for libibverbs' function: a live context of this device and a writable entry.

@@ -47,7 +47,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     if !service_known {
         return fail(libc::EOPNOTSUPP);
     }
-    // SAFETY: the caller gives null or a live queue, which lives at least as long as the queue pair.
+    // SAFETY: the caller gives null or a live queue, which lives at least as long as the queue
+    // pair.
     let srq = (!init.srq.is_null()).then(|| unsafe { Srq::from(init.srq) });
     if srq.is_some() {
         // Without meaning (man ibv_create_qp), and there are none.
@@ -76,8 +77,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     domain.children.fetch_add(1, Relaxed);
     // SAFETY: the domain's context lives at least as long as the domain.
     let ctx = unsafe { Ctx::from(domain.ibv.context) };
-    // SAFETY: all-zero bytes are a valid ibv_qp_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
-    // condition.
+    // SAFETY: all-zero bytes are a valid ibv_qp_ex: integers, null pointers, absent functions, an
+    // unlocked mutex, an unused condition.
     let mut ibv: ibv_qp_ex = unsafe { std::mem::zeroed() };
     let base = &mut ibv.qp_base;
     (base.context, base.qp_context, base.pd) = (domain.ibv.context, init.qp_context, pd);
@@ -113,7 +114,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     qp.cast()
 }
 
-/// Whether there are completion queues, and of the domain's context: handles of one mean nothing in another.
+/// Whether there are completion queues, and of the domain's context: handles of one mean nothing in
+/// another.
 ///
 /// # Safety
 /// The domain is alive, and the queues are null or alive.
@@ -202,7 +204,8 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     if !current_as_said || !allowed || !is_valid(new, mask) {
         return libc::EINVAL;
     }
-    // What keeps this process from a peer that lives stays so: later it would look like a peer that does not answer.
+    // What keeps this process from a peer that lives stays so: later it would look like a peer that
+    // does not answer.
     if mask & IBV_QP_DEST_QPN != 0
         && let Some(errno) = qp.host.obstacle(new.dest_qp_num)
     {

@@ -21,12 +21,12 @@ const ERR_INPUT: c_int = -1;
 /// `IBV_REREG_MR_ERR_CMD`: what was asked for cannot be. The region is as it was here too.
 const ERR_CMD: c_int = -4;
 
-/// `ibv_rereg_mr`: gives a region other bytes, another domain or other rights, under its old keys. Whatever uses the
-/// region meanwhile has finished before.
+/// `ibv_rereg_mr`: gives a region other bytes, another domain or other rights, under its old keys.
+/// Whatever uses the region meanwhile has finished before.
 ///
 /// # Safety
-/// As for libibverbs' function: a live region of this device, and where they are to change, a live domain of its context
-/// and bytes that stay mapped.
+/// As for libibverbs' function: a live region of this device, and where they are to change, a live
+/// domain of its context and bytes that stay mapped.
 pub unsafe extern "C" fn rereg_mr(
     mr: *mut ibv_mr,
     flags: c_int,

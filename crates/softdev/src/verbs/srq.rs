@@ -48,7 +48,8 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
     };
     pool.shared().pd.store(domain.ibv.handle, Relaxed);
     domain.children.fetch_add(1, Relaxed);
-    // SAFETY: all-zero bytes are a valid ibv_srq: integers, null pointers, an unlocked mutex, an unused condition.
+    // SAFETY: all-zero bytes are a valid ibv_srq: integers, null pointers, an unlocked mutex, an
+    // unused condition.
     let mut ibv: ibv_srq = unsafe { std::mem::zeroed() };
     let number = NUMBERS.fetch_add(1, Relaxed);
     pool.shared().number.store(number, Relaxed);
@@ -91,8 +92,8 @@ pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq
             return libc::EINVAL;
         }
         srq.pool.shared().limit.store(attr.srq_limit, SeqCst);
-        // Where there are fewer receives already, the next one that is taken raises the event, as Soft-RoCE has it
-        // (get_srq_wqe() in rxe_resp.c).
+        // Where there are fewer receives already, the next one that is taken raises the event, as
+        // Soft-RoCE has it (get_srq_wqe() in rxe_resp.c).
     }
     0
 }

@@ -1,4 +1,5 @@
-//! Two ends of a connection, or of datagrams, in this process: the near one sends over a link that is imitated.
+//! Two ends of a connection, or of datagrams, in this process: the near one sends over a link that
+//! is imitated.
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Ends that are connected for a service, of which the near one has such a link and the far one none.
+    /// Ends that are connected for a service, of which the near one has such a link and the far one
+    /// none.
     pub(crate) fn connected(service: Service, link: &str) -> Self {
         Self::with(service, 1, link)
     }

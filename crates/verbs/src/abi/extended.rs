@@ -1,5 +1,5 @@
-//! Structures of the extended verbs: what `<infiniband/verbs.h>` reaches through `verbs_context`, `ibv_qp_ex` and
-//! `ibv_cq_ex`.
+//! Structures of the extended verbs: what `<infiniband/verbs.h>` reaches through `verbs_context`,
+//! `ibv_qp_ex` and `ibv_cq_ex`.
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -47,7 +47,8 @@ pub struct ibv_srq_init_attr_ex {
     pub tm_cap: ibv_tm_cap,
 }
 
-/// What an asynchronous event is about: which member counts follows from its type (man ibv_get_async_event).
+/// What an asynchronous event is about: which member counts follows from its type (man
+/// ibv_get_async_event).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub union ibv_async_element {
@@ -251,7 +252,8 @@ pub struct ibv_qp_ex {
     pub wr_atomic_write: Option<unsafe extern "C" fn(*mut Self, u32, u64, *const c_void)>,
 }
 
-/// A completion queue that is read member by member (man ibv_create_cq_ex). It begins as an [`ibv_cq`] does.
+/// A completion queue that is read member by member (man ibv_create_cq_ex). It begins as an
+/// [`ibv_cq`] does.
 #[repr(C)]
 pub struct ibv_cq_ex {
     /// `context` to `async_events_completed`.
@@ -297,8 +299,9 @@ impl Deref for ibv_cq_ex {
     }
 }
 
-/// What stands in front of every [`ibv_context`] whose `abi_compat` is all ones: the extended verbs. New members are added
-/// in front, and `sz` says how many there are; a null member is a verb that the device does not have.
+/// What stands in front of every [`ibv_context`] whose `abi_compat` is all ones: the extended
+/// verbs. New members are added in front, and `sz` says how many there are; a null member is a verb
+/// that the device does not have.
 #[repr(C)]
 pub struct verbs_context {
     pub query_port: Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int>,
@@ -353,7 +356,8 @@ pub struct verbs_context {
     pub context: ibv_context,
 }
 
-/// What stands around a context; null where it has no extended verbs (`verbs_get_ctx` of the header).
+/// What stands around a context; null where it has no extended verbs (`verbs_get_ctx` of the
+/// header).
 ///
 /// # Safety
 /// The context is open.
@@ -367,9 +371,9 @@ pub unsafe fn verbs_get_ctx(context: *mut ibv_context) -> *mut verbs_context {
     unsafe { context.byte_sub(offset_of!(verbs_context, context)).cast() }
 }
 
-/// An extended verb of an open context, if its library and its device have it (`verbs_get_ctx_op` of the header). Members
-/// are added in front, so an older library's context may begin behind the one that is asked for. Unsafe to expand where
-/// the context is not open.
+/// An extended verb of an open context, if its library and its device have it (`verbs_get_ctx_op`
+/// of the header). Members are added in front, so an older library's context may begin behind the
+/// one that is asked for. Unsafe to expand where the context is not open.
 #[macro_export]
 macro_rules! verbs_get_ctx_op {
     ($context:expr, $verb:ident) => {{

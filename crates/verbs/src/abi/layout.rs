@@ -1,7 +1,7 @@
 //! The layout of the ABI, asserted at compile time.
 //!
-//! The numbers are those of rdma-core 44 on a 64-bit machine; `tests/header.rs` compares every member with the
-//! system's own header where that is installed.
+//! The numbers are those of rdma-core 44 on a 64-bit machine; `tests/header.rs` compares every
+//! member with the system's own header where that is installed.
 
 use std::mem::{offset_of, size_of};
 

@@ -1,7 +1,8 @@
 //! `<infiniband/verbs.h>` of rdma-core 44 in Rust.
 //!
-//! Names are C's, so that a reader finds them in the man pages. Enumerations are plain integers: a device may answer
-//! with a value that this version does not know, and that must not be undefined behaviour.
+//! Names are C's, so that a reader finds them in the man pages. Enumerations are plain integers: a
+//! device may answer with a value that this version does not know, and that must not be undefined
+//! behaviour.
 
 #![allow(missing_docs, reason = "the names and their documentation are rdma-core's: see the man pages")]
 #![allow(non_camel_case_types, reason = "C's names")]

@@ -296,7 +296,8 @@ pub struct ibv_qp {
     pub srq: *mut ibv_srq,
     pub handle: u32,
     pub qp_num: u32,
-    /// `ibv_qp_state`. Modifying and querying write it while others use the queue pair, hence atomic.
+    /// `ibv_qp_state`. Modifying and querying write it while others use the queue pair, hence
+    /// atomic.
     pub state: AtomicU32,
     pub qp_type: ibv_qp_type,
     pub mutex: libc::pthread_mutex_t,

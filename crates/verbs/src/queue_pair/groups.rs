@@ -6,11 +6,12 @@ use crate::address::Gid;
 use crate::error::{Error, Result};
 
 impl<State: CanReceive> QueuePair<State> {
-    /// Joins a multicast group (`ibv_attach_mcast`), until it is dropped. On InfiniBand the subnet manager must know of the
-    /// membership, and `lid` is what it gave the group; elsewhere it is 0.
+    /// Joins a multicast group (`ibv_attach_mcast`), until it is dropped. On InfiniBand the subnet
+    /// manager must know of the membership, and `lid` is what it gave the group; elsewhere it is 0.
     ///
     /// # Errors
-    /// EINVAL where it is no datagram queue pair or no group; ENOMEM where the device has no room for a member.
+    /// EINVAL where it is no datagram queue pair or no group; ENOMEM where the device has no room
+    /// for a member.
     pub fn join(&mut self, group: Gid, lid: u16) -> Result<()> {
         let gid = ibv_gid { raw: group.0 };
         // SAFETY: the queue pair is alive and the GID is readable.

@@ -9,7 +9,8 @@ use crate::error::{Error, Result, service_name};
 impl QpInner {
     /// Changes attributes, the state among them.
     pub(super) fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
-        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is atomic.
+        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is
+        // atomic.
         let qp = unsafe { &*self.raw };
         let (qp_num, service, from) = (qp.qp_num, qp.qp_type, qp.state.load(Relaxed));
         // SAFETY: the queue pair is alive and the attributes are readable.

@@ -5,7 +5,8 @@ use crate::point::choice::choice;
 choice! {
     /// Which ranks of a point are connected.
     pub enum Mesh {
-        /// Every rank with every other, although few of them talk: what a device must know costs it its caches.
+        /// Every rank with every other, although few of them talk: what a device must know costs it
+        /// its caches.
         Full = "full",
         /// Those that talk to each other.
         Star = "star",
@@ -17,7 +18,8 @@ choice! {
     pub enum Notify {
         /// By a completion: of the receive, or of the operation that fetches them.
         Completion = "completion",
-        /// By the last byte of the memory that they come to, which is polled: devices are relied on to write it last.
+        /// By the last byte of the memory that they come to, which is polled: devices are relied on
+        /// to write it last.
         Memory = "memory",
     }
 }

@@ -1,4 +1,5 @@
-//! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
+//! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every
+//! round is timed.
 
 pub(crate) mod check;
 pub(crate) mod choices;

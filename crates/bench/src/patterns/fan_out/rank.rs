@@ -44,7 +44,8 @@ pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, P
     Ok(Outcome { throughput, ..outcome })
 }
 
-/// Throughput as size by latency (H15): the payload that a root sends to all leaves, or fetches from them, in the median time.
+/// Throughput as size by latency (H15): the payload that a root sends to all leaves, or fetches
+/// from them, in the median time.
 fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(Settings::of(spec).peers) * 1e9 / (latency.p50_ns.max(1) as f64);
     Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)

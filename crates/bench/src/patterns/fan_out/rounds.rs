@@ -1,9 +1,10 @@
-//! One to n, n to one (H1 to H6): the root posts a message to each of n leaves without waiting in between, and waits until all
-//! have answered.
+//! One to n, n to one (H1 to H6): the root posts a message to each of n leaves without waiting in
+//! between, and waits until all have answered.
 //!
-//! Every round is timed and begins when the one before is over, so the start-up of the pipeline is charged to each (H9).
-//! Operations that fetch, of which the other end knows nothing, have two stages (H5): the root fetches from all leaves; then it
-//! signals to them, each fetches from the root and times that itself, and signals back.
+//! Every round is timed and begins when the one before is over, so the start-up of the pipeline is
+//! charged to each (H9). Operations that fetch, of which the other end knows nothing, have two
+//! stages (H5): the root fetches from all leaves; then it signals to them, each fetches from the
+//! root and times that itself, and signals back.
 
 use measure::samples::Recorder;
 
@@ -47,8 +48,8 @@ impl Rounds {
     }
 }
 
-/// Sends to all leaves and waits for their answers: records the whole time of a round, from before the first post to after the
-/// last arrival (H3).
+/// Sends to all leaves and waits for their answers: records the whole time of a round, from before
+/// the first post to after the last arrival (H3).
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends the rounds.
@@ -82,7 +83,8 @@ pub(crate) fn root<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from all leaves and waits for what comes, which it records; then lets them fetch from here.
+/// Fetches from all leaves and waits for what comes, which it records; then lets them fetch from
+/// here.
 ///
 /// # Errors
 /// As [`root`].
@@ -114,7 +116,8 @@ pub(crate) fn fetching_root<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from the root after each of its signals, and records the time of each fetch after the warm-up.
+/// Fetches from the root after each of its signals, and records the time of each fetch after the
+/// warm-up.
 ///
 /// # Errors
 /// As [`root`].
@@ -140,7 +143,8 @@ pub(crate) fn fetching_leaf<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches once from every rank that this one talks to; gives the time from before the first post until all has come, in ticks.
+/// Fetches once from every rank that this one talks to; gives the time from before the first post
+/// until all has come, in ticks.
 #[inline]
 fn fetch<E: Endpoint>(endpoint: &mut E, notify: Notify) -> Result<u64, Error> {
     let clock = endpoint.clock();

@@ -1,7 +1,8 @@
 //! Rounds of one to n: the round, a message of it, and the rate that both come to.
 //!
-//! A row says its n and its size, so that a table over either can be read down. Fetches have two rows: the round in
-//! which one fetches from n, and below it the one in which n fetch from one, all of whose times are taken together.
+//! A row says its n and its size, so that a table over either can be read down. Fetches have two
+//! rows: the round in which one fetches from n, and below it the one in which n fetch from one, all
+//! of whose times are taken together.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::quantity::{At, latency};

@@ -92,7 +92,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A burst ends with a completion of its last message; who is to wait for others must be told of them.
+    /// A burst ends with a completion of its last message; who is to wait for others must be told
+    /// of them.
     fn signals(&self) -> Result<(), Error> {
         let bursts = self.0.axes.get(axis::BURST);
         let intervals = self.0.axes.get(axis::SIGNAL_INTERVAL);

@@ -32,7 +32,8 @@ pub(crate) struct Joined {
 /// Puts the stamps of rank 0 and rank 1 together.
 ///
 /// # Errors
-/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where nothing arrived.
+/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where
+/// nothing arrived.
 pub(crate) fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Joined, Error> {
     let mut messages = Messages::new(spec, sender, receiver, (LatencyKind::OneWay, Column::Submitted))?;
     let arrived = messages.arrived();
@@ -100,7 +101,8 @@ impl<'a> Messages<'a> {
         self.stamps.within(from, to, self.first)
     }
 
-    /// All that is known, with the messages that have [`arrived`](Self::arrived), and times of other kinds.
+    /// All that is known, with the messages that have [`arrived`](Self::arrived), and times of
+    /// other kinds.
     ///
     /// # Errors
     /// [`Error::TooFewMessages`] where nothing arrived.
@@ -152,7 +154,8 @@ fn ns_of(messages: &[(usize, u64)]) -> Vec<u64> {
     messages.iter().map(|(_, ns)| *ns).collect()
 }
 
-/// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
+/// Statistics of each kind, with its samples or their distribution. A kind of which there is no
+/// sample is left out.
 fn keep(
     spec: &PointSpec,
     kinds: Vec<(LatencyKind, Vec<u64>)>,
@@ -172,8 +175,8 @@ fn keep(
     (timed, kept)
 }
 
-/// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and empties, which is what is
-/// measured: then each burst has one.
+/// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and
+/// empties, which is what is measured: then each burst has one.
 fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f64> {
     let Settings { burst, pause_ns, .. } = Settings::of(spec);
     let burst = burst.map_or(usize::MAX, |burst| burst as usize);
@@ -311,7 +314,8 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// Number and latency in ns, from one of rank 0's stamps to its reception, of those of some messages that arrived.
+    /// Number and latency in ns, from one of rank 0's stamps to its reception, of those of some
+    /// messages that arrived.
     fn latencies(&self, start: Column, of: Range<usize>, negative: &mut u64) -> Vec<(usize, u64)> {
         let carried = start == Column::Sent;
         let starts = if carried { self.receiver.column(start) } else { self.sender.column(start) };
@@ -335,8 +339,8 @@ impl Both<'_> {
         known.map(|(from, to)| self.time.within(*from, *to).round() as u64).collect()
     }
 
-    /// Share of the messages from `first` on whose completion was seen before their reception; not of two clocks, whose bound
-    /// is wider than what lies between the two.
+    /// Share of the messages from `first` on whose completion was seen before their reception; not
+    /// of two clocks, whose bound is wider than what lies between the two.
     fn completed_first(&self, first: usize) -> Option<f64> {
         if matches!(self.time, Time::Two { .. }) {
             return None;
@@ -351,8 +355,8 @@ impl Both<'_> {
         (count > 0).then(|| before as f64 / count as f64)
     }
 
-    /// For how long each rank that watched did not run while a message was in flight, in ns; of a rank whose gaps were not all
-    /// kept, only of what came before the last that was.
+    /// For how long each rank that watched did not run while a message was in flight, in ns; of a
+    /// rank whose gaps were not all kept, only of what came before the last that was.
     fn stolen(&self, gaps: &[Option<GapList>; 2], message: usize) -> Vec<(u32, u64)> {
         let submitted = self.sender.column(self.start)[message];
         let received = self.receiver.column(Column::Received)[message];

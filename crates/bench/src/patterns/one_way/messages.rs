@@ -1,8 +1,8 @@
 //! One way (V6 to V44): messages go from rank 0 to rank 1, and each end stamps every one.
 //!
-//! The sender posts in bursts. A burst ends when all of it is known to be sent and the receiver has answered, with a message
-//! that is not measured; a pause is the least time from one post to the next. What both ends stamped is put together by who has
-//! both (`crate::one_way`).
+//! The sender posts in bursts. A burst ends when all of it is known to be sent and the receiver has
+//! answered, with a message that is not measured; a pause is the least time from one post to the
+//! next. What both ends stamped is put together by who has both (`crate::one_way`).
 
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
     endpoint.flush()
 }
 
-/// Waits for the answer to a burst; where messages can be lost, not for ever. Gives whether it came.
+/// Waits for the answer to a burst; where messages can be lost, not for ever. Gives whether it
+/// came.
 fn answer<E: Endpoint>(
     endpoint: &mut E,
     pace: &Pace,
@@ -206,10 +207,12 @@ impl Sender<'_> {
     }
 }
 
-/// Takes the messages (rank 1), and answers each burst. Gives the number of the greeting that ended it, where one did.
+/// Takes the messages (rank 1), and answers each burst. Gives the number of the greeting that ended
+/// it, where one did.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not bring all.
+/// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not
+/// bring all.
 pub(crate) fn take<E: Endpoint, S: Stamper>(
     endpoint: &mut E,
     stamper: &mut S,
@@ -269,8 +272,8 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
     Ok(heard)
 }
 
-/// Takes messages that the last of all has overtaken, where so many have not come: until they have, or nothing comes any more.
-/// Gives the number of the greeting that ended it, where one did.
+/// Takes messages that the last of all has overtaken, where so many have not come: until they have,
+/// or nothing comes any more. Gives the number of the greeting that ended it, where one did.
 fn await_late<E: Endpoint, S: Stamper>(
     endpoint: &mut E,
     stamper: &mut S,
@@ -332,7 +335,8 @@ impl BurstProgress {
         Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }
     }
 
-    /// How long nothing comes where something was lost, in ticks; for ever where nothing can be, or nobody can tell.
+    /// How long nothing comes where something was lost, in ticks; for ever where nothing can be, or
+    /// nobody can tell.
     #[inline]
     fn limit(&self) -> u64 {
         match (self.is_reliable, self.is_open) {
@@ -344,7 +348,8 @@ impl BurstProgress {
         }
     }
 
-    /// Whether it is too early to give up, although it seems that nothing came until then: this end may not have looked.
+    /// Whether it is too early to give up, although it seems that nothing came until then: this end
+    /// may not have looked.
     #[cold]
     fn has_time(&mut self, quiet: Duration, now: Ticks) -> bool {
         let left = self.limit().checked_sub(self.clock.ticks(quiet));
@@ -352,7 +357,8 @@ impl BurstProgress {
         left.is_some()
     }
 
-    /// Takes note of a message of a burst that came at an instant; gives whether it is not late, with all it belongs to over.
+    /// Takes note of a message of a burst that came at an instant; gives whether it is not late,
+    /// with all it belongs to over.
     #[inline]
     fn continues(&mut self, burst: u64, now: Ticks) -> bool {
         let is_new = burst >= self.bursts;
@@ -376,8 +382,9 @@ impl BurstProgress {
     }
 }
 
-/// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of each at rank 0, `arrived` and
-/// `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a greeting that rank 1 has taken already.
+/// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of
+/// each at rank 0, `arrived` and `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a
+/// greeting that rank 1 has taken already.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when one is lost.
@@ -417,8 +424,8 @@ pub(crate) const BEFORE: u32 = CLOSING + (1 << 16);
 /// As [`BEFORE`].
 pub(crate) const AFTER: u32 = CLOSING + (2 << 16);
 
-/// Messages of a burst that do not come for so long are lost: far above any pause of a healthy sender, far below a point's
-/// time limit.
+/// Messages of a burst that do not come for so long are lost: far above any pause of a healthy
+/// sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, ex
 use crate::point::{Length, PointSpec, Service};
 use crate::rank_clock::RankClock;
 
-/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
-/// interrupt takes.
+/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a
+/// scheduler, a hypervisor or an interrupt takes.
 const GAP: Duration = Duration::from_micros(2);
 /// Exchanges before and as many after the messages, where the ranks have clocks of their own.
 const EXCHANGES: u32 = 64;
@@ -42,8 +42,8 @@ pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Opti
     Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
 }
 
-/// What the rank stamps, and what the messages cost the calling thread beside the stamps. `has_one_clock` says whether both ranks
-/// read the same one.
+/// What the rank stamps, and what the messages cost the calling thread beside the stamps.
+/// `has_one_clock` says whether both ranks read the same one.
 fn stamp<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,

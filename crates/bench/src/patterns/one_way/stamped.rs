@@ -48,7 +48,8 @@ pub(crate) enum Column {
     Completed,
     /// By sample of a pipeline: it was due, and it was generated.
     Due,
-    /// Of exchanges before and after the messages, two stamps each: sent and returned (rank 0), arrived and answered (rank 1).
+    /// Of exchanges before and after the messages, two stamps each: sent and returned (rank 0),
+    /// arrived and answered (rank 1).
     Exchanged,
     /// Beginning and end of each gap in turn.
     Gaps,
@@ -56,7 +57,8 @@ pub(crate) enum Column {
     Received,
     /// By message: the stamp that it carried, of rank 0's clock.
     Sent,
-    /// By message: it was about to be posted; of a pipeline, when it was generated, if its node took it.
+    /// By message: it was about to be posted; of a pipeline, when it was generated, if its node
+    /// took it.
     Submitted,
 }
 

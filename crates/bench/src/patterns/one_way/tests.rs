@@ -93,7 +93,8 @@ fn a_shift_inside_a_burst_is_what_is_measured_and_one_between_bursts_is_not() {
 
 #[test]
 fn the_largest_is_explained_by_what_its_ends_saw() {
-    // Four messages, one of which takes 20 us; rank 1 did not run for 18 us of that, nor for 12 us after all of them.
+    // Four messages, one of which takes 20 us; rank 1 did not run for 18 us of that, nor for 12 us
+    // after all of them.
     let sender = [(Column::Submitted, &[10_000, 20_000, 80_000, 90_000][..]), (Column::Gaps, &[])];
     let gaps = [(Column::Gaps, &[22_000, 58_000, 100_000, 124_000][..])];
     let receiver = [(Column::Received, &[10_400, 60_000, 80_400, 90_400][..]), gaps[0]];
@@ -143,7 +144,8 @@ fn after_the_last_gap_that_was_kept_nothing_is_explained() {
     assert_eq!(largest(whole), (BTreeMap::from([(0, 0), (1, 0)]), 1));
 }
 
-/// Bursts of one message each between two hosts: transit times there, 1 us in the middle, and back, 3 us.
+/// Bursts of one message each between two hosts: transit times there, 1 us in the middle, and back,
+/// 3 us.
 fn hosts(messages: u64, skew: &str) -> (Stamped, Stamped) {
     let skew: Skew = skew.parse().unwrap();
     let theirs = |ticks: u64| skew.apply(ticks, HZ);
@@ -174,7 +176,8 @@ fn of_two_clocks_the_truth_lies_inside_the_bound() {
         let latency = &merged.kinds[0].latency;
         let median = latency.p50_ns as f64;
         assert!((median - 1000.0).abs() <= bound_ns, "{skew}: {median} +- {bound_ns}");
-        // The truth is that all are above 890 ns and none above 10 us, of which stamps can tell the second only.
+        // The truth is that all are above 890 ns and none above 10 us, of which stamps can tell the
+        // second only.
         let bounds = &latency.share_above_bounds;
         assert_eq!(
             (bounds["890"], bounds["10000"]),

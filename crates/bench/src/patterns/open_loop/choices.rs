@@ -7,8 +7,8 @@ choice! {
     /// Where a load goes that meets messages from rank 0 to rank 1 and their answers. It floods
     /// over RC, whatever the messages are.
     pub enum Load {
-        /// From each loader to a rank of its own: RDMA Write. They share with the messages what is between hosts, and a device
-        /// where they share a host.
+        /// From each loader to a rank of its own: RDMA Write. They share with the messages what is
+        /// between hosts, and a device where they share a host.
         Beside = "beside",
         /// From all loaders to rank 1, which answers: RDMA Write into its memory.
         Incast = "incast",

@@ -1,4 +1,5 @@
-//! The ranks of an open loop: two that exchange messages, others that load the device, and how these are told when.
+//! The ranks of an open loop: two that exchange messages, others that load the device, and how
+//! these are told when.
 
 use super::choices::Load;
 use super::settings::Settings;

@@ -1,4 +1,5 @@
-//! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+//! Messages go forth at a set rate, each is answered and timed from when it was due, while other
+//! ranks load the device.
 //!
 //! # In a plan
 //!
@@ -104,7 +105,8 @@ impl Pattern for OpenLoop {
     }
 }
 
-/// So many messages may be under way, so that a stall does not keep the next from being posted when they are due.
+/// So many messages may be under way, so that a stall does not keep the next from being posted when
+/// they are due.
 const DEPTH: u32 = 2048;
 
 #[cfg(test)]

@@ -79,7 +79,8 @@ fn messages(spec: &PointSpec) -> u64 {
     }
 }
 
-/// Messages that may be under way: where each takes a receive, one is always with who has just taken a message.
+/// Messages that may be under way: where each takes a receive, one is always with who has just
+/// taken a message.
 fn window(spec: &PointSpec) -> usize {
     let receives = spec.message.rx_fill.saturating_sub(1).max(1);
     let window = if spec.message.operation.is_fetch() {
@@ -90,13 +91,15 @@ fn window(spec: &PointSpec) -> usize {
     window as usize
 }
 
-/// How long a point may take whose rate is not held: twice the time of all its messages, and a second.
+/// How long a point may take whose rate is not held: twice the time of all its messages, and a
+/// second.
 fn limit(spec: &PointSpec, rate_hz: u64) -> Duration {
     let all = (spec.warmup + messages(spec)) as f64 / rate_hz as f64;
     Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
 }
 
-/// What it may take of the time that is left for the point: the answers to the last have to come, too.
+/// What it may take of the time that is left for the point: the answers to the last have to come,
+/// too.
 const LIMIT_SHARE: f64 = 0.75;
 
 /// Rank 0: exchanges the messages while others load the device, if there are some.

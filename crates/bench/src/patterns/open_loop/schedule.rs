@@ -1,9 +1,9 @@
-//! Open loop: messages go forth when they are due, whether or not those before are answered, and each is timed from when it was
-//! due. Who waits for a slow answer before the next message asks less when it would have to wait longest, and never knows
-//! (coordinated omission).
+//! Open loop: messages go forth when they are due, whether or not those before are answered, and
+//! each is timed from when it was due. Who waits for a slow answer before the next message asks
+//! less when it would have to wait longest, and never knows (coordinated omission).
 //!
-//! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are at it, and tells them when it
-//! has its answers.
+//! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are
+//! at it, and tells them when it has its answers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -73,13 +73,14 @@ impl RateKept {
     }
 }
 
-/// Posts messages when they are due and takes the answers as they come: in their order, or where messages can be lost and
-/// answers say to what they are, in any. When half of its limit is over, those that count begin in any case; when all of it is,
-/// the one that is posted next is the last: a device that cannot keep up would only be waited for ever longer.
+/// Posts messages when they are due and takes the answers as they come: in their order, or where
+/// messages can be lost and answers say to what they are, in any. When half of its limit is over,
+/// those that count begin in any case; when all of it is, the one that is posted next is the last:
+/// a device that cannot keep up would only be waited for ever longer.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::NotAnswered`] when a message is lost that may be and answers do not say to what they are, or
-/// when nothing is answered any more.
+/// What the endpoint says; [`Error::NotAnswered`] when a message is lost that may be and answers do
+/// not say to what they are, or when nothing is answered any more.
 pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     times: &mut Times<'_, R, S>,
@@ -97,7 +98,8 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
     let (mut sent, mut next) = (0, begin);
     let (mut kept, mut has_waited) = (RateKept::default(), false);
-    // Where answers do not say to what they are, that would be another message's time: one that is lost ends it.
+    // Where answers do not say to what they are, that would be another message's time: one that is
+    // lost ends it.
     let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
     let mut lost_at = begin.saturating_add(patience);
     while under_way.settled < all {
@@ -165,13 +167,14 @@ const QUIET: Duration = Duration::from_secs(2);
 
 /// Messages that were posted, from the first that is neither answered nor given up.
 struct UnderWay {
-    /// When each was due and posted; none of one that is answered, though one before it is not. Never more than there is room
-    /// for.
+    /// When each was due and posted; none of one that is answered, though one before it is not.
+    /// Never more than there is room for.
     sent: VecDeque<Option<[u64; 2]>>,
     room: usize,
     /// Messages before them.
     settled: u64,
-    /// How many numbers of messages there are, where answers carry them; 0 where they come in their order.
+    /// How many numbers of messages there are, where answers carry them; 0 where they come in their
+    /// order.
     numbers: u64,
 }
 
@@ -187,8 +190,8 @@ impl UnderWay {
         self.sent.len() < self.room
     }
 
-    /// Takes note of an answer: gives the message that it is to, and when that was due and posted; nothing of one that came twice
-    /// or too late.
+    /// Takes note of an answer: gives the message that it is to, and when that was due and posted;
+    /// nothing of one that came twice or too late.
     #[inline]
     fn settle(&mut self, number: Option<u64>) -> Option<(u64, [u64; 2])> {
         let (number, numbers) = match (number, self.numbers) {
@@ -202,7 +205,8 @@ impl UnderWay {
         Some((message, times))
     }
 
-    /// Whether one after the first is answered and the first is not: that was lost, or its answer was.
+    /// Whether one after the first is answered and the first is not: that was lost, or its answer
+    /// was.
     fn is_overtaken(&self) -> bool {
         self.sent.iter().any(Option::is_none)
     }
@@ -219,7 +223,8 @@ impl UnderWay {
         Some(lost)
     }
 
-    /// Gives up all, where it is known which are answered; gives how many that were from a message on.
+    /// Gives up all, where it is known which are answered; gives how many that were from a message
+    /// on.
     fn lose_all(&mut self, from: u64) -> Option<u64> {
         let is_lost = |(message, times): &(u64, Option<[u64; 2]>)| times.is_some() && *message >= from;
         let first = self.settled;
@@ -237,7 +242,8 @@ impl UnderWay {
     }
 }
 
-/// Answers each message until the last has come or, where messages can be lost, until who asks says that there are no more.
+/// Answers each message until the last has come or, where messages can be lost, until who asks says
+/// that there are no more.
 ///
 /// # Errors
 /// What the endpoint says.
@@ -319,8 +325,8 @@ pub(super) fn end<C: Endpoint>(control: &mut C) -> Result<(), Error> {
     control.flush()
 }
 
-/// Loads the device from when rank 0 says so, for as long as it wants, and counts what is acknowledged. Says that it is at it
-/// when the first messages are done.
+/// Loads the device from when rank 0 says so, for as long as it wants, and counts what is
+/// acknowledged. Says that it is at it when the first messages are done.
 ///
 /// # Errors
 /// What the endpoints say; [`Error::Deadline`] when nobody says when it is over.

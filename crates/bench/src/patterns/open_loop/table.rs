@@ -1,4 +1,5 @@
-//! Messages at a set rate: how long each took from when it was due, and what loaded the device meanwhile.
+//! Messages at a set rate: how long each took from when it was due, and what loaded the device
+//! meanwhile.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::record::{Axes, Direction, Point};

@@ -1,7 +1,7 @@
 //! What the calls of a program cost its CPU (H19): batches of one call between two stamps.
 //!
-//! A poll costs some nanoseconds and a stamp more, so calls are timed in batches. What a batch needs is made ready before the
-//! first stamp, and what it leaves is put away behind the second.
+//! A poll costs some nanoseconds and a stamp more, so calls are timed in batches. What a batch
+//! needs is made ready before the first stamp, and what it leaves is put away behind the second.
 
 use std::time::Duration;
 
@@ -23,8 +23,9 @@ pub(super) struct Count {
     pub batches: u64,
 }
 
-/// Times batches until enough of them were whole, and records the time of each; gives how many were not: those in which a poll
-/// found nothing that should have found something are no batches of the step.
+/// Times batches until enough of them were whole, and records the time of each; gives how many were
+/// not: those in which a poll found nothing that should have found something are no batches of the
+/// step.
 ///
 /// # Errors
 /// What the calls say.
@@ -53,8 +54,8 @@ pub(super) fn time<B: Batch, R: Recorder>(
     Ok(incomplete)
 }
 
-/// Times a post or a poll, at the rank that has it. Where messages go to a rank or come from it, that one
-/// [answers](answer). Gives how many batches were incomplete.
+/// Times a post or a poll, at the rank that has it. Where messages go to a rank or come from it,
+/// that one [answers](answer). Gives how many batches were incomplete.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when the peer or a message is lost.
@@ -122,7 +123,8 @@ impl<E: Calls> Hot<'_, E> {
         }
     }
 
-    /// Takes longer next time where a completion was not there yet, and a little less where all were.
+    /// Takes longer next time where a completion was not there yet, and a little less where all
+    /// were.
     fn adapt(&mut self, done: u32) {
         self.settle = match done < self.calls {
             true => self.settle.saturating_mul(2),
@@ -222,7 +224,8 @@ impl<E: Calls> Batch for Hot<'_, E> {
 
 /// First time that completions are given to be there: some messages of a fast adapter.
 const SETTLE: Duration = Duration::from_micros(10);
-/// A whole batch shortens that time by this part, so that one late completion does not lengthen all of the point.
+/// A whole batch shortens that time by this part, so that one late completion does not lengthen all
+/// of the point.
 const SETTLE_STEPS: u64 = 64;
 
 #[cfg(test)]

@@ -140,7 +140,8 @@ impl CallsVisitor for Share<'_> {
     }
 }
 
-/// Batches of calls: enough for an interval of about a percent, and over in a second where a call takes a millisecond.
+/// Batches of calls: enough for an interval of about a percent, and over in a second where a call
+/// takes a millisecond.
 const ITERATIONS: u64 = 1000;
 /// A cache line: of what is posted inline, about as much as every adapter takes.
 const SIZE_BYTES: u64 = 64;

@@ -1,5 +1,5 @@
-//! Pairs of ranks that all do the same at the same time (S2 to S11). Those that send on one host begin every message that is
-//! timed, or their flood, together: by a barrier in shared memory.
+//! Pairs of ranks that all do the same at the same time (S2 to S11). Those that send on one host
+//! begin every message that is timed, or their flood, together: by a barrier in shared memory.
 
 use measure::samples::Recorder;
 
@@ -9,11 +9,12 @@ use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::flood::{Burst, post_batch};
 use crate::pattern::{Progress, Span};
 
-/// Sends a message when all others do, waits for its answer and records that time, again and again; a fetch is its own answer.
-/// Who leads the barrier records, too, how far apart all began.
+/// Sends a message when all others do, waits for its answer and records that time, again and again;
+/// a fetch is its own answer. Who leads the barrier records, too, how far apart all began.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost, or another rank does not come to the barrier.
+/// What the endpoint says; [`Error::Deadline`] when a message is lost, or another rank does not
+/// come to the barrier.
 pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     barrier: &mut Barrier,
@@ -61,8 +62,8 @@ fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Erro
     })
 }
 
-/// Floods the peer from when all others do until all of them are done with theirs, so that none is alone for a while; counts what
-/// is acknowledged.
+/// Floods the peer from when all others do until all of them are done with theirs, so that none is
+/// alone for a while; counts what is acknowledged.
 ///
 /// # Errors
 /// As [`bounce`].

@@ -61,7 +61,8 @@ impl Pattern for Pairs {
         check.pairs()
     }
 
-    /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the other one (S15).
+    /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the
+    /// other one (S15).
     fn topology(spec: &PointSpec) -> Topology {
         let Settings { pairs, traffic } = Settings::of(spec);
         let usage = match traffic {

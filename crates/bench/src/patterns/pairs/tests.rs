@@ -54,7 +54,8 @@ fn what_pairs_carry_is_counted_in_the_time_that_all_were_at_it() {
     assert!(together.unstable.is_empty());
 }
 
-/// Two floods take turns on one link, with messages of a tick each: now one has it for long, now the other.
+/// Two floods take turns on one link, with messages of a tick each: now one has it for long, now
+/// the other.
 #[test]
 fn what_shares_a_link_carries_no_more_than_that() {
     let mut seen = [vec![(0, 0)], vec![(0, 0)]];

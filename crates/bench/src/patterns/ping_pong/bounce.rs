@@ -6,11 +6,13 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 
-/// Bounces a message between two ranks and records, at this one, the time between consecutive receives: a round trip
-/// each. Rank 0 serves first and, where the span is a time, says which message is the last.
+/// Bounces a message between two ranks and records, at this one, the time between consecutive
+/// receives: a round trip each. Rank 0 serves first and, where the span is a time, says which
+/// message is the last.
 ///
-/// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The stamp of a receive is
-/// taken right after the answer was posted, while it is under way: what a stamp costs is then no part of the round trip.
+/// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The
+/// stamp of a receive is taken right after the answer was posted, while it is under way: what a
+/// stamp costs is then no part of the round trip.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends a ping-pong.

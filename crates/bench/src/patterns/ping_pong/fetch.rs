@@ -6,8 +6,8 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 
-/// Fetches again and again, each when the one before is complete, and records the time between consecutive
-/// completions: a round trip each. The peer has nothing to do.
+/// Fetches again and again, each when the one before is complete, and records the time between
+/// consecutive completions: a round trip each. The peer has nothing to do.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when nothing is answered any more.

@@ -1,4 +1,5 @@
-//! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is answered by an adapter alone.
+//! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is
+//! answered by an adapter alone.
 
 mod bounce;
 mod command;
@@ -66,7 +67,8 @@ impl Pattern for PingPong {
         let kind = if fetches { LatencyKind::Rtt } else { LatencyKind::RttHalf };
         let bounce = Bounce { endpoint: rank.main()?, spec, rank: number };
         let (samples, cpu) = timed(bounce, spec, kind, clock)?;
-        // The first interval ends with the message after the warm-up; where one goes forth, another comes back.
+        // The first interval ends with the message after the warm-up; where one goes forth, another
+        // comes back.
         let messages = (samples.count() + spec.warmup + 1) * if fetches { 1 } else { 2 };
         let cpu = cpu.map(|cpu| cpu.of(messages));
         Ok((Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) }, None))

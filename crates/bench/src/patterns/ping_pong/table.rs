@@ -1,4 +1,5 @@
-//! A message forth and one back: perftest's columns, over sockets those that users of netperf and qperf look for.
+//! A message forth and one back: perftest's columns, over sockets those that users of netperf and
+//! qperf look for.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::quantity::{cpu_ns_per_message, lost, number};
@@ -64,8 +65,9 @@ fn losses(point: &Point) -> Option<String> {
     Some(format!("     # {lost} messages were lost and asked for again: those transactions are no samples"))
 }
 
-/// Transactions in a second, each a message forth and one back: the inverse of the mean time of one. Where messages were
-/// lost, and the others waited for what was asked for again: those that nothing marred in the time of all.
+/// Transactions in a second, each a message forth and one back: the inverse of the mean time of
+/// one. Where messages were lost, and the others waited for what was asked for again: those that
+/// nothing marred in the time of all.
 fn per_second(point: &Point) -> Option<f64> {
     if let Some(reported) = &point.reported {
         return Some(1e9 / (2.0 * reported.mean_ns?)).filter(|rate| rate.is_finite());

@@ -10,7 +10,8 @@ const OTHERS: [(&str, &str); 2] = [
     ("inline", "samples are inline up to a length: give inline_max_bytes, such as 128, or 0 for never"),
     ("size_bytes", "a sample has 24 B and 8 for each value: give values"),
 ];
-/// Steps of a point, warm-up included: each has two stamps at an end, which travel in one frame with those of gaps.
+/// Steps of a point, warm-up included: each has two stamps at an end, which travel in one frame
+/// with those of gaps.
 const STEPS_MAX: u64 = 2_000_000;
 const _: () = assert!(2 * STEPS_MAX + 100_000 < RAW_SAMPLES_MAX);
 

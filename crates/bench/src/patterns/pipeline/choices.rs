@@ -2,8 +2,8 @@
 
 use crate::point::choice::choice;
 
-/// Bytes of a sample beside its values: its number, when it was due and when it was generated, eight each (V60 of the
-/// evaluations).
+/// Bytes of a sample beside its values: its number, when it was due and when it was generated,
+/// eight each (V60 of the evaluations).
 const META_BYTES: u64 = 24;
 /// Bytes of a value: a float64.
 const VALUE_BYTES: u64 = 8;
@@ -27,7 +27,8 @@ choice! {
 }
 
 choice! {
-    /// What the values of samples are, as in VILLASnode's node `signal`: of amplitude 1, frequency 1 Hz and no offset.
+    /// What the values of samples are, as in VILLASnode's node `signal`: of amplitude 1, frequency
+    /// 1 Hz and no offset.
     pub enum Signal {
         /// The number of the step.
         Counter = "counter",
@@ -78,8 +79,9 @@ choice! {
     pub enum Timer {
         /// The kernel's timer, for which the generator sleeps. See timerfd_create(2).
         Timerfd = "timerfd",
-        /// The time stamp counter, which the generator reads again and again. It is calibrated against
-        /// `CLOCK_MONOTONIC` (`measure::clock`), which takes its place where it cannot be trusted.
+        /// The time stamp counter, which the generator reads again and again. It is calibrated
+        /// against `CLOCK_MONOTONIC` (`measure::clock`), which takes its place where it cannot be
+        /// trusted.
         Tsc = "tsc",
     }
 }

@@ -12,7 +12,8 @@ use crate::point::PointSpec;
 /// Puts the stamps of rank 0 and rank 1 together.
 ///
 /// # Errors
-/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::NoSamples`] where nothing arrived.
+/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::NoSamples`] where nothing
+/// arrived.
 pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Result<Joined, Error> {
     let fates = Fates::of(columns(source, target), usize::try_from(spec.warmup).unwrap_or(usize::MAX));
     fates.have_arrived()?;
@@ -25,7 +26,8 @@ pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Res
     messages.put_together(&arrived, others, fates.counters())
 }
 
-/// What became of the steps from `first` on, as counters: also where nothing arrived, and nothing can be put together.
+/// What became of the steps from `first` on, as counters: also where nothing arrived, and nothing
+/// can be put together.
 pub(crate) fn fates(first: usize, source: &Stamped, target: &Stamped) -> BTreeMap<String, u64> {
     Fates::of(columns(source, target), first).counters()
 }
@@ -50,8 +52,9 @@ struct Fates {
 }
 
 impl Fates {
-    /// By when each step was due, if a sample was generated; when it was generated, if its node took it; when it came. Those
-    /// before `first` tell whether something had arrived, and count no further.
+    /// By when each step was due, if a sample was generated; when it was generated, if its node
+    /// took it; when it came. Those before `first` tell whether something had arrived, and count no
+    /// further.
     fn of([due, submitted, received]: [&[u64]; 3], first: usize) -> Self {
         let is = |stamps: &[u64], step: usize| stamps.get(step).is_some_and(|stamp| *stamp != Stamps::NONE);
         let mut fates = Self::default();

@@ -1,4 +1,5 @@
-//! Samples at a fixed rate: a generator with a timer, a node at each end, and what both ends stamped put together.
+//! Samples at a fixed rate: a generator with a timer, a node at each end, and what both ends
+//! stamped put together.
 //!
 //! ```text
 //! rank 0: timer ─► signal ─► node ──────────► node :rank 1      (the nodes are endpoints)
@@ -174,7 +175,8 @@ fn in_no_file(sink_report: &SinkReport) -> Option<String> {
 /// Above this share of missed steps the rate was not what it is said to be.
 const MISSED_SHARE_MAX: f64 = 0.01;
 
-/// The receiver may be away for ten milliseconds at 100 kHz; of eight values, all buffers fit in a cache of the second level.
+/// The receiver may be away for ten milliseconds at 100 kHz; of eight values, all buffers fit in a
+/// cache of the second level.
 const DEPTH: u32 = 1024;
 /// 50 us: that of its histograms of samples at a rate.
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];

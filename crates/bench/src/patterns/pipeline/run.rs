@@ -61,21 +61,24 @@ impl outcome::Told for Told {
     }
 }
 
-/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
-/// interrupt takes.
+/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a
+/// scheduler, a hypervisor or an interrupt takes.
 const GAP: Duration = Duration::from_micros(2);
 /// Exchanges before and as many after the samples, where the ranks have clocks of their own.
 const EXCHANGES: u32 = 64;
-/// How long the timer is measured by itself, before and after: this share of the steps' time, within limits.
+/// How long the timer is measured by itself, before and after: this share of the steps' time,
+/// within limits.
 const TRIAL_SHARE: f64 = 0.25;
 const TRIAL: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 /// Its fewest steps, where they are that slow.
 const TRIAL_STEPS_MIN: u64 = 10;
 
-/// How much longer than the trial who takes samples waits for the word that it is over, where that can be lost.
+/// How much longer than the trial who takes samples waits for the word that it is over, where that
+/// can be lost.
 const PARTING: Duration = Duration::from_millis(200);
 
-/// Runs the part of a rank: 0 generates, 1 takes. `has_one_clock` says whether both read the same one.
+/// Runs the part of a rank: 0 generates, 1 takes. `has_one_clock` says whether both read the same
+/// one.
 ///
 /// # Errors
 /// What the endpoint and the kernel's timer say.
@@ -168,7 +171,8 @@ impl<E: Endpoint> Run<'_, E> {
         let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &schedule));
         done?;
         exchanged.extend(self.exchange(AFTER)?);
-        // What comes now, files and sending stamps, would take the machine away from the timer that the other end tries out.
+        // What comes now, files and sending stamps, would take the machine away from the timer that
+        // the other end tries out.
         await_parting(self.endpoint, &schedule, trial_at_most(&schedule) + PARTING)?;
         let target = ClockReference::of_words(schedule.start_message);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
@@ -374,7 +378,8 @@ impl Alone {
 mod tests {
     use super::*;
 
-    /// Steps of the warm-up count no further, also where who waited for one of them was away until one that counts.
+    /// Steps of the warm-up count no further, also where who waited for one of them was away until
+    /// one that counts.
     #[test]
     fn steps_that_are_missed_waiting_are_those_that_count() {
         let start_message = [0; 3];

@@ -72,8 +72,9 @@ impl Values for Signals {
     }
 }
 
-/// Standard normal, to about a hundredth and never beyond 6: the sum of twelve even numbers of 16 bits (Irwin 1927, Hall 1927).
-/// It costs a tenth of an exact one, which a step of a microsecond has no time for.
+/// Standard normal, to about a hundredth and never beyond 6: the sum of twelve even numbers of 16
+/// bits (Irwin 1927, Hall 1927). It costs a tenth of an exact one, which a step of a microsecond
+/// has no time for.
 #[inline]
 fn normal(random: &mut Random) -> f64 {
     let sum_of_four = |bits: u64| (0..4).map(|part| bits >> (16 * part) & 0xffff).sum::<u64>();
@@ -98,8 +99,8 @@ mod tests {
         }
         let count = steps.len() as f64;
         let moment = |power: i32| steps.iter().map(|step| (step / STEP).powi(power)).sum::<f64>() / count;
-        // Standard errors of the first four moments of so many normal numbers: 0.0022, 0.0032, 0.0087, 0.022; the fourth of a
-        // sum of twelve is 3 - 6/5/12 = 2.9.
+        // Standard errors of the first four moments of so many normal numbers: 0.0022, 0.0032,
+        // 0.0087, 0.022; the fourth of a sum of twelve is 3 - 6/5/12 = 2.9.
         assert!(moment(1).abs() < 0.01 && (moment(2) - 1.0).abs() < 0.015, "{} {}", moment(1), moment(2));
         assert!(moment(3).abs() < 0.04 && (moment(4) - 2.9).abs() < 0.1, "{} {}", moment(3), moment(4));
         // Values do not walk together.

@@ -1,7 +1,9 @@
-//! Where an end of a pipeline keeps its samples: in memory that was made before while they come, and in a file after the last.
+//! Where an end of a pipeline keeps its samples: in memory that was made before while they come,
+//! and in a file after the last.
 //!
-//! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What it costs who generates or takes
-//! samples is a copy, which is measured apart (V69 of the evaluations).
+//! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What
+//! it costs who generates or takes samples is a copy, which is measured apart (V69 of the
+//! evaluations).
 //!
 //! # Invariants
 //!
@@ -46,7 +48,8 @@ impl Rows {
     /// Room for a sample of every step, and the file that they go to; none where they are not kept.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where there can be no such file: better before the samples than after them.
+    /// [`Error::Impossible`] where there can be no such file: better before the samples than after
+    /// them.
     pub(super) fn new(spec: &PointSpec, rank: u32, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
         let settings = Settings::of(spec);
         if let Some(lack) = settings.sink.lack() {
@@ -81,7 +84,8 @@ impl Rows {
         Ok(Some(rows))
     }
 
-    /// Keeps a sample, whose so many-th value `value` gives; not one for which there is no room, as where steps come twice.
+    /// Keeps a sample, whose so many-th value `value` gives; not one for which there is no room, as
+    /// where steps come twice.
     ///
     /// # Errors
     /// What `value` says.
@@ -150,8 +154,8 @@ impl Rows {
     }
 }
 
-/// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps that there are samples of,
-/// those of the warm-up too.
+/// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps
+/// that there are samples of, those of the warm-up too.
 fn name(spec: &PointSpec, settings: &Settings, rank: u32) -> String {
     let node = match spec.message.endpoint.is_verbs() {
         true => spec.message.service.word(),

@@ -1,6 +1,7 @@
-//! Samples at a fixed rate (V50 to V76 of the evaluations): a generator hands one to its node when it is due, and whoever takes
-//! them at the other end stamps each. A step that nobody was there for is missed; a sample for which the node has no room is not
-//! transmitted: neither is waited for, for the next is due.
+//! Samples at a fixed rate (V50 to V76 of the evaluations): a generator hands one to its node when
+//! it is due, and whoever takes them at the other end stamps each. A step that nobody was there for
+//! is missed; a sample for which the node has no room is not transmitted: neither is waited for,
+//! for the next is due.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ pub(crate) struct Tick {
     pub(crate) now: Ticks,
     /// Steps that have become due, this one included; those after it are missed.
     pub(crate) passed: u64,
-    /// Whether it was due before anybody waited for it: what was done before took longer than a period.
+    /// Whether it was due before anybody waited for it: what was done before took longer than a
+    /// period.
     pub(crate) is_behind: bool,
 }
 
@@ -31,7 +33,8 @@ pub(crate) trait Timer {
     /// When the kernel has no such timer.
     fn start(&mut self) -> Result<(), Error>;
 
-    /// Waits until a step is due, the first that has not passed; calls `turn` again and again while it is not, if it can.
+    /// Waits until a step is due, the first that has not passed; calls `turn` again and again while
+    /// it is not, if it can.
     ///
     /// # Errors
     /// What `turn` says, and what the kernel does.
@@ -43,7 +46,8 @@ pub(crate) trait Timer {
 
 /// What the source keeps of its samples.
 pub(crate) trait SourceLog {
-    /// A sample was generated when its step was due, and either its node took it or there was no room.
+    /// A sample was generated when its step was due, and either its node took it or there was no
+    /// room.
     fn generated(&mut self, step: u64, tick: &Tick, values: &[f64], is_transmitted: bool);
 }
 
@@ -75,8 +79,8 @@ pub(crate) struct Received {
     pub(crate) at: Ticks,
 }
 
-/// The words of a sample before its values: four bytes that are the endpoint's and the number of its step in four, when it was
-/// due, when it was generated.
+/// The words of a sample before its values: four bytes that are the endpoint's and the number of
+/// its step in four, when it was due, when it was generated.
 pub(crate) const META_WORDS: usize = 3;
 const STEP_SHIFT: u32 = 32;
 /// In place of a step: what follows is no sample, but three words that the source says of itself.
@@ -95,7 +99,8 @@ pub(crate) struct Schedule {
     pub(crate) is_reliable: bool,
 }
 
-/// Turns of a wait between looks at what else there is: the point's time limit, and other ranks of the same CPU.
+/// Turns of a wait between looks at what else there is: the point's time limit, and other ranks of
+/// the same CPU.
 const LOOKS_EVERY: u32 = 32;
 /// How long an answer is waited for before something is said again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -131,8 +136,8 @@ impl Word {
     /// Numbers of greetings from here on are words.
     const FIRST: u32 = 1 << 27;
 
-    /// The number of one that is said the so many-th time. It differs from that of the time before: an endpoint takes two with
-    /// the same number for one that came twice.
+    /// The number of one that is said the so many-th time. It differs from that of the time before:
+    /// an endpoint takes two with the same number for one that came twice.
     fn number(self, time: u32) -> u32 {
         Self::FIRST + (time % 2) * Self::ALL.len() as u32 + self as u32
     }
@@ -158,7 +163,8 @@ impl Words {
     }
 }
 
-/// Generates samples (rank 0), from when the other end is there until it says that it has taken the last.
+/// Generates samples (rank 0), from when the other end is there until it says that it has taken the
+/// last.
 ///
 /// # Errors
 /// What the endpoint and the timer say; [`Error::Deadline`] when the other end says nothing.
@@ -220,8 +226,8 @@ fn transmit<E: Endpoint>(endpoint: &mut E, step: u64, tick: &Tick, values: &[f64
     Ok(endpoint.try_send(Mark::More)? == Posted::Queued)
 }
 
-/// Waits until the target is there, and lets it know. Each end says its part until it hears the other's: what one node says may
-/// get lost while the other is not yet subscribed.
+/// Waits until the target is there, and lets it know. Each end says its part until it hears the
+/// other's: what one node says may get lost while the other is not yet subscribed.
 fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     let (mut is_ready, mut words) = (false, Words::default());
     loop {
@@ -268,7 +274,8 @@ pub(crate) fn part<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result
     endpoint.flush()
 }
 
-/// Waits until the source says so (rank 1); where that can be lost, for a time after whatever it said last.
+/// Waits until the source says so (rank 1); where that can be lost, for a time after whatever it
+/// said last.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when nothing comes where nothing is lost.
@@ -289,7 +296,8 @@ pub(crate) fn await_parting<E: Endpoint>(
     }
 }
 
-/// The next word that is heard; none where none comes within a time. Whatever else comes is nobody's.
+/// The next word that is heard; none where none comes within a time. Whatever else comes is
+/// nobody's.
 fn heard<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<Word>, Error> {
     let clock = endpoint.clock();
     let until = clock.now().0.saturating_add(clock.ticks(patience));
@@ -308,7 +316,8 @@ fn heard<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<Wor
     }
 }
 
-/// Takes samples (rank 1) until the source says that there are no more, or where that can be lost, nothing comes.
+/// Takes samples (rank 1) until the source says that there are no more, or where that can be lost,
+/// nothing comes.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when nothing comes.
@@ -320,7 +329,8 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     await_source(endpoint)?;
-    // From the first sample on, when it is over though nobody has said so; and whether that was looked at before.
+    // From the first sample on, when it is over though nobody has said so; and whether that was
+    // looked at before.
     let (mut until, mut is_over) = (u64::MAX, false);
     let (mut is_closing, mut words) = (false, Words::default());
     // Steps that are yet to come: however long the source is away, it goes on before they are over.

@@ -73,7 +73,8 @@ fn sinks(point: &Point) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether samples were timed from when they were due: what has been logged elsewhere is from when it was generated.
+/// Whether samples were timed from when they were due: what has been logged elsewhere is from when
+/// it was generated.
 fn is_from_due(point: &Point) -> bool {
     point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::Arrival)
 }
@@ -111,7 +112,8 @@ fn alone(point: &Point) -> Option<f64> {
     Some(timer.missed as f64 / timer.steps.max(1) as f64)
 }
 
-/// Steps that were missed while the generator had more to do than to wait: with values, its node and its sink.
+/// Steps that were missed while the generator had more to do than to wait: with values, its node
+/// and its sink.
 fn busy(point: &Point) -> Option<f64> {
     share_of_steps(point, |missed| Some(missed.saturating_sub(point.pipeline.as_ref()?.missed_waiting)))
 }

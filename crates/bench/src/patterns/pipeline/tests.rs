@@ -7,7 +7,8 @@ use crate::patterns::one_way::{Column, Stamped};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern as Named;
 
-/// An end of four steps, the first of the warm-up, with such stamps; that of the generator has missed one.
+/// An end of four steps, the first of the warm-up, with such stamps; that of the generator has
+/// missed one.
 fn end(columns: &[(Column, [u64; 4])], is_generator: bool) -> Option<Told> {
     let boot_id = Some("one".to_owned());
     let domain = Domain { kind: ClockKind::Tsc, boot_id, time_namespace: None };

@@ -72,7 +72,8 @@ impl Sleeping {
     /// A timer of so many steps in a second.
     ///
     /// # Errors
-    /// When the kernel has no such timer; [`Error::Impossible`] where its time is not that of the clock.
+    /// When the kernel has no such timer; [`Error::Impossible`] where its time is not that of the
+    /// clock.
     pub(super) fn new(clock: Clock, rate_hz: u64) -> Result<Self, Error> {
         if clock.kind() == ClockKind::Simulated {
             let reason =
@@ -85,8 +86,9 @@ impl Sleeping {
         Ok(Self { timer, clock, period, begin_ns: 0, woke: Ticks(0) })
     }
 
-    /// When an instant of `CLOCK_MONOTONIC` was by the clock that stamps, and a reading of that. Over a long run the two drift
-    /// apart by more than a step is late, so they are compared at each.
+    /// When an instant of `CLOCK_MONOTONIC` was by the clock that stamps, and a reading of that.
+    /// Over a long run the two drift apart by more than a step is late, so they are compared at
+    /// each.
     #[inline]
     fn due(&self, due_ns: u64) -> (u64, Ticks) {
         if self.clock.kind() == ClockKind::ClockMonotonic {
@@ -122,7 +124,8 @@ impl Timer for Sleeping {
 
     fn wait(&mut self, step: u64, _: impl FnMut(Ticks) -> Result<(), Error>) -> Result<Tick, Error> {
         let due_ns = self.begin_ns + (step + 1) * self.period.as_nanos() as u64;
-        // Whoever is woken late has less than a period, or none: that is the timer's doing. Who takes longer than one is behind.
+        // Whoever is woken late has less than a period, or none: that is the timer's doing. Who
+        // takes longer than one is behind.
         let is_behind = self.clock.now().since(self.woke) >= self.clock.ticks(self.period);
         let mut expired = [0; size_of::<u64>()];
         loop {
@@ -134,7 +137,8 @@ impl Timer for Sleeping {
         }
         let (due, now) = self.due(due_ns);
         self.woke = now;
-        // The first reading of the clock can be earlier than what was read of another by a few ticks.
+        // The first reading of the clock can be earlier than what was read of another by a few
+        // ticks.
         Ok(Tick { due: due.min(now.0), now, passed: u64::from_ne_bytes(expired).max(1), is_behind })
     }
 
@@ -179,7 +183,8 @@ mod tests {
         }
     }
 
-    /// Whoever comes late gets the step that was due first, with the time at which it was, and is told of the others.
+    /// Whoever comes late gets the step that was due first, with the time at which it was, and is
+    /// told of the others.
     #[test]
     fn steps_that_nobody_waited_for_have_passed() {
         let clock = Clock::monotonic();
@@ -199,7 +204,8 @@ mod tests {
         misses(Sleeping::new(clock, 100).unwrap());
     }
 
-    /// The kernel takes longer to wake than a microsecond: the steps that pass meanwhile are the timer's, and not the work's.
+    /// The kernel takes longer to wake than a microsecond: the steps that pass meanwhile are the
+    /// timer's, and not the work's.
     #[test]
     fn whoever_is_woken_late_is_not_behind() {
         let mut timer = Sleeping::new(Clock::calibrate(), 1_000_000).unwrap();

@@ -1,8 +1,9 @@
-//! The parametrised round trip PRTT(n, d, s) of Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment for Modern
-//! Interconnection Networks", 2007: n messages of s bytes go forth, d apart, and one comes back.
+//! The parametrised round trip PRTT(n, d, s) of Hoefler, Lichei and Rehm, "Low-Overhead LogGP
+//! Parameter Assessment for Modern Interconnection Networks", 2007: n messages of s bytes go forth,
+//! d apart, and one comes back.
 //!
-//! In LogGP it takes PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G), so that o follows from a large d, and g and G from d = 0
-//! over s, without anything but round trips on one clock.
+//! In LogGP it takes PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G), so that o follows from a
+//! large d, and g and G from d = 0 over s, without anything but round trips on one clock.
 
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub(super) struct Burst {
     pub pause: Duration,
 }
 
-/// Rank 0: posts a burst, waits for the answer and records the time from before the first post to the answer, a sample for
-/// each round. Between rounds, which is not timed, all sends complete.
+/// Rank 0: posts a burst, waits for the answer and records the time from before the first post to
+/// the answer, a sample for each round. Between rounds, which is not timed, all sends complete.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost.
@@ -52,7 +53,8 @@ pub(super) fn prtt<E: Endpoint, R: Recorder>(
     Ok(())
 }
 
-/// A burst whose last message has a mark, and its answer; gives when that arrived. All sends are complete then.
+/// A burst whose last message has a mark, and its answer; gives when that arrived. All sends are
+/// complete then.
 fn round<E: Endpoint>(endpoint: &mut E, messages: u32, pause: u64, mark: Mark) -> Result<Ticks, Error> {
     let clock = endpoint.clock();
     for _ in 1..messages {

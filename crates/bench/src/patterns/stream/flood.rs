@@ -1,4 +1,5 @@
-//! Stream (G17): one end floods, or both, with a bounded outstanding window; both ends compute throughput.
+//! Stream (G17): one end floods, or both, with a bounded outstanding window; both ends compute
+//! throughput.
 
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ pub(crate) enum Flow {
     Out,
 }
 
-/// An unreliable stream has ended when nothing came for so long and its last message must have been lost. Far above any
-/// pause of a healthy sender, far below a point's time limit.
+/// An unreliable stream has ended when nothing came for so long and its last message must have been
+/// lost. Far above any pause of a healthy sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// How long it may take until that is first looked for.
@@ -30,9 +31,9 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// What comes so long after the last message, and was sent before it, counts as lost.
 const LATE: Duration = Duration::from_millis(100);
 
-/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was sent, until the last message is
-/// known to be (on a reliable queue pair, acknowledged; of sockets, in the kernel's hands), and what was received, from the first
-/// message to the last.
+/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was
+/// sent, until the last message is known to be (on a reliable queue pair, acknowledged; of sockets,
+/// in the kernel's hands), and what was received, from the first message to the last.
 ///
 /// # Errors
 /// What the endpoint says.
@@ -51,8 +52,8 @@ pub(crate) fn stream<E: Endpoint>(
     flood(endpoint, flow, span, reliable)
 }
 
-/// Lets whoever floods wait until the other end is there to receive: what has piled up before it looks would seem to have
-/// arrived at once.
+/// Lets whoever floods wait until the other end is there to receive: what has piled up before it
+/// looks would seem to have arrived at once.
 fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::Out {
         endpoint.send_sync()?;
@@ -76,7 +77,8 @@ fn flood<E: Endpoint>(
     let begin = clock.now();
     out.begin = begin.0;
     let (target, end) = span.end(clock, begin);
-    // Posted messages that are not known to be sent, once all are posted: what still comes does not count for what went.
+    // Posted messages that are not known to be sent, once all are posted: what still comes does not
+    // count for what went.
     let mut unsent = u32::MAX;
     while out.open || into.open {
         let mut moved = false;
@@ -110,7 +112,8 @@ fn flood<E: Endpoint>(
             }
             endpoint.replenish()?;
         } else if into.fresh && !reliable {
-            // The latest message may turn out to have been the last: this is the end unless another comes.
+            // The latest message may turn out to have been the last: this is the end unless another
+            // comes.
             (into.end, into.fresh) = (clock.now().0, false);
         }
         if !moved {
@@ -159,7 +162,8 @@ impl Side {
         }
     }
 
-    /// Takes note of a message that has come. Where messages can be lost, the last may have overtaken some that still come.
+    /// Takes note of a message that has come. Where messages can be lost, the last may have
+    /// overtaken some that still come.
     #[inline]
     fn hear(&mut self, arrival: &Arrival, reliable: bool) {
         self.total += 1;
@@ -170,7 +174,8 @@ impl Side {
         self.open = self.lanes > 0 || (!reliable && self.total < self.announced);
     }
 
-    /// Waits for something to do, and where messages can be lost, no longer than until the direction must be closed.
+    /// Waits for something to do, and where messages can be lost, no longer than until the
+    /// direction must be closed.
     fn rest<E: Endpoint>(&mut self, endpoint: &mut E, reliable: bool) -> Result<(), Error> {
         if reliable || !self.open || self.total == 0 {
             return endpoint.idle();

@@ -88,8 +88,8 @@ impl Pattern for Stream {
         Ok((pushed(endpoint, spec, number, clock)?, None))
     }
 
-    /// A flood that went on long after the receiver had heard its last message has failed: nothing else tells of that where
-    /// nothing is acknowledged.
+    /// A flood that went on long after the receiver had heard its last message has failed: nothing
+    /// else tells of that where nothing is acknowledged.
     fn failure(told: &[Option<StreamSpan>]) -> Option<String> {
         let [Some(first), Some(second)] = told else { return None };
         [(0, first, second), (1, second, first)].into_iter().find_map(|(rank, sender, receiver)| {
@@ -107,8 +107,8 @@ impl Pattern for Stream {
 
     fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<StreamSpan>>) -> Merged {
         let merged = Merged {
-            // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are
-            // shown.
+            // Nothing keeps a flood of UDP from being faster than it is received: both ends'
+            // throughputs and what was lost are shown.
             floods_freely: spec.message.endpoint == Carrier::Udp,
             ..Merged::of(outcomes)
         };
@@ -120,8 +120,8 @@ impl Pattern for Stream {
     }
 }
 
-/// A flood that is not heard for this long before its end, and for this share of it, was broken off. (A receiver stops to listen
-/// after 0.3 s.)
+/// A flood that is not heard for this long before its end, and for this share of it, was broken
+/// off. (A receiver stops to listen after 0.3 s.)
 const BROKEN_OFF_S: f64 = 0.5;
 const BROKEN_OFF_SHARE: f64 = 0.95;
 
@@ -137,7 +137,8 @@ fn taken<E: Endpoint>(
     let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, span(spec), reliable));
     let (sent, received) = done?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
-    // Of two directions the slower: what this end received is no faster than it could have been sent.
+    // Of two directions the slower: what this end received is no faster than it could have been
+    // sent.
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
     // What was lost only both ends together know.
@@ -187,8 +188,8 @@ fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughpu
     Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
 
-/// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a millisecond at
-/// small sizes, which is too short for a rate.
+/// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a
+/// millisecond at small sizes, which is too short for a rate.
 const ITERATIONS: u64 = 5000;
 /// The longest datagram that is one frame of Ethernet, over IPv6 too.
 const SIZE_BYTES_UDP: u64 = 1452;

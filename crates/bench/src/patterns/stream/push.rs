@@ -1,4 +1,5 @@
-//! Streams of one-sided operations (G16): nothing tells the target that they arrive, so the requester counts.
+//! Streams of one-sided operations (G16): nothing tells the target that they arrive, so the
+//! requester counts.
 
 use super::flood::Flow;
 use crate::Error;
@@ -6,9 +7,10 @@ use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Span;
 use crate::pattern::flood::Flood;
 
-/// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the first post until the
-/// last is known to be done: acknowledged, or where nothing is acknowledged (`reliable` is false), confirmed by the
-/// peer. Gives nothing at an end that does not flood, which has nothing to do but to confirm.
+/// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the
+/// first post until the last is known to be done: acknowledged, or where nothing is acknowledged
+/// (`reliable` is false), confirmed by the peer. Gives nothing at an end that does not flood, which
+/// has nothing to do but to confirm.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when the confirmation is lost.
@@ -61,8 +63,8 @@ fn post<E: Endpoint>(endpoint: &mut E, span: Span) -> Result<u64, Error> {
     Ok(total)
 }
 
-/// Tells the peer that all is posted and hears that it has come, on every queue pair: what follows the operations on the
-/// same one does not overtake them.
+/// Tells the peer that all is posted and hears that it has come, on every queue pair: what follows
+/// the operations on the same one does not overtake them.
 fn confirm<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::In {
         greet(endpoint)?;

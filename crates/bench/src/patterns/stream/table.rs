@@ -1,5 +1,5 @@
-//! A flood: perftest's columns, over sockets those that users of netperf and iperf3 look for: the throughput of both
-//! ends, what was lost, and what it costs the CPUs.
+//! A flood: perftest's columns, over sockets those that users of netperf and iperf3 look for: the
+//! throughput of both ends, what was lost, and what it costs the CPUs.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::record::{Direction, Point};

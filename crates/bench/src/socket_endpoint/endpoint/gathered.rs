@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
-/// Before the end of a flood everything that comes wakes its receiver again, so that the last message is seen when it comes: from
-/// so many bytes of a stream on, or so many datagrams, or for so long.
+/// Before the end of a flood everything that comes wakes its receiver again, so that the last
+/// message is seen when it comes: from so many bytes of a stream on, or so many datagrams, or for
+/// so long.
 pub(super) const TAIL_BYTES: u64 = 4 * MUCH as u64;
 pub(super) const TAIL_DATAGRAMS: u64 = 1000;
 const TAIL: Duration = Duration::from_millis(5);
-/// Bytes of a stream that it is woken for. Twice as many are no faster over loopback, half as many cost a tenth.
+/// Bytes of a stream that it is woken for. Twice as many are no faster over loopback, half as many
+/// cost a tenth.
 pub(crate) const MUCH: usize = 1 << 20;
 /// Where a buffer holds less, the window fills before much has come, and the sender waits.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
@@ -30,8 +32,8 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// For a flood of so much, with this tail, that begins when so much has come, or that lasts until `end`; none for a short
-    /// one.
+    /// For a flood of so much, with this tail, that begins when so much has come, or that lasts
+    /// until `end`; none for a short one.
     pub(super) fn new(clock: Clock, (flood, tail): (u64, u64), end: u64, received: u64) -> Option<Self> {
         let amount = received.saturating_add(flood).saturating_sub(tail);
         let (until, now) = (end.saturating_sub(clock.ticks(TAIL)), clock.now());
@@ -47,8 +49,8 @@ impl Gathering {
         now.0 >= self.until || received >= self.amount
     }
 
-    /// For how many ticks to sleep until as many datagrams have come as may lie, at the rate since the last sleep; none where few
-    /// have come.
+    /// For how many ticks to sleep until as many datagrams have come as may lie, at the rate since
+    /// the last sleep; none where few have come.
     pub(super) fn pause(&mut self, now: Ticks, received: u64) -> Option<u64> {
         let (before, since) = std::mem::replace(&mut self.pace, (received, now));
         let came = received.saturating_sub(before);

@@ -1,6 +1,6 @@
-//! How the receiver of a flood sleeps until much has come. Whoever sends over loopback, or to an adapter of software, pays for
-//! waking it: one that is woken for every segment takes a sixth of the throughput of TCP, one that is for every datagram more of
-//! UDP.
+//! How the receiver of a flood sleeps until much has come. Whoever sends over loopback, or to an
+//! adapter of software, pays for waking it: one that is woken for every segment takes a sixth of
+//! the throughput of TCP, one that is for every datagram more of UDP.
 
 use std::io;
 use std::time::Duration;
@@ -17,13 +17,15 @@ use crate::Error;
 use crate::endpoint::limits::timespec;
 use crate::socket_endpoint::options;
 
-/// How long less than [`MUCH`] is left lying: on a slow link that is most of the time, and nobody is woken often.
+/// How long less than [`MUCH`] is left lying: on a slow link that is most of the time, and nobody
+/// is woken often.
 const PATIENCE_MS: u16 = 1;
 /// A receiver of datagrams sleeps so long at least and at most.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_micros(500);
-/// It lets a share of its buffer fill, in which each takes its payload and as much as this. What lies there is memory that the
-/// kernel does not use again: with megabytes of it, clearing more took a tenth of the time.
+/// It lets a share of its buffer fill, in which each takes its payload and as much as this. What
+/// lies there is memory that the kernel does not use again: with megabytes of it, clearing more
+/// took a tenth of the time.
 const ROOM_SHARE: u64 = 4;
 const ROOM_BYTES_MAX: u64 = 96 << 10;
 const OVERHEAD_BYTES: u64 = 1024;
@@ -51,7 +53,8 @@ impl SocketEndpoint {
         self.lanes.iter().map(Lane::received).sum()
     }
 
-    /// Tells the kernel when to wake this thread: for many bytes (`SO_RCVLOWAT`, socket(7)), of datagrams exactly in time.
+    /// Tells the kernel when to wake this thread: for many bytes (`SO_RCVLOWAT`, socket(7)), of
+    /// datagrams exactly in time.
     fn set_gathering(&mut self, gathering: Option<Gathering>) -> Result<(), Error> {
         let was = std::mem::replace(&mut self.gathering, gathering);
         let Some(either) = gathering.or(was) else { return Ok(()) };
@@ -84,7 +87,8 @@ impl SocketEndpoint {
         Ok(Some(true))
     }
 
-    /// Sleeps until many bytes have come, or for so long that something should have; whether no signal came.
+    /// Sleeps until many bytes have come, or for so long that something should have; whether no
+    /// signal came.
     fn await_bytes(&mut self) -> Result<bool, Error> {
         let woken = self.watch.sleep(&self.lanes, Some(PATIENCE_MS), |_, _| (true, false))?;
         if woken == Woken::Time {

@@ -32,8 +32,8 @@ impl SocketEndpoint {
         Ok(())
     }
 
-    /// Where messages alternate over what may lose them: says that the last answer has come, or stays until the other end says
-    /// so.
+    /// Where messages alternate over what may lose them: says that the last answer has come, or
+    /// stays until the other end says so.
     pub(super) fn part(&mut self) -> Result<(), Error> {
         match self.lanes.first().and_then(Lane::stop_and_wait).map(|stop_and_wait| stop_and_wait.asks) {
             None => Ok(()),

@@ -1,4 +1,5 @@
-//! Which of several sockets have something: epoll(7), so that it costs no system call for each of them.
+//! Which of several sockets have something: epoll(7), so that it costs no system call for each of
+//! them.
 
 use std::os::fd::OwnedFd;
 
@@ -54,7 +55,8 @@ impl Ready {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Looks again, or where it sleeps, until there is something or a signal comes; whether there is something.
+    /// Looks again, or where it sleeps, until there is something or a signal comes; whether there
+    /// is something.
     pub(super) fn look(&mut self, sleeps: bool) -> Result<bool, Error> {
         let at_once = Timespec::default();
         match epoll::wait(&self.epoll, &mut self.events[..], if sleeps { None } else { Some(&at_once) }) {

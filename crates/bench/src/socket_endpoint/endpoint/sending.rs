@@ -23,8 +23,9 @@ impl SocketEndpoint {
         Ok(self.posted(is_sent))
     }
 
-    /// Posts a message of a flood on the next lane that has room: a connection that waits for its peer, as after a loss, keeps no
-    /// other from sending. One that is full is asked again when the kernel says that it has room for much.
+    /// Posts a message of a flood on the next lane that has room: a connection that waits for its
+    /// peer, as after a loss, keeps no other from sending. One that is full is asked again when the
+    /// kernel says that it has room for much.
     #[inline]
     pub(super) fn try_send_any(&mut self) -> Result<Posted, Error> {
         self.posts = self.posts.wrapping_add(1);
@@ -49,7 +50,8 @@ impl SocketEndpoint {
         Ok(Posted::Busy)
     }
 
-    /// Looks which lanes have room, for so many ms or until one has, or where a message is waited for too, until one comes.
+    /// Looks which lanes have room, for so many ms or until one has, or where a message is waited
+    /// for too, until one comes.
     pub(super) fn look_for_room(&mut self, limit_ms: Option<u16>) -> Result<Woken, Error> {
         let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, full, .. } = self;
         let woken = watch.sleep(lanes, limit_ms, |index, lane| {

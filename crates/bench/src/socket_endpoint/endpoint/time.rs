@@ -14,8 +14,8 @@ use crate::endpoint::limits::{Over, timespec};
 const AT_ONCE: Duration = Duration::from_micros(10);
 
 impl SocketEndpoint {
-    /// Ends the point where its time is over, or where a peer or a link has died; asks again what seems to be lost. Gives the
-    /// time.
+    /// Ends the point where its time is over, or where a peer or a link has died; asks again what
+    /// seems to be lost. Gives the time.
     pub(super) fn look_at_clock(&mut self) -> Result<Ticks, Error> {
         let (now, quiet) = match self.limits.look() {
             Ok(found) => found,
@@ -76,7 +76,8 @@ impl SocketEndpoint {
             return Ok(());
         }
         if !self.awaits_message && !self.awaits_room && !self.has_rest {
-            // What was posted is sent: there is nothing to wait for but the instant, or nothing at all.
+            // What was posted is sent: there is nothing to wait for but the instant, or nothing at
+            // all.
             if instant == u64::MAX {
                 return Ok(());
             }

@@ -1,4 +1,5 @@
-//! Sleeping until one of several sockets can go on: poll(2), over a list that is kept, since who floods sleeps often.
+//! Sleeping until one of several sockets can go on: poll(2), over a list that is kept, since who
+//! floods sleeps often.
 
 use std::io::{Error as IoError, ErrorKind};
 
@@ -23,7 +24,8 @@ impl Watch {
         Self(Vec::with_capacity(lanes))
     }
 
-    /// Sleeps until a lane has a message or room, as `wanted` says of each by its number, or for so many ms.
+    /// Sleeps until a lane has a message or room, as `wanted` says of each by its number, or for so
+    /// many ms.
     pub(super) fn sleep(
         &mut self,
         lanes: &[Lane],

@@ -1,4 +1,5 @@
-//! Floods that are held up: in the middle of a message, on one lane of several, or by what was lost.
+//! Floods that are held up: in the middle of a message, on one lane of several, or by what was
+//! lost.
 
 use super::*;
 use crate::endpoint::Posted;
@@ -69,7 +70,8 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
                 end.flush()?;
                 return Ok(0);
             }
-            // The first one is not looked at until all but what its buffers hold has come on the second.
+            // The first one is not looked at until all but what its buffers hold has come on the
+            // second.
             let (mut first, mut second) = (0, 0);
             while second < 250 {
                 second += end.take_on(1)?;

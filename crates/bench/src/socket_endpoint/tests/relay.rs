@@ -79,7 +79,8 @@ impl Relay {
     }
 }
 
-/// Takes what a rank sends, and sends what becomes of it from the socket that faces the other one. Greetings pass as they are.
+/// Takes what a rank sends, and sends what becomes of it from the socket that faces the other one.
+/// Greetings pass as they are.
 fn pass(shared: &Shared, from: usize, faults: &[Fault]) {
     let mut bytes = [0; 2048];
     let mut held: Option<Vec<u8>> = None;

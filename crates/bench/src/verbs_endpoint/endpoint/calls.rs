@@ -1,4 +1,5 @@
-//! The calls of an endpoint by themselves, as they are timed in batches: through the wrapper, without an account of messages.
+//! The calls of an endpoint by themselves, as they are timed in batches: through the wrapper,
+//! without an account of messages.
 
 use verbs::Route;
 

@@ -13,8 +13,8 @@ use crate::Error;
 use crate::endpoint::limits::Over;
 
 impl VerbsEndpoint {
-    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
-    /// and those may be seen first.
+    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes
+    /// all its other requests, and those may be seen first.
     #[cold]
     pub(super) fn failure(&mut self, seen: Completion, what: &'static str) -> Error {
         /// The device has done both by then: it flushes right after it has failed.
@@ -42,13 +42,15 @@ impl VerbsEndpoint {
         Error::Completion { message, what, status, advice }
     }
 
-    /// Ends the point where its time is over, or where the peer has been silent for long; gives the time.
+    /// Ends the point where its time is over, or where the peer has been silent for long; gives the
+    /// time.
     pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
         let over = match self.limits.look() {
             Ok((now, _)) => return Ok(now),
             Err(over) => over,
         };
-        // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+        // A receiver, too, has sent what the peer's device should have acknowledged, whatever
+        // became of its program.
         self.reap()?;
         let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
         match (over, self.others.paths.first()) {

@@ -125,7 +125,8 @@ fn what_an_unreliable_service_loses_is_told_as_lost() {
     }
 }
 
-/// A queue pair that is connected to `to`, or to itself, and gives up as soon as a receive is missing.
+/// A queue pair that is connected to `to`, or to itself, and gives up as soon as a receive is
+/// missing.
 fn impatient(context: &Context, port: &LocalPort) -> (QueuePair<ReadyToSend>, verbs::CompletionQueue) {
     let domain = context.protection_domain().unwrap();
     let queue = context.completion_queue(8, None).unwrap();

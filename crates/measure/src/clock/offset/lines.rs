@@ -1,15 +1,17 @@
-//! Straight lines between points: those that pass above some and below others. Integers only, so nothing is rounded but
-//! the results, and those outwards.
+//! Straight lines between points: those that pass above some and below others. Integers only, so
+//! nothing is rounded but the results, and those outwards.
 //!
-//! A line of slope s below all `highs` lies lowest under the corner of their lower convex hull that minimises y - s x;
-//! above all `lows`, their upper hull alike. A slope is feasible if the first leaves room for the second. The room is
-//! a concave function of s, so feasible slopes are an interval, and Newton's method from outside finds each end exactly.
-//! Over all feasible lines the largest value at x is then the lower hull of `highs`, continued at both ends by the first
-//! and the last feasible slope in place of its own flatter and steeper edges; the least value likewise.
+//! A line of slope s below all `highs` lies lowest under the corner of their lower convex hull that
+//! minimises y - s x; above all `lows`, their upper hull alike. A slope is feasible if the first
+//! leaves room for the second. The room is a concave function of s, so feasible slopes are an
+//! interval, and Newton's method from outside finds each end exactly. Over all feasible lines the
+//! largest value at x is then the lower hull of `highs`, continued at both ends by the first and
+//! the last feasible slope in place of its own flatter and steeper edges; the least value likewise.
 
 use std::cmp::Ordering;
 
-/// A point. Coordinates are below 2^61 in magnitude, so that products of differences stay below 2^127.
+/// A point. Coordinates are below 2^61 in magnitude, so that products of differences stay below
+/// 2^127.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Point {
     pub(super) x: i128,
@@ -129,8 +131,8 @@ impl Chain {
     }
 }
 
-/// The lower convex hull from left to right, without points on its edges (Andrew's monotone chain, Information
-/// Processing Letters 9(5), 1979); `None` of no points.
+/// The lower convex hull from left to right, without points on its edges (Andrew's monotone chain,
+/// Information Processing Letters 9(5), 1979); `None` of no points.
 fn hull(mut points: Vec<Point>) -> Option<Vec<Point>> {
     points.sort_unstable_by_key(|point| (point.x, point.y));
     points.dedup_by_key(|point| point.x);
@@ -159,10 +161,12 @@ fn tangent(hull: &[Point], slope: Slope) -> usize {
     from
 }
 
-/// The feasible slope that is nearest to `start`, going down from it (`direction` 1) or up (-1); `lows` is upside down.
+/// The feasible slope that is nearest to `start`, going down from it (`direction` 1) or up (-1);
+/// `lows` is upside down.
 ///
-/// The pair of corners with the least room between them at a slope that is not feasible is a constraint that the result
-/// must meet; the slope that just meets it is the next try. Each pair comes up once, and in practice few do.
+/// The pair of corners with the least room between them at a slope that is not feasible is a
+/// constraint that the result must meet; the slope that just meets it is the next try. Each pair
+/// comes up once, and in practice few do.
 fn nearest_feasible(lows: &[Point], highs: &[Point], start: Slope, direction: i128) -> Option<Slope> {
     let mut slope = start;
     loop {
@@ -195,8 +199,9 @@ mod tests {
         Slope { rise, run }
     }
 
-    /// Least and largest value at `x` by trying every corner of the feasible set: at each there are two constraints that
-    /// are met exactly, so its slope is that between two points or an end of the range.
+    /// Least and largest value at `x` by trying every corner of the feasible set: at each there are
+    /// two constraints that are met exactly, so its slope is that between two points or an end of
+    /// the range.
     fn brute_force(lows: &[Point], highs: &[Point], range: (Slope, Slope), x: i128) -> Option<(i128, i128)> {
         let all: Vec<Point> = lows.iter().chain(highs).copied().collect();
         let pairs = all.iter().flat_map(|&from| all.iter().map(move |&to| (from, to)));
@@ -260,7 +265,8 @@ mod tests {
         let lines = Lines::between(lows, highs, Slope::at_most(0.5), Slope::at_least(2.0)).unwrap();
         assert_eq!((lines.least(far), lines.largest(far)), (far - 1, far));
         let beyond = i128::from(u64::MAX);
-        // Steepest y = x; flattest loses 2 from -far to far, so 8 and a little below beyond, at 8 far.
+        // Steepest y = x; flattest loses 2 from -far to far, so 8 and a little below beyond, at 8
+        // far.
         assert_eq!((lines.least(beyond), lines.largest(beyond)), (beyond - 9, beyond));
         let single = |slope| Lines::between(points(&[(0, 0)]), points(&[(0, 0)]), slope, slope).unwrap();
         for value in [2f64.powi(-31), 1.0, 3.7, 2f64.powi(31)] {

@@ -1,4 +1,5 @@
-//! Simulated exchanges, of which the truth is known; and two threads of which one has a clock that is skewed.
+//! Simulated exchanges, of which the truth is known; and two threads of which one has a clock that
+//! is skewed.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use super::*;
 use crate::clock::Skew;
 use crate::random::Random;
 
-/// Heavy-tailed (Pareto, index 1.1: its mean is 11 times its least, and its variance is infinite), in ns.
+/// Heavy-tailed (Pareto, index 1.1: its mean is 11 times its least, and its variance is infinite),
+/// in ns.
 fn transit(random: &mut Random, least_ns: f64) -> f64 {
     (least_ns * random.fraction().powf(-1.0 / 1.1)).min(50e6)
 }
@@ -48,7 +50,8 @@ fn nominal(tick_hz: f64, drift_ppm: f64) -> Nominal {
 }
 
 impl World {
-    /// Nominal rates of 24 MHz to 4 GHz, each up to 200 ppm off, ours up to a month old and theirs up to days off.
+    /// Nominal rates of 24 MHz to 4 GHz, each up to 200 ppm off, ours up to a month old and theirs
+    /// up to days off.
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let hz = |random: &mut Random| match random.bits() % 3 {
@@ -150,7 +153,8 @@ fn no_exchange_alone_would_have_given_a_narrower_bound() {
         for at in 0..10 {
             let theirs = world.theirs.read(PS_PER_S * at / 10);
             let alone = |stamps: &Exchange| {
-                // Half the round trip, and the drift since: both limits of 200 ppm, relative to the nominal rates.
+                // Half the round trip, and the drift since: both limits of 200 ppm, relative to the
+                // nominal rates.
                 let rate = world.nominal.0.tick_hz / world.nominal.1.tick_hz;
                 let gap = |stamp: u64| theirs.wrapping_sub(stamp).cast_signed().unsigned_abs() as f64 * rate;
                 let unexplained = stamps.returned - stamps.sent;
@@ -169,7 +173,8 @@ fn no_exchange_alone_would_have_given_a_narrower_bound() {
 
 #[test]
 fn exchanges_on_both_sides_bound_what_lies_between_by_their_round_trips() {
-    // 20 on each side, 10 s apart, of 1 us at least each way: the crystals' 400 ppm would make 2 ms of that.
+    // 20 on each side, 10 s apart, of 1 us at least each way: the crystals' 400 ppm would make 2 ms
+    // of that.
     let mut world = World::new(7);
     (world.transit_ns, world.ours, world.theirs) =
         ((1e3, 1e3), Counter::new(1e9, 150.0, 0), Counter::new(1e9, -180.0, 1 << 62));
@@ -190,7 +195,8 @@ fn exchanges_on_both_sides_bound_what_lies_between_by_their_round_trips() {
 
 #[test]
 fn messages_that_arrive_before_they_are_sent_are_not_explained() {
-    // The proof that the tests above can fail: transit times of -20 us and less there, and longer ones back.
+    // The proof that the tests above can fail: transit times of -20 us and less there, and longer
+    // ones back.
     let mut wrong = 0;
     for seed in 0..200 {
         let mut world = World::new(seed);
@@ -248,8 +254,8 @@ fn a_drift_that_no_crystal_has_is_found() {
     );
 }
 
-/// A clock whose rate changes half way through: exchanges at both ends, 10 s from the change. In the world that is returned
-/// it runs at the rate of the second half, which is the truth from 0 on.
+/// A clock whose rate changes half way through: exchanges at both ends, 10 s from the change. In
+/// the world that is returned it runs at the rate of the second half, which is the truth from 0 on.
 fn wandering(change_ppm: f64, wander_ppm: f64) -> (World, Offset) {
     let mut world = World::new(11);
     (world.transit_ns, world.ours) = ((200.0, 200.0), Counter::new(1e9, 0.0, 1 << 40));
@@ -278,7 +284,8 @@ fn wander_widens_by_half_of_it_over_the_span() {
     let (world, steady) = wandering(0.0, 0.0);
     let (_, wandering) = wandering(0.0, 0.5);
     let bound = |offset: &Offset, s: i128| offset.elapsed(0, world.theirs.read(s * PS_PER_S)).bound_ns;
-    // A quarter of 0.5 ppm of 20 s is 2.5 us, in the constraints and in what is made of them. Slopes play a part too.
+    // A quarter of 0.5 ppm of 20 s is 2.5 us, in the constraints and in what is made of them.
+    // Slopes play a part too.
     let wider = bound(&wandering, 0) - bound(&steady, 0);
     assert!((4_990.0..5_020.0).contains(&wider), "{wider}");
     let beyond = bound(&wandering, 30) - bound(&steady, 30);
@@ -321,7 +328,8 @@ fn one_exchange_is_enough_and_exact() {
     // 100 there, 50 at rest and 300 back, with their clock 1000 ahead.
     let exchange = Exchange { sent: 5000, arrived: 6100, answered: 6150, returned: 5450 };
     let offset = Offset::of(&[exchange], nominal(1e9, 0.0), nominal(1e9, 0.0)).unwrap();
-    // Theirs is ahead by 700 to 1100. The clocks' own ticks add one on either side, and rounding outwards another.
+    // Theirs is ahead by 700 to 1100. The clocks' own ticks add one on either side, and rounding
+    // outwards another.
     assert_eq!(offset.interval(6100), Interval { least: 4998, largest: 5402 });
     assert_eq!(offset.interval(7100), Interval { least: 5998, largest: 6402 });
     let elapsed = offset.elapsed(5000, 6100);

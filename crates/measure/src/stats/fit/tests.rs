@@ -1,9 +1,11 @@
-//! Against the certified results of the NIST Statistical Reference Datasets, and against the truth of synthetic data.
+//! Against the certified results of the NIST Statistical Reference Datasets, and against the truth
+//! of synthetic data.
 
 use super::*;
 use crate::random::Random;
 
-/// A dataset of NIST's for nonlinear regression: what was observed, and the certified parameters with their standard deviations.
+/// A dataset of NIST's for nonlinear regression: what was observed, and the certified parameters
+/// with their standard deviations.
 struct Dataset {
     observed: &'static [(f64, f64)],
     certified: &'static [(f64, f64)],

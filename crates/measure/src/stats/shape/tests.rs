@@ -52,13 +52,15 @@ fn a_line_accounts_for_its_share_of_the_variance() {
     let exact = line(&series(&[(0.0, 3.0), (1.0, 5.0), (4.0, 11.0), (9.0, 21.0)], 0.5)).unwrap();
     assert_eq!((exact.start, exact.slope, exact.determination.value), (3.0, 2.0, 1.0));
     assert_eq!(exact.at(2.0), 7.0);
-    // Anscombe 1973, American Statistician 27, 17-21, the first of four: R^2 0.667, the line 3.00 + 0.500 x.
+    // Anscombe 1973, American Statistician 27, 17-21, the first of four: R^2 0.667, the line 3.00 +
+    // 0.500 x.
     let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
     let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
     let anscombe: Vec<_> = x.into_iter().zip(y).collect();
     let found = line(&series(&anscombe, 0.0)).unwrap();
     assert!((found.start - 3.0001).abs() < 1e-4 && (found.slope - 0.5001).abs() < 1e-4, "{found:?}");
-    // r = 0.81642 with 8 degrees of freedom: z = 1.1459 +- 1.95996 / sqrt(8), so r from 0.4243 to 0.9507.
+    // r = 0.81642 with 8 degrees of freedom: z = 1.1459 +- 1.95996 / sqrt(8), so r from 0.4243 to
+    // 0.9507.
     let Estimate { value, low, high } = found.determination;
     assert!((value - 0.66654).abs() < 1e-5, "{found:?}");
     assert!((low.sqrt() - 0.4243).abs() < 1e-3 && (high.sqrt() - 0.9507).abs() < 1e-3, "{found:?}");
@@ -138,7 +140,8 @@ fn a_fall_compares_the_medians_of_both_sides() {
 
 #[test]
 fn shares_have_wilsons_interval() {
-    // 5 of 10, to three decimals as in Newcombe 1998, Statistics in Medicine 17, 857-872, formula 3.
+    // 5 of 10, to three decimals as in Newcombe 1998, Statistics in Medicine 17, 857-872, formula
+    // 3.
     let half = share(0.5, 10);
     assert!((half.low - 0.2366).abs() < 5e-5 && (half.high - 0.7634).abs() < 5e-5, "{half:?}");
     // 0 of 20: from 0 to 16.11 % there.
@@ -154,7 +157,8 @@ fn shares_of_runs_are_those_of_all_messages() {
     // Equal runs say no more than their messages do, and unequal ones count by their messages.
     assert_eq!(share_of_runs(&[(0.5, 100), (0.5, 100)]), Some(share(0.5, 200)));
     assert_eq!(share_of_runs(&[(0.0, 300), (0.4, 100)]).unwrap().value, 0.1);
-    // Runs of many messages that differ: t of 2 degrees of freedom is 4.3027, the standard error 0.1 / sqrt(3).
+    // Runs of many messages that differ: t of 2 degrees of freedom is 4.3027, the standard error
+    // 0.1 / sqrt(3).
     let apart = share_of_runs(&[(0.4, 1 << 40), (0.5, 1 << 40), (0.6, 1 << 40)]).unwrap();
     assert!((apart.high - 0.5 - 4.302_653 * 0.1 / 3f64.sqrt()).abs() < 1e-6, "{apart:?}");
     assert!((apart.low + apart.high - 1.0).abs() < 1e-9 && apart.low > 0.0, "{apart:?}");

@@ -1,4 +1,5 @@
-//! The techniques that make latencies smaller or steadier, which plans apply by name (`environment`).
+//! The techniques that make latencies smaller or steadier, which plans apply by name
+//! (`environment`).
 
 use conditions::Can;
 

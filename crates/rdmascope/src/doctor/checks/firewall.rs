@@ -1,4 +1,5 @@
-//! Packet filters, as far as they can be known. Only software devices pass them: an adapter's packets never see the kernel.
+//! Packet filters, as far as they can be known. Only software devices pass them: an adapter's
+//! packets never see the kernel.
 
 use verbs::DeviceKind;
 
@@ -59,7 +60,8 @@ fn is_verdict(rule: &str, verdicts: &[&str]) -> bool {
     rule.split_whitespace().any(|word| verdicts.contains(&&*word.to_ascii_lowercase()))
 }
 
-/// `type filter hook input priority filter; policy drop;` of nft or `:INPUT DROP [0:0]` of iptables-save.
+/// `type filter hook input priority filter; policy drop;` of nft or `:INPUT DROP [0:0]` of
+/// iptables-save.
 fn drops_by_default(rules: &str) -> bool {
     rules.lines().any(|line| {
         (line.contains("hook input") && line.contains("policy drop")) || line.starts_with(":INPUT DROP")

@@ -5,10 +5,12 @@ use verbs::DeviceKind;
 use crate::doctor::facts::{Facts, LockedMemory};
 use crate::doctor::finding::{Finding, Severity};
 
-/// What one end of a point of `bw` without flags locks, with as much again as it keeps ready for samples: two buffers of 64
-/// KiB, the queues of an adapter (128 sends, 512 receives and their completions), 1 MiB of samples.
+/// What one end of a point of `bw` without flags locks, with as much again as it keeps ready for
+/// samples: two buffers of 64 KiB, the queues of an adapter (128 sends, 512 receives and their
+/// completions), 1 MiB of samples.
 const POINT_BYTES: u64 = 2 << 20;
-/// What the largest messages of `-a` need, two buffers of 8 MiB, and the most samples that a point keeps, 32 MiB.
+/// What the largest messages of `-a` need, two buffers of 8 MiB, and the most samples that a point
+/// keeps, 32 MiB.
 const LARGE_POINT_BYTES: u64 = 64 << 20;
 
 /// Whether a device gives what a point needs. The field knows the answer as "Couldn't allocate MR".

@@ -1,4 +1,5 @@
-//! The checks: each a function of the facts alone, which says what it found, why it matters and what mends it.
+//! The checks: each a function of the facts alone, which says what it found, why it matters and
+//! what mends it.
 
 mod choice;
 mod environment;
@@ -14,7 +15,8 @@ use super::finding::{Finding, Severity};
 /// A check.
 type Check = fn(&Facts) -> Vec<Finding>;
 
-/// All of them: first what keeps anything from being measured, from the library to the port, then what spoils numbers.
+/// All of them: first what keeps anything from being measured, from the library to the port, then
+/// what spoils numbers.
 const CHECKS: [Check; 22] = [
     choice::device,
     stack::libraries,

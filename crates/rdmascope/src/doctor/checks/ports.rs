@@ -6,8 +6,9 @@ use crate::devices::{Device, Port};
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// Headers that RoCE adds to a packet's payload, at most (`iboe_get_mtu` in include/rdma/ib_addr.h): global route or IP
-/// header 40 B, UDP 8, BTH 12, XRC 4, atomic 28, invariant CRC 4.
+/// Headers that RoCE adds to a packet's payload, at most (`iboe_get_mtu` in
+/// include/rdma/ib_addr.h): global route or IP header 40 B, UDP 8, BTH 12, XRC 4, atomic 28,
+/// invariant CRC 4.
 const ROCE_HEADERS: u32 = 40 + 8 + 12 + 4 + 28 + 4;
 
 /// Ports that are not active.

@@ -3,8 +3,8 @@
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// How long an idle state may take to leave before it shows in a latency that was slept for, in microseconds: a round
-/// trip on a good fabric.
+/// How long an idle state may take to leave before it shows in a latency that was slept for, in
+/// microseconds: a round trip on a good fabric.
 const IDLE_MAX_US: u64 = 2;
 
 /// Fewer CPUs than ranks.

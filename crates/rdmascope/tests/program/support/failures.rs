@@ -1,4 +1,5 @@
-//! Failures that the field knows by a number or a riddle, provoked on any device: what the program says then.
+//! Failures that the field knows by a number or a riddle, provoked on any device: what the program
+//! says then.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -15,13 +16,13 @@ const TIMEOUT_S: u64 = 5;
 /// From the record of a run, which begins before its first point, to the middle of that point.
 const MIDDLE: Duration = Duration::from_millis(1500);
 
-/// Starts an agent, says who it is, and outlives it: a peer that has gone without a word, as behind an ssh that hangs.
-/// (What a shell starts beside itself reads nothing, unless it is told to.)
+/// Starts an agent, says who it is, and outlives it: a peer that has gone without a word, as behind
+/// an ssh that hangs. (What a shell starts beside itself reads nothing, unless it is told to.)
 const WRAPPER: &str =
     "host=$1; shift; exec 3<&0; \"$@\" <&3 3<&- & echo $! >\"pid-$host\"; wait $!; exec sleep 60\n";
 
-/// Measures one long point between two agents and does something to the one of rank 1 in the middle of it. Gives the
-/// error of the point, which must come within the point's time limit.
+/// Measures one long point between two agents and does something to the one of rank 1 in the middle
+/// of it. Gives the error of the point, which must come within the point's time limit.
 #[track_caller]
 pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) -> String {
     let scratch = Scratch::on_one_cpu();
@@ -68,8 +69,8 @@ pub(crate) fn assert_words(text: &str, words: &[&str]) {
     }
 }
 
-/// A peer that is killed leaves its partner without acknowledgements: status 12, or nothing at all on devices that repeat
-/// for ever.
+/// A peer that is killed leaves its partner without acknowledgements: status 12, or nothing at all
+/// on devices that repeat for ever.
 #[track_caller]
 pub(crate) fn a_peer_that_has_gone(device: &str) -> String {
     let text = disturbed(device, "stream", "RC", Signal::KILL);

@@ -1,4 +1,5 @@
-//! What the tests of the program share: starting it under a deadline, finding what it leaves behind, reading records.
+//! What the tests of the program share: starting it under a deadline, finding what it leaves
+//! behind, reading records.
 
 pub(crate) mod failures;
 pub(crate) mod hands;
@@ -58,12 +59,14 @@ impl Scratch {
         Self { _share: Some(Share::all()), ..Self::new() }
     }
 
-    /// For a test that measures and asks nothing of the times: on one CPU, beside others that do the same.
+    /// For a test that measures and asks nothing of the times: on one CPU, beside others that do
+    /// the same.
     pub(crate) fn on_one_cpu() -> Self {
         Self { _share: Some(Share::one_cpu()), ..Self::new() }
     }
 
-    /// For a test that measures next to nothing and waits for what does not come: beside any that asks nothing of the times.
+    /// For a test that measures next to nothing and waits for what does not come: beside any that
+    /// asks nothing of the times.
     pub(crate) fn waiting() -> Self {
         Self { _share: Some(Share::beside()), ..Self::new() }
     }
@@ -84,8 +87,9 @@ impl Scratch {
         path
     }
 
-    /// A command that runs in the directory, is known by its name and has the directory as its `TMPDIR`. What it remembers of
-    /// the host is below that, too: what other runs have seen would mark points of this one.
+    /// A command that runs in the directory, is known by its name and has the directory as its
+    /// `TMPDIR`. What it remembers of the host is below that, too: what other runs have seen would
+    /// mark points of this one.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let tmp = self.at("tmp");
         fs::create_dir_all(&tmp).unwrap();
@@ -153,7 +157,8 @@ impl Scratch {
         RunReader::open(&self.at(name)).unwrap().into_parts()
     }
 
-    /// What places a run's ranks on two hosts whose clocks are apart: that of the second is wrong by so much.
+    /// What places a run's ranks on two hosts whose clocks are apart: that of the second is wrong
+    /// by so much.
     pub(crate) fn skewed(&self, skew: &str) -> [String; 4] {
         let script =
             format!("host=$1; shift\n[ $host = a ] && exec \"$@\"\nexec \"$@\" --clock-skew {skew}\n");
@@ -223,8 +228,9 @@ pub(crate) fn skip(what: &str, why: &str) {
     eprintln!("SKIPPED ({what}): {why}");
 }
 
-/// Copies the program under test. Another process does that: what this one has open to write is busy, and cannot be run, as long
-/// as children that other tests start meanwhile have the descriptor, too.
+/// Copies the program under test. Another process does that: what this one has open to write is
+/// busy, and cannot be run, as long as children that other tests start meanwhile have the
+/// descriptor, too.
 pub(crate) fn copy_program(to: &Path) {
     let copied = Command::new("cp").arg(*PROGRAM).arg(to).status().unwrap();
     assert!(copied.success(), "{}", to.display());

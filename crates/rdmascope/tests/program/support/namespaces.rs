@@ -15,7 +15,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes them, each with an IPv4 and an IPv6 address; none where that is not allowed or cannot be, which is said.
+    /// Makes them, each with an IPv4 and an IPv6 address; none where that is not allowed or cannot
+    /// be, which is said.
     pub(crate) fn new() -> Option<Self> {
         let number = std::process::id().wrapping_mul(16).wrapping_add(NUMBER.fetch_add(1, Relaxed));
         let names = ["a", "b"].map(|side| format!("rs{number}{side}"));
@@ -60,7 +61,8 @@ impl Hosts {
         run(&words).unwrap_or_else(|why| panic!("{command:?}: {why}"))
     }
 
-    /// Lets one drop what comes over the link by IPv4: all, or which packets, in the words of nft(8).
+    /// Lets one drop what comes over the link by IPv4: all, or which packets, in the words of
+    /// nft(8).
     pub(crate) fn drop_at(&self, host: usize, which: &str) {
         let rules = format!(
             "table ip faults {{ chain arriving {{ type filter hook prerouting priority 0; iif link0 {which} counter drop; }}\n }}"
@@ -75,8 +77,8 @@ impl Hosts {
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
     }
 
-    /// Has what one sends over the link delayed, lost, repeated or reordered, in the words of tc-netem(8), in place of what it
-    /// had before.
+    /// Has what one sends over the link delayed, lost, repeated or reordered, in the words of
+    /// tc-netem(8), in place of what it had before.
     ///
     /// # Errors
     /// Where the kernel cannot: what `tc` says.
@@ -94,7 +96,8 @@ impl Hosts {
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no count: {shown}"))
     }
 
-    /// Interfaces beside the link that say they are InfiniBand: `ib0`. They go when the value is dropped.
+    /// Interfaces beside the link that say they are InfiniBand: `ib0`. They go when the value is
+    /// dropped.
     #[track_caller]
     pub(crate) fn ipoib(&self) -> Ipoib {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/support/ipoib.py");

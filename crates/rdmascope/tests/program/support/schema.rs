@@ -1,4 +1,5 @@
-//! A small validator for the published JSON Schemas: every keyword that they use, and a refusal of every other.
+//! A small validator for the published JSON Schemas: every keyword that they use, and a refusal of
+//! every other.
 
 use serde_json::Value;
 

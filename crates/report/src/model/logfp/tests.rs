@@ -11,7 +11,8 @@ use crate::known;
 /// R(1) in ns, o_min in ns, f and g in ns.
 const TRUTH: [f64; 4] = [4000.0, 120.0, 5.4, 400.0];
 
-/// Rounds of n up to so many that scatter by 1 % from one n to the next, each the median of exact samples.
+/// Rounds of n up to so many that scatter by 1 % from one n to the next, each the median of exact
+/// samples.
 fn synthetic(truth: &[f64], most: u64, random: &mut Random) -> Vec<(u64, Estimate)> {
     let half = |n| Estimate::exact(round(truth, n as f64) / 2.0 * (0.01 * random.normal()).exp());
     (1..=most).zip((1..=most).map(half)).collect()

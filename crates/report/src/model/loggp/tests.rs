@@ -120,7 +120,8 @@ fn what_is_printed_says_both_ways_and_what_is_missed() {
         truth(messages, pause, size) + if pause > 0 { (messages - 1) as f64 * 500.0 } else { 0.0 }
     };
     assert!(said(&points(late)).contains(" L is below zero: o, which includes what a pause overshoots"));
-    // Another protocol from 4 KiB on: three times the time for a byte, and a burst is not what the line says.
+    // Another protocol from 4 KiB on: three times the time for a byte, and a burst is not what the
+    // line says.
     let changed = |messages, pause, size| {
         let later = if size >= 4096 && pause == 0 && messages > 1 { 3.0 } else { 1.0 };
         later * truth(messages, pause, size)

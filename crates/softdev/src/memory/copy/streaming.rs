@@ -1,8 +1,9 @@
 //! Stores that bypass the cache, and whether they pay on this machine.
 //!
-//! On some machines a receiver fetches dirty lines from the sender's cache so slowly that it is ten times faster to let them
-//! go through memory; on others the caches hand them over faster than memory could. So a process finds out before it has
-//! long messages: one thread passes messages to another on another CPU, which reads them, by either way in turn.
+//! On some machines a receiver fetches dirty lines from the sender's cache so slowly that it is ten
+//! times faster to let them go through memory; on others the caches hand them over faster than
+//! memory could. So a process finds out before it has long messages: one thread passes messages to
+//! another on another CPU, which reads them, by either way in turn.
 
 use std::sync::Once;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +19,9 @@ struct Grade {
     once: Once,
 }
 
-/// Shorter ones are handed over by the caches faster on every machine that was measured. Of the first few fit in any cache, of
-/// the second few in one that two CPUs share. Until it is known, and where it cannot be found out, all of them are streamed: that
-/// loses less where it is wrong.
+/// Shorter ones are handed over by the caches faster on every machine that was measured. Of the
+/// first few fit in any cache, of the second few in one that two CPUs share. Until it is known, and
+/// where it cannot be found out, all of them are streamed: that loses less where it is wrong.
 static GRADES: [Grade; 2] = [Grade::new(8 << 10, 64 << 10), Grade::new(512 << 10, 1 << 20)];
 
 impl Grade {
@@ -36,8 +37,8 @@ pub(super) fn pays(bytes: usize) -> bool {
     bytes >= shorter.from && if bytes < longer.from { shorter } else { longer }.pays.load(Relaxed)
 }
 
-/// Settles, once in a process, which way is faster, before there are `bytes` at one place to be sent. `decide` is told the place
-/// of a grade and how to measure it.
+/// Settles, once in a process, which way is faster, before there are `bytes` at one place to be
+/// sent. `decide` is told the place of a grade and how to measure it.
 pub(crate) fn calibrate(bytes: usize, decide: impl Fn(usize, &dyn Fn() -> Option<bool>) -> Option<bool>) {
     for (i, grade) in GRADES.iter().enumerate() {
         if bytes < grade.from {
@@ -61,7 +62,8 @@ pub(super) unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
     use std::arch::x86_64::{_mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     let head = to.align_offset(64).min(n);
     let body = (n - head) / 128 * 128;
-    // SAFETY: head, body and the rest add up to n; streaming stores go to 32-byte aligned addresses.
+    // SAFETY: head, body and the rest add up to n; streaming stores go to 32-byte aligned
+    // addresses.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, head);
         let mut at = head;
@@ -74,7 +76,8 @@ pub(super) unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
             at += 128;
         }
         std::ptr::copy_nonoverlapping(from.add(at), to.add(at), n - at);
-        // Streaming stores are not ordered with later ones: the completion must not overtake the payload.
+        // Streaming stores are not ordered with later ones: the completion must not overtake the
+        // payload.
         _mm_sfence();
     }
 }
@@ -103,8 +106,8 @@ mod calibration {
 
     /// Messages that can be under way.
     const WINDOW: u32 = 4;
-    /// Messages that are timed together, and how many times either way has its turn: the fastest counts, since whatever
-    /// disturbs makes slower. Some milliseconds in all where nothing does.
+    /// Messages that are timed together, and how many times either way has its turn: the fastest
+    /// counts, since whatever disturbs makes slower. Some milliseconds in all where nothing does.
     const BATCH: u32 = 4;
     const TURNS: u32 = 4;
     /// The first turn of either way only warms up.
@@ -124,8 +127,8 @@ mod calibration {
         end: Instant,
     }
 
-    /// Whether messages of so many bytes go faster by streaming than by the caches; `None` where that cannot be found out: there
-    /// is one CPU only, or the others are busy.
+    /// Whether messages of so many bytes go faster by streaming than by the caches; `None` where
+    /// that cannot be found out: there is one CPU only, or the others are busy.
     pub(super) fn streaming_pays(bytes: usize) -> Option<bool> {
         if cfg!(sanitized) || cfg!(miri) || !is_x86_feature_detected!("avx") {
             return None;
@@ -139,7 +142,8 @@ mod calibration {
         });
         let (ready, is_ready) = channel();
         let (reader, here) = (Arc::clone(&race), sched_getcpu());
-        // Never waited for: it ends soon after this one has given up, or when its CPU is free again.
+        // Never waited for: it ends soon after this one has given up, or when its CPU is free
+        // again.
         std::thread::Builder::new().spawn(move || reader.read_all(here, &ready)).ok()?;
         // The new thread may have to begin on this CPU, which is left to it meanwhile.
         is_ready.recv_timeout(PATIENCE).ok()?;
@@ -174,7 +178,8 @@ mod calibration {
                 self.wait(&self.read, (n + 1).saturating_sub(WINDOW))?;
                 let way = (n / BATCH % 2) as usize;
                 let to = self.message(n).as_ptr().cast_mut().cast::<u8>();
-                // SAFETY: both have room for a message, nobody reads this one before it counts as sent, and AVX is there.
+                // SAFETY: both have room for a message, nobody reads this one before it counts as
+                // sent, and AVX is there.
                 unsafe {
                     if way == 0 {
                         std::ptr::copy_nonoverlapping(source.as_ptr(), to, self.bytes);
@@ -209,7 +214,8 @@ mod calibration {
         }
     }
 
-    /// Moves this thread to another CPU, if need be to one that the process was told to keep away from, for so short a time.
+    /// Moves this thread to another CPU, if need be to one that the process was told to keep away
+    /// from, for so short a time.
     fn go_elsewhere(than: usize) -> Option<()> {
         let mut allowed = sched_getaffinity(None).ok()?;
         allowed.unset(than);

@@ -1,14 +1,18 @@
 //! The machine of the models: loom's.
 //!
-//! What a passing model tells: in no interleaving of the threads, with no value that the C11 memory model lets a load return,
-//! an assertion fails, a [`loom::cell::UnsafeCell`] is reached by two at a time or without an order between them, or all
-//! wait for ever. It bounds nothing but what the model does: its threads and its turns.
+//! What a passing model tells: in no interleaving of the threads, with no value that the C11 memory
+//! model lets a load return, an assertion fails, a [`loom::cell::UnsafeCell`] is reached by two at
+//! a time or without an order between them, or all wait for ever. It bounds nothing but what the
+//! model does: its threads and its turns.
 //!
 //! What it does not tell:
 //! * Loads that are satisfied by later stores of their own thread (load buffering) are not tried.
-//! * Two sequentially consistent fences order whatever stands around them a little more than C11 says.
-//! * Sequentially consistent accesses (not fences) count as acquiring and releasing ones: protocols use fences.
-//! * The kernel is taken at its word: `membarrier(2)` is the heavy fence of C++'s P1202, the compiler's fence the light one.
+//! * Two sequentially consistent fences order whatever stands around them a little more than C11
+//!   says.
+//! * Sequentially consistent accesses (not fences) count as acquiring and releasing ones: protocols
+//!   use fences.
+//! * The kernel is taken at its word: `membarrier(2)` is the heavy fence of C++'s P1202, the
+//!   compiler's fence the light one.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -21,9 +25,9 @@ use super::{Atomic, Machine, atomics};
 pub(crate) struct Loom;
 
 loom::lazy_static! {
-    /// Light fences so far, and heavy ones. A fence counts itself in the one and then looks at the other, so that of a light
-    /// and a heavy one at least one knows of the other, while of two light ones neither does: a full fence in their place would
-    /// promise more than a compiler's.
+    /// Light fences so far, and heavy ones. A fence counts itself in the one and then looks at the
+    /// other, so that of a light and a heavy one at least one knows of the other, while of two
+    /// light ones neither does: a full fence in their place would promise more than a compiler's.
     static ref LIGHT: AtomicUsize = AtomicUsize::new(0);
     static ref HEAVY: AtomicUsize = AtomicUsize::new(0);
 }
@@ -131,8 +135,9 @@ impl<Word: Atomic, On: Machine> Atomic for Moved<Word, On> {
     }
 }
 
-/// A fault that a model must find: a word whose accesses of this order are taken for weaker ones, so that the very code
-/// runs as if it had been written with them. What was sequentially consistent acquires and releases, what did that is relaxed.
+/// A fault that a model must find: a word whose accesses of this order are taken for weaker ones,
+/// so that the very code runs as if it had been written with them. What was sequentially consistent
+/// acquires and releases, what did that is relaxed.
 pub(crate) struct Weaker<Word> {
     pub(crate) word: Word,
     pub(crate) order: Ordering,
@@ -209,13 +214,14 @@ pub(crate) fn check(model: impl Fn() + Send + Sync + 'static) {
     check_within(None, model);
 }
 
-/// Runs a model in every way in which threads that could go on are stopped so many times at most: `None` for any number. Most
-/// faults need one or two (Musuvathi and Qadeer, PLDI 2007).
+/// Runs a model in every way in which threads that could go on are stopped so many times at most:
+/// `None` for any number. Most faults need one or two (Musuvathi and Qadeer, PLDI 2007).
 pub(crate) fn check_within(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     builder.check(move || {
-        // Whoever comes first makes them, and whoever comes later is ordered after him: so not one of the model's threads.
+        // Whoever comes first makes them, and whoever comes later is ordered after him: so not one
+        // of the model's threads.
         let _made = LIGHT.load(Relaxed) + HEAVY.load(Relaxed);
         model();
     });
@@ -248,8 +254,8 @@ mod tests {
 
     use super::*;
 
-    /// Each of two threads says something and then looks at what the other says, with a fence between: whether both may
-    /// find nothing.
+    /// Each of two threads says something and then looks at what the other says, with a fence
+    /// between: whether both may find nothing.
     fn both_may_miss(fences: [fn(); 2]) -> bool {
         let model = move || {
             let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);

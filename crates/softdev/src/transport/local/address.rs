@@ -1,7 +1,8 @@
 //! Addresses of ports: the GUIDs, GIDs and LIDs of this host's devices, and where a route leads.
 //!
-//! Devices differ in their addresses only. A queue pair belongs to the device of its context and is reached by that device's
-//! address alone, as through an adapter's port. Ports of different link layers do not reach each other.
+//! Devices differ in their addresses only. A queue pair belongs to the device of its context and is
+//! reached by that device's address alone, as through an adapter's port. Ports of different link
+//! layers do not reach each other.
 
 use verbs::abi::*;
 
@@ -9,7 +10,8 @@ use crate::sys::limits::{GIDS, PORT};
 use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer};
 use crate::transport::local::host::guid;
 
-/// The GUID of a device and of its port. It differs between the devices of a host in its last four bits.
+/// The GUID of a device and of its port. It differs between the devices of a host in its last four
+/// bits.
 pub(crate) fn device_guid(device: u8) -> u64 {
     guid() ^ u64::from(device)
 }
@@ -30,7 +32,8 @@ pub(crate) fn lid(device: u8) -> u16 {
     }
 }
 
-/// GID of a device's port: the link-local prefix, which is InfiniBand's default one as well, and the GUID.
+/// GID of a device's port: the link-local prefix, which is InfiniBand's default one as well, and
+/// the GUID.
 pub(crate) fn gid(device: u8) -> ibv_gid {
     let mut raw = [0; 16];
     raw[..2].copy_from_slice(&[0xfe, 0x80]);
@@ -38,7 +41,8 @@ pub(crate) fn gid(device: u8) -> ibv_gid {
     ibv_gid { raw }
 }
 
-/// How a queue pair's table entry says which port it has: the device's number, and a bit for the link layer.
+/// How a queue pair's table entry says which port it has: the device's number, and a bit for the
+/// link layer.
 pub(crate) fn port_word(device: u8) -> u32 {
     const IN_USE: u32 = 1 << 8;
     const INFINIBAND: u32 = 1 << 9;
@@ -66,14 +70,15 @@ pub(crate) enum Way {
     Elsewhere,
 }
 
-/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1), for RoCE also one made from an IPv4 address
-/// (`rdma_is_multicast_addr()` in the kernel's rdma/ib_addr.h).
+/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1), for RoCE also one made from
+/// an IPv4 address (`rdma_is_multicast_addr()` in the kernel's rdma/ib_addr.h).
 pub(crate) fn is_group(gid: &ibv_gid) -> bool {
     let address = std::net::Ipv6Addr::from(gid.raw);
     address.is_multicast() || address.to_ipv4_mapped().is_some_and(|address| address.is_multicast())
 }
 
-/// Follows a route: on Ethernet by its GID; on InfiniBand by its LID, and the GID of a global one must agree.
+/// Follows a route: on Ethernet by its GID; on InfiniBand by its LID, and the GID of a global one
+/// must agree.
 pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
     let dgid = &route.grh.dgid;
     let by_gid = || match dgid {
@@ -93,15 +98,16 @@ pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
     }
 }
 
-/// Whether a route can be used. RoCE has no LIDs, so every route is global there, as the kernel has it
-/// (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is used.
+/// Whether a route can be used. RoCE has no LIDs, so every route is global there, as the kernel has
+/// it (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is used.
 pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
     let global = attr.is_global != 0;
     let has_origin = !global || i32::from(attr.grh.sgid_index) < GIDS;
     (global || link_layer() == LinkLayer::Infiniband) && has_origin && attr.port_num == PORT && attr.sl < 16
 }
 
-/// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section 3.5.10).
+/// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section
+/// 3.5.10).
 pub(crate) const MULTICAST_QP: u32 = 0xff_ffff;
 
 #[cfg(test)]

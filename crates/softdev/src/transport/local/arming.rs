@@ -1,19 +1,23 @@
-//! How whoever sleeps and whoever completes something agree on one event for each arming of a completion queue.
+//! How whoever sleeps and whoever completes something agree on one event for each arming of a
+//! completion queue.
 //!
-//! The sleeper arms the queue, then looks once more, then sleeps. Who completes something shows it by a plain store, then looks
-//! whether the queue is armed, and takes the one event. Either the sleeper finds the completion or its completer finds the
-//! queue armed, because each has a fence between what it says and what it looks at.
+//! The sleeper arms the queue, then looks once more, then sleeps. Who completes something shows it
+//! by a plain store, then looks whether the queue is armed, and takes the one event. Either the
+//! sleeper finds the completion or its completer finds the queue armed, because each has a fence
+//! between what it says and what it looks at.
 //!
-//! The event goes into a pipe. Where that is full, nobody sleeps at it, but the event must not be lost: it is left as owed,
-//! and whoever reads something from the pipe, and so makes room, pays. Either whoever leaves it finds the pipe empty after
-//! all, or somebody reads after that; the kernel's lock on the pipe orders the two.
+//! The event goes into a pipe. Where that is full, nobody sleeps at it, but the event must not be
+//! lost: it is left as owed, and whoever reads something from the pipe, and so makes room, pays.
+//! Either whoever leaves it finds the pipe empty after all, or somebody reads after that; the
+//! kernel's lock on the pipe orders the two.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::memory::layout::{ARMED_ANY, ARMED_SOLICITED};
 use crate::sys::sync::{Atomic, Machine};
 
-/// Asks for an event with the next completion, or with the next solicited one or error. A poll must follow.
+/// Asks for an event with the next completion, or with the next solicited one or error. A poll must
+/// follow.
 pub(crate) fn arm<Word: Atomic<Value = u32>>(armed: &Word, solicited_only: bool) {
     if !solicited_only {
         armed.store(ARMED_ANY, Relaxed);
@@ -36,19 +40,20 @@ pub(crate) fn is_armed<Word: Atomic<Value = u32>>(armed: &Word) -> bool {
     armed.load(Relaxed) != 0
 }
 
-/// Takes the one event that was asked for, if this completion is one to announce: what to give back where that fails.
+/// Takes the one event that was asked for, if this completion is one to announce: what to give back
+/// where that fails.
 pub(crate) fn take<Word: Atomic<Value = u32>>(armed: &Word, solicited: bool) -> Option<u32> {
     let asked = armed.load(Relaxed);
     if asked == 0 || (asked == ARMED_SOLICITED && !solicited) {
         return None;
     }
-    // Where it fails, another completion took the one event, or the sleeper asks for more just now: then he finds this
-    // completion, because it was shown before he asked.
+    // Where it fails, another completion took the one event, or the sleeper asks for more just now:
+    // then he finds this completion, because it was shown before he asked.
     armed.compare_exchange(asked, 0, Relaxed, Relaxed).ok()
 }
 
-/// Gives an event back that cannot be announced, for a reason that has nothing to do with the sleeper: the next completion
-/// tries again.
+/// Gives an event back that cannot be announced, for a reason that has nothing to do with the
+/// sleeper: the next completion tries again.
 pub(crate) fn give_back<Word: Atomic<Value = u32>>(armed: &Word, asked: u32) {
     let _ = armed.compare_exchange(0, asked, Relaxed, Relaxed);
 }
@@ -185,7 +190,8 @@ mod tests {
             Arc::new(Self { armed, owed: AtomicU32::new(0), slots, pipe: Mutex::default() })
         }
 
-        /// As a requester does; of the order of its store no more is asked than that of a plain one.
+        /// As a requester does; of the order of its store no more is asked than that of a plain
+        /// one.
         fn complete(&self, n: usize, solicited: bool) {
             self.complete_by(n, solicited, |_| announce(&self.owed, self).unwrap());
         }
@@ -238,7 +244,8 @@ mod tests {
         }
     }
 
-    /// One who asks for more while a completion is announced finds either both events or what he slept for.
+    /// One who asks for more while a completion is announced finds either both events or what he
+    /// slept for.
     fn asks_for_more() {
         let queue = Queue::new(armed());
         let other = Arc::clone(&queue);

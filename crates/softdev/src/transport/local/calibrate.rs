@@ -1,4 +1,5 @@
-//! Finds out whether stores past the cache pay on this host: one process measures it, the others believe it.
+//! Finds out whether stores past the cache pay on this host: one process measures it, the others
+//! believe it.
 //!
 //! # Invariants
 //!
@@ -24,8 +25,8 @@ const PAYS: u32 = 1;
 
 const COSTS: u32 = 2;
 
-/// Finds out, once in a process, which way is faster, before there are `bytes` at one place to be sent. All processes of a
-/// host believe the first of them.
+/// Finds out, once in a process, which way is faster, before there are `bytes` at one place to be
+/// sent. All processes of a host believe the first of them.
 pub(crate) fn calibrate(host: &Host, bytes: usize) {
     streaming::calibrate(bytes, |grade, measure| {
         let find_out = || asked(host, grade).or_else(measure);

@@ -1,8 +1,9 @@
 //! How several requesters fill one lane: each claims a slot by an exchange before it writes there.
 //!
-//! A mark says where to begin. It may lag behind, for ever where a requester has died between showing its message and moving the
-//! mark on; and it may pass a receive by that was taken back from a requester that had died: then its owner sets it back, with
-//! every look, because somebody may just be moving it on.
+//! A mark says where to begin. It may lag behind, for ever where a requester has died between
+//! showing its message and moving the mark on; and it may pass a receive by that was taken back
+//! from a requester that had died: then its owner sets it back, with every look, because somebody
+//! may just be moving it on.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -18,9 +19,9 @@ pub(crate) struct Claim<'a, State> {
 }
 
 impl<'a, State: Atomic<Value = u64>> Claim<'a, State> {
-    /// Claims the slot of receive `n`, whose word says that it is `free`, for the process of a block; `None` when somebody else
-    /// was faster. What comes next is a look whether the queue pair still receives: either that finds that it has ended, or
-    /// who ends it finds the claim.
+    /// Claims the slot of receive `n`, whose word says that it is `free`, for the process of a
+    /// block; `None` when somebody else was faster. What comes next is a look whether the queue
+    /// pair still receives: either that finds that it has ended, or who ends it finds the claim.
     #[inline]
     pub(crate) fn new(state: &'a State, n: u32, free: u64, block: u32) -> Option<Self> {
         let claimed = SlotState::Claimed(n, block).encode();
@@ -65,8 +66,9 @@ pub(crate) fn after<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) -> u32 {
     if is_at_or_after(now, next) { now } else { next }
 }
 
-/// Where to look for receive `n` of a lane of so many slots, whose next one to be posted is `tail`: there, or where its slot has
-/// been posted again since, as a later receive, at the first that may still be posted; `None` where it is yet to be posted.
+/// Where to look for receive `n` of a lane of so many slots, whose next one to be posted is `tail`:
+/// there, or where its slot has been posted again since, as a later receive, at the first that may
+/// still be posted; `None` where it is yet to be posted.
 #[inline]
 pub(crate) fn posted_from(n: u32, tail: u32, size: u32) -> Option<u32> {
     let first = tail.wrapping_sub(size);
@@ -74,8 +76,8 @@ pub(crate) fn posted_from(n: u32, tail: u32, size: u32) -> Option<u32> {
     (!is_at_or_after(from, tail)).then_some(from)
 }
 
-/// Looks for a slot that is free, in a lane of so many, and tries to claim it: what comes of that; `None` where there is none.
-/// `posted` is [`posted_from`].
+/// Looks for a slot that is free, in a lane of so many, and tries to claim it: what comes of that;
+/// `None` where there is none. `posted` is [`posted_from`].
 #[inline]
 pub(crate) fn find<'a, State, Mark, T>(
     mark: &Mark,
@@ -98,8 +100,8 @@ where
                     return Some(done);
                 }
             }
-            // A receive that another has taken is passed by, also where the mark lags behind and the slot is in use for a later
-            // receive already.
+            // A receive that another has taken is passed by, also where the mark lags behind and
+            // the slot is in use for a later receive already.
             SlotState::Claimed(taken, _) | SlotState::Done(taken) if is_at_or_after(taken, n) => {
                 n = after(mark, n);
             }
@@ -117,16 +119,17 @@ pub(crate) fn claimer<State: Atomic<Value = u64>>(state: &State, n: u32) -> Opti
     }
 }
 
-/// Takes the slot of receive `n` back, in a lane of so many, from a process that has died; false where it had shown its
-/// message.
+/// Takes the slot of receive `n` back, in a lane of so many, from a process that has died; false
+/// where it had shown its message.
 pub(crate) fn take_back<State: Atomic<Value = u64>>(state: &State, n: u32, size: u32, block: u32) -> bool {
     let claimed = SlotState::Claimed(n, block).encode();
     let before = SlotState::Done(n.wrapping_sub(size)).encode();
     state.compare_exchange(claimed, before, SeqCst, Relaxed).is_ok()
 }
 
-/// Shows a receive that was taken back to requesters, who pass it by once the mark is behind it. One of them may be moving the
-/// mark on at this very moment, which is why this is repeated with every look at the receive.
+/// Shows a receive that was taken back to requesters, who pass it by once the mark is behind it.
+/// One of them may be moving the mark on at this very moment, which is why this is repeated with
+/// every look at the receive.
 pub(crate) fn offer<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) {
     if !is_at_or_after(n, mark.load(SeqCst)) {
         mark.store(n, SeqCst);
@@ -209,7 +212,8 @@ mod tests {
         /// Takes message `n` if it is there: its payload.
         fn take(&self, n: u32) -> Option<u32> {
             let (state, payload) = &self.slots[n as usize];
-            // SAFETY: the message is there, so its slot is the owner's; were that not so, loom would say so.
+            // SAFETY: the message is there, so its slot is the owner's; were that not so, loom
+            // would say so.
             is_shown(state, n).then(|| payload.with(|payload| unsafe { *payload }))
         }
 
@@ -246,8 +250,8 @@ mod tests {
         }
     }
 
-    /// One dies with a claim while another sends; its owner takes the receive back and offers it again, with every look or
-    /// once.
+    /// One dies with a claim while another sends; its owner takes the receive back and offers it
+    /// again, with every look or once.
     fn one_dies(offers_again: bool) -> impl Fn() + Send + Sync + 'static {
         const DEAD: u32 = 1;
         move || {
@@ -268,8 +272,8 @@ mod tests {
         }
     }
 
-    /// One dies after it has shown its message and before it could move the mark on; its owner takes the message and posts again,
-    /// while another sends.
+    /// One dies after it has shown its message and before it could move the mark on; its owner
+    /// takes the message and posts again, while another sends.
     fn goes_on(from: From) -> impl Fn() + Send + Sync + 'static {
         move || {
             let lane = Lane::new(state);

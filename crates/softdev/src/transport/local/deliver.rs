@@ -1,7 +1,7 @@
 //! Placing a message in a peer's lane.
 //!
-//! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
-//! is read from there is believed beyond its own bounds.
+//! Every check that an adapter's responder makes is made here, by the requester, on what the peer
+//! shares; nothing that is read from there is believed beyond its own bounds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
@@ -52,8 +52,8 @@ impl Target {
         delivery
     }
 
-    /// Does something to the peer of a connection while the entry of the own queue pair says so. Whoever ends the connection
-    /// or takes memory away waits until it does not: see `agree`.
+    /// Does something to the peer of a connection while the entry of the own queue pair says so.
+    /// Whoever ends the connection or takes memory away waits until it does not: see `agree`.
     #[inline]
     pub(crate) fn touching<T>(&self, own: &SharedQp, work: impl FnOnce() -> T) -> T {
         touch(&own.touching.value, self.qp_num, work)
@@ -95,7 +95,8 @@ impl Target {
         }
     }
 
-    /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its state.
+    /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its
+    /// state.
     #[cold]
     pub(crate) fn fail(&self, host: &Host) {
         let shared = self.shared();
@@ -195,7 +196,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Places the payload of message `n`, if the receive has room for it, or finds that it fits in the slot.
+    /// Places the payload of message `n`, if the receive has room for it, or finds that it fits in
+    /// the slot.
     fn fill(&self, n: u32, posted: PostedReceive<'_>) -> Result<Payload, Misfit> {
         if !self.has_room(&posted) {
             return Err(Misfit::Short);
@@ -293,8 +295,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Scatters the payload of message `n` to the memory that the receive names, after checking all of it; what only the
-    /// owner has mapped it fills itself, unless the message is long.
+    /// Scatters the payload of message `n` to the memory that the receive names, after checking all
+    /// of it; what only the owner has mapped it fills itself, unless the message is long.
     fn place(&self, n: u32, posted: PostedReceive<'_>, to_group: bool) -> Result<Payload, Misfit> {
         let view = self.target.peer.view(&self.host.arena.view);
         let element = |shared: &SlotSge| {
@@ -335,8 +337,8 @@ impl Attempt<'_> {
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let pieces = header.into_iter().chain(message.pieces.iter().copied());
-        // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
-        // function; a peer's arena stays mapped as long as `target` holds the peer.
+        // SAFETY: every place was just checked; the pieces are readable and the header lives until
+        // the end of this function; a peer's arena stays mapped as long as `target` holds the peer.
         unsafe { scatter(pieces, places) }
             .map(|()| Payload::Placed)
             .map_err(|errno| if errno == Errno::SRCH { Misfit::Gone } else { Misfit::Forbidden })
@@ -350,8 +352,8 @@ impl Attempt<'_> {
         }
         let Some(to) = self.target.lane.bounce(self.shared, n) else { return false };
         let to = Place::Here(Piece { addr: to.as_ptr(), len: message.bytes as usize });
-        // SAFETY: the pieces are readable, as many bytes as the message has; so many are the lane's own there, whose mapping
-        // the target holds.
+        // SAFETY: the pieces are readable, as many bytes as the message has; so many are the lane's
+        // own there, whose mapping the target holds.
         unsafe { scatter(message.pieces.iter().copied(), std::iter::once(to)) }.is_ok()
     }
 }

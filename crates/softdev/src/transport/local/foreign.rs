@@ -1,9 +1,11 @@
-//! Memory that only another process has mapped: what a program registers without having it from the device.
+//! Memory that only another process has mapped: what a program registers without having it from the
+//! device.
 //!
-//! It is read and written by system calls. Atomics on it are made of a read and a write under a lock of its owner's arena,
-//! so they are atomic among themselves but not towards its owner's CPU: that is why the device promises no more than
-//! `IBV_ATOMIC_HCA`. The lock is the one word between processes that somebody can be found dead with; whoever waits for it
-//! takes it from the dead, and waits for the living only as long as for an answer.
+//! It is read and written by system calls. Atomics on it are made of a read and a write under a
+//! lock of its owner's arena, so they are atomic among themselves but not towards its owner's CPU:
+//! that is why the device promises no more than `IBV_ATOMIC_HCA`. The lock is the one word between
+//! processes that somebody can be found dead with; whoever waits for it takes it from the dead, and
+//! waits for the living only as long as for an answer.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -15,8 +17,8 @@ use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::sync::{Atomic, Machine};
 use crate::transport::local::host::Host;
 
-/// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of its own: the kernel stores
-/// the bytes of one in whatever order.
+/// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of
+/// its own: the kernel stores the bytes of one in whatever order.
 ///
 /// # Errors
 /// When the process has ended (`SRCH`) or there is no such memory.
@@ -47,7 +49,8 @@ pub(crate) unsafe fn read(pid: u32, addr: u64, to: *mut u8, len: usize) -> Resul
     while done < len {
         let (local, remote) =
             (part(to as u64 + done as u64, len - done), part(addr + done as u64, len - done));
-        // SAFETY: the local bytes are writable for the call, as the caller vouches; the kernel checks the remote ones.
+        // SAFETY: the local bytes are writable for the call, as the caller vouches; the kernel
+        // checks the remote ones.
         let read = unsafe {
             libc::process_vm_readv(pid.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
         };
@@ -68,12 +71,12 @@ fn moved(returned: isize) -> Result<usize, Errno> {
     }
 }
 
-/// Attempts at a lock before its holder's health is looked at, and those after which it is given up for now: many times
-/// what an atomic takes.
+/// Attempts at a lock before its holder's health is looked at, and those after which it is given up
+/// for now: many times what an atomic takes.
 const ATTEMPTS: u32 = 10_000;
 
-/// Runs `work` while nobody else runs any for the same word of the process that has these locks; `None` where somebody
-/// does so for long.
+/// Runs `work` while nobody else runs any for the same word of the process that has these locks;
+/// `None` where somebody does so for long.
 pub(crate) fn exclusively<T>(
     host: &Host,
     locks: &[Lock; LOCKS],
@@ -85,8 +88,8 @@ pub(crate) fn exclusively<T>(
     while_held(lock, own, ATTEMPTS, |holder| is_held(host, holder), work)
 }
 
-/// Runs `work` while a lock's word is `own`; takes it from a holder who is not `alive` after so many attempts, and gives up
-/// after as many again.
+/// Runs `work` while a lock's word is `own`; takes it from a holder who is not `alive` after so
+/// many attempts, and gives up after as many again.
 fn while_held<Word: Atomic<Value = u64>, T>(
     lock: &Word,
     own: u64,

@@ -1,9 +1,9 @@
 //! Who has joined a multicast group, in every process of this user.
 //!
-//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a process remembers what it has
-//! found until a word in its arena has changed, which whoever joins counts up in all arenas that there are. A process that
-//! is not on the list yet has not looked for members either. Who leaves takes the entry back, which is looked at again
-//! with every datagram.
+//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a
+//! process remembers what it has found until a word in its arena has changed, which whoever joins
+//! counts up in all arenas that there are. A process that is not on the list yet has not looked for
+//! members either. Who leaves takes the entry back, which is looked at again with every datagram.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,8 +5,8 @@ use verbs::abi::*;
 use crate::sys::limits::GRH_BYTES;
 use crate::sys::settings::{LinkLayer, link_layer};
 
-/// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes from the first to the second
-/// GID. One without is undefined bytes there: zeroes.
+/// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes
+/// from the first to the second GID. One without is undefined bytes there: zeroes.
 pub(crate) fn grh(
     payload_bytes: u64,
     has_immediate: bool,
@@ -16,10 +16,12 @@ pub(crate) fn grh(
     /// IPv6, as every GRH.
     const VERSION: u32 = 6;
     const HOP_LIMIT: u8 = 64;
-    /// Base transport header, datagram header and integrity check of the packet that would carry it.
+    /// Base transport header, datagram header and integrity check of the packet that would carry
+    /// it.
     const AROUND: u64 = 12 + 8 + 4;
     const IMMEDIATE: u64 = 4;
-    // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's transport.
+    // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's
+    // transport.
     let (next_header, next_bytes) = match link_layer() {
         LinkLayer::Ethernet => (17, 8),
         LinkLayer::Infiniband => (0x1b, 0),

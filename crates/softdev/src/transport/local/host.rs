@@ -1,14 +1,15 @@
 //! The processes of one host that have the device open, and how they find each other.
 //!
-//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket that is named after it:
-//! the kernel keeps the name unique and takes it away when the process ends, however it ends. Whoever has a queue-pair
-//! number connects to the socket of its block; the kernel says which process listens there (`SO_PEERCRED`, so that
-//! another user cannot pose as one of ours), and that process's arena is opened through `/proc/PID/fd`, which the
-//! kernel allows to the same user only. Nothing is ever accepted or sent. The connection stays open: it breaks when
-//! the process ends.
+//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket that
+//! is named after it: the kernel keeps the name unique and takes it away when the process ends,
+//! however it ends. Whoever has a queue-pair number connects to the socket of its block; the kernel
+//! says which process listens there (`SO_PEERCRED`, so that another user cannot pose as one of
+//! ours), and that process's arena is opened through `/proc/PID/fd`, which the kernel allows to the
+//! same user only. Nothing is ever accepted or sent. The connection stays open: it breaks when the
+//! process ends.
 //!
-//! Abstract names belong to a network namespace, as a host's address does: processes in other namespaces are other
-//! hosts.
+//! Abstract names belong to a network namespace, as a host's address does: processes in other
+//! namespaces are other hosts.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -38,8 +39,8 @@ pub(crate) struct Host {
     pub(crate) arena: Arena,
     pub(crate) block: u32,
     listener: OwnedFd,
-    /// Connections of peers, taken from the listener so that its backlog never fills; kept, because closing one would
-    /// tell the peer that this process has ended.
+    /// Connections of peers, taken from the listener so that its backlog never fills; kept, because
+    /// closing one would tell the peer that this process has ended.
     connections: Mutex<Vec<OwnedFd>>,
     peers: Mutex<HashMap<u32, Arc<Peer>>>,
     /// A descriptor that is there to make room for another one: see [`through`](Self::through).
@@ -91,7 +92,8 @@ fn prefix() -> String {
     format!("rdmascope-softdev-{LAYOUT}/{user}/")
 }
 
-/// The blocks of this user's processes on this host, by the kernel's list of sockets, and in any case the own one.
+/// The blocks of this user's processes on this host, by the kernel's list of sockets, and in any
+/// case the own one.
 pub(crate) fn blocks(own: u32) -> Vec<u32> {
     let list = fs::read("/proc/net/unix").unwrap_or_default();
     let prefix = format!("@{}", prefix());
@@ -107,8 +109,8 @@ fn address(block: u32) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Runs `work` while no other process of this user on this host does anything of that name; not at all if some other one does
-/// so all the time.
+/// Runs `work` while no other process of this user on this host does anything of that name; not at
+/// all if some other one does so all the time.
 pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce() -> T) -> Option<T> {
     const PAUSE: Duration = Duration::from_micros(500);
     let end = Instant::now() + patience;
@@ -149,7 +151,8 @@ impl Host {
         header.layout.store(LAYOUT, Relaxed);
         header.life.store(RandomState::new().hash_one(block) as u32, Relaxed);
         header.magic.store(MAGIC, Release);
-        // Only a matter of how long somebody may go on who is at work when his right is taken: see `agree`.
+        // Only a matter of how long somebody may go on who is at work when his right is taken: see
+        // `agree`.
         let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
         crate::sys::own_lock::allow_own_locks();
         // Only now can peers connect, so that they find the arena.
@@ -164,8 +167,9 @@ impl Host {
         self.reach(qp_num).ok()
     }
 
-    /// Why this process cannot reach the one that a queue-pair number belongs to, although that one lives: its memory could
-    /// not be mapped (`ENOMEM`), /proc shows other processes (`ESRCH`) or does not let this one look (`EACCES`, `EPERM`).
+    /// Why this process cannot reach the one that a queue-pair number belongs to, although that one
+    /// lives: its memory could not be mapped (`ENOMEM`), /proc shows other processes (`ESRCH`) or
+    /// does not let this one look (`EACCES`, `EPERM`).
     pub(crate) fn obstacle(&self, qp_num: u32) -> Option<i32> {
         let errno = Errno::from_io_error(&self.reach(qp_num).err()?)?;
         let obstacles = [Errno::NOMEM, Errno::SRCH, Errno::ACCESS, Errno::PERM];
@@ -196,11 +200,13 @@ impl Host {
         self.peer_of(block << QP_INDEX_BITS).is_some()
     }
 
-    /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That this process has used up
-    /// its descriptors is no reason to let another one sleep: one is kept, in whose place the pipe is opened for so long.
+    /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That
+    /// this process has used up its descriptors is no reason to let another one sleep: one is kept,
+    /// in whose place the pipe is opened for so long.
     ///
     /// # Errors
-    /// Where the pipe cannot be opened: the peer has ended or closed it, or the system has no more descriptors.
+    /// Where the pipe cannot be opened: the peer has ended or closed it, or the system has no more
+    /// descriptors.
     pub(crate) fn through<T>(
         &self,
         peer: &Peer,
@@ -227,7 +233,8 @@ impl Host {
         }
     }
 
-    /// Takes the connections of new peers and drops those of peers that have ended, with their arenas.
+    /// Takes the connections of new peers and drops those of peers that have ended, with their
+    /// arenas.
     pub(crate) fn tidy(&self) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         while let Ok(connection) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
@@ -290,7 +297,8 @@ impl Peer {
         self.mapping.is_none()
     }
 
-    /// Number of its process. A process that was forked from this one is its own peer, not its parent's.
+    /// Number of its process. A process that was forked from this one is its own peer, not its
+    /// parent's.
     pub(crate) fn process(&self) -> u32 {
         if self.is_own() { own_pid() } else { self.pid }
     }
@@ -300,8 +308,9 @@ impl Peer {
         self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
     }
 
-    /// Whether the process existed a moment ago, at most a tick of the kernel's clock (10 ms): whatever has its number now is
-    /// that process, or it is nobody's, since the kernel gives out all the other numbers first. Without a system call most times.
+    /// Whether the process existed a moment ago, at most a tick of the kernel's clock (10 ms):
+    /// whatever has its number now is that process, or it is nobody's, since the kernel gives out
+    /// all the other numbers first. Without a system call most times.
     pub(crate) fn was_just_alive(&self) -> bool {
         let tick = coarse();
         if self.seen.load(Relaxed) == tick {
@@ -374,10 +383,10 @@ impl Peer {
     }
 }
 
-/// A memory barrier on every CPU that runs a process of the device: what another thread stored before it, this one sees
-/// from now on, and that thread sees what this one has stored. So who takes something away pays for the order of the two,
-/// not who uses it. Where the kernel has no such call (before 4.16, or forbidden), a CPU takes as long as its store buffer
-/// does.
+/// A memory barrier on every CPU that runs a process of the device: what another thread stored
+/// before it, this one sees from now on, and that thread sees what this one has stored. So who
+/// takes something away pays for the order of the two, not who uses it. Where the kernel has no
+/// such call (before 4.16, or forbidden), a CPU takes as long as its store buffer does.
 #[cold]
 pub(crate) fn agree() {
     Cpu::heavy();
@@ -385,7 +394,8 @@ pub(crate) fn agree() {
 
 /// Finds the arena among the descriptors of a process.
 fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
-    // The kernel gives the peer's number in this process's PID namespace; /proc may be that of another one.
+    // The kernel gives the peer's number in this process's PID namespace; /proc may be that of
+    // another one.
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
     if fs::read_link("/proc/self").ok().is_none_or(|shown| shown.as_os_str() != own.as_str()) {
         return Err(Errno::SRCH.into());
@@ -408,8 +418,8 @@ fn is_broken(connection: &OwnedFd) -> bool {
     found.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP)
 }
 
-/// An identifier of this host on this network, stable while it runs: the low 64 bits of the port's GID, and the node's
-/// GUID. It differs between hosts, boots and network namespaces.
+/// An identifier of this host on this network, stable while it runs: the low 64 bits of the port's
+/// GID, and the node's GUID. It differs between hosts, boots and network namespaces.
 pub(crate) fn guid() -> u64 {
     static GUID: OnceLock<u64> = OnceLock::new();
     *GUID.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! A requester's end of a lane: where the next message goes, and what is known of the receives at the other end.
+//! A requester's end of a lane: where the next message goes, and what is known of the receives at
+//! the other end.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -17,7 +18,8 @@ pub(crate) struct Lane {
     next: Cell<u32>,
     /// What was last read of what is posted.
     credit: Cell<Credit>,
-    /// What was last read of what has been taken, on the same line: who posts writes it all the time.
+    /// What was last read of what has been taken, on the same line: who posts writes it all the
+    /// time.
     taken: Cell<u32>,
 }
 
@@ -71,7 +73,8 @@ impl Lane {
         PostedReceive::read(post, elements, shared.pd.load(Relaxed))
     }
 
-    /// Where the payload of message `n` may go in the lane's own memory, if whatever was there has been taken.
+    /// Where the payload of message `n` may go in the lane's own memory, if whatever was there has
+    /// been taken.
     pub(crate) fn bounce(&self, shared: &SharedQp, n: u32) -> Option<NonNull<u8>> {
         let is_free = || n.wrapping_sub(self.taken.get()) < BOUNCES;
         if !is_free() {
@@ -128,7 +131,8 @@ impl Lane {
     }
 }
 
-/// Shows message `n` to the owner, and the number of the next one to whoever may be the requester after this one.
+/// Shows message `n` to the owner, and the number of the next one to whoever may be the requester
+/// after this one.
 #[inline]
 fn show<State, Next>(state: &State, next: &Next, n: u32) -> u32
 where
@@ -174,8 +178,8 @@ fn posted<Word: Atomic<Value = u64>>(word: &Word) -> Credit {
 #[inline]
 pub(crate) fn prefetch_to_write(slot: &Slot) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching has no effect that a program can see, whatever the address; where the CPU does not know this
-    // instruction, it does nothing.
+    // SAFETY: prefetching has no effect that a program can see, whatever the address; where the CPU
+    // does not know this instruction, it does nothing.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) &raw const *slot, options(nostack, preserves_flags, readonly));
     }
@@ -223,7 +227,8 @@ mod tests {
                 return false;
             }
             let at = (n % SIZE) as usize;
-            // SAFETY: the receive is posted, and there is one requester; were that not enough, loom would say so.
+            // SAFETY: the receive is posted, and there is one requester; were that not enough, loom
+            // would say so.
             self.posts[at].with(|post| assert_eq!(unsafe { *post }, POST + n));
             // SAFETY: as above.
             self.slots[at].1.with_mut(|payload| unsafe { *payload = PAYLOAD + n });
@@ -251,7 +256,8 @@ mod tests {
             if !is_shown(self.state(n), n) {
                 return false;
             }
-            // SAFETY: the message is there, and its slot is the owner's until he posts again; loom would say so.
+            // SAFETY: the message is there, and its slot is the owner's until he posts again; loom
+            // would say so.
             self.slots[at].1.with(|payload| assert_eq!(unsafe { *payload }, PAYLOAD + n));
             self.post(n + SIZE);
             true
@@ -293,7 +299,8 @@ mod tests {
         }
     }
 
-    /// A requester dies after it has shown its message and before it could say so; another one goes on.
+    /// A requester dies after it has shown its message and before it could say so; another one goes
+    /// on.
     fn goes_on(begin: Begin) -> impl Fn() + Send + Sync + 'static {
         move || {
             let lane = lane(word);

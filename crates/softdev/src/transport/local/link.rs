@@ -1,13 +1,16 @@
-//! A model of the link under a port: when a message has left, when it is there, when its acknowledgement is back.
+//! A model of the link under a port: when a message has left, when it is there, when its
+//! acknowledgement is back.
 //!
-//! A port sends one message after another at the rate of the link, and receives in the same way: where several senders
-//! meet in one port, each waits for those before it, as behind the last switch. A message is cut into packets, each with
-//! its headers, and is under way for the latency besides. It begins to leave when it has been fetched from memory, some time
-//! after it was posted, and the port is free; whatever the port was given later, by any queue pair, leaves behind it. Between
-//! two ports nothing else is modelled: no losses, no congestion inside the fabric, no limit to what a switch stores.
+//! A port sends one message after another at the rate of the link, and receives in the same way:
+//! where several senders meet in one port, each waits for those before it, as behind the last
+//! switch. A message is cut into packets, each with its headers, and is under way for the latency
+//! besides. It begins to leave when it has been fetched from memory, some time after it was posted,
+//! and the port is free; whatever the port was given later, by any queue pair, leaves behind it.
+//! Between two ports nothing else is modelled: no losses, no congestion inside the fabric, no limit
+//! to what a switch stores.
 //!
-//! Time is the system's monotonic clock in 64ths of a nanosecond, because eight bytes on a fast link take less than two
-//! nanoseconds and the error must not add up.
+//! Time is the system's monotonic clock in 64ths of a nanosecond, because eight bytes on a fast
+//! link take less than two nanoseconds and the error must not add up.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +21,8 @@ use verbs::{LinkModel, LinkRate};
 use crate::memory::layout::SharedPort;
 use crate::sys::clock;
 
-/// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years of uptime.
+/// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years
+/// of uptime.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticks(u64);
 
@@ -66,7 +70,8 @@ pub(crate) struct Link {
     gap: Ticks,
     mtu_bytes: Option<u64>,
     header_bytes: u64,
-    /// Whether messages have the headers of their operation; not where a model says what a packet's are.
+    /// Whether messages have the headers of their operation; not where a model says what a packet's
+    /// are.
     has_extended: bool,
 }
 
@@ -110,9 +115,9 @@ pub(crate) struct Schedule {
     pub(crate) is_acknowledged: Ticks,
 }
 
-/// Headers of a packet where nothing else is said: of RoCE v2 with IPv4 (preamble and gap 20, Ethernet 14 and 4, IPv4 20,
-/// UDP 8, BTH 12, ICRC 4; Annex A17 of IBTA vol. 1), and of InfiniBand inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2;
-/// chapter 5).
+/// Headers of a packet where nothing else is said: of RoCE v2 with IPv4 (preamble and gap 20,
+/// Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, ICRC 4; Annex A17 of IBTA vol. 1), and of InfiniBand
+/// inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2; chapter 5).
 const ROCE_HEADER_BYTES: u64 = 82;
 const INFINIBAND_HEADER_BYTES: u64 = 26;
 
@@ -174,8 +179,8 @@ impl Link {
         }
     }
 
-    /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It `is_there` when the
-    /// answer is, and has effect then.
+    /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It
+    /// `is_there` when the answer is, and has effect then.
     pub(crate) fn ask(
         &self,
         own: &SharedPort,
@@ -192,7 +197,8 @@ impl Link {
         Schedule { leaves, has_left: leaves.plus(request), is_there, is_acknowledged: is_there }
     }
 
-    /// Takes both ports for what is so long on the wire; gives when its first bit leaves and when its last has arrived.
+    /// Takes both ports for what is so long on the wire; gives when its first bit leaves and when
+    /// its last has arrived.
     fn transfer(
         &self,
         (from, to): (&SharedPort, &SharedPort),
@@ -206,8 +212,8 @@ impl Link {
     }
 }
 
-/// Takes a port for a time span from `now` on, or from when it is free; gives the beginning. What a hostile peer writes
-/// there costs time, no more, and no more than [`PATIENCE`].
+/// Takes a port for a time span from `now` on, or from when it is free; gives the beginning. What a
+/// hostile peer writes there costs time, no more, and no more than [`PATIENCE`].
 fn occupy(until: &AtomicU64, now: Ticks, span: Ticks) -> Ticks {
     let mut found = until.load(Relaxed);
     loop {
@@ -220,7 +226,8 @@ fn occupy(until: &AtomicU64, now: Ticks, span: Ticks) -> Ticks {
     }
 }
 
-/// No port is given more than this ahead: the send queues of a process hold minutes at most at the slowest rates in use.
+/// No port is given more than this ahead: the send queues of a process hold minutes at most at the
+/// slowest rates in use.
 const PATIENCE: Ticks = Ticks::from_ns(600_000_000_000);
 
 #[cfg(test)]
@@ -323,7 +330,8 @@ mod tests {
         let link = link("8Gb/s,latency=300ns,header=20");
         let read = link.ask(&a, &b, START, (1000, PLAIN), 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 300);
-        // The peer's own messages wait behind its answer, which it begins when the request is there.
+        // The peer's own messages wait behind its answer, which it begins when the request is
+        // there.
         assert_eq!(ns(START, link.send(&b, &a, START, (0, PLAIN), 4096).has_left), 320 + 1020 + 20);
     }
 

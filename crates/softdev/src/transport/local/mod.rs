@@ -1,4 +1,5 @@
-//! How the queue pairs of one host reach each other: through arenas that both have mapped, and what else the kernel copies.
+//! How the queue pairs of one host reach each other: through arenas that both have mapped, and what
+//! else the kernel copies.
 //!
 //! # Invariants
 //!

@@ -5,8 +5,9 @@
 //!                        ◄──     (not used after all)
 //! ```
 //!
-//! Each takes one by an exchange, for a message of its own lane. A mark says where to begin; it may lag behind, and it may pass
-//! a receive by that was put back: its owner finds that when he comes to its word again.
+//! Each takes one by an exchange, for a message of its own lane. A mark says where to begin; it may
+//! lag behind, and it may pass a receive by that was put back: its owner finds that when he comes
+//! to its word again.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -91,7 +92,8 @@ pub(crate) trait Order {
             let word = self.word(k).load(Acquire);
             match Entry::decode(word) {
                 Entry::Posted { k: posted, index } if posted == k => return Some((k, word, index)),
-                // Another requester was faster, also where the mark lags behind and the word is in use again.
+                // Another requester was faster, also where the mark lags behind and the word is in
+                // use again.
                 Entry::Posted { k: taken, .. } | Entry::Taken { k: taken, .. }
                     if is_at_or_after(taken, k) =>
                 {
@@ -128,8 +130,8 @@ pub(crate) trait Order {
         Err(Refusal::Empty)
     }
 
-    /// Puts a receive back that was taken for nothing. Whoever moves the mark on at this moment may pass it by: then its
-    /// owner finds it when it comes to its place again.
+    /// Puts a receive back that was taken for nothing. Whoever moves the mark on at this moment may
+    /// pass it by: then its owner finds it when it comes to its place again.
     fn put_back(&self, block: u32, ticket: Ticket) {
         let Ticket { k, index } = ticket;
         let (taken, posted) =
@@ -151,8 +153,8 @@ pub(crate) trait Order {
         self.word(k).store(Entry::Posted { k, index }.encode(), Release);
     }
 
-    /// For the owner: takes receive `k`, which is posted, out of the requesters' sight, wherever the mark is; false where one of
-    /// them has taken it.
+    /// For the owner: takes receive `k`, which is posted, out of the requesters' sight, wherever
+    /// the mark is; false where one of them has taken it.
     fn withdraw(&self, k: u32, index: u32) -> bool {
         let posted = Entry::Posted { k, index }.encode();
         let nobodys = Entry::Taken { k, block: 0, index: u32::MAX }.encode();
@@ -264,8 +266,8 @@ mod tests {
         }
     }
 
-    /// One puts its receive back while another takes one, and their owner comes to the place of the first before and, if he
-    /// looks again, after that.
+    /// One puts its receive back while another takes one, and their owner comes to the place of the
+    /// first before and, if he looks again, after that.
     fn one_puts_back(looks_again: bool) -> impl Fn() + Send + Sync + 'static {
         move || {
             let queue = Queue::new(word);

@@ -49,7 +49,8 @@ impl Place {
 /// When another process's memory cannot be written to (the system's reason).
 ///
 /// # Safety
-/// The bytes of `from` are readable, those of `Here` places writable, and neither is freed meanwhile.
+/// The bytes of `from` are readable, those of `Here` places writable, and neither is freed
+/// meanwhile.
 pub(crate) unsafe fn scatter(
     mut from: impl Iterator<Item = Piece>,
     to: impl Iterator<Item = Place>,

@@ -4,8 +4,8 @@
 //! pool:  SharedPool | order: a word for each receive in the order of posting | posts, by index
 //! ```
 //!
-//! How receives are taken is in `order`. The message says which one it has taken; its owner believes that only of a receive
-//! that was taken.
+//! How receives are taken is in `order`. The message says which one it has taken; its owner
+//! believes that only of a receive that was taken.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -99,7 +99,8 @@ impl Order for Pool {
     }
 
     fn word(&self, k: u32) -> &AtomicU64 {
-        // SAFETY: `Area::pool` has found it in a mapping that is held; there are as many words as the mask says.
+        // SAFETY: `Area::pool` has found it in a mapping that is held; there are as many words as
+        // the mask says.
         unsafe { self.order.add((k & self.mask) as usize).as_ref() }
     }
 

@@ -82,8 +82,8 @@ pub(crate) fn raise_at(
 }
 
 impl Target {
-    /// The first message of a connection has arrived: an event where its owner has not gone on to RTS (IBTA vol. 1, section
-    /// 11.6.2).
+    /// The first message of a connection has arrived: an event where its owner has not gone on to
+    /// RTS (IBTA vol. 1, section 11.6.2).
     #[cold]
     pub(crate) fn greet(&self, host: &Host) {
         if self.shared().state.load(SeqCst) == IBV_QPS_RTR {

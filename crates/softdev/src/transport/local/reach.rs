@@ -1,9 +1,10 @@
 //! RDMA writes, reads and atomics: access to a peer's memory that its process takes no part in.
 //!
-//! The requester checks what an adapter's responder checks (is the operation enabled, does a live registration of the right
-//! domain cover the bytes and allow it) and then reaches for the bytes itself. Meanwhile its own entry in the table of queue
-//! pairs says whom it is touching, so that whoever deregisters memory or ends the connection can wait until it has finished;
-//! a process that dies while it says so is waited for no longer.
+//! The requester checks what an adapter's responder checks (is the operation enabled, does a live
+//! registration of the right domain cover the bytes and allow it) and then reaches for the bytes
+//! itself. Meanwhile its own entry in the table of queue pairs says whom it is touching, so that
+//! whoever deregisters memory or ends the connection can wait until it has finished; a process that
+//! dies while it says so is waited for no longer.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
@@ -23,7 +24,8 @@ use crate::transport::message::Message;
 use crate::transport::remote::{ATOMIC_BYTES, Operation, Remote};
 
 impl Target {
-    /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to its peers.
+    /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to
+    /// its peers.
     #[inline]
     pub(crate) fn reach(
         &self,
@@ -46,7 +48,8 @@ impl Target {
         if !self.receives(shared) || shared.dest_qp_num.load(Relaxed) != message.src_qp {
             return Delivery::NoAnswer;
         }
-        // IBTA vol. 1, section 9.7.4.1: an operation that is not enabled, or that there are no resources for, is invalid.
+        // IBTA vol. 1, section 9.7.4.1: an operation that is not enabled, or that there are no
+        // resources for, is invalid.
         let is_write = remote.operation == Operation::Write;
         if remote.access().needs() & !shared.access.load(Relaxed) != 0
             || (!is_write && shared.responder_resources.load(Relaxed) == 0)
@@ -82,8 +85,9 @@ impl Target {
         if matches!(place, Place::Here(_)) {
             return Some(place);
         }
-        // Memory that may be unmapped as soon as it is deregistered. Either who does that sees this requester touching it,
-        // or this requester sees that it is gone, also where the kernel knows no `agree`.
+        // Memory that may be unmapped as soon as it is deregistered. Either who does that sees this
+        // requester touching it, or this requester sees that it is gone, also where the kernel
+        // knows no `agree`.
         fence(SeqCst);
         find().filter(|_| self.receives(self.shared()))
     }
@@ -96,8 +100,9 @@ impl Target {
         let is_write = remote.operation == Operation::Write;
         match place {
             Place::Here(piece) => {
-                // SAFETY: `locate` has found a live registration for as many bytes as the message has, the requester has
-                // located the message's pieces, and neither is unmapped meanwhile: see `find_memory`.
+                // SAFETY: `locate` has found a live registration for as many bytes as the message
+                // has, the requester has located the message's pieces, and neither is unmapped
+                // meanwhile: see `find_memory`.
                 unsafe {
                     if is_write {
                         write_in_order(message.pieces, message.bytes as usize, piece.addr);
@@ -178,9 +183,9 @@ impl Target {
         Ok(before)
     }
 
-    /// What a responder does with a request that it does not allow: a reliable connection fails (class C of IBTA vol. 1,
-    /// section 9.9.3), which its owner learns by an asynchronous event (section 11.6.3.2), and an unreliable one drops the
-    /// message.
+    /// What a responder does with a request that it does not allow: a reliable connection fails
+    /// (class C of IBTA vol. 1, section 9.9.3), which its owner learns by an asynchronous event
+    /// (section 11.6.3.2), and an unreliable one drops the message.
     #[cold]
     fn refuse(&self, host: &Host, why: Delivery) -> Delivery {
         if self.shared().service.load(Relaxed) == IBV_QPT_RC {
@@ -192,15 +197,17 @@ impl Target {
     }
 }
 
-/// An atomic on memory that this process has mapped: its CPU's own, so that no other access comes in between.
+/// An atomic on memory that this process has mapped: its CPU's own, so that no other access comes
+/// in between.
 #[inline]
 fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
     let word = piece.addr.cast::<u64>();
     if !word.is_aligned() {
         return Err(Delivery::Invalid); // What a peer says of its region is not believed.
     }
-    // SAFETY: `locate` has found eight bytes of live memory, just seen to be aligned; they are reached by other processes
-    // and by the program, which must use atomics for them as for any memory that an adapter writes to.
+    // SAFETY: `locate` has found eight bytes of live memory, just seen to be aligned; they are
+    // reached by other processes and by the program, which must use atomics for them as for any
+    // memory that an adapter writes to.
     let word = unsafe { AtomicU64::from_ptr(word) };
     Ok(match operation {
         Operation::CompareSwap { compare, swap } => {

@@ -20,8 +20,9 @@ use crate::transport::local::place::Place;
 /// Any access of a peer's.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-/// This process's regions once more, where no peer can write: what this process itself reads and writes is checked
-/// against these, so that a peer that scribbles in the arena cannot lead it astray.
+/// This process's regions once more, where no peer can write: what this process itself reads and
+/// writes is checked against these, so that a peer that scribbles in the arena cannot lead it
+/// astray.
 pub(crate) static OWN: [SharedMr; MRS] = [const { SharedMr::new() }; MRS];
 
 /// Keys of this process.
@@ -30,7 +31,8 @@ pub(crate) static KEYS: Mutex<Keys> = Mutex::new(Keys { fresh: 0, freed: Vec::ne
 pub(crate) struct Keys {
     /// Entries from here on were never used.
     fresh: u32,
-    /// Keys that were given back; each comes again with its low byte counted up, so that an old key is found out.
+    /// Keys that were given back; each comes again with its low byte counted up, so that an old key
+    /// is found out.
     pub(crate) freed: Vec<u32>,
 }
 
@@ -80,13 +82,14 @@ impl Access {
     }
 }
 
-/// Finds bytes of the process of `view` by key and address, if a live registration in protection domain `pd` covers
-/// all of them and allows the access. `peer` is `None` for bytes that this process's own work request names. An element
-/// without bytes needs no registration, whatever its key and address: adapters leave it out of the request.
+/// Finds bytes of the process of `view` by key and address, if a live registration in protection
+/// domain `pd` covers all of them and allows the access. `peer` is `None` for bytes that this
+/// process's own work request names. An element without bytes needs no registration, whatever its
+/// key and address: adapters leave it out of the request.
 ///
-/// What a peer's work request names is `Here` only in an arena, which stays mapped whatever becomes of the registration. That
-/// holds for a peer in this process, too: the program may have unmapped its other memory, which only the kernel finds out
-/// without dying of it.
+/// What a peer's work request names is `Here` only in an arena, which stays mapped whatever becomes
+/// of the registration. That holds for a peer in this process, too: the program may have unmapped
+/// its other memory, which only the kernel finds out without dying of it.
 #[inline]
 pub(crate) fn locate(
     view: &View,
@@ -147,7 +150,8 @@ mod tests {
     const PD: u32 = 7;
     const ADDR: u64 = 0x7000_0000_0000;
 
-    /// An arena whose owner says of a region what it likes: where it is in the arena, its length, what it allows.
+    /// An arena whose owner says of a region what it likes: where it is in the arena, its length,
+    /// what it allows.
     fn arena_that_says(offset: u64, length: u64, access: u32) -> Arena {
         let arena = Arena::new("softdev-test", TABLES).unwrap();
         let mr = arena.view.mr(KEY);
@@ -160,7 +164,8 @@ mod tests {
         arena
     }
 
-    /// Whether so many bytes from an address are found in such an arena of another process, and lie in it.
+    /// Whether so many bytes from an address are found in such an arena of another process, and lie
+    /// in it.
     fn is_found(arena: Arena, addr: u64, length: u32, access: Access) -> bool {
         let peer = Peer::with_arena(arena.view);
         let own = host().unwrap();

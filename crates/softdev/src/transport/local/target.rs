@@ -62,7 +62,8 @@ impl Target {
         let slots = ring.slots(view).filter(|_| named && unchanged)?;
         let pool = if area.offset == 0 { None } else { Some(area.pool(view)?) };
         view.populate(ring.offset, ring.lane_bytes().min(POPULATED_MAX));
-        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
+        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long
+        // as the peer is held.
         let lane = unsafe { Lane::new(slots, shared) };
         let shared = NonNull::from(shared);
         Some(Self {
@@ -105,7 +106,8 @@ impl Target {
     /// Its entry in the peer's table.
     #[inline]
     pub(crate) fn shared(&self) -> &SharedQp {
-        // SAFETY: the entry lies in the arena of `peer`, which stays mapped as long as the peer is held.
+        // SAFETY: the entry lies in the arena of `peer`, which stays mapped as long as the peer is
+        // held.
         unsafe { self.shared.as_ref() }
     }
 
@@ -116,7 +118,8 @@ impl Target {
         (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
     }
 
-    /// Whether it is of this service, has its port at this device and, for RC, expects this packet sequence number.
+    /// Whether it is of this service, has its port at this device and, for RC, expects this packet
+    /// sequence number.
     pub(crate) fn answers(&self, service: ibv_qp_type, device: u8, psn: u32) -> bool {
         let shared = self.shared();
         shared.state.load(Acquire) >= IBV_QPS_RTR
@@ -147,7 +150,8 @@ impl Target {
     }
 }
 
-/// Bytes of a lane that are mapped before they are needed: whoever has thousands of long ones seldom uses all of them.
+/// Bytes of a lane that are mapped before they are needed: whoever has thousands of long ones
+/// seldom uses all of them.
 const POPULATED_MAX: u64 = 256 << 10;
 
 /// Keys whose regions were reached lately: their pages are there.
@@ -168,8 +172,9 @@ impl Warm {
     }
 }
 
-/// When to look whether a peer lives that never has to answer: its memory outlives it, so that access alone tells nothing.
-/// A look is a system call; there is one for every so many operations as take about a millisecond.
+/// When to look whether a peer lives that never has to answer: its memory outlives it, so that
+/// access alone tells nothing. A look is a system call; there is one for every so many operations
+/// as take about a millisecond.
 pub(crate) struct Watch {
     left: Cell<u32>,
     every: Cell<u32>,
@@ -177,8 +182,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Operations between looks: enough that the slowest program pays nothing that it can see, and no more than the fastest
-    /// does in a few milliseconds.
+    /// Operations between looks: enough that the slowest program pays nothing that it can see, and
+    /// no more than the fastest does in a few milliseconds.
     const EVERY: std::ops::RangeInclusive<u32> = 64..=1 << 16;
     const PERIOD: Duration = Duration::from_millis(1);
 
@@ -231,7 +236,8 @@ mod tests {
         let looks = |operations: u32| (0..operations).filter(|_| watch.is_due()).count();
         assert_eq!(looks(*Watch::EVERY.start()), 0);
         assert_eq!(looks(1), 1, "no program is so short that its peer is never missed");
-        // Each look is half as near as the one before while they come faster than one in a millisecond.
+        // Each look is half as near as the one before while they come faster than one in a
+        // millisecond.
         let start = Instant::now();
         let found = looks(10 << 16);
         let most = 40 + start.elapsed().as_millis() as usize * 2;

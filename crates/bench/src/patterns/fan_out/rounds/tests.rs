@@ -169,7 +169,8 @@ fn those_that_fetch_take_turns_and_each_times_its_own() {
             3,
             |wire| {
                 let mut times = Times::default();
-                // On a wire the root's fetch is a message, before its signal; the answer to that is its signal back.
+                // On a wire the root's fetch is a message, before its signal; the answer to that is
+                // its signal back.
                 for round in 0..3 {
                     wire.receive().unwrap();
                     let mark = wire.receive().unwrap();

@@ -45,8 +45,8 @@ fn cost_ns() -> [u64; 2] {
     })
 }
 
-/// Whoever waits for a peer that gets no CPU burns its own, so that once in a while is enough; what exchanges cost would be
-/// there every time.
+/// Whoever waits for a peer that gets no CPU burns its own, so that once in a while is enough; what
+/// exchanges cost would be there every time.
 #[test]
 fn the_cost_of_messages_is_without_that_of_comparing_clocks() {
     let exchanges_ns = 2 * u64::from(EXCHANGES) * EXCHANGE_COSTS.as_nanos() as u64;

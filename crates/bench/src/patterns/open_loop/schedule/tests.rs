@@ -50,7 +50,8 @@ fn least(after: usize) -> f64 {
 fn who_stalls_is_not_forgiven() {
     let ([response, rtt, lateness], _) = asked(1000, 20, 3, 8);
     assert_eq!([response.len(), rtt.len(), lateness.len()], [20; 3]);
-    // Message 8 is the sixth that counts: those that were due meanwhile were posted, and wait for it, too.
+    // Message 8 is the sixth that counts: those that were due meanwhile were posted, and wait for
+    // it, too.
     for after in 0..10 {
         assert!(response[5 + after] > least(after) - 0.1, "{after}: {response:?}");
         assert!(rtt[5 + after] > least(after) - lateness[5 + after] - 0.1, "{after}: {rtt:?}");
@@ -121,7 +122,8 @@ fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
     assert!((limit..60 * limit).contains(&begin.elapsed()), "{:?}", begin.elapsed());
 }
 
-/// The fourth message never comes there: the answers to those after it would be taken for those of others.
+/// The fourth message never comes there: the answers to those after it would be taken for those of
+/// others.
 #[test]
 fn a_message_that_is_lost_ends_it() {
     let lossy = |is_reliable: bool, patience: Duration| {
@@ -149,8 +151,8 @@ fn a_message_that_is_lost_ends_it() {
     assert!(matches!(error, Error::NotAnswered { answered: 9, sent: 10 }), "{error}");
 }
 
-/// Where answers say to what they are, what is lost costs its own times and no other's: one in the middle, which keeps no room
-/// for ever, and the last one of all.
+/// Where answers say to what they are, what is lost costs its own times and no other's: one in the
+/// middle, which keeps no room for ever, and the last one of all.
 #[test]
 fn a_message_that_is_lost_is_counted_where_answers_say_to_what_they_are() {
     let [mut us, mut them] = Wire::pair(&[(false, 3), (false, 11), (false, 39)], |_| ());
@@ -201,7 +203,8 @@ fn answers_are_told_apart_by_the_numbers_of_what_they_answer() {
     assert_eq!(under_way.settle(Some(4)), Some((20, [20, 20])));
     assert_eq!(under_way.lose_all(0), Some(1));
     assert!(under_way.sent.is_empty() && under_way.settled == 21);
-    // Too few numbers to tell what is late from what is under way: then answers come in their order.
+    // Too few numbers to tell what is late from what is under way: then answers come in their
+    // order.
     let mut in_order = UnderWay::new(4, 15);
     post(&mut in_order, 7);
     assert_eq!((in_order.numbers, in_order.settle(Some(9))), (0, Some((0, [7, 7]))));

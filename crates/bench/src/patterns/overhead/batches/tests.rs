@@ -5,7 +5,8 @@ use crate::endpoint::wire::Wire;
 
 const COUNT: Count = Count { calls: 8, warmup: 3, batches: 20 };
 
-/// Times a step at one end while the other answers; gives the samples, and how often a batch was incomplete.
+/// Times a step at one end while the other answers; gives the samples, and how often a batch was
+/// incomplete.
 fn timed(step: Step) -> (usize, u64) {
     let [mut zero, mut one] = Wire::pair(&[], |_| {});
     let (ours, theirs) = if step.rank() == 0 { (&mut zero, &mut one) } else { (&mut one, &mut zero) };

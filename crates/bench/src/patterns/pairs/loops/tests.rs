@@ -9,7 +9,8 @@ use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 use crate::shared::Shared;
 
-/// Lets the senders of so many pairs and their peers do something, each on a thread; gives what the senders did.
+/// Lets the senders of so many pairs and their peers do something, each on a thread; gives what the
+/// senders did.
 fn with_pairs<T: Send>(
     count: usize,
     sender: impl Fn(usize, &mut Wire, &mut Barrier) -> T + Sync,
@@ -38,7 +39,8 @@ fn pairs_begin_each_message_together() {
         |index, wire, barrier| {
             let (mut times, mut skews) = (Times::default(), Times::default());
             if index == 2 {
-                // Who comes late to the first round that counts is waited for, which is nobody's latency.
+                // Who comes late to the first round that counts is waited for, which is nobody's
+                // latency.
                 std::thread::sleep(LATE);
             }
             bounce(wire, barrier, (&mut times, &mut skews), false, (1, 5)).unwrap();

@@ -1,4 +1,5 @@
-//! Apache Parquet: a column for each thing that a sample has, as pandas, DuckDB and the like read them.
+//! Apache Parquet: a column for each thing that a sample has, as pandas, DuckDB and the like read
+//! them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ const AT_ONCE: usize = 1 << 17;
 /// Columns that mostly rise by the same: in few bits as differences of differences.
 const RISING: [&str; 3] = ["sequence", "origin", "offset_ns"];
 
-/// Fills a file with rows: `head` gives what a row begins with and its values, each the bits of a float64.
+/// Fills a file with rows: `head` gives what a row begins with and its values, each the bits of a
+/// float64.
 ///
 /// The index of such a file is its end: where not all of it can be written, there is none.
 pub(super) fn write<'a>(

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// A file, from before the first sample on.
 pub(super) struct Place {
     pub(super) file: File,
-    /// Where it stays. One that nobody has asked for has no name, and so goes with the process, however that ends.
+    /// Where it stays. One that nobody has asked for has no name, and so goes with the process,
+    /// however that ends.
     pub(super) path: Option<PathBuf>,
     pub(super) is_written: bool,
 }

@@ -16,7 +16,8 @@ fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
-/// Rows of a clock whose ticks are ns, of steps that were generated so many us after another and received one after that.
+/// Rows of a clock whose ticks are ns, of steps that were generated so many us after another and
+/// received one after that.
 fn rows(spec: &PointSpec, rank: u32, steps: u64) -> Rows {
     let mut rows = Rows::new(spec, rank, steps, Clock::monotonic()).unwrap().unwrap();
     assert!(rows.handing_over_ns > 0.0 && rows.rows == 0);
@@ -82,13 +83,15 @@ fn a_file_that_nothing_was_written_to_goes() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// A time of day is that of who stamped; between two clocks, the offset is that of both times of day.
+/// A time of day is that of who stamped; between two clocks, the offset is that of both times of
+/// day.
 #[test]
 fn stamps_of_two_clocks_are_times_of_day() {
     let source = reference(5000, BEGIN_NS);
     let target = ClockReference { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
     let two = Times { source: Some(source), target, is_one: false };
-    // Generated 1000 ns before the source's reference, received 400 ticks of 0.5 ns after the target's.
+    // Generated 1000 ns before the source's reference, received 400 ticks of 0.5 ns after the
+    // target's.
     let head = two.head([3, 4000, 400]);
     assert_eq!((head.origin_ns, head.offset_ns, head.sequence), (Some(BEGIN_NS - 1000), Some(1200), 3));
     assert_eq!(two.head([3, 4000, Stamps::NONE]).offset_ns, None);

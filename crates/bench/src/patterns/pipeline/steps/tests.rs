@@ -137,7 +137,8 @@ fn samples_say_when_they_were_due_and_what_they_are() {
     }
 }
 
-/// Who takes samples posts all its receives before, where it is to: no sample is taken meanwhile, and none is lost.
+/// Who takes samples posts all its receives before, where it is to: no sample is taken meanwhile,
+/// and none is lost.
 #[test]
 fn nothing_is_taken_before_the_queue_is_full() {
     let mut ends = Wire::pair(&[], |_| {});
@@ -146,7 +147,8 @@ fn nothing_is_taken_before_the_queue_is_full() {
     assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
-/// Whoever is away for seven steps generates the first of them, late, and misses the others: exactly those.
+/// Whoever is away for seven steps generates the first of them, late, and misses the others:
+/// exactly those.
 #[test]
 fn a_stall_is_seen_in_the_samples_that_it_hits_and_in_no_other() {
     let (sent, taken) = run(Wire::pair(&[], |_| {}), &[(40, 7), (98, 50)], true);
@@ -163,7 +165,8 @@ fn a_stall_is_seen_in_the_samples_that_it_hits_and_in_no_other() {
     }
 }
 
-/// Neither greetings that are lost, as those of who is not subscribed yet, nor samples keep the ends from meeting and parting.
+/// Neither greetings that are lost, as those of who is not subscribed yet, nor samples keep the
+/// ends from meeting and parting.
 #[test]
 fn what_is_lost_keeps_nobody_waiting() {
     // Whatever is said the first time, and the second.
@@ -180,7 +183,8 @@ fn what_is_lost_keeps_nobody_waiting() {
     assert_eq!(taken.received.len(), 100);
 }
 
-/// Where the end can be lost, too, a source that is away for long is waited for while steps are due.
+/// Where the end can be lost, too, a source that is away for long is waited for while steps are
+/// due.
 #[test]
 fn a_source_that_comes_back_is_still_heard() {
     let schedule = Schedule { period: Duration::from_millis(20), is_reliable: false, ..SCHEDULE };

@@ -44,7 +44,8 @@ fn a_round_has_a_pause_between_its_messages_and_none_around_them() {
 
 #[test]
 fn a_lost_message_or_answer_ends_both_ends_with_a_sentence() {
-    // Of the burst of 4, the last message of the point among them; and an answer, which is the first of its end.
+    // Of the burst of 4, the last message of the point among them; and an answer, which is the
+    // first of its end.
     for (lost, is_heard) in [(5, false), (7, false), (0, true)] {
         let [mut zero, mut one] = Wire::pair(&[(false, lost)], |_| {});
         let patience = Duration::from_millis(200);
