@@ -89,7 +89,9 @@ pub(crate) fn frames(data: &[u8]) {
 
 /// The greeting, the frames, and how the stream ended.
 fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<String>) {
-    let (mut decoder, mut greeting, mut frames) = (Decoder::default(), None, Vec::new());
+    let mut decoder = Decoder::default();
+    let mut greeting = None;
+    let mut frames = Vec::new();
     for chunk in bytes.chunks(piece) {
         decoder.push(chunk);
         if greeting.is_none() {
@@ -162,7 +164,8 @@ fn take<E>(bytes: &[u8], piece: usize, mut take: impl FnMut(&[u8]) -> Result<boo
 
 /// A client and a server that have met.
 pub(crate) fn met(key: &Key) -> (Channel, Channel) {
-    let (mut initiator, mut responder) = (Initiator::new(key), Responder::new(key));
+    let mut initiator = Initiator::new(key);
+    let mut responder = Responder::new(key);
     responder.take(&initiator.outgoing()).unwrap();
     initiator.take(&responder.outgoing()).unwrap();
     responder.take(&initiator.outgoing()).unwrap();
@@ -180,7 +183,8 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
         Ok(reader) => reader,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let (run, points) = (reader.run(), reader.points());
+    let run = reader.run();
+    let points = reader.points();
     let shown = Points { points, devices: &run.devices, patterns: PATTERNS };
     let tables = report::terminal::tables(shown, Unit::GbPerS).unwrap();
     let is_harmless = |c: char| c == '\n' || !c.is_control();

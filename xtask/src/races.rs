@@ -55,7 +55,8 @@ const MIRI_TESTS: [&str; 8] = [
 
 /// Runs what the words say.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
-    let (mut install, mut chosen) = (false, Vec::new());
+    let mut install = false;
+    let mut chosen = Vec::new();
     for word in words {
         match word.as_str() {
             "--help" => {

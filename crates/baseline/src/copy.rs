@@ -57,7 +57,8 @@ impl Sender for Copier<'_> {
     }
 
     fn put(&mut self, n: u64) -> Result<()> {
-        let (from, to) = (self.source(), self.link.place(n));
+        let from = self.source();
+        let to = self.link.place(n);
         // SAFETY: both have room for a message and are apart; the receiver is done with what was
         // there.
         unsafe { copy(from, to, self.stores) };

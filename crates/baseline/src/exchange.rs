@@ -55,7 +55,8 @@ pub(crate) fn run(link: &Link, way: Way) -> Result<String> {
     times.sort_unstable();
     let ns =
         |ticks: u64, batches: usize| link.clock.ns_f64(ticks) / (2 * ROUND_TRIPS * batches as u64) as f64;
-    let (median, mean) = (ns(times[BATCHES / 2], 1), ns(times.iter().sum(), BATCHES));
+    let median = ns(times[BATCHES / 2], 1);
+    let mean = ns(times.iter().sum(), BATCHES);
     ensure!(median > 0.0, "the clock stands still");
     Ok(format!("{{\"median_ns\":{median:.2},\"mean_ns\":{mean:.2}}}"))
 }
@@ -66,7 +67,8 @@ fn lines(link: &Link, way: Way, n: u64) -> [&AtomicU64; 2] {
         return [link.line(0); 2];
     }
     let place = n as usize % LANE;
-    let (first, second) = (link.line(place), link.line(LANE + place));
+    let first = link.line(place);
+    let second = link.line(LANE + place);
     if link.side == Side::First { [first, second] } else { [second, first] }
 }
 

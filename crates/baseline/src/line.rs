@@ -21,7 +21,8 @@ const ROUND_TRIPS: u64 = 50;
 /// processor), and gives the faster one's mean over the lines, each line's being the median of its
 /// batches.
 pub(crate) fn run(link: &Link) -> Result<String> {
-    let (mut plain, mut paused) = (Vec::new(), Vec::new());
+    let mut plain = Vec::new();
+    let mut paused = Vec::new();
     for line in 0..LINES {
         let word = link.line(line);
         let mut at = 0;
@@ -33,7 +34,8 @@ pub(crate) fn run(link: &Link) -> Result<String> {
         [lines.iter().sum::<f64>() / LINES as f64, lines[0], lines[LINES - 1]]
     });
     let [line, nearest, farthest] = if plain[0] < paused[0] { plain } else { paused };
-    let (plain, paused) = (plain[0], paused[0]);
+    let plain = plain[0];
+    let paused = paused[0];
     Ok(format!(
         "{{\"line_ns\":{line:.2},\"nearest_ns\":{nearest:.2},\"farthest_ns\":{farthest:.2},\
          \"plain_ns\":{plain:.2},\"paused_ns\":{paused:.2}}}"
@@ -56,7 +58,8 @@ fn bounce(link: &Link, word: &AtomicU64, at: &mut u64, pause: impl Fn() + Copy) 
     for _ in 0..=BATCHES {
         let before = link.clock.now();
         for _ in 0..ROUND_TRIPS {
-            let (ping, pong) = (*at + 1, *at + 2);
+            let ping = *at + 1;
+            let pong = *at + 2;
             *at = pong;
             if link.side == Side::First {
                 word.store(ping, Release);

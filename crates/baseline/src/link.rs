@@ -122,7 +122,8 @@ impl Link {
         only.set(cpu);
         let pinned = rustix::thread::sched_setaffinity(None, &only);
         pinned.with_context(|| format!("CPU {cpu} cannot be used: is it there, and allowed?"))?;
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         // It is never unmapped.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length(), protection, flags, memory, 0)? };
@@ -167,7 +168,8 @@ impl Link {
     /// When it is not in time.
     #[inline]
     pub(crate) fn wait(&self, mut is_so: impl FnMut() -> bool) -> Result<()> {
-        let (mut spins, mut end) = (0, None);
+        let mut spins = 0;
+        let mut end = None;
         while !is_so() {
             std::hint::spin_loop();
             spins += 1;

@@ -43,7 +43,8 @@ pub(crate) trait Receiver {
 
 /// The sum of the words of a message, but for the first and the last, which are its number.
 const fn sum_between() -> u64 {
-    let (mut i, mut sum) = (1, 0_u64);
+    let mut i = 1;
+    let mut sum = 0_u64;
     while i < WORDS as u64 - 1 {
         sum = sum.wrapping_add(i);
         i += 1;
@@ -95,7 +96,8 @@ pub(crate) fn receive(link: &Link, receiver: &mut impl Receiver, reader: Reader)
     let rate = |ticks: u64, batches: u64| {
         (batches * BATCH) as f64 * MESSAGE_BYTES as f64 / (link.clock.ns_f64(ticks) / 1e9)
     };
-    let (median, mean) = (rate(times[times.len() / 2], 1), rate(all, BATCHES));
+    let median = rate(times[times.len() / 2], 1);
+    let mean = rate(all, BATCHES);
     Ok(format!(r#"{{"median_bytes_per_s":{median:.0},"mean_bytes_per_s":{mean:.0}}}"#))
 }
 

@@ -30,11 +30,13 @@ pub(crate) fn run(link: &Link, reader: Reader) -> Result<String> {
     let device = verbs::devices(&softdev::PROVIDER)?.into_iter().next().context("softdev has no device")?;
     let context = device.open()?;
     if link.side == Side::First {
-        let (here, there) = (WINDOW as usize * MESSAGE_BYTES, WORD);
+        let here = WINDOW as usize * MESSAGE_BYTES;
+        let there = WORD;
         let mut taker = Taker { link, end: End::new(link, &context, [here, there])? };
         return stream::receive(link, &mut taker, reader);
     }
-    let (here, there) = (WORD, MESSAGE_BYTES);
+    let here = WORD;
+    let there = MESSAGE_BYTES;
     let mut writer = Writer { link, end: End::new(link, &context, [here, there])? };
     stream::send(link, &mut writer)?;
     Ok(String::new())
@@ -66,7 +68,9 @@ impl End {
             max_recv_sge: 1,
             max_inline_data: 0,
         };
-        let (pkey_index, qkey, access) = (0, 0, IBV_ACCESS_REMOTE_WRITE);
+        let pkey_index = 0;
+        let qkey = 0;
+        let access = IBV_ACCESS_REMOTE_WRITE;
         let pair = domain.queue_pair(&options, &queue, &queue)?;
         let pair = pair.init(&Initialisation { port: PORT, pkey_index, qkey, access })?;
         let gid = u128::from_be_bytes(context.gid(PORT, GID_INDEX.into())?.0);

@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn it_ends_sleep_after_sleep_and_then_no_more() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let (first, then) = (Duration::from_millis(60), Duration::from_millis(20));
+        let first = Duration::from_millis(60);
+        let then = Duration::from_millis(20);
         let alarm = Alarm::set(first, then).unwrap();
         assert!(interrupted(&reader) >= Duration::from_millis(50));
         interrupted(&reader);

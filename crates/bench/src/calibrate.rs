@@ -86,7 +86,8 @@ impl Line {
 /// One round trip.
 #[inline]
 fn bounce(word: &AtomicU64, at: &mut u64, is_first: bool, clock: Clock) -> Result<(), Error> {
-    let (ping, pong) = (*at + 1, *at + 2);
+    let ping = *at + 1;
+    let pong = *at + 2;
     *at = pong;
     if is_first {
         word.store(ping, Release);

@@ -35,7 +35,8 @@ impl CpuWatch {
         let wall_ns = self.clock.ns(self.clock.now().since(self.began));
         let after = account()?;
         let used_ns = after.used_ns.saturating_sub(self.before.used_ns);
-        let (before, after) = (self.before.usage, after.usage);
+        let before = self.before.usage;
+        let after = after.usage;
         let ns = |from: libc::timeval, to: libc::timeval| {
             let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
             u64::try_from((us(to) - us(from)) * 1000).unwrap_or(0)

@@ -42,7 +42,8 @@ pub(crate) fn is_in(network: IpAddr, address: IpAddr, prefix: u8) -> bool {
         IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, 32),
         IpAddr::V6(v6) => (u128::from(v6), 128),
     };
-    let ((network, width), (address, other)) = (bits(network), bits(address));
+    let (network, width) = bits(network);
+    let (address, other) = bits(address);
     let differ = (network ^ address).leading_zeros();
     width == other && differ >= u32::from(prefix).min(width)
 }
@@ -147,7 +148,8 @@ mod tests {
             link_layer: None,
         };
         let is_near = |one: &Entry, other: &str| one.is_near(other.parse().unwrap());
-        let (v4, v6) = (entry("10.77.1.2", 23), entry("fd00:1::1", 64));
+        let v4 = entry("10.77.1.2", 23);
+        let v6 = entry("fd00:1::1", 64);
         assert!(is_near(&v4, "10.77.0.9") && !is_near(&v4, "10.77.2.9") && !is_near(&v4, "fd00:1::1"));
         assert!(is_near(&v6, "fd00:1::ffff") && !is_near(&v6, "fd00:2::1"));
         assert!(!is_near(&entry("10.0.0.1", 32), "10.0.0.2") && is_near(&entry("0.0.0.0", 0), "192.0.2.1"));

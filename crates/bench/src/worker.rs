@@ -64,7 +64,8 @@ impl LocalWorker {
     ) -> Self {
         let clock = Clock::calibrate();
         let rank_clock = RankClock::new(clock, skew);
-        let (line, point) = (None, Stage::Idle);
+        let line = None;
+        let point = Stage::Idle;
         let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
             device: RankDevice::new(providers, device, options),
@@ -139,7 +140,9 @@ impl Worker for LocalWorker {
 
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         let device = self.device.name().map(str::to_owned);
-        let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
+        let rank = self.rank;
+        let pinned = self.pinned.clone();
+        let ranks = ranks.to_vec();
         let interfaces = || self.sockets.net.ipoib_interfaces();
         let ipoib = wanted.ipoib_mode.map(|_| interfaces()).unwrap_or_default();
         self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device, ipoib })

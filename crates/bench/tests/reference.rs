@@ -17,7 +17,8 @@ values with commas.
 
 /// A text in lines of at most 100 characters, a prefix before those behind the first.
 fn wrapped(text: &str, prefix: &str) -> String {
-    let (mut lines, mut line) = (String::new(), String::new());
+    let mut lines = String::new();
+    let mut line = String::new();
     for word in text.split(' ') {
         if line.chars().count() + word.chars().count() >= 100 {
             lines += &(line.trim_end().to_owned() + "\n");

@@ -59,7 +59,8 @@ impl Arranger {
     /// could not be taken back, and why.
     pub fn new(host: Host, leave: Leave, said: fn(&str)) -> Self {
         let patience = ARRANGE_TIMEOUT - RESERVE;
-        let (own, lost) = (Own::default(), Vec::new());
+        let own = Own::default();
+        let lost = Vec::new();
         Self { host, own, leave, guardian: None, lost, said, in_force: None, patience }
     }
 

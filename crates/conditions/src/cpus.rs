@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 pub(crate) fn parse(text: &str) -> Vec<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
-        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        let first = first.parse::<u32>().ok()?;
+        let last = last.parse::<u32>().ok()?;
         (last < CPUS_MAX).then_some(first..=last)
     });
     let numbers: BTreeSet<u32> = parts.flatten().collect();

@@ -225,7 +225,8 @@ fn throttle(host: &Host) -> Option<String> {
 fn left_to_others(host: &Host) -> Option<(i64, i64)> {
     let value =
         |name: &str| host.line(&format!("proc/sys/kernel/sched_rt_{name}_us")).ok()?.parse::<i64>().ok();
-    let (runtime, period) = (value("runtime")?, value("period")?);
+    let runtime = value("runtime")?;
+    let period = value("period")?;
     // -1 is no limit.
     (0..period).contains(&runtime).then(|| (period - runtime, period))
 }
@@ -283,7 +284,8 @@ struct Policy {
 fn policy() -> io::Result<Policy> {
     let mut policy = Policy { mode: 0, nodes: [0; NODES_MAX / 64] };
     let nowhere = std::ptr::null::<libc::c_void>();
-    let (mode, nodes) = (&raw mut policy.mode, policy.nodes.as_mut_ptr());
+    let mode = &raw mut policy.mode;
+    let nodes = policy.nodes.as_mut_ptr();
     // SAFETY: the kernel writes an int and `NODES_MAX` bits, to where there are as many.
     match unsafe { libc::syscall(libc::SYS_get_mempolicy, mode, nodes, MASK_BITS, nowhere, 0) } {
         0.. => Ok(policy),

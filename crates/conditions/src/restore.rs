@@ -119,7 +119,8 @@ pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool)
         let (entry, holder) = held.first()?;
         tries -= 1;
         if tries == 0 {
-            let (Entry { setting, set, .. }, others) = (entry, held.len() - 1);
+            let Entry { setting, set, .. } = entry;
+            let others = held.len() - 1;
             let more = if others > 0 { format!(" (and {others} more values)") } else { String::new() };
             return Some(format!(
                 "process {} of rdmascope holds {setting} at {set}{more}, which was not asked for here",
@@ -142,7 +143,8 @@ pub(crate) fn take_back(
     name: &str,
     is_meant: impl Fn(&Entry) -> bool,
 ) -> Vec<Undone> {
-    let (mut kept, mut all) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
+    let mut all = Vec::new();
     for mut entry in std::mem::take(&mut open.book.entries).into_iter().rev() {
         if is_meant(&entry) {
             entry.holders.retain(|holder| holder != name && open.is_alive(holder));

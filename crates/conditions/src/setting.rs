@@ -102,7 +102,8 @@ impl Setting {
         match self {
             Self::IrqAffinity { .. } => cpus::parse(one) == cpus::parse(other),
             Self::Ipoib { .. } => {
-                let ((mode, mtu), (other, other_mtu)) = (halves(one), halves(other));
+                let (mode, mtu) = halves(one);
+                let (other, other_mtu) = halves(other);
                 mode == other && mtu.zip(other_mtu).is_none_or(|(one, other)| one == other)
             }
             _ => one.trim() == other.trim(),

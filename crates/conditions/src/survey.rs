@@ -40,7 +40,8 @@ pub enum Can {
 /// Every technique on a host for a rank on this device, if one is named.
 pub fn survey(host: &Host, device: Option<&str>) -> Vec<State> {
     let state = |technique, looked_at, now, can| State { technique, looked_at, now, can };
-    let (governor, irqs) = (governors(host), interrupts(host));
+    let governor = governors(host);
+    let irqs = interrupts(host);
     let groups = Groups::of(host);
     let turbo = [Setting::Boost, Setting::NoTurbo].into_iter().find(|turbo| host.at(&turbo.path()).exists());
     vec![

@@ -137,7 +137,8 @@ fn a_value_that_somebody_else_changed_is_left_alone_and_said_so() {
 #[test]
 fn the_last_of_two_takes_back_what_both_hold() {
     let (root, host) = host();
-    let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host));
+    let mut first = Keeper::new(host.clone());
+    let mut second = Keeper::new(host);
     first.apply(&performance(), &ranks(&[]), 1);
     let shared = one(second.apply(&performance(), &ranks(&[]), 2));
     assert_eq!(shared.outcome, Outcome::Applied);
@@ -156,7 +157,8 @@ fn the_last_of_two_takes_back_what_both_hold() {
 #[test]
 fn what_another_holds_at_another_value_is_not_touched() {
     let (root, host) = host();
-    let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host));
+    let mut first = Keeper::new(host.clone());
+    let mut second = Keeper::new(host);
     first.apply(&performance(), &ranks(&[]), 1);
     let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
     let refused = one(second.apply(&powersave, &ranks(&[]), 2));

@@ -200,7 +200,8 @@ pub(crate) fn an_old_key_stays_dead(bench: &mut Bench) {
         let (a, b) = bench.connected(&shape, &Tuning::default());
         bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
         let made = bench.near.call(op::MR, &[a.pd as u64, 4096, 1, 1]);
-        let (old, old_key) = (made[1], made[2]);
+        let old = made[1];
+        let old_key = made[2];
         assert_eq!(bench.near.errno(op::DEREG, &[old]), 0);
         let new = bench.near.own_region(a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
         bench.near.send(a.qp, Send::new(1, &[[new as u64, 0, 64, old_key]]));
@@ -226,7 +227,8 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
         let region = side.region as u64;
         [[region, 0, 0, KEY_ZERO], [region, 1 << 40, 0, 0xdead_be00]]
     };
-    let ([none, wrong], [far_none, far_wrong]) = (empty(&a), empty(&b));
+    let [none, wrong] = empty(&a);
+    let [far_none, far_wrong] = empty(&b);
     bench.near.fill(a.region, 0, 4096, 5);
     for (id, size) in (0..).zip([8, 64, 4096]) {
         let lists =
@@ -263,7 +265,8 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
 /// be written where the registration allows writing (ib_umem_get() in core/umem.c).
 pub(crate) fn memory_that_cannot_be_pinned_is_refused(bench: &mut Bench) {
     let pd = bench.near.pd() as u64;
-    let (all, local) = (u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), u64::from(IBV_ACCESS_LOCAL_WRITE));
+    let all = u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE);
+    let local = u64::from(IBV_ACCESS_LOCAL_WRITE);
     let mut errno =
         |bytes, access, memory: Memory| bench.near.errno(op::MR, &[pd, bytes, access, memory.word()]);
     for bytes in [8192, 1 << 21] {

@@ -118,7 +118,8 @@ pub(crate) fn nobody_is_told_unasked(bench: &mut Bench) {
 
 pub(crate) fn events_of_a_pair_that_has_gone_are_dropped(bench: &mut Bench) {
     nonblocking(&mut bench.near);
-    let (gone, stays) = (running(&mut bench.near), running(&mut bench.near));
+    let gone = running(&mut bench.near);
+    let stays = running(&mut bench.near);
     drain(&mut bench.near, gone.qp, true);
     bench.near.drains(gone.qp);
     assert!(bench.near.is_alarmed(900));
@@ -218,7 +219,8 @@ pub(crate) fn what_a_completion_says_is_no_event(bench: &mut Bench) {
 pub(crate) fn the_first_message_establishes_the_communication(bench: &mut Bench) {
     for service in [IBV_QPT_RC, IBV_QPT_UC] {
         let tuning = Tuning::OPEN;
-        let (a, b) = (bench.near.side(&Shape::open(service)), bench.far.side(&Shape::open(service)));
+        let a = bench.near.side(&Shape::open(service));
+        let b = bench.far.side(&Shape::open(service));
         bench.near.connect_to(&a, b.number, b.gid, &tuning);
         bench.far.init(&b, &tuning);
         bench.far.ready_to_receive(&b, a.number, a.gid, &tuning);
@@ -247,7 +249,8 @@ pub(crate) fn an_overrun_queue_has_an_event(bench: &mut Bench) {
     let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
     let short = bench.near.call(op::CQ, &[4, 0]);
-    let (cq, entries) = (short[1] as usize, short[2] as usize);
+    let cq = short[1] as usize;
+    let entries = short[2] as usize;
     let other = bench.near.cq(16);
     let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
@@ -266,7 +269,8 @@ pub(crate) fn an_overrun_queue_has_an_event(bench: &mut Bench) {
 /// One that sleeps in the wait, and whose queue pair a peer fails.
 pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
-    let (near, far) = (&mut bench.near, &mut bench.far);
+    let near = &mut bench.near;
+    let far = &mut bench.far;
     let woken = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

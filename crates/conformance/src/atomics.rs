@@ -9,7 +9,8 @@ use crate::{Bench, Node, PATIENCE, Send, Shape, Side, Tuning};
 /// before.
 #[track_caller]
 fn before(bench: &mut Bench, a: &Side, request: Send) -> u64 {
-    let (id, adds) = (request.id, request.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+    let id = request.id;
+    let adds = request.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     bench.near.fill(a.region, 0, 64, 3);
     bench.near.send(a.qp, request);
     let wc = bench.near.wait_one(a.send_cq);
@@ -24,7 +25,8 @@ fn before(bench: &mut Bench, a: &Side, request: Send) -> u64 {
 fn answers(bench: &mut Bench, own_memory: bool) {
     let shape = Shape { own_memory, ..Shape::open(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::OPEN);
-    let (local, spot) = (a.at(16, 8), b.spot(4096));
+    let local = a.at(16, 8);
+    let spot = b.spot(4096);
     bench.far.fill(b.region, 4088, 24, 8);
     bench.far.put(b.region, 4096, 40);
     assert_eq!(before(bench, &a, Send::fetch_add(1, local, spot, 2)), 40);
@@ -64,8 +66,11 @@ fn count(side: &Side, to: &Side, by_swap: bool) -> Vec<u64> {
 fn contention(bench: &mut Bench, own_memory: bool, by_swap: bool) {
     let shape = Shape { own_memory, ..Shape::open(IBV_QPT_RC) };
     let mut third = bench.another();
-    let (near, far) = (&mut bench.near, &mut bench.far);
-    let (first, second, owner) = (near.side(&shape), third.side(&shape), far.side(&shape));
+    let near = &mut bench.near;
+    let far = &mut bench.far;
+    let first = near.side(&shape);
+    let second = third.side(&shape);
+    let owner = far.side(&shape);
     for (node, side) in [(&mut *near, &first), (&mut third, &second)] {
         let served = far.side_with(&shape, owner.pd, [owner.send_cq, owner.receive_cq], owner.region);
         node.connect_to(side, served.number, served.gid, &Tuning::OPEN);
@@ -113,7 +118,8 @@ pub(crate) fn a_misaligned_word_is_refused(bench: &mut Bench) {
         let (a, b) = bench.connected(&shape, &Tuning::OPEN);
         bench.far.fill(b.region, 0, 64, 5);
         bench.far.receive(b.qp, 1, &[]);
-        let (local, spot) = (a.at(0, 8), b.spot(16 + offset));
+        let local = a.at(0, 8);
+        let spot = b.spot(16 + offset);
         let found = u64::from_ne_bytes(std::array::from_fn(|i| pattern(5, 16 + offset + i)));
         let request = if adds {
             Send::fetch_add(1, local, spot, 1)

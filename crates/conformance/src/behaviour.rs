@@ -53,7 +53,8 @@ pub(crate) fn what_a_state_refuses_is_named(bench: &mut Bench) {
 }
 
 pub(crate) fn a_refused_send_is_not_sent_later(bench: &mut Bench) {
-    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
+    let a = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
     let tuning = Tuning::default();
     bench.far.connect_to(&b, a.number, a.gid, &tuning);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);

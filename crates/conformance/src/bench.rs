@@ -30,7 +30,8 @@ impl Bench {
     /// Two connected queue pairs in RTS.
     #[track_caller]
     pub fn connected(&mut self, shape: &Shape, tuning: &Tuning) -> (Side, Side) {
-        let (a, b) = (self.near.side(shape), self.far.side(shape));
+        let a = self.near.side(shape);
+        let b = self.far.side(shape);
         self.connect(&a, &b, tuning);
         (a, b)
     }

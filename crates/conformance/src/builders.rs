@@ -19,7 +19,8 @@ const QUIET: Duration = Duration::from_millis(5);
 /// A near side that builds, connected with a far one.
 #[track_caller]
 fn connected(bench: &mut Bench, shape: &Shape, operations: u32) -> (Side, Side) {
-    let (a, b) = (bench.near.building_side(shape, operations), bench.far.side(shape));
+    let a = bench.near.building_side(shape, operations);
+    let b = bench.far.side(shape);
     bench.connect(&a, &b, &Tuning::OPEN);
     (a, b)
 }
@@ -66,7 +67,8 @@ pub(crate) fn rc_builds_every_operation(bench: &mut Bench) {
     assert_eq!((far.word(b.region, 8192), far.word(b.region, 8200)), (7, 42));
     let received = far.wait(b.receive_cq, 3);
     let seen: Vec<_> = received.iter().map(|wc| (wc.opcode, wc.byte_len, wc.imm)).collect();
-    let (receive, written) = (IBV_WC_RECV, IBV_WC_RECV_RDMA_WITH_IMM);
+    let receive = IBV_WC_RECV;
+    let written = IBV_WC_RECV_RDMA_WITH_IMM;
     assert_eq!(seen, [(receive, 100, 0), (receive, 200, 0x1234_5678), (written, 400, 0xcafe)]);
     far.check_from(b.region, 0, 100, 1, 0);
     far.check_from(b.region, 1024, 200, 1, 100);
@@ -160,7 +162,9 @@ pub(crate) fn each_request_has_its_own_flags(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     let channel = bench.far.channel();
     let node = &mut bench.far;
-    let (pd, send_cq, cq) = (node.pd(), node.cq(16), node.cq_on(channel, 16));
+    let pd = node.pd();
+    let send_cq = node.cq(16);
+    let cq = node.cq_on(channel, 16);
     let c = node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, cq]);
     let d = bench.near.building_side(&Shape::of(IBV_QPT_RC), DATAGRAM);
     bench.connect(&d, &c, &Tuning::default());
@@ -302,7 +306,8 @@ pub(crate) fn another_thread_waits_for_its_turn(bench: &mut Bench) {
         bench.far.receive(b.qp, id, &[b.at(0, 64)]);
     }
     let rig = bench.near.rig();
-    let (other, sge) = (rig.poster(a.qp), rig.element(&a.at(0, 30)));
+    let other = rig.poster(a.qp);
+    let sge = rig.element(&a.at(0, 30));
     bench.near.step(&a, wr::START, &[]);
     bench.near.build_send(&a, 1, a.at(0, 20));
     std::thread::scope(|scope| {
@@ -320,7 +325,8 @@ pub(crate) fn another_thread_waits_for_its_turn(bench: &mut Bench) {
 /// "If the QP does not support all the requested work request types then QP creation will fail."
 pub(crate) fn what_a_service_has_not_cannot_be_asked_for(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq) = (node.pd(), node.cq(16));
+    let pd = node.pd();
+    let cq = node.cq(16);
     let not_datagram = RELIABLE & !DATAGRAM;
     let all = [(IBV_QPT_UD, DATAGRAM, not_datagram), (IBV_QPT_UC, UNRELIABLE, RELIABLE & !UNRELIABLE)];
     for (service, has, has_not) in all {

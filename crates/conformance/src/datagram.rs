@@ -130,7 +130,8 @@ pub(crate) fn a_key_with_the_high_bit_is_the_queue_pairs_own(bench: &mut Bench) 
 
 pub(crate) fn nobody_there_is_no_error(bench: &mut Bench) {
     let mut probe = Probe::new(bench);
-    let (a, b) = (probe.a, probe.b);
+    let a = probe.a;
+    let b = probe.b;
     let far_off = (b.number + 9) ^ 0x80_0000;
     let mut wrong = vec![(probe.handle, far_off), (probe.handle, b.number + 1), (probe.handle, 1)];
     // A device that looks for the port of a GID may say here already that there is none.
@@ -223,7 +224,8 @@ pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
         .collect();
     let mut next = [0; SENDERS as usize];
     for wc in bench.near.wait(side.receive_cq, total) {
-        let (s, i) = (u64::from(wc.imm >> 16), u64::from(wc.imm & 0xffff));
+        let s = u64::from(wc.imm >> 16);
+        let i = u64::from(wc.imm & 0xffff);
         assert_eq!((wc.status, wc.src_qp), (IBV_WC_SUCCESS, senders[s as usize].0));
         assert_eq!(wc.byte_len as usize, size(s, i) + 40);
         assert_eq!(i, next[s as usize], "sender {s}");
@@ -267,7 +269,8 @@ pub(crate) fn many_senders_share_a_short_queue(bench: &mut Bench) {
     let mut take = |near: &mut Node| {
         let found = near.poll(side.receive_cq, 2);
         for wc in &found {
-            let (s, i) = (u64::from(wc.imm >> 16), u64::from(wc.imm & 0xffff));
+            let s = u64::from(wc.imm >> 16);
+            let i = u64::from(wc.imm & 0xffff);
             assert_eq!((wc.status, wc.byte_len as usize), (IBV_WC_SUCCESS, size(s, i) + 40));
             assert!(last[s as usize] < Some(i), "sender {s} is out of order");
             last[s as usize] = Some(i);
@@ -319,7 +322,8 @@ pub(crate) fn a_connected_pair_takes_no_datagrams(bench: &mut Bench) {
 }
 
 pub(crate) fn routes_that_do_not_exist_are_refused(bench: &mut Bench) {
-    let (pd, gid) = (bench.near.pd(), bench.near.gid());
+    let pd = bench.near.pd();
+    let gid = bench.near.gid();
     type Change = fn(&mut ibv_ah_attr);
     let changes: [(&str, Change); 3] = [
         ("port 99", |a| a.port_num = 99),

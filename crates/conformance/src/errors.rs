@@ -104,14 +104,16 @@ pub(crate) fn an_absent_peer_exhausts_the_retries(bench: &mut Bench) {
 /// no other.
 pub(crate) fn seven_retries_are_seven(bench: &mut Bench) {
     const EIGHT_TIMEOUTS: Duration = Duration::from_nanos(8 * (4096 << 10));
-    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
+    let a = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
     bench.near.connect_to(&a, b.number, b.gid, &Tuning { retries: 7, ..IMPATIENT });
     let time = time_to_fail(bench, &a, IBV_WC_RETRY_EXC_ERR);
     assert!(time >= EIGHT_TIMEOUTS, "eight timeouts took {time:?}");
 }
 
 pub(crate) fn a_wrong_sequence_number_exhausts_the_retries(bench: &mut Bench) {
-    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
+    let a = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
     bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
     bench.far.connect_to(&b, a.number, a.gid, &Tuning { psn: 101, ..IMPATIENT });
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -309,7 +311,8 @@ pub(crate) fn flushed_receives_leave_their_queue(bench: &mut Bench) {
 
 /// IBTA volume 1, section 9.8.2: a responder of UC takes whatever number a message begins with.
 pub(crate) fn uc_begins_with_any_sequence_number(bench: &mut Bench) {
-    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_UC)), bench.far.side(&Shape::of(IBV_QPT_UC)));
+    let a = bench.near.side(&Shape::of(IBV_QPT_UC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_UC));
     bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
     bench.far.connect_to(&b, a.number, a.gid, &Tuning { psn: 4711, ..IMPATIENT });
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);

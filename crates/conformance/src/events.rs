@@ -172,7 +172,8 @@ pub(crate) fn a_blocked_wait_is_woken(bench: &mut Bench) {
         bench.near.receive(w.a.qp, 7, &[w.a.at(0, 4096)]);
         bench.near.arm(w.a.receive_cq, false);
         let sleeping = AtomicBool::new(true);
-        let (near, far) = (&mut bench.near, &mut bench.far);
+        let near = &mut bench.near;
+        let far = &mut bench.far;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(3));
@@ -214,7 +215,8 @@ pub(crate) fn a_waiting_send_goes_on_while_its_process_sleeps(bench: &mut Bench)
     let w = watched(bench, IBV_QPT_RC, &Tuning { rnr_timer: 1, ..Tuning::default() });
     bench.near.arm(w.a.send_cq, false);
     bench.near.send(w.a.qp, Send::new(1, &[w.a.at(0, 8)]));
-    let (near, far) = (&mut bench.near, &mut bench.far);
+    let near = &mut bench.near;
+    let far = &mut bench.far;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(3));
@@ -233,7 +235,8 @@ pub(crate) fn a_send_that_waits_wakes_the_sleeper(bench: &mut Bench) {
     assert_eq!(bench.far.errno(op::DESTROY_QP, &[w.b.qp as u64]), 0);
     bench.near.arm(w.a.send_cq, false);
     let rig = bench.near.rig();
-    let (event, send) = (rig.waiter(w.channel), rig.poster(w.a.qp));
+    let event = rig.waiter(w.channel);
+    let send = rig.poster(w.a.qp);
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(move || event.wait());
         std::thread::sleep(Duration::from_millis(20));

@@ -17,7 +17,8 @@ const WALLCLOCK: u32 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 /// Two sides whose completions are read member by member.
 #[track_caller]
 fn connected(bench: &mut Bench, shape: &Shape, fields: u32) -> (Side, Side) {
-    let (a, b) = (bench.near.reading_side(shape, fields), bench.far.reading_side(shape, fields));
+    let a = bench.near.reading_side(shape, fields);
+    let b = bench.far.reading_side(shape, fields);
     bench.connect(&a, &b, &Tuning::OPEN);
     (a, b)
 }
@@ -116,10 +117,8 @@ pub(crate) fn plain_polls_serve_an_extended_queue(bench: &mut Bench) {
 }
 
 pub(crate) fn failures_are_read_as_well(bench: &mut Bench) {
-    let (a, b) = (
-        bench.near.reading_side(&Shape::of(IBV_QPT_RC), FIELDS),
-        bench.far.reading_side(&Shape::of(IBV_QPT_RC), FIELDS),
-    );
+    let a = bench.near.reading_side(&Shape::of(IBV_QPT_RC), FIELDS);
+    let b = bench.far.reading_side(&Shape::of(IBV_QPT_RC), FIELDS);
     bench.connect(&a, &b, &Tuning { rnr_retries: 0, ..Tuning::default() });
     bench.near.receive(a.qp, 9, &[a.at(0, 64)]);
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).unsignaled());
@@ -152,7 +151,8 @@ pub(crate) fn another_thread_waits_for_its_turn_to_read(bench: &mut Bench) {
 pub(crate) fn an_extended_queue_wakes_its_channel(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
     let node = &mut bench.far;
-    let (pd, channel) = (node.pd(), node.channel());
+    let pd = node.pd();
+    let channel = node.channel();
     let words = [16, channel as u64 + 1, u64::from(FIELDS), 0, 0, 0];
     let made = node.call(op::CQ_EX, &words);
     assert_eq!(made[0], 0);
@@ -226,10 +226,13 @@ fn check_stamp(ticks_per_ms: u64, before: (u64, u64), read: Read, after: (u64, u
     assert_eq!(read.wc.status, IBV_WC_SUCCESS);
     // Half of the time that was slept.
     let margin = LATE.as_millis() as u64 / 2;
-    let (stamp, early, late) = (read.stamp, before.0, after.0 - margin * ticks_per_ms);
+    let stamp = read.stamp;
+    let early = before.0;
+    let late = after.0 - margin * ticks_per_ms;
     assert!((early..=late).contains(&stamp), "the stamp {stamp} is not between {early} and {late}");
     // The two clocks are not of one reading: a millisecond of grace.
-    let (early, late) = (before.1 - 1_000_000, after.1 - margin * 1_000_000 + 1_000_000);
+    let early = before.1 - 1_000_000;
+    let late = after.1 - margin * 1_000_000 + 1_000_000;
     let time = read.wallclock;
     assert!((early..=late).contains(&time), "the time of day {time} is not between {early} and {late}");
 }
@@ -260,7 +263,8 @@ pub(crate) fn the_clock_has_its_frequency(bench: &mut Bench) {
 
 /// `ibv_query_device_ex` for callers that know less of the structure, or more.
 pub(crate) fn a_device_query_fills_what_it_is_given(bench: &mut Bench) {
-    let (plain, whole) = (size_of::<ibv_device_attr>() as u64, size_of::<ibv_device_attr_ex>() as u64);
+    let plain = size_of::<ibv_device_attr>() as u64;
+    let whole = size_of::<ibv_device_attr_ex>() as u64;
     for room in [plain, plain + 48, whole, whole + 40] {
         let answer = bench.near.call(op::DEVICE_EX, &[room, 0]);
         assert_eq!((answer[0], &answer[4..]), (0, &[1, 1][..]), "room for {room} B");
@@ -282,7 +286,8 @@ pub(crate) fn a_port_query_fills_what_it_is_given(bench: &mut Bench) {
 pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
     let node = &mut bench.far;
-    let (pd, cq) = (node.pd(), node.cq_ex(16, STAMP, 0));
+    let pd = node.pd();
+    let cq = node.cq_ex(16, STAMP, 0);
     let mask = u64::from(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE);
     let made = node.call(op::SRQ_EX, &[pd as u64, 8, 1, mask, u64::from(IBV_SRQT_BASIC)]);
     assert_eq!(made[0], 0);
@@ -308,7 +313,9 @@ pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
 /// `ibv_resize_cq` keeps what is there and makes room for as many as it says.
 pub(crate) fn a_resized_queue_keeps_its_completions(bench: &mut Bench) {
     let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
-    let (pd, cq, receive_cq) = (bench.near.pd(), bench.near.cq(4), bench.near.cq(16));
+    let pd = bench.near.pd();
+    let cq = bench.near.cq(4);
+    let receive_cq = bench.near.cq(16);
     let a = bench.near.side_on(&shape, pd, [cq, receive_cq]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());

@@ -11,7 +11,9 @@ use crate::{Bench, Node, Send, Shape, Tuning};
 
 pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq, gid) = (node.pd(), node.cq(8), node.gid());
+    let pd = node.pd();
+    let cq = node.cq(8);
+    let gid = node.gid();
     let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
     let busy = |node: &mut Node| node.errno(op::DEALLOC_PD, &[pd as u64]);
     assert_eq!(busy(node), libc::EBUSY, "a region is in it");
@@ -27,7 +29,9 @@ pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
 
 pub(crate) fn a_completion_queue_in_use_is_busy(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, send_cq, receive_cq) = (node.pd(), node.cq(8), node.cq(8));
+    let pd = node.pd();
+    let send_cq = node.cq(8);
+    let receive_cq = node.cq(8);
     let side = node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq]);
     assert_eq!(node.errno(op::DESTROY_CQ, &[receive_cq as u64]), libc::EBUSY, "receives complete in it");
     assert_eq!(node.errno(op::DESTROY_CQ, &[send_cq as u64]), libc::EBUSY, "sends complete in it");
@@ -46,7 +50,8 @@ pub(crate) fn a_channel_in_use_is_busy(bench: &mut Bench) {
 
 pub(crate) fn limits_of_creation_are_kept(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq) = (node.pd() as u64, node.cq(8) as u64);
+    let pd = node.pd() as u64;
+    let cq = node.cq(8) as u64;
     let good = [pd, cq, cq, u64::from(IBV_QPT_RC), 4, 4, 1, 1, 0, 0];
     for (i, what) in [(4, "sends"), (5, "receives"), (6, "send elements"), (7, "receive elements")] {
         let mut words = good;
@@ -64,7 +69,8 @@ pub(crate) fn limits_of_creation_are_kept(bench: &mut Bench) {
 
 pub(crate) fn numbers_are_unique(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq) = (node.pd(), node.cq(8));
+    let pd = node.pd();
+    let cq = node.cq(8);
     let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
     let shape = Shape { receives: 1, ..Shape::of(IBV_QPT_UD) };
     let made: Vec<u32> = (0..500).map(|_| node.side_with(&shape, pd, [cq, cq], region).number).collect();
@@ -80,9 +86,11 @@ pub(crate) fn objects_come_and_go_without_a_trace(bench: &mut Bench) {
         let near = &mut bench.near;
         let shape = Shape::of(IBV_QPT_RC);
         let channel = near.channel();
-        let (pd, cq) = (near.pd(), near.cq_on(channel, 64));
+        let pd = near.pd();
+        let cq = near.cq_on(channel, 64);
         let region = near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-        let (a, b) = (near.side_with(&shape, pd, [cq, cq], region), far.side(&shape));
+        let a = near.side_with(&shape, pd, [cq, cq], region);
+        let b = far.side(&shape);
         far.connect_to(&b, a.number, a.gid, &Tuning::default());
         near.connect_to(&a, b.number, b.gid, &Tuning::default());
         // An event that this end causes itself and one that the other end causes.
@@ -155,12 +163,14 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
     let bytes = 64 * MESSAGE;
     let shape = Shape { receives: 64, sends: 64, entries: 4096, bytes, ..Shape::of(IBV_QPT_RC) };
     let tuning = Tuning { timeout: 8, retries: 1, rnr_timer: 1, ..Tuning::default() };
-    let (pd, cq) = (bench.near.pd(), bench.near.cq(4096));
+    let pd = bench.near.pd();
+    let cq = bench.near.cq(4096);
     let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
     let b = bench.far.side(&shape);
     let stop = AtomicBool::new(false);
     let poller = bench.near.rig().poller(cq);
-    let (near, far) = (&mut bench.near, &mut bench.far);
+    let near = &mut bench.near;
+    let far = &mut bench.far;
     let mut a = near.side_with(&shape, pd, [cq, cq], region);
     std::thread::scope(|scope| {
         scope.spawn(|| {

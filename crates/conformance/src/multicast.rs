@@ -78,7 +78,8 @@ fn arrives(node: &mut Node, side: &Side, imm: u32, bytes: usize, who: &str) {
 }
 
 pub(crate) fn what_is_no_group_is_refused(bench: &mut Bench) {
-    let (side, connected) = (datagram_side(&mut bench.near), bench.near.side(&Shape::of(IBV_QPT_RC)));
+    let side = datagram_side(&mut bench.near);
+    let connected = bench.near.side(&Shape::of(IBV_QPT_RC));
     assert_ne!(join(&mut bench.near, &connected, group(1)), 0, "a connected pair");
     let own = side.gid;
     assert_ne!(join(&mut bench.near, &side, own), 0, "a port's own GID");
@@ -115,7 +116,8 @@ pub(crate) fn a_group_reaches_its_members(bench: &mut Bench) {
     let mut third = bench.another();
     let near = [member(&mut bench.near, one), member(&mut bench.near, one)];
     let far = member(&mut bench.far, one);
-    let (last, both) = (member(&mut third, one), member(&mut third, one));
+    let last = member(&mut third, one);
+    let both = member(&mut third, one);
     assert_eq!(join(&mut third, &both, other), 0);
     let stranger = member(&mut bench.far, other);
     let from = sender(&mut bench.near, one);
@@ -164,7 +166,8 @@ pub(crate) fn the_header_names_the_group(bench: &mut Bench) {
 
 pub(crate) fn every_copy_needs_the_key_and_a_receive(bench: &mut Bench) {
     let own = group(1);
-    let (one, other) = (member(&mut bench.far, own), member(&mut bench.far, own));
+    let one = member(&mut bench.far, own);
+    let other = member(&mut bench.far, own);
     let attr = ibv_qp_attr { qp_state: IBV_QPS_RTS, qkey: QKEY + 1, ..ibv_qp_attr::default() };
     assert_eq!(bench.far.modify(other.qp, &attr, IBV_QP_STATE | IBV_QP_QKEY), 0);
     let from = sender(&mut bench.near, own);

@@ -52,7 +52,8 @@ pub(crate) fn send_queue_has_its_limit(bench: &mut Bench) {
 /// `ibv_create_qp(3)` gives back what there is, which may be more than was asked for.
 pub(crate) fn creation_says_how_deep_the_queues_are(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq) = (node.pd() as u64, node.cq(8) as u64);
+    let pd = node.pd() as u64;
+    let cq = node.cq(8) as u64;
     for (sends, receives) in [(4, 4), (5, 9), (16, 1)] {
         let words = [pd, cq, cq, u64::from(IBV_QPT_RC), sends, receives, 1, 1, 0, 0];
         let made = node.call(op::QP, &words);
@@ -165,7 +166,8 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
     let cq = bench.far.cq(1024);
     let mut pairs = Vec::new();
     for _ in 0..3 {
-        let (a, b) = (bench.near.side(&shape), bench.far.side_on(&shape, pd, [cq, cq]));
+        let a = bench.near.side(&shape);
+        let b = bench.far.side_on(&shape, pd, [cq, cq]);
         bench.connect(&a, &b, &Tuning::default());
         pairs.push((a, b));
     }
@@ -200,7 +202,8 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
 /// nevertheless.
 pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     let shape = Shape { receives: 600, sends: 64, ..Shape::of(IBV_QPT_RC) };
-    let (pd, cq) = (bench.near.pd(), bench.near.cq(1024));
+    let pd = bench.near.pd();
+    let cq = bench.near.cq(1024);
     let a = bench.near.side_on(&shape, pd, [cq, cq]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
@@ -227,7 +230,8 @@ pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
     let short = bench.near.call(op::CQ, &[4, 0]);
-    let (cq, entries) = (short[1] as usize, short[2] as usize);
+    let cq = short[1] as usize;
+    let entries = short[2] as usize;
     assert!((4..400).contains(&entries), "a queue of 4 has {entries} entries");
     let receive_cq = bench.near.cq(16);
     let a = bench.near.side_on(&shape, pd, [cq, receive_cq]);
@@ -239,7 +243,8 @@ pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
     }
     bench.far.wait(b.receive_cq, entries + 1);
-    let (start, mut seen) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut seen = 0;
     while !bench.near.is_alarmed(1) {
         match bench.near.try_poll(cq, 1) {
             Ok(found) => seen += found.len(),

@@ -107,7 +107,8 @@ pub(crate) fn writes_gather_and_reads_scatter_across_odd_cuts(bench: &mut Bench)
             assert_eq!(bench.near.wait_one(a.send_cq).byte_len as usize, total);
             let mut found = Vec::new();
             for place in &places {
-                let (start, len) = (place[1] as usize, place[2] as usize);
+                let start = place[1] as usize;
+                let len = place[2] as usize;
                 found.extend(bench.near.read(a.region, start, len));
                 bench.near.check_from(a.region, start + len, 11, 900, start + len);
             }
@@ -220,7 +221,8 @@ pub(crate) fn uc_drops_an_immediate_that_nobody_awaits(bench: &mut Bench) {
 
 pub(crate) fn an_immediate_can_be_solicited(bench: &mut Bench) {
     let shape = Shape::open(IBV_QPT_RC);
-    let (channel, pd) = (bench.far.channel(), bench.far.pd());
+    let channel = bench.far.channel();
+    let pd = bench.far.pd();
     let cq = bench.far.cq_on(channel, 64);
     let b = bench.far.side_on(&shape, pd, [cq, cq]);
     let a = bench.near.side(&shape);
@@ -261,7 +263,8 @@ pub(crate) fn a_write_shows_to_whoever_watches_memory(bench: &mut Bench) {
     for own_memory in [false, true] {
         let shape = Shape { own_memory, bytes: 1 << 20, ..Shape::open(IBV_QPT_RC) };
         let (a, b) = bench.connected(&shape, &Tuning::OPEN);
-        let (near, far) = (&mut bench.near, &mut bench.far);
+        let near = &mut bench.near;
+        let far = &mut bench.far;
         for (seed, size) in (1..).zip([1, 8, 9, 100, 5000, 100_000]) {
             far.fill(b.region, 0, size, 1000 + seed);
             near.fill(a.region, 0, size, seed);
@@ -292,8 +295,10 @@ fn volleys(bench: &mut Bench, service: ibv_qp_type, own_memory: bool) {
             let numbers = [own.qp, own.send_cq, own.region, size].map(|w| w as u64);
             [&numbers[..], &[rounds, begins, to.addr, u64::from(to.key), MS]].concat()
         };
-        let (first, second) = (words(&a, b.spot(size), 1), words(&b, a.spot(size), 0));
-        let (near, far) = (&mut bench.near, &mut bench.far);
+        let first = words(&a, b.spot(size), 1);
+        let second = words(&b, a.spot(size), 0);
+        let near = &mut bench.near;
+        let far = &mut bench.far;
         std::thread::scope(|scope| {
             let other = scope.spawn(|| far.call(op::VOLLEY, &second));
             assert_eq!(near.call(op::VOLLEY, &first), [0, rounds], "rounds of {size} B");
@@ -374,7 +379,8 @@ pub(crate) fn a_queue_pair_reaches_its_own_memory(bench: &mut Bench) {
 pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     for round in 0..20_u64 {
-        let (size, waits) = (1 + (round as usize * 397) % 4000, round % 2 == 0);
+        let size = 1 + (round as usize * 397) % 4000;
+        let waits = round % 2 == 0;
         bench.far.fill(b.region, 0, size, round);
         bench.near.fill(a.region, 0, size, 1000 + round);
         let mut requests = vec![Send::new(1, &[a.at(8192, 8)])];
@@ -405,7 +411,8 @@ pub(crate) fn a_read_sees_the_writes_before_it(bench: &mut Bench) {
     for round in 0..50 {
         let mut requests = Vec::new();
         for id in 0..16 {
-            let (size, at) = (1 + (id * 331 + round) % 1500, 2000 * id);
+            let size = 1 + (id * 331 + round) % 1500;
+            let at = 2000 * id;
             bench.near.fill(a.region, at, size, (round * 16 + id) as u64);
             let spot = b.spot(at + round % 8);
             let write = Send::write(2 * id as u64, &[a.at(at, size)], spot);
@@ -419,7 +426,8 @@ pub(crate) fn a_read_sees_the_writes_before_it(bench: &mut Bench) {
             done(wc, id, opcode, a.number);
         }
         for id in 0..16 {
-            let (size, at) = (1 + (id * 331 + round) % 1500, 2000 * id);
+            let size = 1 + (id * 331 + round) % 1500;
+            let at = 2000 * id;
             bench.near.check(a.region, 33_000 + at, size, (round * 16 + id) as u64);
         }
     }

@@ -108,11 +108,13 @@ fn like(node: &mut Node, shape: &Shape, side: &Side) -> Side {
 
 fn rc_denies(bench: &mut Bench, own_memory: bool) {
     let shape = Shape { bytes: LENGTH, own_memory, ..Shape::open(IBV_QPT_RC) };
-    let (own, sample) = (bench.near.side(&shape), bench.far.side(&shape));
+    let own = bench.near.side(&shape);
+    let sample = bench.far.side(&shape);
     bench.far.fill(sample.region, 0, LENGTH, 7);
     for kind in Kind::ALL {
         for (what, place) in unreachable_places(&mut bench.far, &sample, kind) {
-            let (a, b) = (like(&mut bench.near, &shape, &own), like(&mut bench.far, &shape, &sample));
+            let a = like(&mut bench.near, &shape, &own);
+            let b = like(&mut bench.far, &shape, &sample);
             bench.connect(&a, &b, &Tuning::OPEN);
             let request = kind.request(7, &a, place);
             refused(bench, (&a, &b), request, IBV_WC_REM_ACCESS_ERR, what);
@@ -193,7 +195,8 @@ pub(crate) fn a_region_allows_what_it_was_registered_for(bench: &mut Bench) {
     for kind in Kind::ALL {
         let writes = if kind == Kind::Read { 0 } else { IBV_ACCESS_LOCAL_WRITE };
         let shape = Shape { access: writes | kind.needs(), ..Shape::of(IBV_QPT_RC) };
-        let (a, b) = (bench.near.side(&Shape::open(IBV_QPT_RC)), bench.far.side(&shape));
+        let a = bench.near.side(&Shape::open(IBV_QPT_RC));
+        let b = bench.far.side(&shape);
         bench.connect(&a, &b, &Tuning::OPEN);
         bench.near.send(a.qp, kind.request(1, &a, b.spot(8)));
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "{kind:?}");
@@ -204,7 +207,8 @@ pub(crate) fn a_region_allows_what_it_was_registered_for(bench: &mut Bench) {
 /// there.
 pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
-    let (own, sample) = (bench.near.side(&shape), bench.far.side(&shape));
+    let own = bench.near.side(&shape);
+    let sample = bench.far.side(&shape);
     bench.far.fill(sample.region, 0, LENGTH, 7);
     bench.near.fill(own.region, 0, LENGTH, 9);
     for kind in [Kind::Write, Kind::Read, Kind::FetchAdd] {
@@ -215,7 +219,8 @@ pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
                     continue; // A word has room there.
                 }
             }
-            let (a, b) = (like(&mut bench.near, &shape, &own), like(&mut bench.far, &shape, &sample));
+            let a = like(&mut bench.near, &shape, &own);
+            let b = like(&mut bench.far, &shape, &sample);
             bench.connect(&a, &b, &Tuning::OPEN);
             let mut request = kind.request(3, &a, b.spot(0));
             request.elements = vec![element];
@@ -263,7 +268,8 @@ fn while_written(
     take_away: impl FnOnce(&mut Node) -> (usize, usize),
 ) -> ibv_wc_status {
     let size = if round.is_multiple_of(2) { 60_000 } else { 8 };
-    let (near, far) = (&mut bench.near, &mut bench.far);
+    let near = &mut bench.near;
+    let far = &mut bench.far;
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             loop {
@@ -312,7 +318,8 @@ pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
     for kind in Kind::ALL {
         // It exists but has never been told to receive.
         let shape = Shape::open(IBV_QPT_RC);
-        let (a, b) = (bench.near.side(&shape), bench.far.side(&shape));
+        let a = bench.near.side(&shape);
+        let b = bench.far.side(&shape);
         bench.near.connect_to(&a, b.number, b.gid, &tuning);
         bench.near.send(a.qp, kind.request(1, &a, b.spot(0)));
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_RETRY_EXC_ERR, "{kind:?}");

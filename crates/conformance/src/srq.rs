@@ -28,7 +28,8 @@ impl Shared {
         let shape = Shape { sends: 64, entries: 256, bytes: 64 * ROOM, ..Shape::open(service) };
         let pd = bench.far.pd();
         let srq = bench.far.srq(pd, 32, 2);
-        let (send_cq, receive_cq) = (bench.far.cq(256), bench.far.cq(256));
+        let send_cq = bench.far.cq(256);
+        let receive_cq = bench.far.cq(256);
         let region = bench.far.region(pd, shape.bytes, shape.access);
         let shape = Shape { srq: Some(srq), ..shape };
         let mut made = Vec::new();
@@ -75,7 +76,8 @@ fn takes_in_turn(bench: &mut Bench, service: ibv_qp_type) {
         }
         let mut sent: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
         for i in 0..24 {
-            let (pair, len) = ((i * 7 + round) % 3, [0, 8, 32, 33, 1000, 1024][i % 6]);
+            let pair = (i * 7 + round) % 3;
+            let len = [0, 8, 32, 33, 1000, 1024][i % 6];
             seed += 1;
             shared.send(bench, pair, len, seed);
             sent.entry(shared.pairs[pair].1.number).or_default().push((seed, len));
@@ -174,7 +176,8 @@ pub(crate) fn unreliable_messages_without_shared_receive_are_dropped(bench: &mut
 /// The pair of the message fails; the others do not notice.
 pub(crate) fn a_shared_receive_that_is_too_small_fails_one_pair(bench: &mut Bench) {
     let shared = Shared::new(bench, IBV_QPT_RC, 2, &Tuning::OPEN);
-    let ((a, b), other) = (shared.pairs[0], shared.pairs[1]);
+    let (a, b) = shared.pairs[0];
+    let other = shared.pairs[1];
     shared.post(bench, 0, 8);
     shared.post(bench, 1, ROOM);
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 9)]));

@@ -77,7 +77,10 @@ fn rules(service: &str) -> Vec<Rule> {
     let rows = TABLE.lines().filter(|row| row.contains('|')).map(|row| row.split('|').collect::<Vec<_>>());
     let mine = rows.filter(|row| row[0].split_whitespace().any(|s| s == service));
     mine.flat_map(|row| {
-        let (from, to, required, optional) = (row[1], row[2], row[3], row[4]);
+        let from = row[1];
+        let to = row[2];
+        let required = row[3];
+        let optional = row[4];
         from.split_whitespace().map(move |from| Rule {
             from: state(from),
             to: state(to.trim()),
@@ -104,7 +107,8 @@ pub(crate) struct Maker<'a> {
 impl<'a> Maker<'a> {
     pub(crate) fn new(node: &'a mut Node, service: ibv_qp_type) -> Self {
         let shape = Shape { sends: 4, receives: 4, bytes: 4096, ..Shape::of(service) };
-        let (pd, cq) = (node.pd(), node.cq(64));
+        let pd = node.pd();
+        let cq = node.cq(64);
         let region = node.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
         let gid = node.gid();
         let handle = node.handle(pd, gid);

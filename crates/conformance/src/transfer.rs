@@ -184,7 +184,8 @@ pub(crate) fn every_mtu_carries_the_same(bench: &mut Bench) {
 pub(crate) fn both_directions_at_once(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     for id in 0..200 {
-        let (size, seed) = (1 + (id as usize * 37) % 9000, id + 1);
+        let size = 1 + (id as usize * 37) % 9000;
+        let seed = id + 1;
         bench.near.fill(a.region, 0, size, seed);
         bench.far.fill(b.region, 0, size, seed + 1000);
         bench.near.receive(a.qp, id, &[a.at(20_000, 9000)]);
@@ -203,7 +204,10 @@ pub(crate) fn both_directions_at_once(bench: &mut Bench) {
 pub(crate) fn a_thousand_messages_keep_their_order(bench: &mut Bench) {
     let shape = Shape { sends: 16, receives: 8, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning { rnr_timer: 1, ..Tuning::default() });
-    let (mut posted, mut got, mut sent, mut confirmed) = (0, 0, 0, 0);
+    let mut posted = 0;
+    let mut got = 0;
+    let mut sent = 0;
+    let mut confirmed = 0;
     let size = |id: u64| (id as usize * 29) % 100;
     while got < 1000 {
         let receives: Vec<_> =

@@ -32,7 +32,8 @@ fn options(service: Service) -> QueuePairOptions {
 
 fn connection(context: &Context, origin: Origin, qp_num: u32, gid: Gid) -> Connection {
     let lid = context.port(origin.port).expect("the port").lid;
-    let (tuning, Origin { port, gid_index }) = (Tuning::default(), origin);
+    let tuning = Tuning::default();
+    let Origin { port, gid_index } = origin;
     Connection {
         qp_num,
         peer_psn: tuning.psn,

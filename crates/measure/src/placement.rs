@@ -66,7 +66,8 @@ impl Far {
 impl fmt::Display for Far {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ns, best_ns } = *self;
-        let ([ns, best_ns], ratio) = ([ns, best_ns].map(short), self.ratio());
+        let [ns, best_ns] = [ns, best_ns].map(short);
+        let ratio = self.ratio();
         write!(
             f,
             "core-to-core latency was {ns} ns, {ratio:.1} times the best seen on this host ({best_ns} ns): {CAUSE}"

@@ -144,7 +144,8 @@ pub struct Spread {
 pub fn spread(medians: &[f64]) -> Option<Spread> {
     let mut sorted: Vec<f64> = medians.iter().copied().filter(|median| median.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    let (&min, &max) = (sorted.first()?, sorted.last()?);
+    let &min = sorted.first()?;
+    let &max = sorted.last()?;
     Some(Spread { runs: sorted.len(), min, median: sorted[(sorted.len() - 1) / 2], max })
 }
 

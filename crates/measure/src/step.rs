@@ -80,7 +80,8 @@ pub fn step(blocks: &[f64]) -> Option<Step> {
 /// so much that they were not where they had been: by more than 20 % and more than
 /// [`PLACEMENT_NS`], either way. The regimes seen lie at 24, 50, 246 and 370 to 1100 ns.
 pub fn placement_changed(before_ns: f64, after_ns: f64) -> bool {
-    let (low, high) = (before_ns.min(after_ns), before_ns.max(after_ns));
+    let low = before_ns.min(after_ns);
+    let high = before_ns.max(after_ns);
     high > low * RATIO && high - low > PLACEMENT_NS
 }
 
@@ -152,7 +153,8 @@ fn chance_of_runs(is_high: &[bool]) -> f64 {
     let ways = |of: usize, runs: usize| ln_choose(of - 1, runs - 1);
     let orders_ln = ln_choose(a + b, a);
     let exactly = |runs: usize| {
-        let (few, many) = (runs / 2, runs.div_ceil(2));
+        let few = runs / 2;
+        let many = runs.div_ceil(2);
         let chance = |i: usize, j: usize| (ways(a, i) + ways(b, j) - orders_ln).exp();
         chance(few, many) + chance(many, few)
     };
@@ -196,7 +198,8 @@ fn sustained_runs(is_high: &[bool]) -> Vec<Run> {
 }
 
 fn describe(blocks: &[f64], runs: &[Run]) -> Option<Step> {
-    let (first, second) = (runs.first()?, runs.get(1)?);
+    let first = runs.first()?;
+    let second = runs.get(1)?;
     let share = |run: &Run| run.start as f64 / blocks.len() as f64;
     let level = |run: &Run| {
         let mut levels = blocks[run.start..run.start + run.len].to_vec();

@@ -112,7 +112,8 @@ fn check_program(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     // What cannot be read is judged by whoever starts it.
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
     let changes_user = found.mode() & 0o4000 != 0 && found.uid() != user;
     if changes_user || (found.mode() & 0o2010 == 0o2010 && found.gid() != group) {
         bail!(
@@ -162,7 +163,8 @@ impl Linkage {
             return Self::Foreign;
         }
         let offset = u64::from_le_bytes(std::array::from_fn(|i| own[32 + i]));
-        let (size, count) = (u64::from(half(54)), u64::from(half(56)));
+        let size = u64::from(half(54));
+        let count = u64::from(half(56));
         for i in 0..count {
             let at = offset.saturating_add(i * size);
             let word = usize::try_from(at).ok().and_then(|at| start.get(at..at.checked_add(4)?));
@@ -252,7 +254,8 @@ mod tests {
         assert_eq!(Linkage::of(&own), Linkage::Dynamic);
         // Without the header that names the dynamic linker the same program is a static one.
         let offset = usize::try_from(u64::from_le_bytes(own[32..40].try_into().unwrap())).unwrap();
-        let (size, count) = (usize::from(own[54]), usize::from(own[56]));
+        let size = usize::from(own[54]);
+        let count = usize::from(own[56]);
         let mut without = own[..4096].to_vec();
         for at in (0..count).map(|i| offset + i * size).filter(|at| own[*at] == 3) {
             without[at] = 4;

@@ -179,7 +179,8 @@ impl Log {
     fn rate_hz(&self) -> Option<f64> {
         let stamped = |sample: &Logged| Some((sample.sequence, sample.origin_ns?));
         let mut all = self.samples.iter().filter_map(stamped);
-        let ((first, began), (last, ended)) = (all.next()?, all.next_back()?);
+        let (first, began) = all.next()?;
+        let (last, ended) = all.next_back()?;
         let steps = last.checked_sub(first).filter(|steps| *steps >= STEPS_MIN)?;
         let ns = ended.checked_sub(began).filter(|ns| *ns > 0)?;
         Some(steps as f64 * 1e9 / ns as f64)

@@ -23,7 +23,8 @@ pub(crate) fn launch(
     server: Option<Peer>,
     resolved: &Resolved,
 ) -> anyhow::Result<Launch> {
-    let (location, ranks) = (places.location(), resolved.ranks());
+    let location = places.location();
+    let ranks = resolved.ranks();
     let mut launch = Launch::local()?;
     launch.start_timeout = Duration::from_secs(u64::from(location.start_timeout));
     launch.via.clone_from(&location.via);

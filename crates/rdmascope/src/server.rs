@@ -103,7 +103,8 @@ impl Waiting {
     /// What people paste into tickets, and the client's command.
     fn banner(&self, server: &Server, here: &str) -> String {
         let address = server.address();
-        let (ip, port) = (address.ip(), address.port());
+        let ip = address.ip();
+        let port = address.port();
         let whom = if ip.is_loopback() { ", which only this host reaches (see --listen)" } else { "" };
         let option = if port == PORT { String::new() } else { format!(" -p {port}") };
         format!(

@@ -83,7 +83,9 @@ impl Output {
         let progress = progress(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
-        let (points, asked, unprinted) = (0, Vec::new(), None);
+        let points = 0;
+        let asked = Vec::new();
+        let unprinted = None;
         let needs_device = resolved.needs_device();
         let placing = Placing::new();
         Ok(Self {

@@ -107,7 +107,8 @@ const FDR10_BITS_PER_S: u64 = 10_000_000_000;
 /// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after
 /// three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
-    let (whole, fraction) = (bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000);
+    let whole = bits_per_s / 1_000_000_000;
+    let fraction = bits_per_s % 1_000_000_000;
     if !fraction.is_multiple_of(10_000) {
         return format!("{whole}.{:03}…", fraction / 1_000_000);
     }

@@ -71,7 +71,8 @@ impl LinkLimit {
         let mtu = link.mtu_bytes.or_else(|| number("mtu_bytes")).filter(|mtu| *mtu > 0)?;
         let size = number(traffic.size)?;
         let (with, other) = Transfer::of(&traffic.service, &traffic.operation, mtu, size)?;
-        let (with_ns, other_ns) = (link.transfer_ns(with), other.map(|other| link.transfer_ns(other)));
+        let with_ns = link.transfer_ns(with);
+        let other_ns = other.map(|other| link.transfer_ns(other));
         let is_both = matches!(direction, Direction::BiOne | Direction::BiTotal);
         let message_ns = match other_ns {
             Some(other_ns) if is_both => with_ns + other_ns,
@@ -116,7 +117,8 @@ fn links(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<usiz
     if let [_] = flows {
         return Some(1).filter(|_| of(flows[0].0).is_none() || of(flows[0].0) != of(flows[0].1));
     }
-    let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
+    let mut senders = BTreeSet::new();
+    let mut receivers = BTreeSet::new();
     for (sender, receiver) in flows {
         let ports = of(*sender).zip(of(*receiver)).filter(|(out, into)| out != into)?;
         senders.insert(ports.0);

@@ -35,9 +35,12 @@ pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
         let Some((within, most)) = asked(plan, &point.experiment) else { continue };
         let is_it = |known: &Repeated| known.experiment == point.experiment && known.axes == point.axes;
         let at = all.iter().position(is_it).unwrap_or_else(|| {
-            let (experiment, axes) = (point.experiment.clone(), point.axes.clone());
+            let experiment = point.experiment.clone();
+            let axes = point.axes.clone();
             // Its first number says which it is.
-            let (ids, path, numbers) = (Vec::new(), "", Vec::new());
+            let ids = Vec::new();
+            let path = "";
+            let numbers = Vec::new();
             all.push(Repeated { experiment, ids, axes, path, numbers, within, most, has_failed: false });
             all.len() - 1
         });
@@ -101,7 +104,8 @@ impl Repeated {
         };
         let known =
             if self.is_known() { String::new() } else { format!(", not within {}", percent(self.within)) };
-        let (off, count) = (percent(interval.relative()), self.numbers.len());
+        let off = percent(interval.relative());
+        let count = self.numbers.len();
         Some(format!("{} ({axes}): {mean} +- {off} of {count} repetitions{known}", self.experiment))
     }
 }

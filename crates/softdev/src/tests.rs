@@ -41,8 +41,8 @@ impl Echo {
         let device = devices(&crate::PROVIDER).unwrap().remove(0);
         let context = device.open().unwrap();
         let pd = context.protection_domain().unwrap();
-        let (sends, receives) =
-            (context.completion_queue(16, None).unwrap(), context.completion_queue(16, None).unwrap());
+        let sends = context.completion_queue(16, None).unwrap();
+        let receives = context.completion_queue(16, None).unwrap();
         let options = QueuePairOptions {
             service: Service::Ud,
             max_send_wr: 4,

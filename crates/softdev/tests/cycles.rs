@@ -55,10 +55,8 @@ fn holdings() -> Holdings {
 fn cycle(context: &Context) {
     let domain = context.protection_domain().unwrap();
     let channel = context.completion_channel().unwrap();
-    let (sends, receives) = (
-        context.completion_queue(PAIRS as u32, Some(&channel)).unwrap(),
-        context.completion_queue(PAIRS as u32, None).unwrap(),
-    );
+    let sends = context.completion_queue(PAIRS as u32, Some(&channel)).unwrap();
+    let receives = context.completion_queue(PAIRS as u32, None).unwrap();
     let region = domain.memory_region(PAIRS * 64, IBV_ACCESS_LOCAL_WRITE).unwrap();
     let options = QueuePairOptions {
         service: Service::Rc,

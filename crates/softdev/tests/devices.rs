@@ -81,7 +81,8 @@ fn devices_reach_each_other() {
         for service in [IBV_QPT_RC, IBV_QPT_UC] {
             let (mut near, mut far) = ends(i, j);
             let shape = Shape::open(service);
-            let (a, b) = (near.side(&shape), far.side(&shape));
+            let a = near.side(&shape);
+            let b = far.side(&shape);
             near.connect_to(&a, b.number, b.gid, &TUNING);
             far.connect_to(&b, a.number, a.gid, &TUNING);
             far.receive(b.qp, 1, &[b.at(0, 4096)]);
@@ -101,7 +102,8 @@ fn datagrams_name_both_devices() {
     for (i, j) in [(0, 1), (2, 0)] {
         let (mut near, mut far) = ends(i, j);
         let shape = Shape::of(IBV_QPT_UD);
-        let (a, b) = (near.side(&shape), far.side(&shape));
+        let a = near.side(&shape);
+        let b = far.side(&shape);
         near.connect_to(&a, 0, a.gid, &TUNING);
         far.connect_to(&b, 0, b.gid, &TUNING);
         let handle = near.handle(a.pd, b.gid);
@@ -120,13 +122,15 @@ fn another_devices_address_leads_to_nobody() {
     let (mut near, mut far) = ends(0, 1);
     let mut other = Node::local(&subject(2));
     let elsewhere = other.gid();
-    let (a, b) = (near.side(&Shape::of(IBV_QPT_RC)), far.side(&Shape::of(IBV_QPT_RC)));
+    let a = near.side(&Shape::of(IBV_QPT_RC));
+    let b = far.side(&Shape::of(IBV_QPT_RC));
     near.connect_to(&a, b.number, elsewhere, &TUNING);
     far.connect_to(&b, a.number, a.gid, &TUNING);
     far.receive(b.qp, 1, &[b.at(0, 64)]);
     near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
     assert_eq!(near.wait_one(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
-    let (c, d) = (near.side(&Shape::of(IBV_QPT_UD)), far.side(&Shape::of(IBV_QPT_UD)));
+    let c = near.side(&Shape::of(IBV_QPT_UD));
+    let d = far.side(&Shape::of(IBV_QPT_UD));
     near.connect_to(&c, 0, c.gid, &TUNING);
     far.connect_to(&d, 0, d.gid, &TUNING);
     far.receive(d.qp, 1, &[d.at(0, 4096)]);
@@ -140,7 +144,8 @@ fn another_devices_address_leads_to_nobody() {
 fn a_queue_pair_takes_queues_of_its_device_only() {
     let found = devices(&PROVIDER).expect("the devices");
     let [one, other] = [0, 1].map(|i| found[i].open().unwrap());
-    let (pd, own) = (one.protection_domain().unwrap(), one.completion_queue(8, None).unwrap());
+    let pd = one.protection_domain().unwrap();
+    let own = one.completion_queue(8, None).unwrap();
     let foreign = other.completion_queue(8, None).unwrap();
     let options = verbs::QueuePairOptions {
         service: verbs::Service::Rc,
@@ -195,13 +200,15 @@ fn port_and_event(node: &mut Node) -> (u64, u64, u64) {
 
 fn take_down(node: &mut Node) {
     set_port(0, false).expect("there is such a device");
-    let (state, event) = (u64::from(IBV_PORT_DOWN), u64::from(IBV_EVENT_PORT_ERR));
+    let state = u64::from(IBV_PORT_DOWN);
+    let event = u64::from(IBV_EVENT_PORT_ERR);
     assert_eq!(port_and_event(node), (state, event, 1));
 }
 
 fn bring_up(node: &mut Node) {
     set_port(0, true).expect("there is such a device");
-    let (state, event) = (u64::from(IBV_PORT_ACTIVE), u64::from(IBV_EVENT_PORT_ACTIVE));
+    let state = u64::from(IBV_PORT_ACTIVE);
+    let event = u64::from(IBV_EVENT_PORT_ACTIVE);
     assert_eq!(port_and_event(node), (state, event, 1));
 }
 
@@ -210,7 +217,8 @@ fn a_port_that_is_down_carries_nothing() {
     let (mut near, mut far) = ends(0, 1);
     let [rc, ud] = [IBV_QPT_RC, IBV_QPT_UD].map(|service| {
         let shape = Shape::of(service);
-        let (a, b) = (near.side(&shape), far.side(&shape));
+        let a = near.side(&shape);
+        let b = far.side(&shape);
         near.connect_to(&a, b.number, b.gid, &TUNING);
         far.connect_to(&b, a.number, a.gid, &TUNING);
         (a, b)
@@ -247,7 +255,8 @@ fn a_port_that_is_down_carries_nothing() {
 /// What is sent meanwhile arrives when the port is up before the retries are over.
 fn a_connection_outlives_a_short_failure() {
     let (mut near, mut far) = ends(0, 1);
-    let (a, b) = (near.side(&Shape::of(IBV_QPT_RC)), far.side(&Shape::of(IBV_QPT_RC)));
+    let a = near.side(&Shape::of(IBV_QPT_RC));
+    let b = far.side(&Shape::of(IBV_QPT_RC));
     let patient = Tuning { timeout: 18, retries: 7, ..TUNING };
     near.connect_to(&a, b.number, b.gid, &patient);
     far.connect_to(&b, a.number, a.gid, &patient);

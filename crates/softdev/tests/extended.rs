@@ -36,7 +36,8 @@ const SENDS: u32 = IBV_QP_EX_WITH_SEND;
 #[track_caller]
 fn connected(bench: &mut Bench) -> (Side, Side) {
     let shape = Shape::open(IBV_QPT_RC);
-    let (a, b) = (bench.near.building_side(&shape, SENDS), bench.far.side(&shape));
+    let a = bench.near.building_side(&shape, SENDS);
+    let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::OPEN);
     (a, b)
 }
@@ -44,12 +45,14 @@ fn connected(bench: &mut Bench) -> (Side, Side) {
 /// Programs take EOPNOTSUPP for a feature that is missing, and go on without it.
 fn what_is_not_built_is_refused_by_name(bench: &mut Bench) {
     let node = &mut bench.near;
-    let (pd, cq) = (node.pd(), node.cq(16));
+    let pd = node.pd();
+    let cq = node.cq(16);
     let mut ask = |service: u32, mask: u32, flags: u32, operations: u32| {
         let words = Shape::of(service).words(pd, [cq, cq]);
         node.errno(op::QP_EX, &[&[mask, flags, operations].map(u64::from)[..], &words].concat())
     };
-    let (rc, pd_too) = (IBV_QPT_RC, IBV_QP_INIT_ATTR_PD);
+    let rc = IBV_QPT_RC;
+    let pd_too = IBV_QP_INIT_ATTR_PD;
     assert_eq!(ask(rc, pd_too, 0, 0), 0);
     assert_eq!(ask(rc, pd_too | IBV_QP_INIT_ATTR_CREATE_FLAGS, 0, 0), 0);
     assert_eq!(ask(rc, 0, 0, 0), libc::EINVAL, "without a domain");
@@ -115,7 +118,8 @@ fn setters_out_of_place_refuse_the_batch(bench: &mut Bench) {
     let ud = bench.near.building_side(&Shape::of(IBV_QPT_UD), SENDS);
     bench.near.connect_to(&ud, 0, ud.gid, &Tuning::default());
     let handle = bench.near.handle(a.pd, a.gid) as u64;
-    let (sge, send) = (a.at(0, 8).to_vec(), Vec::new());
+    let sge = a.at(0, 8).to_vec();
+    let send = Vec::new();
     let reach = vec![0, 0, 0, 0];
     let inline = vec![a.region as u64, 0, 8];
     type Steps = Vec<(u64, Vec<u64>)>;
@@ -190,7 +194,8 @@ fn a_batch_is_refused_before_rts_and_flushed_after(bench: &mut Bench) {
 /// pyverbs asks again within a poll that has found nothing more.
 fn a_poll_may_go_on_after_it_found_nothing(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
-    let (a, b) = (bench.near.reading_side(&shape, 0), bench.far.side(&shape));
+    let a = bench.near.reading_side(&shape, 0);
+    let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     for id in 0..3 {
         bench.far.receive(b.qp, id, &[b.at(0, 64)]);
@@ -209,7 +214,8 @@ fn a_poll_may_go_on_after_it_found_nothing(bench: &mut Bench) {
 
 fn polls_without_a_start_do_nothing(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
-    let (a, b) = (bench.near.reading_side(&shape, 0), bench.far.side(&shape));
+    let a = bench.near.reading_side(&shape, 0);
+    let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     let node = &mut bench.near;
     assert_eq!(node.try_read(op::NEXT_POLL, a.send_cq), Err(libc::EINVAL));

@@ -82,7 +82,8 @@ fn connections_need_no_gid() {
     let (mut near, mut far) = ends();
     let [here, there] = [near.port().lid, far.port().lid];
     for (to, status) in [(there, IBV_WC_SUCCESS), (here, IBV_WC_RETRY_EXC_ERR), (900, IBV_WC_RETRY_EXC_ERR)] {
-        let (a, b) = (near.side(&Shape::open(IBV_QPT_RC)), far.side(&Shape::open(IBV_QPT_RC)));
+        let a = near.side(&Shape::open(IBV_QPT_RC));
+        let b = far.side(&Shape::open(IBV_QPT_RC));
         connect(&mut near, &a, b.number, by_lid(to));
         connect(&mut far, &b, a.number, by_lid(here));
         near.send(a.qp, Send::write(1, &[a.at(0, 4000)], b.spot(0)));
@@ -94,7 +95,8 @@ fn connections_need_no_gid() {
 fn datagrams_without_a_global_route_have_no_header() {
     let (mut near, mut far) = ends();
     let shape = Shape::of(IBV_QPT_UD);
-    let (a, b) = (near.side(&shape), far.side(&shape));
+    let a = near.side(&shape);
+    let b = far.side(&shape);
     near.connect_to(&a, 0, a.gid, &TUNING);
     far.connect_to(&b, 0, b.gid, &TUNING);
     let lid = far.port().lid;
@@ -119,7 +121,8 @@ fn datagrams_without_a_global_route_have_no_header() {
 fn a_global_route_needs_the_lid_as_well() {
     let (mut near, mut far) = ends();
     let shape = Shape::of(IBV_QPT_UD);
-    let (a, b) = (near.side(&shape), far.side(&shape));
+    let a = near.side(&shape);
+    let b = far.side(&shape);
     near.connect_to(&a, 0, a.gid, &TUNING);
     far.connect_to(&b, 0, b.gid, &TUNING);
     far.receive(b.qp, 1, &[b.at(0, 4096)]);
@@ -136,9 +139,11 @@ fn a_global_route_needs_the_lid_as_well() {
 fn ethernet_is_another_network() {
     let mut command = this_program();
     command.env(LINK_LAYER_VARIABLE, "ethernet");
-    let (mut near, mut far) = (Node::local(&subject(0)), Node::spawn(command, &subject(0)));
+    let mut near = Node::local(&subject(0));
+    let mut far = Node::spawn(command, &subject(0));
     assert_eq!(far.port().link_layer, IBV_LINK_LAYER_ETHERNET);
-    let (a, b) = (near.side(&Shape::of(IBV_QPT_RC)), far.side(&Shape::of(IBV_QPT_RC)));
+    let a = near.side(&Shape::of(IBV_QPT_RC));
+    let b = far.side(&Shape::of(IBV_QPT_RC));
     near.connect_to(&a, b.number, b.gid, &TUNING);
     far.connect_to(&b, a.number, a.gid, &TUNING);
     far.receive(b.qp, 1, &[b.at(0, 64)]);

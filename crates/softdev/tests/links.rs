@@ -100,7 +100,8 @@ impl Story {
 /// Posts a message of so many bytes, changes it until it is there, and tells what happened.
 fn rewrite_until_there(ends: &mut Ends, request: SendRequest, bytes: usize, at: usize) -> Story {
     ends.receive();
-    let (start, is_send) = (Instant::now(), at != WRITTEN);
+    let start = Instant::now();
+    let is_send = at != WRITTEN;
     // Of what is longer than a packet, only the first is certain to be fetched at once.
     let places = [0, if bytes <= PACKET_BYTES { bytes - 8 } else { 0 }];
     let stamped = |ends: &mut Ends| {
@@ -166,7 +167,8 @@ fn an_acknowledgement_takes_the_way_back() {
 fn a_read_goes_there_and_takes_the_way_back() {
     let mut ends = Ends::connected(Service::Rc, "latency=10ms,back=200ms");
     ends.far.region.write(WRITTEN, &7_u64.to_ne_bytes()).unwrap();
-    let (into, from) = (ends.near.region.sge(0, 8).unwrap(), ends.far.region.remote(WRITTEN).unwrap());
+    let into = ends.near.region.sge(0, 8).unwrap();
+    let from = ends.far.region.remote(WRITTEN).unwrap();
     let after = completes_after(&mut ends, SendRequest::read(1, vec![into], from));
     assert_eq!(ends.near.word(0), 7);
     assert!((210 * MS..400 * MS).contains(&after), "{after:?}");
@@ -178,7 +180,8 @@ fn a_read_goes_there_and_takes_the_way_back() {
 fn no_more_reads_are_under_way_than_may_be() {
     for (most, due) in [(1, [60, 120, 180, 240, 270]), (8, [60, 90, 120, 150, 180])] {
         let mut ends = Ends::asking(most, "latency=30ms");
-        let (to, from) = (ends.far.region.remote(WRITTEN).unwrap(), ends.far.region.remote(0).unwrap());
+        let to = ends.far.region.remote(WRITTEN).unwrap();
+        let from = ends.far.region.remote(0).unwrap();
         let element = ends.near.region.sge(0, 8).unwrap();
         let start = Instant::now();
         for id in 0..4 {
@@ -253,7 +256,8 @@ fn what_is_inline_is_taken_by_posting_and_leaves_at_once() {
 
 fn what_has_nothing_to_fetch_leaves_at_once() {
     let mut ends = Ends::connected(Service::Rc, "latency=10ms,fetch=500ms");
-    let (into, from) = (ends.near.region.sge(0, 8).unwrap(), ends.far.region.remote(WRITTEN).unwrap());
+    let into = ends.near.region.sge(0, 8).unwrap();
+    let from = ends.far.region.remote(WRITTEN).unwrap();
     ends.receive();
     let element = ends.near.region.sge(0, 8).unwrap();
     for (request, least, most) in [
@@ -275,7 +279,8 @@ fn a_fenced_message_is_fetched_when_the_read_is_over() {
         ("latency=50ms", true, 200 * MS, 400 * MS),
     ] {
         let mut ends = Ends::connected(Service::Rc, link);
-        let (to, from) = (ends.far.region.remote(WRITTEN).unwrap(), ends.far.region.remote(0).unwrap());
+        let to = ends.far.region.remote(WRITTEN).unwrap();
+        let from = ends.far.region.remote(0).unwrap();
         ends.near.region.write(0, &6_u64.to_ne_bytes()).unwrap();
         ends.far.region.write(0, &7_u64.to_ne_bytes()).unwrap();
         let element = ends.near.region.sge(0, 8).unwrap();

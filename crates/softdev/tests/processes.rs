@@ -126,8 +126,10 @@ fn descriptors_at_rest() -> usize {
 fn a_killed_receiver_exhausts_the_senders_retries() {
     let descriptors = descriptors_at_rest();
     for round in 0..25 {
-        let (mut near, mut far) = (near(), far());
-        let (a, b) = (near.side(&shape()), far.side(&shape()));
+        let mut near = near();
+        let mut far = far();
+        let a = near.side(&shape());
+        let b = far.side(&shape());
         connect(&mut near, &a, &mut far, &b);
         far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [0, u64::MAX >> 1], 60_000));
         let killer = std::thread::spawn(move || {
@@ -147,7 +149,8 @@ fn a_killed_receiver_exhausts_the_senders_retries() {
 
 fn works_with_a_fresh_peer(near: &mut Node) {
     let mut far = far();
-    let (a, b) = (near.side(&shape()), far.side(&shape()));
+    let a = near.side(&shape());
+    let b = far.side(&shape());
     connect(near, &a, &mut far, &b);
     far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [20, 20], 15_000));
     assert_eq!(exchange(near, &exchange_words(&a, SIZE, [20, 20], 15_000)), (20, 20, IBV_WC_SUCCESS));
@@ -157,8 +160,10 @@ fn works_with_a_fresh_peer(near: &mut Node) {
 fn a_killed_sender_leaves_a_receiver_that_works() {
     let descriptors = descriptors_at_rest();
     for round in 0..25 {
-        let (mut near, mut far) = (near(), far());
-        let (a, b) = (near.side(&shape()), far.side(&shape()));
+        let mut near = near();
+        let mut far = far();
+        let a = near.side(&shape());
+        let b = far.side(&shape());
         connect(&mut near, &a, &mut far, &b);
         far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [u64::MAX >> 1, 0], 60_000));
         let killer = std::thread::spawn(move || {
@@ -187,7 +192,8 @@ fn killed_senders_of_datagrams_disturb_no_others() {
     let descriptors = descriptors_at_rest();
     let mut near = near();
     let shape = Shape { receives: 2, bytes: 1 << 20, ..Shape::of(IBV_QPT_UD) };
-    let (side, own) = (near.side(&shape), near.side(&shape));
+    let side = near.side(&shape);
+    let own = near.side(&shape);
     for side in [&side, &own] {
         near.connect_to(side, 0, side.gid, &TUNING);
     }
@@ -247,8 +253,10 @@ fn repost(near: &mut Node, side: &Side) -> Vec<u32> {
 fn a_killed_sleeper_does_no_harm() {
     let descriptors = descriptors_at_rest();
     for _ in 0..10 {
-        let (mut near, mut far) = (near(), far());
-        let (channel, pd) = (far.channel(), far.pd());
+        let mut near = near();
+        let mut far = far();
+        let channel = far.channel();
+        let pd = far.pd();
         let cq = far.cq_on(channel, 64);
         let b = far.side_on(&Shape::of(IBV_QPT_RC), pd, [cq, cq]);
         let a = near.side(&shape());
@@ -277,7 +285,8 @@ fn killed_members_of_a_group_are_forgotten() {
     let mut blocks = Vec::new();
     let mut near = near();
     let group = [0xff12_0000_0000_0000, u64::from(std::process::id()) | 1 << 40];
-    let (from, own) = (near.side(&Shape::of(IBV_QPT_UD)), near.side(&Shape::of(IBV_QPT_UD)));
+    let from = near.side(&Shape::of(IBV_QPT_UD));
+    let own = near.side(&Shape::of(IBV_QPT_UD));
     for side in [&from, &own] {
         near.connect_to(side, 0, side.gid, &TUNING);
     }
@@ -316,9 +325,11 @@ fn killed_members_of_a_group_are_forgotten() {
 fn a_dead_owner_of_events_harms_nobody() {
     let descriptors = descriptors_at_rest();
     for is_known in [false, true] {
-        let (mut near, mut far) = (near(), far());
+        let mut near = near();
+        let mut far = far();
         let pairs = [0, 1].map(|_| {
-            let (a, b) = (near.side(&Shape::open(IBV_QPT_RC)), far.side(&Shape::open(IBV_QPT_RC)));
+            let a = near.side(&Shape::open(IBV_QPT_RC));
+            let b = far.side(&Shape::open(IBV_QPT_RC));
             connect(&mut near, &a, &mut far, &b);
             (a, b)
         });
@@ -343,9 +354,11 @@ fn a_dead_owner_of_events_harms_nobody() {
 fn a_killed_target_exhausts_the_retries() {
     let descriptors = descriptors_at_rest();
     for round in 0..32_u64 {
-        let (mut near, mut far) = (near(), far());
+        let mut near = near();
+        let mut far = far();
         let shape = Shape { own_memory: round & 1 == 1, ..Shape::open(IBV_QPT_RC) };
-        let (a, b) = (near.side(&shape), far.side(&shape));
+        let a = near.side(&shape);
+        let b = far.side(&shape);
         connect(&mut near, &a, &mut far, &b);
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment(round));
@@ -387,9 +400,11 @@ fn count_words(side: &Side, to: &Side, ms: u64) -> Vec<u64> {
 fn a_killed_counter_holds_nobody_up() {
     let descriptors = descriptors_at_rest();
     for round in 0..24 {
-        let (mut near, mut far) = (near(), far());
+        let mut near = near();
+        let mut far = far();
         let shape = Shape { own_memory: round % 4 != 0, ..Shape::open(IBV_QPT_RC) };
-        let (a, b) = (near.side(&shape), far.side(&shape));
+        let a = near.side(&shape);
+        let b = far.side(&shape);
         connect(&mut near, &a, &mut far, &b);
         let own = near.side_with(&shape, a.pd, [a.send_cq, a.receive_cq], a.region);
         near.connect_to(&own, own.number, own.gid, &TUNING);
@@ -413,9 +428,11 @@ fn a_killed_counter_holds_nobody_up() {
 /// In memory of the device, atomics of peers and of the owner's CPU count together: more than the
 /// device promises.
 fn the_owners_cpu_counts_as_well() {
-    let (mut near, mut far) = (near(), far());
+    let mut near = near();
+    let mut far = far();
     let shape = Shape::open(IBV_QPT_RC);
-    let (a, b) = (near.side(&shape), far.side(&shape));
+    let a = near.side(&shape);
+    let b = far.side(&shape);
     connect(&mut near, &a, &mut far, &b);
     far.start(op::COUNT, &count_words(&b, &a, 200));
     let own = near.call(op::INCREMENT, &[a.region as u64, 64, 200]);
@@ -429,12 +446,14 @@ fn the_owners_cpu_counts_as_well() {
 }
 
 fn two_busy_processes_exchange_whole_messages() {
-    let (mut near, mut far) = (near(), far());
+    let mut near = near();
+    let mut far = far();
     // ThreadSanitizer looks at every byte.
     let share = if cfg!(sanitized) { 100 } else { 1 };
     for (service, size, count) in [(IBV_QPT_RC, SIZE, 30_000 / share), (IBV_QPT_RC, 80, 600_000 / share)] {
         let shape = Shape { service, ..shape() };
-        let (a, b) = (near.side(&shape), far.side(&shape));
+        let a = near.side(&shape);
+        let b = far.side(&shape);
         connect(&mut near, &a, &mut far, &b);
         far.start(op::EXCHANGE, &exchange_words(&b, size, [count, count], 15_000));
         let found = exchange(&mut near, &exchange_words(&a, size, [count, count], 15_000));
@@ -446,9 +465,11 @@ fn two_busy_processes_exchange_whole_messages() {
 }
 
 fn two_processes_reach_each_others_own_memory() {
-    let (mut near, mut far) = (near(), far());
+    let mut near = near();
+    let mut far = far();
     let shape = Shape { own_memory: true, ..shape() };
-    let (a, b) = (near.side(&shape), far.side(&shape));
+    let a = near.side(&shape);
+    let b = far.side(&shape);
     connect(&mut near, &a, &mut far, &b);
     far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [1000, 1000], 15_000));
     let found = exchange(&mut near, &exchange_words(&a, SIZE, [1000, 1000], 15_000));
@@ -462,14 +483,17 @@ fn two_processes_reach_each_others_own_memory() {
 fn sleeping_processes_wake_each_other() {
     let mut ends = [far(), far()];
     let sides = ends.each_mut().map(|node| {
-        let (channel, pd) = (node.channel(), node.pd());
-        let (send_cq, receive_cq) = (node.cq(64), node.cq_on(channel, 64));
+        let channel = node.channel();
+        let pd = node.pd();
+        let send_cq = node.cq(64);
+        let receive_cq = node.cq_on(channel, 64);
         (node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq]), channel)
     });
     let [first, second] = &mut ends;
     connect(first, &sides[0].0, second, &sides[1].0);
     for round in 0..200 {
-        let (from, to) = (round % 2, 1 - round % 2);
+        let from = round % 2;
+        let to = 1 - round % 2;
         let (side, channel) = sides[to];
         ends[to].receive(side.qp, 1, &[side.at(0, 64)]);
         ends[to].arm(side.receive_cq, false);
@@ -489,8 +513,10 @@ fn sleeping_processes_wake_each_other() {
 /// Who has used up its descriptors before it first has to wake a peer, whose pipe it would open for
 /// that.
 fn a_sender_without_descriptors_wakes_its_peer() {
-    let (mut near, mut far) = (near(), far());
-    let (channel, pd) = (far.channel(), far.pd());
+    let mut near = near();
+    let mut far = far();
+    let channel = far.channel();
+    let pd = far.pd();
     let cqs = [far.cq(64), far.cq_on(channel, 64)];
     let b = far.side_on(&Shape::of(IBV_QPT_RC), pd, cqs);
     let a = near.side(&Shape::of(IBV_QPT_RC));
@@ -541,7 +567,8 @@ fn nobody_can_use_the_device() {
     for own_memory in [false, true] {
         let shape = Shape { own_memory, ..shape() };
         let [first, second] = &mut ends;
-        let (a, b) = (first.side(&shape), second.side(&shape));
+        let a = first.side(&shape);
+        let b = second.side(&shape);
         connect(first, &a, second, &b);
         first.start(op::EXCHANGE, &exchange_words(&a, SIZE, [300, 300], 15_000));
         second.start(op::EXCHANGE, &exchange_words(&b, SIZE, [300, 300], 15_000));

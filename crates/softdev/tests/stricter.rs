@@ -128,7 +128,8 @@ fn a_datagram_that_is_too_long_is_an_error(bench: &mut Bench) {
 
 fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
     let pd = bench.near.pd();
-    let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
+    let cq = bench.near.cq(4);
+    let other = bench.near.cq(16);
     let shape = Shape::of(IBV_QPT_RC);
     let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
@@ -213,7 +214,8 @@ fn a_wrong_value_is_an_invalid_argument(bench: &mut Bench) {
 /// IBTA volume 1, section 11.6.3.2: who cannot report completions any more has failed.
 fn an_overrun_queue_takes_its_pair_along(bench: &mut Bench) {
     let pd = bench.near.pd();
-    let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
+    let cq = bench.near.cq(4);
+    let other = bench.near.cq(16);
     let shape = Shape::of(IBV_QPT_RC);
     let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
@@ -297,7 +299,8 @@ fn an_event_waits_for_room(bench: &mut Bench) {
     /// More than fit in a pipe.
     const EVENTS: usize = 10_000;
     let near = &mut bench.near;
-    let (channel, pd) = (near.channel(), near.pd());
+    let channel = near.channel();
+    let pd = near.pd();
     let cqs = [near.cq_on(channel, 64), near.cq_on(channel, 64)];
     let a = near.side_on(&Shape::of(IBV_QPT_RC), pd, cqs);
     let b = bench.far.side(&Shape::of(IBV_QPT_RC));

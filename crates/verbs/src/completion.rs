@@ -48,7 +48,8 @@ impl CompletionChannel {
     /// EINTR on a signal, EAGAIN where a non-blocking descriptor has no event.
     pub fn event(&self) -> Result<()> {
         let provider = self.inner.context.provider();
-        let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut cq = std::ptr::null_mut();
+        let mut context = std::ptr::null_mut();
         // SAFETY: the channel is alive and the two results are writable.
         let returned = unsafe { (provider.get_cq_event)(self.inner.raw, &raw mut cq, &raw mut context) };
         Error::check("get_cq_event", || "the completion channel".to_owned(), returned)?;

@@ -132,7 +132,9 @@ impl Context {
             return Ok(GidEntry { index, gid: self.gid(port, u32::from(index))?, kind: GidKind::Unknown });
         };
         let mut entry = ibv_gid_entry::default();
-        let (port_num, gid_index, size) = (u32::from(port), u32::from(index), size_of::<ibv_gid_entry>());
+        let port_num = u32::from(port);
+        let gid_index = u32::from(index);
+        let size = size_of::<ibv_gid_entry>();
         // SAFETY: the context is open and the entry is writable and as long as it says.
         let returned = unsafe { query(self.inner.raw, port_num, gid_index, &raw mut entry, 0, size) };
         let object = || format!("{} port {port} index {index}", self.device().name());

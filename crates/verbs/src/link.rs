@@ -155,7 +155,8 @@ impl FromStr for LinkModel {
         let bad = |why: String| BadLink { text: text.to_owned(), why };
         for item in text.split(',').map(str::trim) {
             let (key, value) = item.split_once('=').unwrap_or(("rate", item));
-            let (key, value) = (key.trim(), value.trim());
+            let key = key.trim();
+            let value = value.trim();
             if seen.contains(&key) {
                 return Err(bad(format!("it says {key} twice")));
             }

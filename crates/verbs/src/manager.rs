@@ -318,11 +318,13 @@ impl Manager {
         tuning: &Connection,
         (tag, patience): (u8, Duration),
     ) -> Result<(QueuePair<ReadyToSend>, Link)> {
-        let (service, transport) = (pair.service(), pair.transport());
+        let service = pair.service();
+        let transport = pair.transport();
         let id = Id::new(self, service)?;
         id.sets_traffic_class(tuning.route.global.map_or(0, |global| global.traffic_class));
         let limit = c_int::try_from(patience.as_millis()).unwrap_or(c_int::MAX);
-        let (from, there) = (Sockaddr::new(SocketAddr::new(from, 0)), Sockaddr::new(to));
+        let from = Sockaddr::new(SocketAddr::new(from, 0));
+        let there = Sockaddr::new(to);
         // SAFETY: the identifier is alive and both addresses are readable.
         let returned = unsafe { (self.resolve_addr)(id.raw, from.as_ptr(), there.as_ptr(), limit) };
         Error::check("rdma_resolve_addr", || to.to_string(), returned)?;

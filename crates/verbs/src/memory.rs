@@ -88,7 +88,8 @@ impl ProtectionDomain {
     /// When the locked-memory limit is too small, or the access flags do not fit each other.
     #[inline]
     pub fn register(&self, buffer: Buffer, access: u32) -> Result<MemoryRegion> {
-        let (provider, length) = (self.inner.context.provider(), buffer.len);
+        let provider = self.inner.context.provider();
+        let length = buffer.len;
         // SAFETY: the buffer has `length` writable bytes and outlives the registration, which
         // `MemoryRegion` holds.
         let raw = unsafe { (provider.reg_mr)(self.inner.raw, buffer.addr, length, access.cast_signed()) };

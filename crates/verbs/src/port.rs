@@ -178,7 +178,8 @@ impl LinkSpeed {
     }
 
     fn link_rate(self) -> Option<LinkRate> {
-        let (lanes, name) = (self.lanes()?, self.rate_name()?);
+        let lanes = self.lanes()?;
+        let name = self.rate_name()?;
         let generation = GENERATIONS.into_iter().find(|generation| generation.name == name)?;
         Some(LinkRate::InfiniBand(lanes, generation))
     }

@@ -44,7 +44,9 @@ pub fn check(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state, mask: u
 /// The attributes of a transition, or `None` where the states do not follow each other.
 #[must_use]
 pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) -> Option<Attributes> {
-    let (rc, uc, ud) = (service == IBV_QPT_RC, service == IBV_QPT_UC, service == IBV_QPT_UD);
+    let rc = service == IBV_QPT_RC;
+    let uc = service == IBV_QPT_UC;
+    let ud = service == IBV_QPT_UD;
     let connected = rc || uc;
     if !(connected || ud) {
         return None;

@@ -37,7 +37,8 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
 
 /// What the ranks say that a time stamp costs them.
 fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
-    let (mut stamps, mut messages) = (Vec::new(), Vec::new());
+    let mut stamps = Vec::new();
+    let mut messages = Vec::new();
     for run in 0..RUNS {
         let out = scratch.join(format!("stamp-{run}"));
         process::rdmascope(&["lat", "send", "--local", "-s", "8", "-n", "1000"], &out)?;
@@ -74,7 +75,8 @@ fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let file = scratch.join("report.html").to_string_lossy().into_owned();
     let start = Instant::now();
     process::alone(&[&process::built("rdmascope"), "report", &out.to_string_lossy(), "-o", &file])?;
-    let (seconds, bytes) = (start.elapsed().as_secs_f64(), fs::metadata(&file)?.len());
+    let seconds = start.elapsed().as_secs_f64();
+    let bytes = fs::metadata(&file)?.len();
     println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
     println!("and has {bytes} B (at most {REPORT_BYTES_MAX})");
     if samples < REPORT_SAMPLES {

@@ -96,7 +96,8 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
             "--only" => options.only = value()?,
             "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
             "--cpus" => {
-                let (text, is_cpu) = (value()?, |word: &str| word.parse::<u16>().is_ok());
+                let text = value()?;
+                let is_cpu = |word: &str| word.parse::<u16>().is_ok();
                 let two = text.split_once(',').filter(|(a, b)| is_cpu(a) && is_cpu(b) && a != b);
                 let (a, b) =
                     two.with_context(|| format!("--cpus needs two CPUs such as 0,1, not `{text}`"))?;

@@ -80,7 +80,8 @@ fn added(scratch: &Path, service: &str, more: &[&str], links: [&str; 2]) -> Resu
             let point = point(scratch, &[&words[..], more].concat())?;
             Ok::<_, anyhow::Error>([median_ns(&point, 0)?, median_ns(&point, 1)?])
         });
-        let (base, more) = (base?, more?);
+        let base = base?;
+        let more = more?;
         (0..2).for_each(|kind| found[kind].push(more[kind] - base[kind]));
     }
     let [first, second] = found.map(|mut found| median(&mut found).context("no round"));
@@ -95,7 +96,9 @@ fn check(what: &str, found_ns: f64, told_ns: f64, broken: &mut Vec<String>) {
 }
 
 fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String>) -> Result<()> {
-    let (mut ratios, mut halves, mut ones) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ratios = Vec::new();
+    let mut halves = Vec::new();
+    let mut ones = Vec::new();
     let linked: &[&str] = if link == "none" { &[] } else { &["--link", link] };
     let same = [&["-c", service, "-s", "32", "-n", "20000"], linked].concat();
     for _ in 0..ROUNDS {
@@ -108,7 +111,8 @@ fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String
         ones.push(one_way);
     }
     let ratio = median(&mut ratios).context("no round")?;
-    let (half, one_way) = (median(&mut halves).unwrap_or(0.0), median(&mut ones).unwrap_or(0.0));
+    let half = median(&mut halves).unwrap_or(0.0);
+    let one_way = median(&mut ones).unwrap_or(0.0);
     println!("  {service} link {link:<12} half {half:6.0}, one way {one_way:6.0}, ratio {ratio:.3}");
     if link != "none" && (ratio - 1.0).abs() > HALF_ERROR_MAX {
         broken.push(format!("over {service} with link {link} half of a round trip is {ratio:.2} of one way"));

@@ -25,7 +25,8 @@ pub(super) struct Experiment {
 /// Measures with rdmascope. Its record is left behind in `scratch` until the next of the same kind.
 pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: &Path) -> Result<Value> {
     let name = format!("{}-{}", of.pattern, of.operation);
-    let (plan, out) = (scratch.join(format!("{name}.toml")), scratch.join(&name));
+    let plan = scratch.join(format!("{name}.toml"));
+    let out = scratch.join(&name);
     let Experiment { pattern, operation, messages } = of;
     let text = format!(
         "name = \"bench-{name}\"\ntitle = \"RC {operation} of 8 B\"\n\n[[experiment]]\nname = \"{name}\"\n\

@@ -35,7 +35,8 @@ pub(super) fn is_first() -> bool {
 /// What the client of a server prints; both end by themselves. The client is on the first of the
 /// CPUs.
 pub(super) fn pair(cpus: &[String; 2], server: &[&str], port: u16, client: &[&str]) -> Result<String> {
-    let (server, client) = (ours(&first(server))?, ours(&first(client))?);
+    let server = ours(&first(server))?;
+    let client = ours(&first(client))?;
     let [server, client] =
         [&server, &client].map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
     process::pair([&cpus[0], &cpus[1]], &server, port, &client, true)
@@ -53,7 +54,8 @@ pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
     }
-    let (program, place) = (built("rdmascope"), out.to_string_lossy());
+    let program = built("rdmascope");
+    let place = out.to_string_lossy();
     let words = [&[program.as_str()], words, &["--out", &place]].concat();
     run(&words, &first(&[&WITHOUT_CACHE[..], &words].concat()))?;
     Ok(())

@@ -93,7 +93,8 @@ impl Bench<'_> {
             let value = self.measure(&outcome.item, row.unit, program);
             let before = std::mem::replace(line_ns, place::line_ns(self.cpus)?);
             if self.is_verbose {
-                let (name, after) = (outcome.item.name, *line_ns);
+                let name = outcome.item.name;
+                let after = *line_ns;
                 eprintln!("{} {name}: line {before:.1} and {after:.1} ns: {value:?}", row.name);
             }
             match value {
@@ -130,7 +131,8 @@ impl Bench<'_> {
 
 impl Outcome {
     fn new(item: Item) -> Self {
-        let (samples, failures) = (Vec::new(), Vec::new());
+        let samples = Vec::new();
+        let failures = Vec::new();
         Self { item, samples, unstable: 0, failures, is_missing: false }
     }
 

@@ -42,7 +42,8 @@ fn table(out: &mut String, row: &Row, outcomes: &[Outcome]) {
     let mut lines: Vec<f64> = samples(outcomes).map(|sample| sample.line_ns).collect();
     let _ = write!(out, "\n{}: {}", row.name, row.title);
     if let Some(middle) = median(&mut lines) {
-        let (low, high) = (lines[0], lines[lines.len() - 1]);
+        let low = lines[0];
+        let high = lines[lines.len() - 1];
         let _ = write!(out, "; cache line {low:.0} to {high:.0} ns, median {middle:.0}");
     }
     let is_latency = row.unit == Unit::Latency;

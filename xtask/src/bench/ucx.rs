@@ -22,8 +22,9 @@ pub(super) struct Test {
 /// Runs a test once. Its responder ends by itself.
 pub(super) fn measure(test: &Test, unit: Unit, cpus: &[String; 2]) -> Result<Value> {
     let tls = test.transports.map(|transports| format!("UCX_TLS={transports}"));
-    let (size, messages, warmup) =
-        (test.size_bytes.to_string(), test.messages.to_string(), (test.messages / 10).to_string());
+    let size = test.size_bytes.to_string();
+    let messages = test.messages.to_string();
+    let warmup = (test.messages / 10).to_string();
     // Final numbers only.
     let mut server = vec!["ucx_perftest", "-p", PORT];
     if let Some(tls) = &tls {

@@ -12,7 +12,8 @@ pub(super) fn paths(stream: TokenStream) -> Vec<Segments> {
     let mut found = Vec::new();
     let mut path = Segments::new();
     let mut colons = 0;
-    let (mut dots, mut is_lifetime) = (0, false);
+    let mut dots = 0;
+    let mut is_lifetime = false;
     for tree in stream {
         match tree {
             TokenTree::Ident(name) => {

@@ -12,7 +12,8 @@ const PORT: u16 = 18515;
 
 /// Runs the test once: the median latency in ns, or messages per second.
 pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64> {
-    let (size, messages) = (point.size_bytes.to_string(), point.messages.to_string());
+    let size = point.size_bytes.to_string();
+    let messages = point.messages.to_string();
     let program = program.to_string_lossy();
     let mut words = if point.part == Part::Native { vec![&*program, "exec"] } else { Vec::new() };
     words.extend([point.test, "-d", device, "-n", &messages, "-F"]);

@@ -13,7 +13,8 @@ const PORT: u16 = 19765;
 
 /// Runs the test once: the mean latency in ns, or messages per second.
 pub(super) fn measure(point: &Point, device: &str) -> Result<f64> {
-    let (size, address) = (point.size_bytes.to_string(), address(device)?.to_string());
+    let size = point.size_bytes.to_string();
+    let address = address(device)?.to_string();
     let polls = if point.has_events { "0" } else { "1" };
     // One second each, five digits.
     let client = ["qperf", "-t", "1", "-m", &size, "-cm", "1", "-cp", polls, "-e", "5", &address, point.test];

@@ -16,7 +16,8 @@ const HOST: &str = "127.0.0.1";
 /// Runs a test once: a latency in ns, messages per second, or the CPU time of both ends for 2^20
 /// bytes, in ns.
 pub(super) fn measure(point: &Point) -> Result<f64> {
-    let (cpus, size) = (point.part.cpus(), point.size_bytes.to_string());
+    let cpus = point.part.cpus();
+    let size = point.size_bytes.to_string();
     match point.tool {
         Tool::Sockperf => {
             let address = ["-i", HOST];

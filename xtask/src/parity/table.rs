@@ -70,7 +70,8 @@ impl Row {
     /// best.
     fn compared(&self) -> Option<Compared> {
         let is_rate = self.is_rate();
-        let (theirs, ours) = (Summary::of(&self.theirs, is_rate)?, Summary::of(&self.ours, is_rate)?);
+        let theirs = Summary::of(&self.theirs, is_rate)?;
+        let ours = Summary::of(&self.ours, is_rate)?;
         let ratio = ours.best / theirs.best;
         let holds = match (self.point.part.is_of_device(), is_rate) {
             (true, true) => ratio >= RATE_MIN,

@@ -81,7 +81,8 @@ fn measure(root: &Path, folder: &Path, room: &Room) -> Result<String> {
     let tried = scratch.build().and_then(|()| patch.steps.iter().try_for_each(|step| scratch.attempt(step)));
     // What it leaves in the scratch copy goes with the next copy.
     tried.with_context(|| format!("{place} applies, but does not do what it should"))?;
-    let (files, files_max) = (patch.files.len(), room.files_max);
+    let files = patch.files.len();
+    let files_max = room.files_max;
     ensure!(files <= files_max, "{files} files touched, more than {files_max}: {}", patch.files.join(", "));
     Ok(format!("{files} files touched, at most {files_max}: {}", patch.files.join(", ")))
 }

@@ -54,7 +54,8 @@ impl Suite<'_> {
         ensure!(!failed.is_empty(), "`cargo {}` failed ({status}) before a test did", all.join(" "));
         let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
         ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat them:\n{}", listed(&failed));
-        let (mut flaky, mut broken) = (Vec::new(), Vec::new());
+        let mut flaky = Vec::new();
+        let mut broken = Vec::new();
         for test in failed.iter().flat_map(Failed::each) {
             if self.passes_alone(&test)? {
                 eprintln!("flaky: {test}");

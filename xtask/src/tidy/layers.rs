@@ -38,12 +38,14 @@ fn compare(graphs: &[Graph], table: &[Layers], wrong: &mut Vec<String>) {
         for ((from, to), names) in arrows {
             let (Some(lower), Some(higher)) = (layer(layers, from), layer(layers, to)) else { continue };
             if lower.0 < higher.0 || (lower.0 == higher.0 && lower.1 != higher.1) {
-                let (lower, higher) = (lower.1, higher.1);
+                let lower = lower.1;
+                let higher = higher.1;
                 let names: Vec<_> = names.iter().map(String::as_str).collect();
                 upward.push(format!("{from}: {lower} must not use {higher}: {to}: {}", names.join(", ")));
             }
         }
-        let (found, most) = (upward.len(), layers.upward);
+        let found = upward.len();
+        let most = layers.upward;
         if found > most {
             wrong.extend(upward);
         }

@@ -153,7 +153,8 @@ impl Package {
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
-        let (tree, done) = (work.join("tree"), work.join("done"));
+        let tree = work.join("tree");
+        let done = work.join("done");
         for new in [&tree, &done] {
             fs::create_dir_all(new)?;
         }
@@ -181,7 +182,8 @@ fn uncompressed(image: &[u8], work: &Path) -> Result<Vec<u8>> {
     };
     // After the stream comes its uncompressed length, in four bytes.
     let (stream, length) = payload.split_last_chunk::<4>().context("the kernel has no payload")?;
-    let (from, to) = (work.join("kernel.xz"), work.join("kernel"));
+    let from = work.join("kernel.xz");
+    let to = work.join("kernel");
     File::create(&from)?.write_all(stream)?;
     let mut unpack = Command::new("xz");
     let status = unpack.arg("-dc").stdin(File::open(from)?).stdout(File::create(&to)?).status();

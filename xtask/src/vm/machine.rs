@@ -135,7 +135,8 @@ impl Machine {
             Some(report) => bail!("the virtual machine said {report:?} before its command started"),
             None => {
                 self.end(Duration::ZERO);
-                let (limit, console) = (limit.as_secs(), &self.console);
+                let limit = limit.as_secs();
+                let console = &self.console;
                 eprintln!("xtask: vm: the virtual machine did not come up within {limit} s{console}");
                 Ok(false)
             }
@@ -302,7 +303,8 @@ struct Tail {
 
 impl Tail {
     fn follow(&self, from: impl Read + Send + 'static) -> JoinHandle<()> {
-        let (lines, is_verbose) = (Arc::clone(&self.lines), self.is_verbose);
+        let lines = Arc::clone(&self.lines);
+        let is_verbose = self.is_verbose;
         thread::spawn(move || {
             for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
                 let line: String =

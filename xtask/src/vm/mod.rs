@@ -142,7 +142,8 @@ fn archive(
 
     let out = out.map_or(OsStr::new(""), Path::as_os_str);
     let yes = |is: bool| OsStr::new(if is { "yes" } else { "no" });
-    let (address, [a, b, c, d]) = (seat.address.to_string(), seat.address.octets());
+    let address = seat.address.to_string();
+    let [a, b, c, d] = seat.address.octets();
     let gid = format!("ffff:{a:02x}{b:02x}:{c:02x}{d:02x}");
     let [first, peer] = [&FIRST, &PEER].map(|seat| format!("{} {}", seat.address, seat.name));
     let settings = script::settings(&[

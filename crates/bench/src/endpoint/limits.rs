@@ -123,7 +123,8 @@ impl Limits {
             }
             Err(Over::Silence(waited_s)) => {
                 let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
-                let (path, advice) = (path(), "its program has stopped: look there");
+                let path = path();
+                let advice = "its program has stopped: look there";
                 Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
             }
         }

@@ -57,7 +57,8 @@ impl Wire {
     /// once; whoever greets runs `greeted` with the greeting's.
     pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
         let clock = Clock::monotonic();
-        let (one, other) = (Arc::<Direction>::default(), Arc::<Direction>::default());
+        let one = Arc::<Direction>::default();
+        let other = Arc::<Direction>::default();
         let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
         let deadline = Ticks(clock.now().0 + clock.ticks(PATIENCE));
         let end = |out: &Arc<Direction>, into: &Arc<Direction>| Self {

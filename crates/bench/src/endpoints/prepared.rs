@@ -38,7 +38,8 @@ struct Address<A> {
 impl<K: EndpointKind> PreparedParts<K> {
     /// Sets up what a rank needs for a point.
     pub(super) fn new(site: &mut Site<'_>) -> Result<Self, Error> {
-        let (topology, rank) = (site.topology, site.rank);
+        let topology = site.topology;
+        let rank = site.rank;
         let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
         let local = LocalPlacement::new(topology, rank, site.rank_clock)?;
@@ -89,7 +90,8 @@ impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
         self.start(left.as_secs_f64())?;
         let outcome = patterns::run(Rank { spec, rank, left, rank_clock, endpoints: self });
         self.stop();
-        let (oversubscribed, library) = (self.placement.oversubscribed, self.library());
+        let oversubscribed = self.placement.oversubscribed;
+        let library = self.library();
         let mut outcome = Outcome { oversubscribed, library, ..outcome? };
         for (name, count) in self.counters() {
             *outcome.counters.entry(name).or_default() += count;
@@ -115,7 +117,8 @@ impl<H: UnconnectedEndpoint> Heard<H> {
     }
 
     fn of(&mut self, part: Part) -> PeerInfo<H::Address, H::PeerParams> {
-        let (address, params) = (self.addresses.remove(&part), self.ways.remove(&part));
+        let address = self.addresses.remove(&part);
+        let params = self.ways.remove(&part);
         PeerInfo { info: self.info.clone(), address, params }
     }
 }

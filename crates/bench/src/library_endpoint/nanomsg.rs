@@ -71,7 +71,8 @@ impl Nanomsg {
             own.set(SUB, SUB_SUBSCRIBE, &[])?;
         }
         let (mut came, mut size): (c_int, usize) = (0, size_of::<c_int>());
-        let (value, get) = ((&raw mut came).cast(), functions.getsockopt);
+        let value = (&raw mut came).cast();
+        let get = functions.getsockopt;
         // SAFETY: the socket is open, and the number of that size writable.
         own.errors.done(unsafe { get(socket, SOL_SOCKET, RCVFD, value, &raw mut size) })?;
         own.came = Some(came);

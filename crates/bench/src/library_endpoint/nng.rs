@@ -112,7 +112,8 @@ impl Messages for Nng {
 
     #[inline]
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
-        let (mut size, recv) = (message.len(), self.functions.recv);
+        let mut size = message.len();
+        let recv = self.functions.recv;
         // SAFETY: the socket is open, and so many bytes of the message writable.
         match unsafe { recv(self.socket, message.as_mut_ptr().cast(), &raw mut size, NONBLOCK) } {
             EAGAIN => Ok(None),

@@ -68,7 +68,8 @@ impl EndpointKind for Unconnected {
 
     /// Opens and binds the socket of a rank.
     fn prepare(spec: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        let (rank, options) = (site.rank, site.sockets);
+        let rank = site.rank;
+        let options = site.sockets;
         let reachable = Reachable::own(&options.net, Family::Ipv4, None)?;
         let role = match spec.message.socket.protocol {
             Protocol::Pair => (rank == 0).then_some(Role::Pair),

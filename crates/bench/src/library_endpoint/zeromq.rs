@@ -126,7 +126,9 @@ impl Messages for Zeromq {
     }
 
     fn version(&self) -> String {
-        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        let mut major = 0;
+        let mut minor = 0;
+        let mut patch = 0;
         // SAFETY: the numbers are writable.
         unsafe { (self.functions.version)(&raw mut major, &raw mut minor, &raw mut patch) };
         format!("ZeroMQ {major}.{minor}.{patch}")

@@ -38,7 +38,8 @@ impl HostLocation {
 
     /// How many places these are, and how many CPUs they have together.
     pub(super) fn together<'a>(places: impl Iterator<Item = &'a Self>) -> Oversubscribed {
-        let (mut ranks, mut all) = (0, Self::default());
+        let mut ranks = 0;
+        let mut all = Self::default();
         for place in places {
             ranks += 1;
             all.cpus.resize(all.cpus.len().max(place.cpus.len()), 0);
@@ -66,7 +67,9 @@ mod tests {
             boot_id: boot.map(str::to_owned),
             cpus: cpus.to_vec(),
         };
-        let (one, both, far) = (place(Some("a"), &[1]), place(Some("a"), &[3]), place(Some("a"), &[0, 1]));
+        let one = place(Some("a"), &[1]);
+        let both = place(Some("a"), &[3]);
+        let far = place(Some("a"), &[0, 1]);
         assert!(one.is_within(&one) && one.is_within(&both) && !both.is_within(&one));
         assert!(!far.is_within(&both) && !one.is_within(&far));
         assert_eq!([one.cpus(), both.cpus(), far.cpus()], [1, 2, 1]);

@@ -53,7 +53,8 @@ pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| (axis.row.is_for)(*carrier)));
     let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
-    let (name, over) = (axis.row.name, names.join(" and "));
+    let name = axis.row.name;
+    let over = names.join(" and ");
     let words = format!(
         "experiment {:?} asks for {name} over {over}, which cannot be: that is for other endpoints: leave it out",
         experiment.name

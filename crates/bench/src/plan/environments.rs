@@ -38,7 +38,8 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
             }
         }
         let refused = |reason: &str| {
-            let (place, name) = (place.clone(), own.clone());
+            let place = place.clone();
+            let name = own.clone();
             let words = format!("the environment {name:?} cannot be defined: {reason}");
             Err(Error::Plan { place, words })
         };

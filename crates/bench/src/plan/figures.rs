@@ -121,7 +121,8 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
 fn filled(plan: &Plan, figure: &Figure, place: &str) -> Result<Figure, Error> {
     let mut figure = figure.clone();
     if let Some(reference) = figure.reference.as_mut().filter(|reference| reference.table.is_none()) {
-        let (file, title) = (&reference.file, &figure.title);
+        let file = &reference.file;
+        let title = &figure.title;
         let unreadable = |reason: String| Error::Plan {
             place: place.to_owned(),
             words: format!("cannot read the reference {file:?} of the figure {title:?}: {reason}"),

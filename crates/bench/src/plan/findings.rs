@@ -108,7 +108,8 @@ fn keys(finding: &Finding) -> Result<(), String> {
 fn range(finding: &Finding) -> Result<(), String> {
     let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
     let are_all = |wanted| paths.iter().all(|path| quantities::dimension(path) == Some(wanted));
-    let (is_time, is_share) = (are_all(Dimension::Time), are_all(Dimension::Share));
+    let is_time = are_all(Dimension::Time);
+    let is_share = are_all(Dimension::Share);
     if let Some(unit) = finding.unit.filter(|unit| !are_all(unit.dimension())) {
         return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
     }

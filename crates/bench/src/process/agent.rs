@@ -82,7 +82,8 @@ impl<R: AsFd + Read + Send + 'static> Requests for Standard<R> {
     /// needs.
     fn begin(&mut self) {
         // Where a panic of it is told stays open as well.
-        let (own, told) = (self.0.as_fd().as_raw_fd().unsigned_abs(), libc::STDERR_FILENO.unsigned_abs());
+        let own = self.0.as_fd().as_raw_fd().unsigned_abs();
+        let told = libc::STDERR_FILENO.unsigned_abs();
         let others = [(told + 1, own.saturating_sub(1)), (own.max(told) + 1, u32::MAX)];
         for (first, last) in others.into_iter().filter(|(first, last)| first <= last) {
             // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that
@@ -202,7 +203,8 @@ fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {
 
 /// Reads requests until the input ends, fails or is not from a coordinator.
 fn read(mut input: impl Requests, requests: &SyncSender<Result<Request, Error>>) {
-    let (mut decoder, mut greeted) = (Decoder::default(), false);
+    let mut decoder = Decoder::default();
+    let mut greeted = false;
     let mut bytes = [0; 4096];
     loop {
         match input.read(&mut bytes) {

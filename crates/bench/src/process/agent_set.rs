@@ -71,7 +71,9 @@ impl<'i> AgentSet<'i> {
             agent.send(&request)?;
             replies.push(None);
         }
-        let (mut until, mut failed, mut is_told) = (deadline, false, false);
+        let mut until = deadline;
+        let mut failed = false;
+        let mut is_told = false;
         loop {
             for (index, reply) in replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none()) {
                 match self.agents[index].reply(doing) {
@@ -93,7 +95,8 @@ impl<'i> AgentSet<'i> {
                 Some(_) if !until.is_over() => self.transfer(until, sink)?,
                 Some(index) if !deadline.is_over() && self.irreplaceable().is_some() => {
                     let agent = &mut self.agents[index];
-                    let (who, seconds) = (agent.name(), deadline.remaining().as_secs());
+                    let who = agent.name();
+                    let seconds = deadline.remaining().as_secs();
                     if agent.is_mute() {
                         sink.notice(&format!(
                             "{who} gives no sign of life: its process is stopped, or its host is not reached"

@@ -155,7 +155,8 @@ impl Shared {
         if self.told.swap(true, Ordering::SeqCst) {
             return None;
         }
-        let (client, points) = (self.client, self.measured.load(Ordering::Relaxed));
+        let client = self.client;
+        let points = self.measured.load(Ordering::Relaxed);
         Some(match lock(&self.ended).take() {
             Some(End::Signal(signal)) => {
                 // Unless an answer is being written that it does not take.

@@ -95,7 +95,8 @@ impl Peer {
                     Err(Failure::Passing(trouble)) => last = Some((*address, trouble)),
                 }
             }
-            let (server, waited_s) = (self.place(), self.wait.as_secs());
+            let server = self.place();
+            let waited_s = self.wait.as_secs();
             if let Some((address, trouble)) = last {
                 let reason = trouble.what(address);
                 if deadline.is_over() {

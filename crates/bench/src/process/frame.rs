@@ -274,7 +274,9 @@ mod tests {
                 frames.into_iter().map(|(message, samples)| Frame { message, samples }).collect();
             let mut stream = Greeting::ours().to_line().into_bytes();
             frames.iter().for_each(|frame| stream.extend(bytes_of(frame)));
-            let (mut decoder, mut greeting, mut read) = (Decoder::default(), None, Vec::new());
+            let mut decoder = Decoder::default();
+            let mut greeting = None;
+            let mut read = Vec::new();
             for bytes in stream.chunks(piece) {
                 decoder.push(bytes);
                 if greeting.is_none() {

@@ -12,7 +12,8 @@ use crate::point::{MessageSpec, PointSpec, Service};
 /// what exceeds it, so that it is the same for all points beyond it and is printed once for them.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
     let topology = spec.topology();
-    let (ranks, known) = (topology.ranks as usize, descriptions.len());
+    let ranks = topology.ranks as usize;
+    let known = descriptions.len();
     if ranks > known {
         return Some(format!(
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
@@ -122,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_link_layer_that_is_not_there_is_a_limit() {
-        let (ethernet, any) = (spec("link_layer = \"ethernet\""), spec("link_layer = \"any\""));
+        let ethernet = spec("link_layer = \"ethernet\"");
+        let any = spec("link_layer = \"any\"");
         let on = |link_layer| Limits { link_layer, ..Limits::default() };
         assert_eq!(exceeded(&ethernet.message, &on(Some(LinkLayer::Ethernet))), None);
         let other = exceeded(&ethernet.message, &on(Some(LinkLayer::Infiniband)));

@@ -236,7 +236,8 @@ impl Reply {
     pub fn from_frame(mut frame: Frame) -> Result<Self, Error> {
         let mut reply = serde_json::from_slice(&frame.message).map_err(|err| unreadable(&frame, &err))?;
         if let Self::Done(outcome) = &mut reply {
-            let (words, all) = (outcome.column_words, frame.samples.len());
+            let words = outcome.column_words;
+            let all = frame.samples.len();
             let first = all.checked_sub(words).ok_or_else(|| Error::BrokenFrame {
                 reason: format!("{all} numbers follow the message, which speaks of {words}"),
             })?;

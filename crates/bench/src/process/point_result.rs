@@ -51,7 +51,8 @@ impl PointResult {
         counters.append(&mut merged.counters);
         let unstable = self.unstable(spec, &counters, &merged);
         let oversubscribed = self.oversubscribed();
-        let (mut samples, mut ends) = (merged.samples, Vec::new());
+        let mut samples = merged.samples;
+        let mut ends = Vec::new();
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
                 let samples_ns = std::mem::take(&mut outcome.samples);
@@ -182,8 +183,10 @@ impl PointResult {
         }
         reasons.extend(self.disagreement(spec));
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
-        let (lost, received) = (count("messages_lost"), count("messages_received"));
-        let (sent, unsent) = (lost + received, count("messages_not_transmitted"));
+        let lost = count("messages_lost");
+        let received = count("messages_received");
+        let sent = lost + received;
+        let unsent = count("messages_not_transmitted");
         for (gone, of, what) in
             [(unsent, unsent + sent, "samples were not transmitted"), (lost, sent, "messages were lost")]
         {

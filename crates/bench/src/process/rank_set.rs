@@ -247,7 +247,8 @@ impl<'i> RankSet<'i> {
     ) -> Result<Vec<T>, Stop> {
         let replies = self.agents.ask(requests, doing, deadline, coupling, sink)?;
         let stuck = replies.iter().any(Option::is_none);
-        let (mut read_replies, mut refused) = (Vec::new(), None);
+        let mut read_replies = Vec::new();
+        let mut refused = None;
         for (rank, reply) in (0u32..).zip(replies) {
             match reply.map(&read) {
                 Some(Ok(value)) => read_replies.push(value),

@@ -83,7 +83,8 @@ impl Server {
         told: &mut dyn FnMut(&str),
     ) -> Result<ClientSession, Error> {
         let deadline = Deadline::after(patience);
-        let (mut callers, mut rejections) = (Vec::<Caller>::new(), 0);
+        let mut callers = Vec::<Caller>::new();
+        let mut rejections = 0;
         // Where the system can take no more connections, it is asked again a little later.
         let mut accept_from = Deadline::after(Duration::ZERO);
         while !deadline.is_over() {
@@ -144,7 +145,8 @@ impl Server {
             if callers.len() == CALLERS_MAX {
                 drop_one(callers);
             }
-            let (responder, deadline) = (Responder::new(&self.key), Deadline::after(HANDSHAKE_TIMEOUT));
+            let responder = Responder::new(&self.key);
+            let deadline = Deadline::after(HANDSHAKE_TIMEOUT);
             callers.push(Caller { stream, address, responder, deadline });
         }
         true

@@ -28,7 +28,9 @@ pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Resu
 
 /// Splits into words as a shell does, with quotes and backslashes but nothing that expands.
 fn split(text: &str) -> Result<Vec<String>, &'static str> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut words = Vec::new();
+    let mut word = None::<String>;
+    let mut quote = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match (quote, c) {

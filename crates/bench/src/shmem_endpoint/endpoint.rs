@@ -115,7 +115,8 @@ impl ShmemEndpoint {
             self.limits.moved();
         }
         let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
-        let (own, lanes) = (self.rank, &self.lanes);
+        let own = self.rank;
+        let lanes = &self.lanes;
         self.limits.check(awaits_room, || {
             let rank = lanes.first().map_or(0, |lane| lane.rank);
             format!("shared memory from rank {own} to rank {rank}")
@@ -147,7 +148,8 @@ impl ShmemEndpoint {
             return;
         }
         let limit = timespec(Duration::from_nanos(self.clock.ns(left)));
-        let (lanes, before) = (&mut self.lanes, self.taken);
+        let lanes = &mut self.lanes;
+        let before = self.taken;
         self.bell.sleep(what, &limit, || {
             let is_taken = taken && lanes.iter().map(Lane::taken).sum::<u64>() != before;
             let has_what = |lane: &mut Lane| {

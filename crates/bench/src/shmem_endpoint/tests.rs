@@ -53,7 +53,8 @@ fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
     for size in [1, 2, 56, 57, 1000, 8184, 100_000] {
         let shape = Shape::of(&sized(Pattern::PING_PONG, size));
         let [ours, theirs] = mapped_twice(shape.lines());
-        let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
+        let mut filler = Filler::new(&ours, 0, shape);
+        let mut emptier = Emptier::new(&theirs, 0, shape);
         let length = size.min(shape.payload);
         let cells = 3 * shape.cells as u64 + 5;
         thread::scope(|scope| {
@@ -84,7 +85,8 @@ fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
 fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
     let shape = Shape::of(&sized(Pattern::PING_PONG, 100));
     let [ours, theirs] = mapped_twice(shape.lines());
-    let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
+    let mut filler = Filler::new(&ours, 0, shape);
+    let mut emptier = Emptier::new(&theirs, 0, shape);
     for _ in 0..2 {
         let mut filled = 0;
         while filler.fill(7, &[1; 100]) {
@@ -104,11 +106,13 @@ fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
 fn who_sleeps_is_woken() {
     const TURNS: u32 = 5000;
     let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
-    let (one, other) = (mapped_twice(bell::LINES), mapped_twice(bell::LINES));
+    let one = mapped_twice(bell::LINES);
+    let other = mapped_twice(bell::LINES);
     let turn = AtomicU32::new(0);
     let began = Instant::now();
     let take_turns = |own: &Arc<Shared>, theirs: &Arc<Shared>, first: u32, what: u32| {
-        let (own, theirs) = (Bell::new(Arc::clone(own)), Bell::new(Arc::clone(theirs)));
+        let own = Bell::new(Arc::clone(own));
+        let theirs = Bell::new(Arc::clone(theirs));
         let mut mine = first;
         while mine < TURNS {
             while turn.load(Acquire) < mine {
@@ -299,7 +303,8 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, params) = (info(&spec), half(1).offer().params(0).cloned());
+    let here = info(&spec);
+    let params = half(1).offer().params(0).cloned();
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");

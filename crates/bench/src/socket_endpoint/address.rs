@@ -192,7 +192,8 @@ impl Reachable {
                 return Ok((entry.clone(), entry.clone()));
             }
         }
-        let (own, theirs) = (far(&self.addresses, &other.addresses), far(&other.addresses, &self.addresses));
+        let own = far(&self.addresses, &other.addresses);
+        let theirs = far(&other.addresses, &self.addresses);
         let shared = |own: &Entry| {
             let near =
                 theirs.iter().find(|their| own.prefix == their.prefix && own.is_near(their.address))?;
@@ -272,8 +273,8 @@ mod tests {
         assert_eq!(route(&one, &reachable("b", &[loopback])), None);
         // What both hosts have for their own containers is no way between them.
         let bridge = ("172.17.0.1", 16);
-        let (with, too) =
-            (reachable("a", &[bridge, ("10.1.0.1", 24)]), reachable("b", &[bridge, ("10.2.0.1", 24)]));
+        let with = reachable("a", &[bridge, ("10.1.0.1", 24)]);
+        let too = reachable("b", &[bridge, ("10.2.0.1", 24)]);
         assert_eq!(route(&with, &too), Some(("10.1.0.1".into(), "10.2.0.1".into())));
         assert_eq!(route(&reachable("a", &[bridge]), &reachable("b", &[bridge])), None);
         // A network of another length is another network.

@@ -167,7 +167,9 @@ mod tests {
     fn nobody_waits_for_who_is_silent() {
         let (listener, connect) = listening();
         let mut callers = Callers::new(&listener, Deadline::after(Duration::from_secs(20)));
-        let (mut slow, silent, quick) = (connect(), connect(), connect());
+        let mut slow = connect();
+        let silent = connect();
+        let quick = connect();
         let hello = Said::new(7, 2, 3).0;
         slow.write_all(&hello[..5]).unwrap();
         drop(connect());

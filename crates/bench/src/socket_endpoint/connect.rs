@@ -72,7 +72,9 @@ impl UnconnectedEndpoint for Unconnected {
             sockets.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect()
         };
         let partners = self.spec.links.partners(self.rank).len();
-        let (mut all, mut paths, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut paths = Vec::new();
+        let mut held = Vec::new();
         for (peer, sockets) in neighbours.iter().zip(sockets) {
             for socket in sockets {
                 if peer.index < partners {
@@ -94,7 +96,8 @@ impl Unconnected {
     fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
-            let (own, theirs) = (&self.offer.address.reachable, &address.reachable);
+            let own = &self.offer.address.reachable;
+            let theirs = &address.reachable;
             let route = match self.spec.message.endpoint.is_internet() {
                 true => Some(own.route(theirs)?),
                 false if own.is_beside(theirs) => None,
@@ -112,7 +115,8 @@ impl Unconnected {
     /// Connects datagram sockets with those of a rank.
     fn associate(&self, peer: &Neighbour<'_>, own: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, Error> {
         if own.len() != peer.params.sockets.len() {
-            let (has, needed) = (peer.params.sockets.len(), own.len());
+            let has = peer.params.sockets.len();
+            let needed = own.len();
             let reason = format!("rank {} has {has} sockets where {needed} are needed", peer.rank);
             return Err(Error::PeerAddress { reason });
         }

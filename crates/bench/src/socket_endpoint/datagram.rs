@@ -278,7 +278,8 @@ impl Datagram {
     /// size.
     #[inline]
     fn next_header(&mut self) -> Option<Header> {
-        let (size, offset) = (self.mode.size, self.offset);
+        let size = self.mode.size;
+        let offset = self.offset;
         let bytes = self.into.received(self.taken);
         let is_whole = if self.mode.offload { bytes.len().is_multiple_of(size) } else { bytes.len() == size };
         let message = bytes.get(offset..offset + size).filter(|_| is_whole).map(Header::read);

@@ -46,7 +46,8 @@ impl Unconnected {
         };
         let neighbours = spec.links.neighbours(rank);
         let mut ports = Ports::of(&spec, rank, options, neighbours.len());
-        let (mut listener, mut bound) = (None, Vec::new());
+        let mut listener = None;
+        let mut bound = Vec::new();
         let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
         let named = if spec.message.endpoint.is_datagram() {
             Vec::new()
@@ -90,7 +91,8 @@ fn carried(part: &PartSpec) -> PartSpec {
         spec.message.service = Service::Rc;
         spec.message.endpoint =
             if spec.message.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
-        let (family, no_delay) = (spec.message.socket.family, spec.usage.flow != Flow::Flood);
+        let family = spec.message.socket.family;
+        let no_delay = spec.usage.flow != Flow::Flood;
         spec.message.socket = SocketSettings { family, no_delay, ..SocketSettings::default() };
     }
     spec

@@ -91,12 +91,14 @@ mod tests {
 
     #[test]
     fn each_message_is_taken_once_whatever_is_lost() {
-        let (mut asks, mut answers) = (StopAndWait::new(true), StopAndWait::new(false));
+        let mut asks = StopAndWait::new(true);
+        let mut answers = StopAndWait::new(false);
         for number in 0..100 {
             assert_eq!(asks.next(number), number);
             asks.sent(number);
             assert!(asks.is_waiting(MASK));
-            let (first, second) = (message(number & MASK, false), message(number & MASK, true));
+            let first = message(number & MASK, false);
+            let second = message(number & MASK, true);
             match number % 3 {
                 0 => assert_eq!(answers.hears(first, MASK), (true, false)),
                 // The question is lost, and asked again.

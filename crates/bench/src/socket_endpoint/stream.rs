@@ -54,7 +54,8 @@ impl Stream {
     /// wait for an acknowledgement that is itself delayed, for some 40 ms.
     pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool, holds_back: bool) -> Self {
         let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
-        let (out, into) = (vec![FILL; size], vec![FILL; messages * size]);
+        let out = vec![FILL; size];
+        let into = vec![FILL; messages * size];
         Self {
             socket,
             size,
@@ -245,7 +246,8 @@ mod tests {
     fn messages_arrive_whole_however_their_bytes_come() {
         for (size, is_flood) in [(1, false), (7, true), (4096, true), (1 << 20, false), (1 << 20, true)] {
             let (mut one, mut other) = pair(size, is_flood);
-            let (mut sent, mut seen) = (0, Vec::new());
+            let mut sent = 0;
+            let mut seen = Vec::new();
             while seen.len() < 20 {
                 if sent < 20 && one.finish(false).unwrap() {
                     let mark = if sent == 19 { Mark::Last } else { Mark::More };

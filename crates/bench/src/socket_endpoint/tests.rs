@@ -84,7 +84,8 @@ fn run_until<T: Send>(
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
     stays: impl Fn() + Sync,
 ) -> Vec<Result<T, Error>> {
-    let (part, stays) = (&part, &stays);
+    let part = &part;
+    let stays = &stays;
     thread::scope(|scope| {
         let threads = (0..).zip(halves).zip(told).map(|((rank, half), told)| {
             scope.spawn(move || {
@@ -270,7 +271,8 @@ fn what_is_lost_is_asked_for_again_and_is_no_sample() {
         let spec = spec(Pattern::PING_PONG, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
         let relay = Relay::start(vec![Fault::Drop { every: 9 }]);
         let ends = bounce(&spec, 40, Some(&relay));
-        let (asks, answers) = (&ends[0], &ends[1]);
+        let asks = &ends[0];
+        let answers = &ends[1];
         let lost = relay.end().dropped;
         assert!(lost >= 5, "{lost}");
         // The last answer may be lost again and again; each loss costs one question.

@@ -110,8 +110,11 @@ mod tests {
         /// window.
         #[test]
         fn it_counts_as_a_set_of_all_would(steps in prop::collection::vec((0_u32..40, 0_u32..30), 1..400)) {
-            let (mut all, mut highest, mut now) = (BTreeSet::new(), None, 0);
-            let (mut duplicates, mut reordered) = (0, 0);
+            let mut all = BTreeSet::new();
+            let mut highest = None;
+            let mut now = 0;
+            let mut duplicates = 0;
+            let mut reordered = 0;
             let mut numbers = Vec::new();
             for (ahead, behind) in steps {
                 now += ahead;

@@ -47,9 +47,12 @@ pub(crate) struct Unstarted {
 impl Unstarted {
     /// Finds the program, an address and a port.
     pub(crate) fn new(tool: Tool, site: &Site<'_>) -> Result<Self, Error> {
-        let (spec, rank, options) = (site.spec, site.rank, site.sockets);
+        let spec = site.spec;
+        let rank = site.rank;
+        let options = site.sockets;
         let carrier = spec.message.endpoint;
-        let (name, least) = (tool.word(), tool.size_bytes_min(carrier));
+        let name = tool.word();
+        let least = tool.size_bytes_min(carrier);
         if spec.message.size_bytes < least {
             let reason = format!("{name} sends no messages of less than {least} B over {}", carrier.name());
             return Err(Error::Impossible { reason });
@@ -116,7 +119,8 @@ impl ConnectedEndpoints for Measuring {
         let before = Counted::now(&ways);
         let printed = Program::start(&words)?.output(left)?;
         let host = Counted::now(&ways).since(&before);
-        let (command, name) = (words.join(" "), self.server.tool.word());
+        let command = words.join(" ");
+        let name = self.server.tool.word();
         let found = words::read(self.server.tool, spec, &printed);
         let found = found.map_err(|what| PointError::Failed(format!("`{command}` printed {what}")))?;
         let (mean_ns, throughput) = match found {

@@ -26,7 +26,8 @@ pub(super) enum Found {
 impl Server {
     /// What starts it.
     pub(super) fn command(self, endpoint: Carrier) -> Vec<String> {
-        let (address, port) = (self.address.to_string(), self.port.to_string());
+        let address = self.address.to_string();
+        let port = self.port.to_string();
         let mut words = match self.tool {
             Tool::Iperf3 => vec!["iperf3", "-s", "-1", "-B", &address, "-p", &port],
             Tool::Qperf => vec!["qperf", "-lp", &port],
@@ -40,8 +41,10 @@ impl Server {
 
     /// What starts its client for so many seconds.
     pub(super) fn client(self, spec: &PointSpec, seconds: u64) -> Vec<String> {
-        let (address, port) = (self.address.to_string(), self.port.to_string());
-        let (size, seconds) = (spec.message.size_bytes.to_string(), seconds.to_string());
+        let address = self.address.to_string();
+        let port = self.port.to_string();
+        let size = spec.message.size_bytes.to_string();
+        let seconds = seconds.to_string();
         let is_tcp = spec.message.endpoint == Carrier::Tcp;
         let mut words = match self.tool {
             Tool::Iperf3 => {

@@ -107,7 +107,8 @@ impl Unconnected {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
             if params.pairs.len() != own_params.pairs.len() {
-                let (has, needed) = (params.pairs.len(), own_params.pairs.len());
+                let has = params.pairs.len();
+                let needed = own_params.pairs.len();
                 let reason = format!("it has {has} queue pairs where {needed} are needed");
                 return Err(Error::PeerAddress { reason });
             }
@@ -126,7 +127,9 @@ impl Unconnected {
         neighbours: &[Neighbour<'_>],
     ) -> Result<(Vec<Lane>, Held), Error> {
         let partners = self.spec.links.partners(self.rank).len();
-        let (mut lanes, mut held, mut pairs) = (Vec::new(), Held::default(), pairs.into_iter());
+        let mut lanes = Vec::new();
+        let mut held = Held::default();
+        let mut pairs = pairs.into_iter();
         for peer in neighbours {
             for ((own, theirs), pair) in peer.own_params.pairs.iter().zip(&peer.params.pairs).zip(&mut pairs)
             {
@@ -209,7 +212,8 @@ impl Unconnected {
 
     /// What connects one of our queue pairs with one of a peer's.
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
-        let (own, theirs) = (&self.offer.address, peer.address);
+        let own = &self.offer.address;
+        let theirs = peer.address;
         Connection {
             responder_reads: own.responder_reads.min(theirs.initiator_reads),
             initiator_reads: own.initiator_reads.min(theirs.responder_reads),

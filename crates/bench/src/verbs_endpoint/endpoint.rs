@@ -82,7 +82,8 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
         let Parts { lanes, queues, buffers, held, messages } = parts;
-        let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
+        let rx_fill = receive_fill(spec) as usize;
+        let before = receives_before(spec) as usize;
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.yields_cpu { 1 } else { SPINS };
         let silence = silence(spec, others.notification);

@@ -75,7 +75,8 @@ fn own_address(port: &LocalPort) -> Result<SocketAddr, Error> {
         }
     }
     address_of(port.interfaces()).map(|address| SocketAddr::new(address, 0)).ok_or_else(|| {
-        let (device, port) = (port.device().to_owned(), port.number);
+        let device = port.device().to_owned();
+        let port = port.number;
         Error::NoAddress { device, port }
     })
 }

@@ -100,7 +100,8 @@ impl<'a> Objects<'a> {
     /// Makes pairs of queue pairs, of each of which one is to be connected to the other.
     fn make_unconnected(&mut self) -> Result<(), Error> {
         for _ in 0..self.batch {
-            let (pair, other) = (self.initialised_pair()?, self.initialised_pair()?);
+            let pair = self.initialised_pair()?;
+            let other = self.initialised_pair()?;
             let to = PairAddress { qp_num: other.number(), psn: PSN };
             self.unconnected.push((pair, connection(self.spec, &self.port, PSN, &to, self.to_self)));
             self.others.push(other);

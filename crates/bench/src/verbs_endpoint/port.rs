@@ -75,7 +75,8 @@ impl LocalPort {
             None => Self::default_gid(&gids, is.link_layer),
         };
         let sysfs = device.sysfs_path().to_owned();
-        let (transport, device) = (device.transport(), device.name().to_owned());
+        let transport = device.transport();
+        let device = device.name().to_owned();
         Ok(Self { number, is, gid, reason, options, transport, device, sysfs })
     }
 
@@ -91,9 +92,11 @@ impl LocalPort {
     /// # Errors
     /// With what is wrong and what to do.
     pub fn check(&self) -> Result<(), Error> {
-        let (device, port) = (self.device.clone(), self.number);
+        let device = self.device.clone();
+        let port = self.number;
         if self.is.state != PortState::Active {
-            let (state, remedy) = (self.is.state.to_string(), self.activation());
+            let state = self.is.state.to_string();
+            let remedy = self.activation();
             return Err(Error::PortNotActive { device, port, state, remedy });
         }
         if self.gid.is_none() && self.is.link_layer != LinkLayer::InfiniBand && !self.is_iwarp() {
@@ -292,7 +295,8 @@ mod tests {
     #[test]
     fn kinds_and_families_must_agree() {
         use GidKind::{RoceV1, RoceV2, Unknown};
-        let (v4, link) = ("::ffff:10.0.0.1", "fe80::1");
+        let v4 = "::ffff:10.0.0.1";
+        let link = "fe80::1";
         for (own, theirs, expected) in [
             (entry(v4, RoceV2), entry(v4, RoceV2), true),
             (entry(v4, RoceV2), entry(v4, RoceV1), false),

@@ -99,7 +99,8 @@ impl Unconnected {
             };
             offer.give(*neighbour, params);
         }
-        let (port, spec) = (Arc::clone(port), spec.clone());
+        let port = Arc::clone(port);
+        let spec = spec.clone();
         Ok(Self { pairs, queues, buffers, domain, port, managed, offer, rank, spec, clock })
     }
 }
@@ -236,7 +237,8 @@ pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
         };
         domain.queue_pair(&options, &queue, &queue).is_ok()
     };
-    let (mut yes, mut no) = (0, CEILING + 1);
+    let mut yes = 0;
+    let mut no = CEILING + 1;
     while no - yes > 1 {
         let middle = yes.midpoint(no);
         if takes(middle) { yes = middle } else { no = middle }

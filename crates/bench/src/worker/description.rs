@@ -17,7 +17,8 @@ pub(super) fn device(
     rank: u32,
     reason: &Reason,
 ) -> Result<record::Device, Error> {
-    let (device, limits) = (context.device(), context.limits()?);
+    let device = context.device();
+    let limits = context.limits()?;
     let pkey = context.pkey(port.number, port.options.pkey_index).ok();
     let kind = DeviceKind::of(device, Some(&limits));
     let attributes = [

@@ -60,7 +60,7 @@ fn an_agent_that_dies_while_it_arranges_costs_its_point_only() {
     let (summary, seen) = run_points(["good", "die-arrange"], &points());
     // Its successor dies over the same environment.
     assert_eq!(summary, Ok(Summary { measured: 3, failed: 2, ..Summary::default() }));
-    let (error, expected) =
-        (&seen.errors()[0], "was killed by signal 9 while arranging the environment of point 2");
+    let error = &seen.errors()[0];
+    let expected = "was killed by signal 9 while arranging the environment of point 2";
     assert!(error.contains(expected), "{error}");
 }

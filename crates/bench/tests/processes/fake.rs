@@ -99,7 +99,8 @@ struct Fake {
 impl Fake {
     /// Answers the first request and never reads again.
     fn introduce_and_stop_reading(&mut self) -> ! {
-        let (mut decoder, mut bytes) = (Decoder::default(), [0; 1]);
+        let mut decoder = Decoder::default();
+        let mut bytes = [0; 1];
         self.output.write_all(Greeting::ours().to_line().as_bytes()).unwrap();
         let mut input: File = io::stdin().as_fd().try_clone_to_owned().unwrap().into();
         let mut read = |decoder: &mut Decoder| {
@@ -122,7 +123,9 @@ impl Fake {
     /// What to do at this step, if anything.
     fn action(&self, step: &str) -> Option<String> {
         let mut parts = self.mode.split('-');
-        let (action, wanted, point) = (parts.next()?, parts.next()?, parts.next());
+        let action = parts.next()?;
+        let wanted = parts.next()?;
+        let point = parts.next();
         let here = point.is_none_or(|point| self.point.is_some_and(|id| id.to_string() == point));
         (wanted == step && here).then(|| action.to_owned())
     }
@@ -211,7 +214,8 @@ impl Worker for Fake {
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         self.at("arrange").unwrap();
         self.arranged += 1;
-        let (rank, reason) = (self.rank, Some(format!("request {} for CPUs {ranks:?}", self.arranged)));
+        let rank = self.rank;
+        let reason = Some(format!("request {} for CPUs {ranks:?}", self.arranged));
         let conditions = wanted.techniques().into_iter().map(|(technique, asked)| Condition {
             rank,
             technique,

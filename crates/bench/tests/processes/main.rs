@@ -160,7 +160,8 @@ fn throughput_is_that_of_the_slower_end_and_both_directions_are_told_apart() {
     assert_eq!(point.throughput_total, None);
     let (_, seen) = run_points(["good", "good"], &points(Pattern::STREAM, Flow::Bi));
     let point = &seen.points[0];
-    let (one, total) = (point.throughput.as_ref().unwrap(), point.throughput_total.as_ref().unwrap());
+    let one = point.throughput.as_ref().unwrap();
+    let total = point.throughput_total.as_ref().unwrap();
     assert_eq!((one.bytes_per_s, one.direction), (1500.0, Direction::BiOne));
     assert_eq!((total.bytes_per_s, total.direction), (3000.0, Direction::BiTotal));
 }
@@ -484,7 +485,8 @@ fn an_agent_dies_with_its_coordinator_even_while_it_measures() {
     let token = fake::token();
     let mut agent =
         fake::command(&token, "silent-run-0").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let (mut input, mut output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
+    let mut input = agent.stdin.take().unwrap();
+    let mut output = agent.stdout.take().unwrap();
     let point = points(Pattern::PING_PONG, Flow::Uni).remove(0);
     input.write_all(Greeting::ours().to_line().as_bytes()).unwrap();
     let mut decoder = Decoder::default();

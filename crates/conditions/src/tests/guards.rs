@@ -12,7 +12,8 @@ fn a_value_that_is_right_already_is_held_so() {
             "performance\n",
         );
     }
-    let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
+    let mut first = Keeper::new(host.clone());
+    let mut second = Keeper::new(host.clone());
     assert_eq!(one(first.apply(&performance(), &ranks(&[]), 1)).outcome, Outcome::Applied);
     let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
     assert_eq!(one(second.apply(&powersave, &ranks(&[]), 2)).outcome, Outcome::NotApplied);
@@ -48,7 +49,8 @@ fn what_was_changed_while_it_was_in_force_is_seen() {
 #[test]
 fn guards_of_others_are_waited_for_and_named_if_they_stay() {
     let (_root, host) = host();
-    let (mut first, second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
+    let mut first = Keeper::new(host.clone());
+    let second = Keeper::new(host.clone());
     first.apply(&performance(), &ranks(&[]), 1);
     assert_eq!(second.settle(&performance(), &ranks(&[])), None, "the same is no hindrance");
     let line = second.settle(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &ranks(&[])).unwrap();

@@ -21,7 +21,9 @@ impl Node {
     /// A side whose sends can be built by calls (`IBV_QP_EX_WITH_*`).
     #[track_caller]
     pub fn building_side(&mut self, shape: &Shape, operations: u32) -> Side {
-        let (pd, send_cq, receive_cq) = (self.pd(), self.cq(shape.entries), self.cq(shape.entries));
+        let pd = self.pd();
+        let send_cq = self.cq(shape.entries);
+        let receive_cq = self.cq(shape.entries);
         let region = self.region(pd, shape.bytes, shape.access);
         let cqs = [send_cq, receive_cq];
         let mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;

@@ -50,7 +50,8 @@ impl Far {
         command.args([PEER.to_owned(), subject.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts again");
         locked(&STARTED).push(child.id());
-        let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let to = child.stdin.take().expect("piped");
+        let from = child.stdout.take().expect("piped");
         Self { child, to, from: BufReader::new(from), kept_for: None }
     }
 

@@ -19,7 +19,8 @@ impl Rig {
     }
 
     pub(super) fn event(&mut self, w: &[u64]) -> Vec<u64> {
-        let (mut cq, mut context) = (null_mut(), null_mut());
+        let mut cq = null_mut();
+        let mut context = null_mut();
         let channel = self.channels[w[0] as usize];
         // SAFETY: the channel is alive and both results are writable.
         if unsafe { (self.provider.get_cq_event)(channel, &raw mut cq, &raw mut context) } != 0 {

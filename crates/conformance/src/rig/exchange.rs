@@ -21,7 +21,10 @@ impl Rig {
         let header = if w[9] == 0 { 0 } else { 40 };
         let slot = |n: u64, second_half: u64| (n % window + second_half * window) * (size + 64);
         let len = |n: u64| if n.is_multiple_of(3) { size } else { 8 + n * 64 % (size - 8) };
-        let (mut posted, mut received, mut sent, mut confirmed) = (0, 0, 0, 0);
+        let mut posted = 0;
+        let mut received = 0;
+        let mut sent = 0;
+        let mut confirmed = 0;
         let mut last = Instant::now();
         let status = loop {
             while posted < to_receive.min(received + window) {

@@ -217,7 +217,8 @@ impl Rig {
         }
         // SAFETY: the queue pair is alive.
         let ex = unsafe { &*qp };
-        let (step, w) = (w[1], &w[2..]);
+        let step = w[1];
+        let w = &w[2..];
         macro_rules! call {
             ($function:ident $(, $arg:expr)*) => {
                 match ex.$function {

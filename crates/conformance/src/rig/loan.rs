@@ -54,7 +54,8 @@ impl Rig {
 impl Loan<ibv_comp_channel> {
     /// Waits for one event; the error number.
     pub fn wait(&self) -> i32 {
-        let (mut cq, mut context) = (null_mut(), null_mut());
+        let mut cq = null_mut();
+        let mut context = null_mut();
         // SAFETY: the channel is alive and both results are writable.
         match unsafe { (self.provider.get_cq_event)(self.object, &raw mut cq, &raw mut context) } {
             0 => 0,

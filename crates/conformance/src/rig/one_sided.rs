@@ -92,7 +92,9 @@ impl Rig {
         };
         let (local, _) = self.bytes(&[region, offset, 8]);
         let end = Instant::now() + Duration::from_millis(time);
-        let (mut sum, mut done, mut guess) = (0_u64, 0, 0_u64);
+        let mut sum = 0_u64;
+        let mut done = 0;
+        let mut guess = 0_u64;
         while Instant::now() < end {
             let (opcode, first, second) = match by_swap {
                 0 => (IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0),
@@ -123,7 +125,8 @@ impl Rig {
         // SAFETY: the word lies in the region, and cases use aligned ones.
         let word = unsafe { AtomicU64::from_ptr(at.cast()) };
         let end = Instant::now() + Duration::from_millis(w[2]);
-        let (mut sum, mut done) = (0_u64, 0);
+        let mut sum = 0_u64;
+        let mut done = 0;
         while Instant::now() < end {
             sum = sum.wrapping_add(word.fetch_add(1, SeqCst));
             done += 1;

@@ -24,7 +24,8 @@ impl Rig {
     /// its number + 1), queue-pair number, Q_Key, remote address, remote key, what to compare with
     /// or to add, what to swap in, number of elements, they.
     pub(super) fn send(&mut self, w: &[u64]) -> Vec<u64> {
-        let (qp, count) = (self.pairs[w[0] as usize], w[1] as usize);
+        let qp = self.pairs[w[0] as usize];
+        let count = w[1] as usize;
         let mut lists: Vec<Vec<ibv_sge>> = Vec::new();
         let mut requests: Vec<ibv_send_wr> = Vec::new();
         let mut rest = &w[2..];
@@ -35,7 +36,8 @@ impl Rig {
             let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
             (wr.wr_id, wr.send_flags, wr.opcode) = (rest[0], rest[1] as u32, rest[2] as u32);
             (wr.imm_data, wr.num_sge) = (rest[3] as u32, elements as i32);
-            let (remote_addr, rkey) = (rest[7], rest[8] as u32);
+            let remote_addr = rest[7];
+            let rkey = rest[8] as u32;
             if rest[4] != 0 {
                 let ah = self.handles[rest[4] as usize - 1];
                 wr.wr.ud = ibv_wr_ud { ah, remote_qpn: rest[5] as u32, remote_qkey: rest[6] as u32 };
@@ -84,7 +86,8 @@ impl Rig {
         for _ in 0..count {
             let elements = rest[1] as usize;
             lists.push(rest[2..2 + 4 * elements].chunks(4).map(|e| self.element(e)).collect());
-            let (wr_id, num_sge) = (rest[0], elements as i32);
+            let wr_id = rest[0];
+            let num_sge = elements as i32;
             requests.push(ibv_recv_wr { wr_id, next: null_mut(), sg_list: null_mut(), num_sge });
             rest = &rest[2 + 4 * elements..];
         }
@@ -162,7 +165,8 @@ impl Rig {
 
     pub(super) fn bytes(&self, w: &[u64]) -> (*mut u8, usize) {
         let region = &self.regions[w[0] as usize];
-        let (offset, len) = (w[1] as usize, w[2] as usize);
+        let offset = w[1] as usize;
+        let len = w[2] as usize;
         assert!(offset + len <= region.len, "bytes outside the region");
         // SAFETY: the sum was just checked.
         (unsafe { region.addr.add(offset) }, len)

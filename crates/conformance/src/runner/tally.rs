@@ -59,7 +59,8 @@ impl Tally {
 
     /// For the next process, after this one has taken `time`.
     pub(super) fn so_far(&self, time: Duration) -> String {
-        let (failed, kept) = (self.failed.join(","), self.kept.join(","));
+        let failed = self.failed.join(",");
+        let kept = self.kept.join(",");
         format!("{} {} [{failed}] [{kept}] {}", self.passed, self.skipped, (self.earlier + time).as_millis())
     }
 

@@ -65,7 +65,8 @@ pub(super) fn fit(pairs: &[Pair]) -> Option<Rate> {
     let x: Vec<f64> = kept.iter().map(|pair| pair.ticks.wrapping_sub(first.ticks) as i64 as f64).collect();
     let y: Vec<f64> = kept.iter().map(|pair| pair.ns.wrapping_sub(first.ns) as i64 as f64).collect();
 
-    let (mean_x, mean_y) = (mean(&x), mean(&y));
+    let mean_x = mean(&x);
+    let mean_y = mean(&y);
     let moment = |values: &[f64], center: f64| -> f64 {
         x.iter().zip(values).map(|(x, value)| (x - mean_x) * (value - center)).sum()
     };

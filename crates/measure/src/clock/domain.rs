@@ -85,7 +85,8 @@ mod tests {
     /// The domain on a host with this boot id and this link.
     fn domain(kind: ClockKind, boot_id: Option<&str>, time: Option<&str>) -> Domain {
         let tree: TempDir = tempfile::tempdir().unwrap();
-        let (random, namespaces) = (tree.path().join("proc/sys/kernel/random"), tree.path().join(NAMESPACES));
+        let random = tree.path().join("proc/sys/kernel/random");
+        let namespaces = tree.path().join(NAMESPACES);
         fs::create_dir_all(&random).unwrap();
         fs::create_dir_all(&namespaces).unwrap();
         if let Some(id) = boot_id {

@@ -224,7 +224,8 @@ fn constraints(exchanges: &[Exchange], zero: Point64) -> Result<(Vec<Point>, Vec
         let fits = distance.unsigned_abs() <= SPAN_TICKS_MAX;
         fits.then_some(i128::from(distance)).ok_or(Reason::TooFarApart { whose })
     };
-    let (mut lows, mut highs) = (Vec::with_capacity(exchanges.len()), Vec::with_capacity(exchanges.len()));
+    let mut lows = Vec::with_capacity(exchanges.len());
+    let mut highs = Vec::with_capacity(exchanges.len());
     for (exchange, stamps) in (1..).zip(exchanges) {
         let sent = distance(stamps.sent, zero.ours, "our")?;
         let returned = distance(stamps.returned, zero.ours, "our")?;
@@ -268,7 +269,8 @@ fn span(lows: &[Point], highs: &[Point]) -> i128 {
 /// for m = 0, where it is w / 4 of the span.) Beyond the span they part by twice `wander`.
 fn rates(ours: &Nominal, theirs: &Nominal, wander: f64) -> (f64, f64) {
     let rate = ours.tick_hz / theirs.tick_hz;
-    let (our_drift, their_drift) = (ours.drift_ppm * 1e-6, theirs.drift_ppm * 1e-6);
+    let our_drift = ours.drift_ppm * 1e-6;
+    let their_drift = theirs.drift_ppm * 1e-6;
     let least = rate * (1.0 - our_drift) / (1.0 + their_drift) * (1.0 - wander);
     let largest = rate * (1.0 + our_drift) / (1.0 - their_drift) * (1.0 + wander);
     (least * (1.0 - RATE_ROUNDING), largest * (1.0 + RATE_ROUNDING))

@@ -32,7 +32,8 @@ impl StampCost {
         });
         let one_way = batches(clock, {
             let room = || Stamps::new(TURNS).expect("a batch is a few pages");
-            let (mut submitted, mut completed) = (room(), room());
+            let mut submitted = room();
+            let mut completed = room();
             move || one_way(clock, &mut submitted, &mut completed)
         });
         Self { stamp_ns: stamp, empty_loop_ns: empty_loop, one_way_ns: one_way }

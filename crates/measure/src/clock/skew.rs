@@ -50,7 +50,8 @@ impl FromStr for Skew {
 }
 
 fn read(text: &str) -> std::result::Result<Skew, String> {
-    let (mut offset_ns, mut drift_ppm) = (None, None);
+    let mut offset_ns = None;
+    let mut drift_ppm = None;
     for part in text.split(',') {
         let twice = match part.trim().split_once('=') {
             Some(("offset", value)) => offset_ns.replace(read_offset(value)?).is_some(),
@@ -115,7 +116,8 @@ mod tests {
     fn hours_and_large_counters_lose_no_nanosecond() {
         // 100 hours apart at 2^62, where an f64 has steps of 1024: 12.3 ppm of the distance is
         // exact.
-        let (skew, hours) = (Skew { offset_ns: 0, drift_ppm: 12.3 }, 360_000_000_000_000u64);
+        let skew = Skew { offset_ns: 0, drift_ppm: 12.3 };
+        let hours = 360_000_000_000_000u64;
         let gained = skew.apply((1 << 62) + hours, 1e9) - skew.apply(1 << 62, 1e9) - hours;
         assert!(gained.abs_diff(4_428_000_000) <= 1, "{gained}");
     }

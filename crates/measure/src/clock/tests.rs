@@ -12,7 +12,8 @@ use crate::record::Scale;
 
 /// Nearest integer to `ticks * 1e9 / hz / divisor`, ties upwards.
 fn ns_exactly(ticks: u64, hz: u64, divisor: u128) -> u128 {
-    let (numerator, denominator) = (u128::from(ticks) * 1_000_000_000, u128::from(hz) * divisor);
+    let numerator = u128::from(ticks) * 1_000_000_000;
+    let denominator = u128::from(hz) * divisor;
     (2 * numerator + denominator) / (2 * denominator)
 }
 
@@ -64,7 +65,8 @@ proptest! {
         // Where the product of the rate's last bit and the ticks stays below the distance to a tie.
         let clock = Clock::with_rate(Source::Tsc, hz as f64, 0.0);
         for (scale, divisor) in [(Scale::Whole, 1), (Scale::Half, 2)] {
-            let (ns, exactly) = (u128::from(clock.ns_scaled(ticks, scale)), ns_exactly(ticks, hz, divisor));
+            let ns = u128::from(clock.ns_scaled(ticks, scale));
+            let exactly = ns_exactly(ticks, hz, divisor);
             // The rate has 53 bits: it may tip a tie, and for large values it is off by 2^-52 of
             // them.
             prop_assert!(ns.abs_diff(exactly) <= 1 + (exactly >> 52), "{ns} instead of {exactly}");
@@ -178,7 +180,8 @@ fn the_clock_agrees_with_the_system() {
 
 #[test]
 fn calibrations_agree() {
-    let (one, other) = (Clock::calibrate(), Clock::calibrate());
+    let one = Clock::calibrate();
+    let other = Clock::calibrate();
     if one.name() == other.name() {
         let ppm = (one.tick_hz() / other.tick_hz() - 1.0).abs() * 1e6;
         // The bounds, and as much again as time synchronisation may slew the system's clock between

@@ -21,7 +21,8 @@ fn the_built_in_environments_are_those_of_the_evaluation() {
     }
     assert_eq!(Wanted::built_in("optimized"), None);
     assert!(Wanted::built_in(AS_IS).unwrap().is_as_is());
-    let (optimised, event) = (Wanted::built_in("optimised").unwrap(), Wanted::built_in("event").unwrap());
+    let optimised = Wanted::built_in("optimised").unwrap();
+    let event = Wanted::built_in("event").unwrap();
     // V5: isolation and interrupt affinity are all that they differ in.
     assert_ne!(optimised, event);
     assert_eq!(Wanted { cpuset: None, irq_affinity: None, ..optimised }, event);

@@ -51,9 +51,11 @@ impl<'a> Mount<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
-        let (root, point) = (mount.next()?, mount.next()?);
+        let root = mount.next()?;
+        let point = mount.next()?;
         let mut file_system = file_system.split(' ');
-        let (kind, options) = (file_system.next()?, file_system.nth(1)?);
+        let kind = file_system.next()?;
+        let options = file_system.nth(1)?;
         let is_v2 = kind == "cgroup2";
         let has_cpuset = kind == "cgroup" && options.split(',').any(|option| option == "cpuset");
         (is_v2 || has_cpuset).then_some(Self { root, point, is_v2 })
@@ -64,7 +66,8 @@ impl<'a> Mount<'a> {
     fn directory_of(&self, groups: &str) -> Option<String> {
         let path = groups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
+            let controllers = parts.next()?;
+            let path = parts.next()?;
             let is_ours = if self.is_v2 { controllers.is_empty() } else { has_cpuset(controllers) };
             is_ours.then_some(path)
         })?;

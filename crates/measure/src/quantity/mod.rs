@@ -66,7 +66,9 @@ pub fn examples(rows: impl Iterator<Item = &'static Quantity> + Clone, path: &st
 
 /// A row where a path leads to it.
 fn lead<'p>(quantity: &'static Quantity, path: &'p str) -> Option<Found<'p>> {
-    let (mut at, mut rest, mut statistic) = (At::default(), path, None);
+    let mut at = At::default();
+    let mut rest = path;
+    let mut statistic = None;
     for segment in quantity.path.split('.') {
         if segment == "*" {
             match &quantity.reading {
@@ -148,7 +150,8 @@ impl Found<'_> {
         let value = self.number(point)?;
         let (Interval { ends, samples }, bound, blur) = match (&self.quantity.reading, self.statistic) {
             (Reading::Latency { of, messages, .. }, Some(statistic)) => {
-                let (latency, messages) = (of(point, self.at)?, messages(point));
+                let latency = of(point, self.at)?;
+                let messages = messages(point);
                 let ends = (statistic.interval)(latency, value).map(|ends| ends.map(|end| end / messages));
                 let is_time = statistic.unit == Dimension::Time;
                 let blur = latency.resolution.filter(|_| is_time).unwrap_or_default();
@@ -176,7 +179,8 @@ impl Found<'_> {
 
     /// What the number may be off by where it compares two clocks: a time, in ns, or a share.
     pub fn bound(&self, point: &Point) -> Option<f64> {
-        let (latency, statistic) = (self.latency(point)?, self.statistic?);
+        let latency = self.latency(point)?;
+        let statistic = self.statistic?;
         if statistic.unit == Dimension::Share {
             let seen = latency.share_above.get(self.at.threshold)?;
             let bounds = share_bounds(point, latency, self.at.threshold);

@@ -25,7 +25,8 @@ pub struct Statistic {
 
 impl Statistic {
     const fn time(field: &'static str, of: fn(&Latency, &str) -> Option<f64>, help: &'static str) -> Self {
-        let (unit, interval) = (Dimension::Time, none as fn(&Latency, f64) -> Option<[f64; 2]>);
+        let unit = Dimension::Time;
+        let interval = none as fn(&Latency, f64) -> Option<[f64; 2]>;
         Self { field, unit, of, interval, is_shifted: true, example: Some(field), help }
     }
 

@@ -54,7 +54,8 @@ impl BlockSums {
     pub(super) fn new() -> Self {
         // Not zeros: those could be had from the system untouched.
         let written = || vec![u64::MAX; BLOCKS_MAX];
-        let (sums, full) = (written(), written());
+        let sums = written();
+        let full = written();
         Self { sums, len: 0, full, waiting: 0, block_samples: 1, open_sum: 0, open_left: 1 }
     }
 

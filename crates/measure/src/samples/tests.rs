@@ -142,7 +142,8 @@ fn a_cleared_histogram_is_empty() {
 
 #[test]
 fn merged_samples_have_every_sample_and_no_order() {
-    let (one, other) = ([10, 20, 30_000], [5, 40_000, 50]);
+    let one = [10, 20, 30_000];
+    let other = [5, 40_000, 50];
     let all = [one, other].concat();
     let expected = raw(&all, Scale::Whole).latency(LatencyKind::Rtt, &[]);
     let mut exact = raw(&one, Scale::Whole);

@@ -51,7 +51,8 @@ impl Fit {
         let scales: Vec<f64> = start.iter().map(|start| start.abs()).collect();
         let mut at = start.to_vec();
         let mut here = residuals(&at);
-        let (rows, parameters) = (here.len(), at.len());
+        let rows = here.len();
+        let parameters = at.len();
         if rows <= parameters {
             return Err(Unfit::TooFew { residuals: rows, parameters });
         }

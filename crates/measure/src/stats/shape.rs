@@ -159,9 +159,12 @@ pub fn largest_step(series: &[At]) -> Option<Step> {
 pub fn line(series: &[At]) -> Option<Line> {
     let n = series.len() as f64;
     let mean = |of: fn(&At) -> f64| series.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|at| at.x), mean(|at| at.y.value));
+    let x = mean(|at| at.x);
+    let y = mean(|at| at.y.value);
     let sum = |of: fn(f64, f64) -> f64| series.iter().map(|at| of(at.x - x, at.y.value - y)).sum::<f64>();
-    let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+    let xx = sum(|x, _| x * x);
+    let xy = sum(|x, y| x * y);
+    let yy = sum(|_, y| y * y);
     if n < LINE_MIN || xx <= 0.0 || yy <= 0.0 {
         return None;
     }
@@ -234,7 +237,8 @@ pub fn share(seen: f64, count: u64) -> Estimate {
     if count == 0 {
         return Estimate { value: seen, low: 0.0, high: 1.0 };
     }
-    let (n, z2) = (count as f64, NORMAL_97_5 * NORMAL_97_5);
+    let n = count as f64;
+    let z2 = NORMAL_97_5 * NORMAL_97_5;
     let centre = (seen + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = NORMAL_97_5 / (1.0 + z2 / n) * (seen * (1.0 - seen) / n + z2 / (4.0 * n * n)).sqrt();
     Estimate { value: seen, low: (centre - half).clamp(0.0, seen), high: (centre + half).clamp(seen, 1.0) }
@@ -252,7 +256,8 @@ pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
     let mean = runs.iter().map(|(seen, _)| seen).sum::<f64>() / n;
     let squares: f64 = runs.iter().map(|(seen, _)| (seen - mean).powi(2)).sum();
     let half = student.inverse_cdf(0.975) * (squares / (n - 1.0) / n).sqrt();
-    let (low, high) = (together.value - half, together.value + half);
+    let low = together.value - half;
+    let high = together.value + half;
     Some(Estimate { low: low.max(0.0).min(together.low), high: high.min(1.0).max(together.high), ..together })
 }
 

@@ -12,7 +12,8 @@ impl Wide {
     /// The product of two integers of 128 bits, by halves.
     pub(super) fn product(a: u128, b: u128) -> Self {
         let halves = |x: u128| (x >> 64, x & u128::from(u64::MAX));
-        let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
+        let (a1, a0) = halves(a);
+        let (b1, b0) = halves(b);
         let mut wide = Self { high: a1 * b1, low: a0 * b0 };
         for middle in [a1 * b0, a0 * b1] {
             let (high, low) = halves(middle);

@@ -182,7 +182,8 @@ fn samples_are_written_beside_the_points() {
 
 #[test]
 fn links_do_not_lead_samples_in_or_out() {
-    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let outside = tempfile::tempdir().unwrap();
     let writer = RunWriter::create(dir.path(), &a_run()).unwrap();
     symlink(outside.path(), dir.path().join(SAMPLES_DIR)).unwrap();
     assert!(why(writer.samples(0, "0", &[5])).contains("File exists"));

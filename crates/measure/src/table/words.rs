@@ -57,7 +57,8 @@ fn shares(point: &Point) -> Vec<String> {
     for latency in point.kinds.iter().map(|timed| &timed.latency) {
         for threshold in latency.share_above.keys() {
             let Some([least, largest]) = share_bounds(point, latency, threshold) else { continue };
-            let (kind, above) = (latency.kind.name(), above(threshold));
+            let kind = latency.kind.name();
+            let above = above(threshold);
             said.push(match latency.share_above_bounds.contains_key(threshold) {
                 true => {
                     format!("{kind} above {above}: {} to {}", text::percent(least), text::percent(largest))
@@ -100,7 +101,8 @@ fn largest(largest: &Largest, gaps: &[Gaps]) -> String {
 fn explained(one_way: &OneWay) -> Vec<String> {
     let at_least = if one_way.gaps.iter().any(|gaps| gaps.kept.is_some()) { "at least " } else { "" };
     let said = |(threshold, count): (&String, &u64)| {
-        let (above, count) = (above(threshold), text::grouped(*count));
+        let above = above(threshold);
+        let count = text::grouped(*count);
         format!("above {above}: {at_least}{count} while an end did not run for half of the time")
     };
     // An end that sleeps watches nothing, so that none says nothing.

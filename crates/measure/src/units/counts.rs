@@ -5,7 +5,8 @@
 pub fn parse_counts(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let (low, high) = (number(low)?, number(high)?);
+    let low = number(low)?;
+    let high = number(high)?;
     (low <= high && high - low < COUNTS_MAX).then(|| (low..=high).collect())
 }
 

@@ -21,7 +21,8 @@ pub fn format_duration(duration: Duration) -> String {
 fn read_duration(text: &str) -> std::result::Result<Duration, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..digits], text[digits..].trim_start());
+    let number = &text[..digits];
+    let unit = text[digits..].trim_start();
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
         return Err("it does not start with a digit; write 5s or 200ms".to_owned());
     }

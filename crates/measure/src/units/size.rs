@@ -26,7 +26,8 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>> {
         return Ok(vec![parse_size(text)?]);
     };
     let refuse = |why: String| Error::SizeRange { text: text.to_owned(), why };
-    let (start, end) = (read_size(start).map_err(refuse)?, read_size(end).map_err(refuse)?);
+    let start = read_size(start).map_err(refuse)?;
+    let end = read_size(end).map_err(refuse)?;
     doublings(start, end).map_err(refuse)
 }
 
@@ -44,14 +45,17 @@ fn doublings(start: u64, end: u64) -> std::result::Result<Vec<u64>, String> {
         return Ok(sizes);
     }
     let next = last.checked_mul(2).map(|next| format!(" or {}", format_size(next))).unwrap_or_default();
-    let (from, to, last) = (format_size(start), format_size(end), format_size(last));
+    let from = format_size(start);
+    let to = format_size(end);
+    let last = format_size(last);
     Err(format!("doubling {from} does not reach {to}; end at {last}{next}, or write the sizes as a list"))
 }
 
 fn read_size(text: &str) -> std::result::Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, suffix) = (&text[..digits], text[digits..].trim_start());
+    let number = &text[..digits];
+    let suffix = text[digits..].trim_start();
     if number.is_empty() {
         return Err("it does not start with a digit; write bytes as 4, 64KiB or 8MiB".to_owned());
     }
@@ -69,7 +73,8 @@ fn read_size(text: &str) -> std::result::Result<u64, String> {
 /// follows the point.
 fn in_parts(number: &str, rest: &str) -> String {
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let (parts, unit) = (&rest[..digits], rest[digits..].trim_start());
+    let parts = &rest[..digits];
+    let unit = rest[digits..].trim_start();
     let bytes = || {
         let tenths = 10_u64.checked_pow(u32::try_from(parts.len()).ok()?)?;
         let all = format!("{number}{parts}").parse::<u64>().ok()?.checked_mul(factor(unit).ok()?)?;

@@ -49,7 +49,8 @@ fn csv(line: &str, separator: char) -> Result<Logged, String> {
         "nan" => Ok(None),
         text => text.parse::<u64>().map(Some).map_err(|_| format!("{text:?} are no {what}")),
     };
-    let (seconds, ns) = (count("seconds")?, count("nanoseconds")?);
+    let seconds = count("seconds")?;
+    let ns = count("nanoseconds")?;
     let origin_ns = seconds.zip(ns).and_then(|(seconds, ns)| seconds.checked_mul(NS_PER_S)?.checked_add(ns));
     let offset_ns = offset(cell("offset")?)?;
     let sequence = cell("sequence number")?;

@@ -64,7 +64,8 @@ impl Ask {
             return Err(Usage("-s 0: a message has at least 1 byte".to_owned()));
         }
         if ask.coarse().is_empty() {
-            let (services, why) = (ask.services.join(","), ask.why_nothing());
+            let services = ask.services.join(",");
+            let why = ask.why_nothing();
             return Err(Usage(format!("-c {services} leaves nothing to measure: {why}")));
         }
         Ok(ask)

@@ -40,7 +40,8 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
     let Site { out, ends, placement } = &arguments.site;
     let launch = launch(placement, ends.peer()?, &resolved)?;
-    let (out, bandwidth) = (out.clone(), Unit::MiBPerS);
+    let out = out.clone();
+    let bandwidth = Unit::MiBPerS;
     let job = Job { resolved, quick: false, command, launch, out, bandwidth };
     let interrupt = Interrupt::install()?;
     let mut advisor = Advisor { output: Output::new(&job)?.without_tables(), search, about };

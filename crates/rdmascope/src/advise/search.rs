@@ -75,7 +75,8 @@ pub(super) struct Search {
 impl Search {
     pub(super) fn new(ask: Ask) -> Self {
         let iterations = ask.iterations.unwrap_or(MESSAGES_MAX);
-        let (points, centres) = (Vec::new(), Vec::new());
+        let points = Vec::new();
+        let centres = Vec::new();
         Self {
             ask,
             stage: Stage::Start,
@@ -169,7 +170,8 @@ impl Search {
         if iterations.is_some() || least_s <= OVERTIME_MAX * budget.as_secs_f64() {
             return Ok(());
         }
-        let (least, budget) = (units::format_duration(rounded(least_s)), units::format_duration(*budget));
+        let least = units::format_duration(rounded(least_s));
+        let budget = units::format_duration(*budget);
         Err(Usage(format!(
             "--rate: {MESSAGES_MIN} messages of every way in {rounds} rounds take about {least} at this rate, more than \
              {OVERTIME_MAX} times the budget of {budget}: give a larger --budget, fewer ways (-c, --operation) or -n"
@@ -245,7 +247,8 @@ impl Search {
     /// some: at most as many as it had, and no more than the budget has room for.
     fn once_more(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let Some(stage) = self.stages().pop() else { return Ok(None) };
-        let (rounds, all) = (self.ask.rounds, self.candidates());
+        let rounds = self.ask.rounds;
+        let all = self.candidates();
         // What failed once takes no more of anybody's time.
         self.compared.retain(|way| all.iter().any(|known| known.way == *way && known.not_measured.is_none()));
         let lacking = u32::try_from(lacking(&all, &stage, rounds as usize)).unwrap_or(u32::MAX);
@@ -290,7 +293,8 @@ impl Search {
         self.planned += resolved.points.len() as u64;
         self.compared = ways.to_vec();
         self.again = 0;
-        let (rounds, ways) = (counted(rounds as usize, "round"), counted(ways.len(), "way"));
+        let rounds = counted(rounds as usize, "round");
+        let ways = counted(ways.len(), "way");
         Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
     }
 

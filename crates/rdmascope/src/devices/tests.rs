@@ -6,7 +6,9 @@ use super::survey::{Device, Gid, Port, Survey};
 use super::table;
 
 pub(crate) fn gid(index: u8, gid: &str, kind: &str) -> Gid {
-    let (gid, kind, interface) = (gid.to_owned(), kind.to_owned(), Some("ens1f0np0".to_owned()));
+    let gid = gid.to_owned();
+    let kind = kind.to_owned();
+    let interface = Some("ens1f0np0".to_owned());
     Gid { index, gid, kind, reach: "global".to_owned(), interface }
 }
 

@@ -241,7 +241,8 @@ fn locked_memory(root: &Root, status: &str) -> Option<LockedMemory> {
         "unlimited" => Some(None),
         bytes => bytes.parse().ok().map(Some),
     };
-    let (soft, hard) = (limit()?, limit()?);
+    let soft = limit()?;
+    let hard = limit()?;
     Some(LockedMemory { soft, hard, is_exempt: is_exempt(root, status) })
 }
 

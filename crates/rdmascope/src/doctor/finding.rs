@@ -33,7 +33,8 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn good(check: &'static str, looked_at: impl Into<String>, found: impl Into<String>) -> Self {
-        let (looked_at, found) = (looked_at.into(), found.into());
+        let looked_at = looked_at.into();
+        let found = found.into();
         Self { check, severity: Severity::Good, looked_at, found, why: String::new(), remedy: None }
     }
 

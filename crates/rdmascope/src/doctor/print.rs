@@ -49,8 +49,9 @@ pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
 fn summary(findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (problems, warnings, notes) =
-        (count(Severity::Problem), count(Severity::Warning), count(Severity::Note));
+    let problems = count(Severity::Problem);
+    let warnings = count(Severity::Warning);
+    let notes = count(Severity::Note);
     let verdict = if problems > 0 {
         "nothing can be measured until the problems are mended"
     } else {

@@ -32,8 +32,8 @@ const RECEIVES: u32 = 512;
 
 fn make(context: &Context) -> verbs::Result<()> {
     let domain = context.protection_domain()?;
-    let (sends, receives) =
-        (context.completion_queue(SENDS, None)?, context.completion_queue(RECEIVES, None)?);
+    let sends = context.completion_queue(SENDS, None)?;
+    let receives = context.completion_queue(RECEIVES, None)?;
     let options = QueuePairOptions {
         service: Service::Rc,
         max_send_wr: SENDS,

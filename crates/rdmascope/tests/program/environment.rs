@@ -368,7 +368,8 @@ fn the_process_s_own_is_in_force_while_a_point_is_measured_and_not_after() {
         status.lines().any(|line| line.starts_with("VmLck:") && line != "VmLck:\t       0 kB")
     };
     let request = || fs::read("/dev/cpu_dma_latency").unwrap_or_default();
-    let (mut was_locked, mut was_held) = (false, false);
+    let mut was_locked = false;
+    let mut was_held = false;
     while child.try_wait().unwrap().is_none() {
         was_locked |= agents(&scratch.token()).iter().any(|agent| locked(agent.pid));
         was_held |= request() == 3_i32.to_ne_bytes();

@@ -47,7 +47,8 @@ fn the_command_that_the_server_prints_is_all_that_a_client_needs() {
     let cpus: Vec<_> = run.environments.iter().map(|environment| environment.pinned_cpus.clone()).collect();
     assert!(cpus.len() == 2 && (cpus[0].is_none() || cpus[0] != cpus[1]), "{cpus:?}");
     assert!(points.iter().all(|point| point.calibration.is_some()), "same host, same user");
-    let (key, kept) = (server.key(), fs::read_to_string(scratch.at("record/run.json")).unwrap());
+    let key = server.key();
+    let kept = fs::read_to_string(scratch.at("record/run.json")).unwrap();
     assert!(!kept.contains(&key) && kept.contains("\"--key\""), "the record keeps no key: {kept}");
     let ended = server.end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");

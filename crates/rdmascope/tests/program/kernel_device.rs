@@ -549,7 +549,8 @@ exec "$@" <told 3<&-
 
 /// Another key for the peer's memory.
 fn other_key(asked: &[u8]) -> Vec<u8> {
-    let (name, mut told) = (b"\"rkey\":", asked.to_vec());
+    let name = b"\"rkey\":";
+    let mut told = asked.to_vec();
     if let Some(at) = asked.windows(name.len()).position(|window| window == name) {
         let key = asked[at + name.len()..].iter().take_while(|byte| byte.is_ascii_digit());
         told[at + name.len() + key.count() - 1] ^= 1;
@@ -567,7 +568,8 @@ fn a_key_of_other_memory_is_status_10() {
     });
     // Not joined: where the agent is not started, nobody opens the other ends.
     std::thread::spawn(move || {
-        let (mut asked, mut told) = (File::open(asked).unwrap(), File::create(told).unwrap());
+        let mut asked = File::open(asked).unwrap();
+        let mut told = File::create(told).unwrap();
         let mut piece = vec![0; 1 << 20];
         loop {
             match asked.read(&mut piece).unwrap() {

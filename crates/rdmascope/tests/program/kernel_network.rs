@@ -100,36 +100,42 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let flood = "one-way udp -s 200 -n 2000 --pause 500us --burst all --warmup 0";
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, flood, "loss")[0];
-    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before + for_room(point));
+    let lost = count(point, "messages_lost");
+    let dropped = hosts.lost_at(0) - before + for_room(point);
     // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and
     // questions for addresses.
     assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
 
     // At a set rate, each that is lost is one sample less.
     let ended = &measured(&scratch, &hosts, "open-loop udp --rate 1000 -n 1000", "rate")[0];
-    let (lost, answered) = (count(ended, "messages_lost"), ended.latency.as_ref().unwrap().count);
+    let lost = count(ended, "messages_lost");
+    let answered = ended.latency.as_ref().unwrap().count;
     assert!((20..=90).contains(&lost) && lost + answered == 1000, "{lost} lost, {answered} answered");
 
     // Of samples, each that is lost is one, too.
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, "pipeline udp --rate 1000 -n 1000", "samples")[0];
-    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before + for_room(point));
+    let lost = count(point, "messages_lost");
+    let dropped = hosts.lost_at(0) - before + for_room(point);
     let fates = ["messages_lost", "messages_received", "messages_not_transmitted", "steps_missed"];
     assert_eq!(fates.map(|fate| count(point, fate)).iter().sum::<u64>(), 1000, "{:?}", point.counters);
     assert!((20..=90).contains(&lost) && lost <= dropped, "{lost} of {dropped}");
 
     hosts.emulate(0, "duplicate 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "duplicate")[0];
-    let (lost, again) = (count(point, "messages_lost"), count(point, "messages_duplicate"));
+    let lost = count(point, "messages_lost");
+    let again = count(point, "messages_duplicate");
     assert!(lost <= for_room(point) && (250..=560).contains(&again), "{lost} lost, {again} came twice");
 
     // A fifth goes at once and overtakes what waits.
     hosts.emulate(0, "delay 5ms reorder 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "reorder")[0];
-    let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
+    let lost = count(point, "messages_lost");
+    let late = count(point, "messages_reordered");
     assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
     let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "flood")[0];
-    let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
+    let lost = count(point, "messages_lost");
+    let late = count(point, "messages_reordered");
     assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
 }
 

@@ -211,7 +211,8 @@ fn losses_that_are_known_are_counted_and_asked_for_again() {
     let scratch = Scratch::on_one_cpu();
     hosts.drop_at(1, "meta l4proto udp numgen random mod 100 < 4");
     let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
-    let (lost, dropped) = (points[0].counters["messages_lost"], hosts.dropped_at(1));
+    let lost = points[0].counters["messages_lost"];
+    let dropped = hosts.dropped_at(1);
     // A word of farewell, which is said three times, may be lost too.
     assert!(lost > 0 && (lost..=lost + 3).contains(&dropped), "{lost} of {dropped}");
     let latency = points[0].latency.as_ref().unwrap();

@@ -150,7 +150,8 @@ fn an_end_that_sleeps_is_left_asleep_over_every_service() {
 #[test]
 fn messages_that_find_no_receive_are_lost_and_counted() {
     let point = measure("one-way send -c UC -n 500 --warmup 0 --burst all -r 4 --poll event");
-    let (lost, received) = (point.counters["messages_lost"], point.counters["messages_received"]);
+    let lost = point.counters["messages_lost"];
+    let received = point.counters["messages_received"];
     assert_eq!(lost + received, 500);
     assert_eq!(point.latency.as_ref().unwrap().count, received);
     if lost > 50 {

@@ -51,8 +51,8 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
     assert!(all_measured(&points), "{points:?}");
     assert_eq!((points.len() as u64, run.environments.len()), (run.points_planned, 8));
     for point in &points {
-        let (loaders, rate) =
-            (point.axes["loaders"].as_u64().unwrap(), point.axes["rate_hz"].as_u64().unwrap());
+        let loaders = point.axes["loaders"].as_u64().unwrap();
+        let rate = point.axes["rate_hz"].as_u64().unwrap();
         let messages = if point.experiment == "loaded" { 200 } else { point.iterations.unwrap() };
         assert_eq!(kinds(point), [LatencyKind::Response, LatencyKind::Rtt, LatencyKind::Lateness]);
         assert!(point.kinds.iter().all(|timed| timed.latency.count == messages), "{point:?}");

@@ -9,7 +9,8 @@ use crate::support::{Scratch, all_measured};
 
 /// The point of a step: its cost is of the batches that the rank of the step timed.
 fn check(point: &Point, calls: u32) {
-    let (cost, batches) = (point.cost.as_ref().unwrap(), point.latency.as_ref().unwrap());
+    let cost = point.cost.as_ref().unwrap();
+    let batches = point.latency.as_ref().unwrap();
     assert_eq!(point.axes["step"], cost.step.as_str());
     assert_eq!((batches.kind, batches.count, cost.calls), (LatencyKind::Call, 30, calls));
     assert_eq!(cost.ns, batches.p50_ns as f64 / f64::from(calls));

@@ -271,7 +271,8 @@ fn a_generator_that_stalls_is_late_with_one_sample_and_misses_the_others() {
     let (point, arrivals) = stalled(0);
     let late: Vec<_> = arrivals.iter().filter(|ns| **ns > STALL_NS / 2).collect();
     assert_eq!(late.len(), 1, "{late:?}");
-    let (steps, stall) = (count(&point, "steps_missed"), STALL_NS / 1_000_000);
+    let steps = count(&point, "steps_missed");
+    let stall = STALL_NS / 1_000_000;
     assert!((STALL_NS - 2_000_000..2 * STALL_NS).contains(late[0]), "{late:?}");
     // A machine that is busy with other things costs more.
     assert!(steps >= stall - 2, "{steps} were missed");
@@ -352,7 +353,8 @@ fn samples_cross_the_link_between_two_hosts() {
         }
         assert_eq!(ended.status, Some(0), "{ended:?}");
         assert_eq!(point.status, Status::Measured, "{node}");
-        let (received, crossed) = (count(&point, "messages_received"), hosts.counter(0, "tx_bytes") - before);
+        let received = count(&point, "messages_received");
+        let crossed = hosts.counter(0, "tx_bytes") - before;
         assert!(received >= 50 && crossed >= received * (24 + 8 * 64), "{node}: {received} in {crossed} B");
         assert_eq!(count(&point, "messages_lost"), 0, "{node}");
         let looped = hosts.on(0, &["cat", "/sys/class/net/lo/statistics/tx_bytes"]);
@@ -395,7 +397,8 @@ fn files_of_both_ends_have_every_sample_as_it_was() {
         let lines = text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
         lines.collect::<Vec<_>>()
     };
-    let (sent, taken) = (read("input"), read("output"));
+    let sent = read("input");
+    let taken = read("output");
     let sinks = &found(&point).sinks;
     assert_eq!([sinks[0].samples, sinks[1].samples], [sent.len() as u64, taken.len() as u64]);
     // Of the warm-up, too; what came is what was sent, but for the time that it took.

@@ -107,9 +107,11 @@ struct Crowd {
 
 impl Crowd {
     fn gather(address: SocketAddr) -> Self {
-        let (stop, knocks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let knocks = Arc::new(AtomicU64::new(0));
         let visit = |kind: usize| {
-            let (stop, knocks) = (Arc::clone(&stop), Arc::clone(&knocks));
+            let stop = Arc::clone(&stop);
+            let knocks = Arc::clone(&knocks);
             std::thread::spawn(move || {
                 let mut kept = Vec::new();
                 while !stop.load(Ordering::Relaxed) {

@@ -78,7 +78,8 @@ fn rdma_over_ethernet_and_tcp_are_measured_over_one_link() {
             };
             points.iter().filter(is_it).collect::<Vec<_>>()
         };
-        let (ethernet, infiniband) = (of_mode("ethernet"), of_mode("infiniband"));
+        let ethernet = of_mode("ethernet");
+        let infiniband = of_mode("infiniband");
         assert!(ethernet.len() == 5 && infiniband.len() == 5, "{endpoint}: {points:?}");
         for point in infiniband {
             assert!(matches!(point.status, Status::NotMeasured { .. }), "{endpoint}: {point:?}");

@@ -117,8 +117,11 @@ pub fn candidates(points: &[Point], goal: Goal, is_shown: impl Fn(&str) -> bool)
 
 impl Candidate {
     fn new(way: Way) -> Self {
-        let (rounds, unstable) = (BTreeMap::new(), BTreeSet::new());
-        let (messages, posted, lost) = (u64::MAX, 0, 0);
+        let rounds = BTreeMap::new();
+        let unstable = BTreeSet::new();
+        let messages = u64::MAX;
+        let posted = 0;
+        let lost = 0;
         Self { way, rounds, messages, posted, lost, unstable, not_measured: None, rate: None }
     }
 

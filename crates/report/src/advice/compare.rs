@@ -47,7 +47,8 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
     });
     let Counted { rounds: both, unstable } = counted(both);
     let (ours, theirs): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
-    let (value_ns, other_ns) = (median(ours.clone())?, median(theirs.clone())?);
+    let value_ns = median(ours.clone())?;
+    let other_ns = median(theirs.clone())?;
     let more_ns = value_ns - other_ns;
     let verdict = if more_ns.abs() < WORTH * value_ns.min(other_ns) {
         Verdict::Equal

@@ -60,7 +60,8 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
     let Advice { goal, recommended, equal, .. } = advice;
     let Counted { rounds, unstable } = recommended.counted(None);
     let values = || rounds.iter().copied();
-    let (least, largest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let least = values().fold(f64::INFINITY, f64::min);
+    let largest = values().fold(0.0, f64::max);
     let value = recommended.median(None).unwrap_or_default();
     let value = format!(
         "  {}: {value:.0} ns{} (median of {} rounds of {} messages, from {least:.0} to {largest:.0} ns)",
@@ -185,7 +186,8 @@ const WIDTH: usize = 80;
 
 /// A line, cut between words where it is too long; what follows is indented.
 fn folded(line: &str, indent: usize) -> String {
-    let (mut out, mut rest) = (String::new(), line);
+    let mut out = String::new();
+    let mut rest = line;
     let mut begin = line.len() - line.trim_start().len();
     let mut room = WIDTH;
     while let Some((limit, last)) = rest.char_indices().nth(room) {

@@ -217,7 +217,8 @@ fn fold(points: &[&Point], patterns: Patterns, path: &str, finding: &Finding) ->
     let samples = measured.iter().map(|(_, y)| y.samples).sum();
     let id = measured[0].0.id;
     let lacks_interval = matches!(measured[..], [(_, y)] if !y.has_interval);
-    let (runs, doubts) = (measured.len(), doubts(points));
+    let runs = measured.len();
+    let doubts = doubts(points);
     Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, bound })
 }
 

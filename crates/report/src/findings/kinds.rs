@@ -79,7 +79,8 @@ fn value(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
 fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let named = cell::named(finding, &finding.of, points);
     // The statistic of a series does not ask where along x its numbers are.
-    let (at, missing) = (named.numbers(), named.gaps());
+    let at = named.numbers();
+    let missing = named.gaps();
     let ratio = shape::flatness(&at).ok_or_else(|| named.lack())?;
     let [(first, least), (last, largest)] = named.extremes().ok_or_else(|| named.lack())?;
     let figure = relative(finding, ratio);
@@ -310,7 +311,8 @@ fn said(finding: &Finding, figure: Estimate) -> String {
 }
 
 fn interval(finding: &Finding, figure: Estimate) -> String {
-    let (low, high) = (figure.low, figure.high);
+    let low = figure.low;
+    let high = figure.high;
     let percent = digits(if figure.value == 0.0 { high } else { figure.value });
     let relative = |end: f64| signed(end, percent_digits(figure));
     let ns = ns_digits(figure);

@@ -215,7 +215,8 @@ fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
 /// none twice as long as another.
 fn are_even(xs: &[f64]) -> bool {
     let steps = || xs.windows(2).map(|pair| pair[1] - pair[0]);
-    let (least, largest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+    let least = steps().fold(f64::INFINITY, f64::min);
+    let largest = steps().fold(0.0, f64::max);
     xs.len() > 3 && largest < 2.0 * least
 }
 

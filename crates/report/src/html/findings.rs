@@ -24,7 +24,8 @@ pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
         return html! {};
     }
     let answers = answer(&run.findings, points);
-    let (title, is_of_paper) = (title(run), is_of_paper(run));
+    let title = title(run);
+    let is_of_paper = is_of_paper(run);
     let head = html! {
         thead {
             tr {

@@ -120,7 +120,8 @@ fn printed_cell(
 /// generation.
 fn find(table: &ReferenceTable, lanes: u64, rate: Rate, generation: Generation) -> Option<&str> {
     let column = |name: &str| table.columns.iter().position(|c| c == name);
-    let (at_lanes, at_rate) = (column("lanes")?, column("rate_kind")?);
+    let at_lanes = column("lanes")?;
+    let at_rate = column("rate_kind")?;
     let wanted = format!("{}_gbps", generation.name.to_lowercase());
     let at = column(&wanted)?;
     let is_row = |row: &&Vec<String>| {

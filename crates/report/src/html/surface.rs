@@ -144,7 +144,8 @@ impl<'a> Surface<'a> {
         let wall = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0)];
         let steps = (self.top / self.step).round() as u32;
         let heights: Vec<f64> = (1..=steps).map(|step| f64::from(step) * self.step).collect();
-        let (xs, x) = (&self.series_table.xs, &self.series_table.x);
+        let xs = &self.series_table.xs;
+        let x = &self.series_table.x;
         let axis = self.series.first().and_then(|series| series.key.first()).map(|(axis, _)| axis);
         html! {
             (line("edge", &[left, behind, right, front, left]))
@@ -226,7 +227,8 @@ impl<'a> Surface<'a> {
         (left, top): (f64, f64),
         marks: Option<(&SeriesTable, f64)>,
     ) -> Markup {
-        let (at, own) = (&self.series_table.xs[x], self.series[series]);
+        let at = &self.series_table.xs[x];
+        let own = self.series[series];
         // The marks are of the same points, and so of the same x.
         let mark = marks.and_then(|(marks, above)| {
             let twin = marks.series.iter().find(|twin| twin.key == own.key)?;

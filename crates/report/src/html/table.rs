@@ -156,7 +156,8 @@ impl<'a> Columns<'a> {
             Cell::Failed(error) => word("failed", error, columns, notes),
             Cell::Value(number) if columns > 1 => {
                 notes.repetitions = notes.repetitions.max(number.repetitions);
-                let ([low, high], digits) = (number.runs, self.digits);
+                let [low, high] = number.runs;
+                let digits = self.digits;
                 let count = number.samples.map(|samples| format!("n {}", unit::grouped(samples)));
                 let beside = match (number.repetitions, count) {
                     (0 | 1, count) => count.unwrap_or_default(),

@@ -82,7 +82,8 @@ fn what_a_call_costs_has_its_own_decimals() {
         (point.repetition, point.experiment) = (0, "e".to_owned());
         point
     };
-    let (x, y) = (Some("step".to_owned()), Some("cost.ns".to_owned()));
+    let x = Some("step".to_owned());
+    let y = Some("cost.ns".to_owned());
     let figure = Figure { x, y, unit: None, reference: None, ..figure() };
     let points = [costing(0, "poll_empty", 3.15625), costing(1, "post_send", 190.0)];
     let page = rendered(&Run { figures: vec![figure], ..run() }, &points);
@@ -183,7 +184,8 @@ fn a_chart_has_a_line_for_what_each_link_carries() {
         series.map(|series| (series["name"].to_string(), series["x"].to_string())).collect::<Vec<_>>()
     };
     let line = |name: &str, x: &str| (format!("\"{name}\""), x.to_owned());
-    let (sdr, fdr) = (Some("4X SDR"), Some("4X FDR"));
+    let sdr = Some("4X SDR");
+    let fdr = Some("4X FDR");
     let mut points = vec![
         stream_point(0, 64, "RC", sdr, 1.0),
         stream_point(1, 4096, "RC", sdr, 7.0),

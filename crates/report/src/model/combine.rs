@@ -39,8 +39,8 @@ mod tests {
 
     #[test]
     fn each_end_is_reached_by_the_ends_that_move_it_there() {
-        let (one, other) =
-            (Estimate { value: 3.0, low: 2.0, high: 5.0 }, Estimate { value: 1.0, low: 0.0, high: 3.0 });
+        let one = Estimate { value: 3.0, low: 2.0, high: 5.0 };
+        let other = Estimate { value: 1.0, low: 0.0, high: 3.0 };
         let sum = sum(1.0, &[(2.0, one), (-1.0, other)]);
         assert_eq!(sum.value, 6.0);
         assert!((6.0 - sum.low - 8f64.sqrt()).abs() < 1e-12 && (sum.high - 6.0 - 17f64.sqrt()).abs() < 1e-12);

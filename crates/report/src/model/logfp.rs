@@ -33,7 +33,8 @@ impl LogfP {
     pub(super) fn of(halves: &[(u64, Estimate)]) -> Result<Self, Unfit> {
         let rounds: Vec<(f64, Estimate)> =
             halves.iter().map(|(n, half)| (*n as f64, half.map(|ns| 2.0 * ns))).collect();
-        let (first, last) = (rounds[0], rounds[rounds.len() - 1]);
+        let first = rounds[0];
+        let last = rounds[rounds.len() - 1];
         let slope = ((last.1.value - first.1.value) / (last.0 - first.0)).max(first.1.value * 1e-3);
         let fit = |start: &[f64]| {
             Fit::least_squares(start, |at| {

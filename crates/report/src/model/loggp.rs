@@ -142,7 +142,8 @@ fn of_sizes(rounds: &Rounds, messages: u64) -> Result<Vec<OfSize>, Lack> {
 
 /// g and G, with the fit that they are of.
 fn line(sizes: &[OfSize]) -> Result<(Fit, Estimate, Estimate), Unfit> {
-    let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
+    let first = sizes[0];
+    let last = sizes[sizes.len() - 1];
     let slope = (last.gap.value - first.gap.value) / (last.size - first.size).max(1) as f64;
     let start = [first.gap.value, slope.max(first.gap.value * 1e-6)];
     let fit = Fit::least_squares(&start, |at| {

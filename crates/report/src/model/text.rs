@@ -98,7 +98,9 @@ fn packets(table: &Table, fitted: &[String]) -> String {
 
 /// What a parameter says of the network.
 fn meaning(name: &str, model: &Packets) -> String {
-    let (inline, fetched, mtu) = (model.inline, model.fetched, model.packing.mtu);
+    let inline = model.inline;
+    let fetched = model.fetched;
+    let mtu = model.packing.mtu;
     match name {
         "base" => "whatever size and rate".to_owned(),
         "carried" => "on the link, beside the payload".to_owned(),

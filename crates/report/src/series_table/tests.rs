@@ -236,7 +236,8 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     assert_eq!(number(&round, "per_message.p50_ns"), Some(2125.0));
     let of = |path: &str, round: &Point| PATTERNS.find_at(round, path).unwrap().measured(round).unwrap();
     let each = of("per_message.p50_ns", &round);
-    let (estimate, count) = (each.estimate, each.samples);
+    let estimate = each.estimate;
+    let count = each.samples;
     let whole = of("latency.p50_ns", &round).estimate;
     assert_eq!((estimate, count), (whole.map(|ns| ns / 4.0), Some(1001)));
     assert!(estimate.low < estimate.value && each.has_interval);

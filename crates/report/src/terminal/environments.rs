@@ -5,13 +5,15 @@ use measure::text::plain;
 
 /// One line for each technique; nothing where nothing was asked.
 pub(super) fn text(conditions: &Conditions) -> String {
-    let (mut out, mut shown) = (String::new(), None);
+    let mut out = String::new();
+    let mut shown = None;
     for row in conditions.rows() {
         if shown != Some(&row.environment) {
             shown = Some(&row.environment);
             out += &format!("\n environment {}:\n", plain(&row.environment));
         }
-        let (technique, asked) = (row.condition.technique, plain(&row.condition.asked));
+        let technique = row.condition.technique;
+        let asked = plain(&row.condition.asked);
         out += &format!("   {technique} {asked}: {} ({})\n", plain(&row.in_words()), row.on_ranks());
     }
     out

@@ -80,7 +80,8 @@ impl Browser {
     }
 
     fn run(&self, page: &Path, view: &View<'_>, scratch: &Path) -> (String, String) {
-        let (dom, log) = (scratch.join("dom.html"), scratch.join("log.txt"));
+        let dom = scratch.join("dom.html");
+        let log = scratch.join("log.txt");
         let mut child = Command::new(&self.program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])

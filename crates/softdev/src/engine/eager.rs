@@ -83,7 +83,9 @@ impl Qp {
 
     #[inline(always)]
     fn send_eagerly(&self, target: &target::Target, piece: Piece) -> bool {
-        let (shared, lane, bytes) = (target.shared(), &target.lane, piece.len as u64);
+        let shared = target.shared();
+        let lane = &target.lane;
+        let bytes = piece.len as u64;
         if !self.is_answered_by(target) || target.pool.is_some() {
             return false;
         }

@@ -60,7 +60,8 @@ impl Qp {
     /// Gives a work request that was just queued, or whose attempt is to be repeated, its time.
     pub(crate) fn schedule(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) {
         let Some(link) = queue.flights.link else { return };
-        let (bytes, mtu_bytes) = (waiting.payload_bytes(), self.mtu_bytes());
+        let bytes = waiting.payload_bytes();
+        let mtu_bytes = self.mtu_bytes();
         let view = &self.host.arena.view;
         let own = view.port(self.device);
         let target = match waiting.task.destination() {

@@ -35,7 +35,8 @@ impl Qp {
         {
             return Err(libc::EINVAL);
         }
-        let (n, receiving) = (queue.tail, &self.receiving);
+        let n = queue.tail;
+        let receiving = &self.receiving;
         let head = receiving.head.load(Acquire);
         if n.wrapping_sub(head) >= self.cap.max_recv_wr {
             return Err(libc::ENOMEM);
@@ -167,7 +168,9 @@ mod tests {
     #[test]
     fn what_is_said_of_the_room_holds_for_all_that_is_posted() {
         let mut rooms: Vec<Option<u8>> = Vec::new();
-        let (mut queue, mut head, mut seed) = (ReceiveQueue::default(), 0_u32, 1_u64);
+        let mut queue = ReceiveQueue::default();
+        let mut head = 0_u32;
+        let mut seed = 1_u64;
         let mut known = 0;
         for _ in 0..20_000 {
             seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -114,7 +114,8 @@ impl Qp {
             self.complete_departed(&mut queue, now);
             self.complete_acknowledged(&mut queue, now);
         }
-        let (mut delivered, mut due) = (0, None);
+        let mut delivered = 0;
+        let mut due = None;
         while let Some(mut waiting) = queue.waiting.pop_front() {
             match self.retry_one(&mut queue, &mut waiting, now) {
                 None => {

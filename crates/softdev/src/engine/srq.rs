@@ -21,7 +21,9 @@ const PATIENCE: u32 = 1 << 10;
 impl Srq {
     /// From now on the queue can have events; the program's name of it.
     pub(crate) fn enter(&mut self) -> *mut ibv_srq {
-        let (context, number, raw) = (self.ibv.context, self.ibv.handle, (&raw mut *self).cast());
+        let context = self.ibv.context;
+        let number = self.ibv.handle;
+        let raw = (&raw mut *self).cast();
         // SAFETY: a queue's context lives at least as long as the queue.
         unsafe { Ctx::from(context) }.events.enter(Kind::SharedReceiveQueue, number, number, raw);
         raw

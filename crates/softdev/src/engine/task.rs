@@ -149,7 +149,9 @@ impl Qp {
             let ud = unsafe { wr.wr.ud };
             // SAFETY: the caller vouches for the handle.
             let Ah { attr, destination, .. } = unsafe { &*ud.ah.cast::<Ah>() };
-            let (service_level, traffic_class, device) = (attr.sl, attr.grh.traffic_class, self.device);
+            let service_level = attr.sl;
+            let traffic_class = attr.grh.traffic_class;
+            let device = self.device;
             let dgid = (attr.is_global != 0).then_some(attr.grh.dgid);
             // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section
             // 10.2.5).

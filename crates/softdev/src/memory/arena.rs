@@ -55,8 +55,8 @@ impl View {
             return Err(io::Error::other("the arena is not sealed"));
         }
         let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).map_err(io::Error::other)?;
-        let (protection, flags) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, flags, fd, 0)? };
         // SAFETY: the mapping exists. A core dump of the sparse gigabytes would help nobody;

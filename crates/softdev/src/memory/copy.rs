@@ -204,8 +204,8 @@ pub(crate) unsafe fn copy_small(from: *const u8, to: *mut u8, n: usize) {
             let last = n - size_of::<$type>();
             // SAFETY: both moves lie within the n bytes, which the caller vouches for.
             unsafe {
-                let (head, tail) =
-                    (from.cast::<$type>().read_unaligned(), from.add(last).cast::<$type>().read_unaligned());
+                let head = from.cast::<$type>().read_unaligned();
+                let tail = from.add(last).cast::<$type>().read_unaligned();
                 to.cast::<$type>().write_unaligned(head);
                 to.add(last).cast::<$type>().write_unaligned(tail);
             }

@@ -85,7 +85,8 @@ impl SlotSge {
     /// The element as the verbs have it.
     #[inline]
     pub(crate) fn load(&self) -> ibv_sge {
-        let (addr, length) = (self.addr.load(Relaxed), self.length.load(Relaxed));
+        let addr = self.addr.load(Relaxed);
+        let length = self.length.load(Relaxed);
         ibv_sge { addr, length, lkey: self.lkey.load(Relaxed) }
     }
 

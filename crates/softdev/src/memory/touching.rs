@@ -88,7 +88,8 @@ mod tests {
         Word: Atomic<Value = u32> + Send + Sync + 'static,
     {
         move || {
-            let (memory, key) = (UnsafeCell::new(1), AtomicU32::new(KEY));
+            let memory = UnsafeCell::new(1);
+            let key = AtomicU32::new(KEY);
             let peers = Arc::new(Peers { memory, key, touching: [word(), word()] });
             let others: Vec<_> = (0..requesters)
                 .map(|n| (n, Arc::clone(&peers)))

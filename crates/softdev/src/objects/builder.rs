@@ -38,7 +38,8 @@ unsafe impl Send for Batch {}
 
 impl Builder {
     pub(crate) fn new(cap: &ibv_qp_cap, service: ibv_qp_type) -> Self {
-        let (wr, max_sge) = (cap.max_send_wr as usize, cap.max_send_sge as usize);
+        let wr = cap.max_send_wr as usize;
+        let max_sge = cap.max_send_sge as usize;
         let max_inline = cap.max_inline_data as usize;
         Self(SpinLock::new(Batch {
             requests: Box::new_uninit_slice(wr),

@@ -74,7 +74,8 @@ impl Events {
         shared.lost.store(0, Relaxed);
         shared.inode.store(inode, Relaxed);
         shared.fd.store(writing.as_raw_fd(), SeqCst);
-        let (objects, acknowledgement) = (Mutex::default(), Condvar::new());
+        let objects = Mutex::default();
+        let acknowledgement = Condvar::new();
         Ok((Self { host, writing, inode, index, objects, acknowledgement }, reading.into_raw_fd()))
     }
 

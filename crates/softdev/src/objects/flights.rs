@@ -69,10 +69,12 @@ mod tests {
     #[test]
     fn a_delivery_begins_so_early_that_nine_of_ten_are_not_before_their_time() {
         let mut lead = Lead::default();
-        let (mut early, mut late) = (0, 0);
+        let mut early = 0;
+        let mut late = 0;
         // A delivery takes 100 to 163 ns, found out by a polling loop.
         for i in 0..20_000_u64 {
-            let (due, takes) = (START, 100 + i * 37 % 64);
+            let due = START;
+            let takes = 100 + i * 37 % 64;
             let there = Ticks::from_ns(1_000_000 + takes - lead.0.min(takes));
             lead.learn(due, there);
             if i > 1000 {

@@ -70,7 +70,8 @@ impl ReceiveQueue {
 impl Receiving {
     /// Allocates a lane for as many receives as can be posted.
     pub(crate) fn new(arena: &Arena, cap: &ibv_qp_cap, shared_area: Option<Area>) -> Option<Self> {
-        let (size, max_sge) = (cap.max_recv_wr.max(1).next_power_of_two(), cap.max_recv_sge.max(1));
+        let size = cap.max_recv_wr.max(1).next_power_of_two();
+        let max_sge = cap.max_recv_sge.max(1);
         // As many messages as there are receives in the shared queue can wait to be polled.
         let (size, stride) = shared_area.map_or((size, Ring::stride_for(max_sge)), |area| (area.size, 0));
         let mut ring = Ring { offset: 0, size, stride };

@@ -47,7 +47,8 @@ impl Receive {
         view: &View,
         pd: u32,
     ) -> Self {
-        let (mut room, mut valid) = (0_u64, true);
+        let mut room = 0_u64;
+        let mut valid = true;
         for (shown, sge) in list.iter().zip(elements) {
             shown.store(sge);
             room += u64::from(sge.length);

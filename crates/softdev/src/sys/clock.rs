@@ -43,7 +43,9 @@ const STAMP_BITS: u32 = 48;
 pub(crate) fn to_wallclock() -> u64 {
     // The wall clock is read between two readings of the other, so that the two are of one moment,
     // nearly.
-    let (before, wall, after) = (now(), nanoseconds(ClockId::Realtime), now());
+    let before = now();
+    let wall = nanoseconds(ClockId::Realtime);
+    let after = now();
     wall.wrapping_sub(before.midpoint(after))
 }
 

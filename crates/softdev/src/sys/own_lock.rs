@@ -400,7 +400,9 @@ mod tests {
             }
         }
         move || {
-            let (own, held, value) = (word(), flag(), UnsafeCell::new(cell::UnsafeCell::new(0)));
+            let own = word();
+            let held = flag();
+            let value = UnsafeCell::new(cell::UnsafeCell::new(0));
             let inside = std::array::from_fn(|_| flag());
             let lock: Modelled<_, _, TIMES> = OwnLock { own, inside, held, habit: Habit::default(), value };
             add(&lock, 1);

@@ -103,7 +103,8 @@ mod tests {
     /// By the advice, and as a kernel without it is asked.
     fn both(addr: u64, length: u64, to_write: bool) -> bool {
         let page = page_size() as u64;
-        let (start, end) = (addr / page * page, (addr + length).next_multiple_of(page));
+        let start = addr / page * page;
+        let end = (addr + length).next_multiple_of(page);
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let found = is_mapped(&maps, start, end, to_write);
         assert_eq!(can_be_pinned(addr, length, to_write), found, "{addr:#x} and {length} B");

@@ -217,7 +217,8 @@ unsafe fn exchange(pair: [*mut ibv_qp; 2], mr: *mut ibv_mr, addr: u64, turn: u32
     // SAFETY: as the caller vouches; a refused request is as good as any.
     unsafe {
         let ops = &(*(*pair[0]).context).ops;
-        let (post_send, post_recv) = (ops.post_send.unwrap(), ops.post_recv.unwrap());
+        let post_send = ops.post_send.unwrap();
+        let post_recv = ops.post_recv.unwrap();
         let length = [8, BYTES as u32, 32, 40][turn as usize % 4];
         let mut sge = ibv_sge { addr, length, lkey: (*mr).lkey };
         let mut receive =

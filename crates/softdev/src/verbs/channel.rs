@@ -18,7 +18,8 @@ pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -
     match pipe() {
         Ok((reading, writing, inode)) => {
             let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
-            let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));
+            let queues = Mutex::default();
+            let sleepers = AtomicUsize::new(0);
             Box::into_raw(Box::new(Channel { ibv, writing, inode, queues, sleepers })).cast()
         }
         Err(errno) => fail(errno.raw_os_error()),

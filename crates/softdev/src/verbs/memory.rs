@@ -137,7 +137,8 @@ mod tests {
     fn only_memory_that_is_there_is_registered_but_on_demand() {
         let host = host().unwrap();
         let there = [0_u8; 64];
-        let (nowhere, everything) = (8, usize::MAX - 8);
+        let nowhere = 8;
+        let everything = usize::MAX - 8;
         assert_eq!(check(host, there.as_ptr() as u64, 64, ALL), Ok(()));
         assert_eq!(check(host, nowhere, 64, 0), Err(libc::EFAULT));
         assert_eq!(check(host, nowhere, everything, 0), Err(libc::ENOMEM), "more than any machine has");

@@ -90,7 +90,8 @@ pub(crate) unsafe extern "C" fn query_port(
     }
     // SAFETY: the caller gives a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
-    let (is_infiniband, is_down) = (link_layer() == LinkLayer::Infiniband, port::is_down(ctx.device));
+    let is_infiniband = link_layer() == LinkLayer::Infiniband;
+    let is_down = port::is_down(ctx.device);
     // Where there is no link and no rate, no value says so, and programs fail where they find none
     // that they know (UCX: uct_ib_iface_query()). The lowest is given, 1X SDR.
     let rate = ctx.link().and_then(|link| link.rate);

@@ -141,7 +141,8 @@ fn publish(qp: &Qp) {
     shared.dest_qp_num.store(0, Relaxed);
     shared.next.value.store(0, Relaxed);
     shared.qp_num.store(qp.ibv.qp_num, Release);
-    let (ctx, serial) = (qp.ctx(), shared.generation.load(Relaxed));
+    let ctx = qp.ctx();
+    let serial = shared.generation.load(Relaxed);
     shared.context.store(ctx.events.index, Relaxed);
     ctx.events.enter(Kind::QueuePair, qp.ibv.qp_num, serial, (&raw const *qp).cast_mut());
     send_cq.attach_sender();

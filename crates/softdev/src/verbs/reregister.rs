@@ -88,8 +88,10 @@ mod tests {
         unsafe {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());
             let context = (PROVIDER.open_device)(*list);
-            let (old, new) = ((PROVIDER.alloc_pd)(context), (PROVIDER.alloc_pd)(context));
-            let (first, mut second) = ([0_u8; 64], [0_u8; 128]);
+            let old = (PROVIDER.alloc_pd)(context);
+            let new = (PROVIDER.alloc_pd)(context);
+            let first = [0_u8; 64];
+            let mut second = [0_u8; 128];
             let read = IBV_ACCESS_REMOTE_READ.cast_signed();
             let mr = (PROVIDER.reg_mr)(old, first.as_ptr().cast_mut().cast(), first.len(), read);
             let found = |pd: *mut ibv_pd, addr: *const u8, length, access| {

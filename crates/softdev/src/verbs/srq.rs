@@ -27,7 +27,8 @@ static NUMBERS: AtomicU32 = AtomicU32::new(1);
 pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
     // SAFETY: the caller gives readable and writable attributes, and a live domain.
     let (init, domain) = unsafe { (&mut *init, &*pd.cast::<Pd>()) };
-    let (max_wr, max_sge) = (init.attr.max_wr, init.attr.max_sge);
+    let max_wr = init.attr.max_wr;
+    let max_sge = init.attr.max_sge;
     if !(1..=MAX_WR).contains(&max_wr) || max_sge as usize > MAX_SGE {
         return fail(libc::EINVAL);
     }

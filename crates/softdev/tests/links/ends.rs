@@ -32,7 +32,8 @@ pub(crate) struct End {
 impl End {
     fn open() -> Self {
         let context = devices(&PROVIDER).unwrap()[0].open().unwrap();
-        let (cq, pd) = (context.completion_queue(64, None).unwrap(), context.protection_domain().unwrap());
+        let cq = context.completion_queue(64, None).unwrap();
+        let pd = context.protection_domain().unwrap();
         let access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
         let region = pd.memory_region(REGION_BYTES, access).unwrap();
         Self { cq, region, pd, context }
@@ -75,7 +76,8 @@ impl Ends {
     }
 
     fn with(service: Service, reads: u8, link: &str) -> Self {
-        let (mut near, far) = (End::open(), End::open());
+        let mut near = End::open();
+        let far = End::open();
         let pattern: Vec<u8> = (0..REGION_BYTES).map(|i| (i % 251) as u8 + 1).collect();
         near.region.write(0, &pattern).unwrap();
         near.context.set_link(Some(&link.parse().unwrap())).unwrap();
@@ -96,9 +98,12 @@ impl Ends {
         let [a, b] = [&near, &far]
             .map(|end| end.pd.queue_pair(&options, &end.cq, &end.cq).unwrap().init(&with).unwrap());
         let route = route(&near.context);
-        let (to_far, to_near) = (connection(b.number(), route, reads), connection(a.number(), route, reads));
-        let (a, b) = (a.ready_to_receive(&to_far).unwrap(), b.ready_to_receive(&to_near).unwrap());
-        let (qp, far_qp) = (a.ready_to_send(&to_far).unwrap(), b.ready_to_send(&to_near).unwrap());
+        let to_far = connection(b.number(), route, reads);
+        let to_near = connection(a.number(), route, reads);
+        let a = a.ready_to_receive(&to_far).unwrap();
+        let b = b.ready_to_receive(&to_near).unwrap();
+        let qp = a.ready_to_send(&to_far).unwrap();
+        let far_qp = b.ready_to_send(&to_near).unwrap();
         let handle = near.pd.address_handle(&route).unwrap();
         Self { service, qp, far_qp, handle, near, far }
     }

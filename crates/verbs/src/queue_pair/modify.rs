@@ -12,7 +12,9 @@ impl QpInner {
         // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is
         // atomic.
         let qp = unsafe { &*self.raw };
-        let (qp_num, service, from) = (qp.qp_num, qp.qp_type, qp.state.load(Relaxed));
+        let qp_num = qp.qp_num;
+        let service = qp.qp_type;
+        let from = qp.state.load(Relaxed);
         // SAFETY: the queue pair is alive and the attributes are readable.
         let returned =
             unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };

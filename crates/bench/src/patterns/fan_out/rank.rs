@@ -22,7 +22,9 @@ const ROOT: u32 = 0;
 
 /// One rank of a point of one to n.
 pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
-    let (spec, clock, is_root) = (rank.spec, rank.clock(), rank.rank == ROOT);
+    let spec = rank.spec;
+    let clock = rank.clock();
+    let is_root = rank.rank == ROOT;
     let endpoint = rank.main()?;
     if !is_root && !spec.message.operation.is_fetch() {
         let (done, cpu) = watched(clock, || answer(endpoint));
@@ -65,7 +67,8 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
         // The target of a Write has no completion.
         let is_silent = spec.message.operation == Operation::Write;
         let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
-        let (warmup, span) = (spec.warmup, span(spec));
+        let warmup = spec.warmup;
+        let span = span(spec);
         watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_root) {
             (false, _) => rounds::root(endpoint, recorder, u64::from(peers), warmup, span),
             (true, true) => rounds::fetching_root(endpoint, recorder, notify, warmup, span),

@@ -112,7 +112,8 @@ impl<'a> Messages<'a> {
         others: Vec<(LatencyKind, Vec<u64>)>,
         counters: BTreeMap<String, u64>,
     ) -> Result<Joined, Error> {
-        let (spec, first) = (self.spec, self.first);
+        let spec = self.spec;
+        let first = self.first;
         let warm = self.stamps.latencies(self.start, 0..first, &mut self.negative);
         let Self { stamps, kind, start, negative, .. } = self;
         let all: Vec<u64> = warm.iter().chain(arrived).map(|(_, ns)| *ns).collect();
@@ -161,7 +162,8 @@ fn keep(
     kinds: Vec<(LatencyKind, Vec<u64>)>,
     time: &Time,
 ) -> (Vec<Timed>, Vec<KeptSamples>) {
-    let (mut timed, mut kept) = (Vec::new(), Vec::new());
+    let mut timed = Vec::new();
+    let mut kept = Vec::new();
     for (kind, samples_ns) in kinds {
         let Some(latency) = time.latency(spec, kind, &samples_ns) else { continue };
         let mut histogram: Option<Histogram> = None;
@@ -195,7 +197,9 @@ fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f6
 fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {
     let Watched { threshold, longest, total, count } = end.watched?;
     let ns = |ticks: u64| (ticks as f64 * 1e9 / end.clock.tick_hz).round() as u64;
-    let (threshold_ns, total_ns, longest_ns) = (ns(threshold), ns(total), ns(longest));
+    let threshold_ns = ns(threshold);
+    let total_ns = ns(total);
+    let longest_ns = ns(longest);
     let kept = Some(gaps_kept(end)).filter(|kept| *kept < count);
     Some(Gaps { rank, threshold_ns, count, kept, total_ns, longest_ns })
 }
@@ -292,7 +296,8 @@ fn exchanges(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Vec<Exch
         answered: their[1],
         returned: own[1],
     });
-    let (submitted, received) = (sender.column(Column::Submitted), receiver.column(Column::Received));
+    let submitted = sender.column(Column::Submitted);
+    let received = receiver.column(Column::Received);
     let burst = Settings::of(spec).burst.map_or(submitted.len(), |burst| burst as usize).max(1);
     let answers = sender.column(Column::Answered).iter().zip(receiver.column(Column::Answered));
     let bursts = (1..).zip(answers).filter_map(|(number, (&returned, &answered))| {
@@ -347,7 +352,8 @@ impl Both<'_> {
         }
         let pairs = self.sender.column(Column::Completed).iter().zip(self.receiver.column(Column::Received));
         let known = pairs.skip(first).filter(|(a, b)| **a != Stamps::NONE && **b != Stamps::NONE);
-        let (mut before, mut count) = (0_u64, 0_u64);
+        let mut before = 0_u64;
+        let mut count = 0_u64;
         for (completed, received) in known {
             before += u64::from(self.time.across(*completed, *received) > 0.0);
             count += 1;

@@ -64,7 +64,8 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
     let clock = endpoint.clock();
     let pause = clock.ticks(pace.pause);
     let mut sender = Sender { clock, before: endpoint.try_sent()?, sent: 0, watch };
-    let (mut posted, mut due) = (0, 0);
+    let mut posted = 0;
+    let mut due = 0;
     for burst in 0..pace.bursts() {
         let end = (posted + pace.burst).min(pace.messages);
         while posted < end {
@@ -331,7 +332,9 @@ struct BurstProgress {
 
 impl BurstProgress {
     fn new(pace: &Pace, clock: Clock) -> Self {
-        let (is_reliable, patience, all) = (pace.is_reliable, clock.ticks(pace.patience()), pace.bursts());
+        let is_reliable = pace.is_reliable;
+        let patience = clock.ticks(pace.patience());
+        let all = pace.bursts();
         Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }
     }
 

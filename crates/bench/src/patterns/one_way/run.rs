@@ -34,8 +34,10 @@ const EXCHANGES: u32 = 64;
 /// # Errors
 /// What the endpoint says.
 pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
-    let (spec, number, rank_clock, has_one_clock) =
-        (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+    let spec = rank.spec;
+    let number = rank.rank;
+    let rank_clock = rank.rank_clock;
+    let has_one_clock = rank.has_one_clock();
     let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, rank_clock)?;
     let Length::Iterations(messages) = spec.length else { return Ok((Outcome::default(), None)) };
     let counters = if number == 0 { packets(messages, spec) } else { BTreeMap::new() };
@@ -136,7 +138,8 @@ impl Arrays {
         if watched {
             columns.insert(Column::Gaps, watch.into_gaps());
         }
-        let (columns, watched) = (columns.into_iter(), watched.then_some(seen));
+        let columns = columns.into_iter();
+        let watched = watched.then_some(seen);
         let columns = columns.map(|(column, stamps)| (column, rank_clock.shows(stamps))).collect();
         Stamped::new(rank_clock.domain.clone(), Nominal::of(&clock), watched, columns)
     }

@@ -75,7 +75,8 @@ fn a_shift_inside_a_burst_is_what_is_measured_and_one_between_bursts_is_not() {
         let submitted: Vec<u64> = (0..2000).map(|i| 1_000_000 + i * 10_000).collect();
         let received: Vec<u64> =
             (0..2000).map(|i| submitted[i as usize] + latency(i) + i * 7919 % 10).collect();
-        let (sender, receiver) = ([(Column::Submitted, &submitted[..])], [(Column::Received, &received[..])]);
+        let sender = [(Column::Submitted, &submitted[..])];
+        let receiver = [(Column::Received, &received[..])];
         merge(&spec(2000, 0, burst), &stamped("a", None, &sender), &stamped("a", None, &receiver))
             .unwrap()
             .unstable
@@ -132,11 +133,12 @@ fn after_the_last_gap_that_was_kept_nothing_is_explained() {
     let nothing = Watched { longest: 40, total: 0, count: 0, ..WATCHED };
     let one_way = |count| {
         let watched = Watched { count, ..WATCHED };
-        let (sender, receiver) =
-            (stamped("a", Some(nothing), &sender), stamped("a", Some(watched), &receiver));
+        let sender = stamped("a", Some(nothing), &sender);
+        let receiver = stamped("a", Some(watched), &receiver);
         merge(&spec(3, 0, None), &sender, &receiver).unwrap().one_way
     };
-    let (part, whole) = (one_way(2), one_way(1));
+    let part = one_way(2);
+    let whole = one_way(1);
     let kept = |one_way: &OneWay| one_way.gaps.iter().map(|gaps| gaps.kept).collect::<Vec<_>>();
     assert_eq!((kept(&part), kept(&whole)), (vec![None, Some(1)], vec![None, None]));
     let largest = |one_way: OneWay| (one_way.largest.unwrap().gaps_ns, one_way.above_explained["10000"]);

@@ -38,7 +38,10 @@ impl outcome::Told for Told {}
 
 /// One rank of it.
 pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-    let (spec, number, left, rank_clock) = (rank.spec, rank.rank, rank.left, rank.rank_clock);
+    let spec = rank.spec;
+    let number = rank.rank;
+    let left = rank.left;
+    let rank_clock = rank.rank_clock;
     let settings = Settings::of(spec);
     if settings.is_loader(number) {
         return Ok(load(rank, settings.load_bytes)?);
@@ -118,7 +121,8 @@ fn ask<E: Endpoint>(
     let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
     let seconds = clock.ns_f64(kept.end.saturating_sub(kept.posts[0])) / 1e9;
     if kept.messages < schedule.messages {
-        let (rate_hz, answered) = (Settings::of(spec).rate_hz, kept.messages);
+        let rate_hz = Settings::of(spec).rate_hz;
+        let answered = kept.messages;
         return Err(Error::NotKeptUp { rate_hz, answered, seconds, answered_hz: answered as f64 / seconds });
     }
     let outcome = latency_outcome(&samples, LatencyKind::Response, spec, 1);

@@ -95,9 +95,12 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
     let limit = clock.ticks(schedule.limit);
-    let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
-    let (mut sent, mut next) = (0, begin);
-    let (mut kept, mut has_waited) = (RateKept::default(), false);
+    let warm = begin.saturating_add(limit / 2);
+    let over = begin.saturating_add(limit);
+    let mut sent = 0;
+    let mut next = begin;
+    let mut kept = RateKept::default();
+    let mut has_waited = false;
     // Where answers do not say to what they are, that would be another message's time: one that is
     // lost ends it.
     let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
@@ -249,7 +252,8 @@ impl UnderWay {
 /// What the endpoint says.
 pub(super) fn answer<E: Endpoint>(endpoint: &mut E, period: Duration) -> Result<(), Error> {
     let clock = endpoint.clock();
-    let (is_lossy, mut has_begun) = (endpoint.numbers() > 0, false);
+    let is_lossy = endpoint.numbers() > 0;
+    let mut has_begun = false;
     let patience = 2 * QUIET + 2 * period;
     loop {
         let Some(arrival) = endpoint.try_receive()? else {
@@ -341,7 +345,9 @@ pub(crate) fn load<E: Endpoint, C: Endpoint>(
     control.replenish()?;
     let begin = clock.now();
     progress.see(begin, 0);
-    let (mut total, mut done, mut end) = (0, 0, begin);
+    let mut total = 0;
+    let mut done = 0;
+    let mut end = begin;
     loop {
         total += post_batch(endpoint)?;
         let sent = endpoint.try_sent()? - before;

@@ -35,7 +35,8 @@ pub(super) fn time<B: Batch, R: Recorder>(
     clock: Clock,
     count: Count,
 ) -> Result<u64, Error> {
-    let (mut whole, mut incomplete) = (0, 0);
+    let mut whole = 0;
+    let mut incomplete = 0;
     while whole < count.warmup + count.batches {
         batch.prepare()?;
         let before = clock.now();

@@ -84,7 +84,9 @@ impl Pattern for Overhead {
     }
 
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
-        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let spec = rank.spec;
+        let number = rank.rank;
+        let clock = rank.clock();
         let share = Share { spec, rank: number, clock };
         rank.main()?.visit_calls(share).ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)
     }
@@ -108,7 +110,8 @@ impl CallsVisitor for Share<'_> {
     fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done {
         let Self { spec, rank, clock } = self;
         let settings = Settings::of(spec);
-        let (step, batch) = (settings.step, settings.batch(spec));
+        let step = settings.step;
+        let batch = settings.batch(spec);
         let Length::Iterations(batches) = spec.length else { return Ok((Outcome::default(), None)) };
         let is_answered = step.has_messages() && spec.message.operation.arrives();
         if rank != step.rank() {

@@ -84,7 +84,9 @@ pub(crate) fn flood<E: Endpoint>(
     let begin = clock.now();
     let (target, over) = span.end(clock, begin);
     progress.see(begin, 0);
-    let (mut total, mut done, mut own) = (0, 0, None);
+    let mut total = 0;
+    let mut done = 0;
+    let mut own = None;
     while own.is_none() || !barrier.have_all_finished() {
         total += post_batch(endpoint)?;
         let sent = endpoint.try_sent()? - before;
@@ -112,7 +114,8 @@ pub(crate) fn flood<E: Endpoint>(
 /// # Errors
 /// What the endpoint says.
 pub(crate) fn drain<E: Endpoint>(endpoint: &mut E, warmup: u64) -> Result<u64, Error> {
-    let (mut received, mut ends) = (0, if warmup > 0 { 2 } else { 1 });
+    let mut received = 0;
+    let mut ends = if warmup > 0 { 2 } else { 1 };
     while ends > 0 {
         let mark = endpoint.receive()?;
         endpoint.replenish()?;

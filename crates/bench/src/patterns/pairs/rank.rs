@@ -26,8 +26,11 @@ use crate::rank_clock::RankClock;
 pub(super) fn pairs<E: DrivenEndpoint>(
     mut rank: Rank<'_, E>,
 ) -> Result<(Outcome, Option<FloodProgress>), PointError> {
-    let (spec, rank_clock, barrier) = (rank.spec, rank.rank_clock, rank.barrier());
-    let (clock, traffic) = (rank_clock.clock, Settings::of(spec).traffic);
+    let spec = rank.spec;
+    let rank_clock = rank.rank_clock;
+    let barrier = rank.barrier();
+    let clock = rank_clock.clock;
+    let traffic = Settings::of(spec).traffic;
     let endpoint = rank.main()?;
     let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, traffic, clock)?, None)) };
     match traffic {

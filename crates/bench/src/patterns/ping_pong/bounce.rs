@@ -28,7 +28,8 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
         Span::Messages(messages) => warmup + 1 + messages,
         Span::For(_) => u64::MAX,
     };
-    let (mut sent, mut received) = (0, 0);
+    let mut sent = 0;
+    let mut received = 0;
     let mut end = u64::MAX;
     let mut before = clock.now();
     if first {

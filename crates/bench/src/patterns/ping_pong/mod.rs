@@ -58,7 +58,9 @@ impl Pattern for PingPong {
     }
 
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
-        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let spec = rank.spec;
+        let number = rank.rank;
+        let clock = rank.clock();
         let fetches = spec.message.operation.is_fetch();
         if fetches && number > 0 {
             // The peer's adapter answers alone.

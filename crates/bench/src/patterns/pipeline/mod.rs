@@ -108,8 +108,10 @@ impl Pattern for Samples {
     }
 
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-        let (spec, number, rank_clock, has_one_clock) =
-            (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+        let spec = rank.spec;
+        let number = rank.rank;
+        let rank_clock = rank.rank_clock;
+        let has_one_clock = rank.has_one_clock();
         let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, rank_clock)?;
         Ok((Outcome { cpu, ..Outcome::default() }, Some(told)))
     }

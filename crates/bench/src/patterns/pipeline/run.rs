@@ -90,7 +90,9 @@ pub(crate) fn run<E: Endpoint>(
     rank_clock: &RankClock,
 ) -> Result<(Told, Option<Cpu>), Error> {
     let settings = Settings::of(spec);
-    let (clock, rate_hz, timer) = (rank_clock.clock, settings.rate_hz, settings.timer);
+    let clock = rank_clock.clock;
+    let rate_hz = settings.rate_hz;
+    let timer = settings.timer;
     let run = Run { endpoint, spec, settings, rank, has_one_clock, rank_clock };
     match (rank, timer) {
         (1.., _) => run.take(),
@@ -126,7 +128,8 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The generator's part: with a timer that it spins on or sleeps for.
     fn generate<T: Timer>(mut self, timer: &mut T) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, schedule) = (self.rank_clock.clock, self.schedule());
+        let clock = self.rank_clock.clock;
+        let schedule = self.schedule();
         let settings = &self.settings;
         // Whoever sleeps does not run because it has nothing to do.
         let spins = settings.timer == choices::Timer::Tsc;
@@ -163,7 +166,8 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The part of who takes the samples.
     fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, schedule) = (self.rank_clock.clock, self.schedule());
+        let clock = self.rank_clock.clock;
+        let schedule = self.schedule();
         let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
         let mut log = Target { received: stamps(&schedule)?, rows, source: None };
         let mut watch = Watch::new(clock.ticks(GAP));
@@ -228,7 +232,8 @@ struct Source {
 
 impl Source {
     fn new(schedule: &Schedule, first: u64, rows: Option<Rows>) -> Result<Self, Error> {
-        let (due, submitted) = (stamps(schedule)?, stamps(schedule)?);
+        let due = stamps(schedule)?;
+        let submitted = stamps(schedule)?;
         Ok(Self { due, submitted, first, samples: 0, span: [0; 2], missed_waiting: 0, rows })
     }
 
@@ -345,7 +350,8 @@ impl Alone {
         let steps = steps.max(TRIAL_STEPS_MIN);
         let mut watch = Watch::new(self.clock.ticks(GAP));
         timer.start()?;
-        let (mut step, began_ns) = (0, self.clock.reference_ns());
+        let mut step = 0;
+        let began_ns = self.clock.reference_ns();
         while step < steps {
             let tick = timer.wait(step, |now| {
                 // As the generator does.

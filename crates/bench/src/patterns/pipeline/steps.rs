@@ -229,7 +229,8 @@ fn transmit<E: Endpoint>(endpoint: &mut E, step: u64, tick: &Tick, values: &[f64
 /// Waits until the target is there, and lets it know. Each end says its part until it hears the
 /// other's: what one node says may get lost while the other is not yet subscribed.
 fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
-    let (mut is_ready, mut words) = (false, Words::default());
+    let mut is_ready = false;
+    let mut words = Words::default();
     loop {
         match heard(endpoint, AGAIN_AFTER)? {
             Some(Word::Start) => return Ok(()),
@@ -331,8 +332,10 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
     await_source(endpoint)?;
     // From the first sample on, when it is over though nobody has said so; and whether that was
     // looked at before.
-    let (mut until, mut is_over) = (u64::MAX, false);
-    let (mut is_closing, mut words) = (false, Words::default());
+    let mut until = u64::MAX;
+    let mut is_over = false;
+    let mut is_closing = false;
+    let mut words = Words::default();
     // Steps that are yet to come: however long the source is away, it goes on before they are over.
     let mut left = schedule.steps;
     let [period, quiet, late] = [schedule.period, QUIET, LATE].map(|time| clock.ticks(time));
@@ -388,7 +391,9 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
 /// What a sample says that has just come.
 #[inline]
 fn sample<E: Endpoint>(endpoint: &E, at: Ticks) -> Result<Received, Error> {
-    let (first, due, submitted) = (endpoint.get(0)?, endpoint.get(1)?, endpoint.get(2)?);
+    let first = endpoint.get(0)?;
+    let due = endpoint.get(1)?;
+    let submitted = endpoint.get(2)?;
     Ok(Received { step: first >> STEP_SHIFT, due, submitted, at })
 }
 

@@ -67,7 +67,8 @@ fn sinks(point: &Point) -> impl Iterator<Item = String> {
         let SinkReport { rank, format, samples, bytes, write_ns, handing_over_ns, path, .. } = sink_report;
         let rate = *bytes as f64 * 1e3 / (*write_ns).max(1) as f64;
         let place = path.as_ref().map_or("removed".to_owned(), |path| format!("in {}", plain(path)));
-        let (format, megabytes) = (plain(format), *bytes as f64 / 1e6);
+        let format = plain(format);
+        let megabytes = *bytes as f64 / 1e6;
         let what = format!("{samples} samples as {format}, {megabytes:.1} MB at {rate:.0} MB/s");
         format!("     # rank {rank}: {what}, each handed over in {handing_over_ns:.0} ns; {place}")
     })

@@ -94,7 +94,8 @@ impl Sleeping {
         if self.clock.kind() == ClockKind::ClockMonotonic {
             return (due_ns, self.clock.now());
         }
-        let (mut best, near) = ((u64::MAX, 0, Ticks(0)), self.clock.ticks(AT_ONCE));
+        let mut best = (u64::MAX, 0, Ticks(0));
+        let near = self.clock.ticks(AT_ONCE);
         for _ in 0..READINGS {
             let before = self.clock.now();
             let now_ns = Clock::monotonic().now().0;
@@ -158,7 +159,8 @@ mod tests {
     /// Each step is due a period after the one before, is never noticed before, and is passed once.
     fn keeps_its_period(mut timer: impl Timer, clock: Clock, rate_hz: u64) {
         timer.start().unwrap();
-        let (mut step, mut dues) = (0, Vec::new());
+        let mut step = 0;
+        let mut dues = Vec::new();
         while step < 200 {
             let tick = timer.wait(step, |_| Ok(())).unwrap();
             assert!(tick.now.0 >= tick.due && tick.passed > 0);
@@ -210,7 +212,9 @@ mod tests {
     fn whoever_is_woken_late_is_not_behind() {
         let mut timer = Sleeping::new(Clock::calibrate(), 1_000_000).unwrap();
         timer.start().unwrap();
-        let (mut step, mut behind, mut waits) = (0, 0, 0);
+        let mut step = 0;
+        let mut behind = 0;
+        let mut waits = 0;
         while step < 2000 {
             let tick = timer.wait(step, |_| Ok(())).unwrap();
             (behind, waits, step) = (behind + u32::from(tick.is_behind), waits + 1, step + tick.passed);

@@ -65,7 +65,9 @@ impl Pattern for Prtt {
 
     /// Times the rounds, at rank 0, or answers them.
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
-        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let spec = rank.spec;
+        let number = rank.rank;
+        let clock = rank.clock();
         let endpoint = rank.main()?;
         let Settings { burst, pause_ns } = Settings::of(spec);
         let messages = burst.unwrap_or(BURST);

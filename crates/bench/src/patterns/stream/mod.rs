@@ -80,7 +80,9 @@ impl Pattern for Stream {
     }
 
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<StreamSpan>), PointError> {
-        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let spec = rank.spec;
+        let number = rank.rank;
+        let clock = rank.clock();
         let endpoint = rank.main()?;
         if spec.message.operation.arrives() {
             return Ok(taken(endpoint, spec, number, clock)?);

@@ -50,7 +50,8 @@ pub(crate) fn push<E: Endpoint>(
 fn post<E: Endpoint>(endpoint: &mut E, span: Span) -> Result<u64, Error> {
     let clock = endpoint.clock();
     let (target, end) = span.end(clock, clock.now());
-    let (mut total, mut lanes) = (0, endpoint.lanes());
+    let mut total = 0;
+    let mut lanes = endpoint.lanes();
     while lanes > 0 && total < target {
         let over = total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);
         let mark = if over { Mark::Last } else { Mark::More };

@@ -28,7 +28,8 @@ fn sealed(channel: &mut Channel, record: &Record) -> Vec<u8> {
 
 /// Reads until the stream or the deadline ends.
 fn read_to_end(link: &mut Connection) -> Vec<u8> {
-    let (mut all, mut bytes) = (Vec::new(), [0; 1000]);
+    let mut all = Vec::new();
+    let mut bytes = [0; 1000];
     loop {
         match link.read(&mut bytes) {
             Ok(0) => return all,
@@ -41,7 +42,8 @@ fn read_to_end(link: &mut Connection) -> Vec<u8> {
 }
 
 fn lines(link: &mut Connection) -> String {
-    let (mut all, mut bytes) = (Vec::new(), [0; 100]);
+    let mut all = Vec::new();
+    let mut bytes = [0; 100];
     while let Ok(count @ 1..) = link.read_lines(&mut bytes) {
         all.extend(&bytes[..count]);
     }
@@ -104,7 +106,8 @@ fn an_end_that_reads_nothing_is_not_waited_for_and_loses_nothing() {
     let wants = Wants { to_read: false, lines: false, ..ALL };
     assert!(!wait(link.interest(wants), Deadline::after(Duration::ZERO), None).unwrap(), "there is no room");
     let reader = std::thread::spawn(move || {
-        let (mut bytes, mut read) = ([0; 64 << 10], 0);
+        let mut bytes = [0; 64 << 10];
+        let mut read = 0;
         while read < taken {
             let count = far.read(&mut bytes).unwrap();
             channel.opener.push(&bytes[..count]);

@@ -5,8 +5,10 @@ use super::*;
 /// Both sides after an honest handshake, whose bytes are cut into pieces of this size.
 pub(in super::super) fn shake(piece: usize) -> (Channel, Channel) {
     let key = Key::generate().unwrap();
-    let (mut initiator, mut responder) = (Initiator::new(&key), Responder::new(&key));
-    let (mut client, mut server) = (None, None);
+    let mut initiator = Initiator::new(&key);
+    let mut responder = Responder::new(&key);
+    let mut client = None;
+    let mut server = None;
     for _ in 0..4 {
         for bytes in initiator.outgoing().chunks(piece) {
             server = server.or(responder.take(bytes).unwrap());
@@ -105,7 +107,8 @@ fn another_version_is_told_from_a_wrong_key_by_both_ends() {
 #[test]
 fn the_greetings_cannot_be_changed_on_the_way() {
     let key = Key::generate().unwrap();
-    let (mut initiator, mut responder) = (Initiator::new(&key), Responder::new(&key));
+    let mut initiator = Initiator::new(&key);
+    let mut responder = Responder::new(&key);
     // Another version of the program that speaks the same protocol, as far as the server sees.
     let greeting = String::from_utf8(initiator.outgoing()).unwrap().replacen("0.", "7.", 1);
     assert!(responder.take(greeting.as_bytes()).unwrap().is_none());
@@ -127,7 +130,8 @@ fn a_server_says_nothing_to_those_who_do_not_greet() {
 #[test]
 fn a_copy_of_what_the_client_sent_is_no_client() {
     let key = Key::generate().unwrap();
-    let (mut initiator, mut responder) = (Initiator::new(&key), Responder::new(&key));
+    let mut initiator = Initiator::new(&key);
+    let mut responder = Responder::new(&key);
     let mut said = initiator.outgoing();
     responder.take(&said).unwrap();
     initiator.take(&responder.outgoing()).unwrap();
@@ -158,7 +162,8 @@ fn records_cannot_be_left_out_or_said_twice() {
         wire
     };
     let (mut client, mut server) = shake(1000);
-    let (first, second) = (seal(&mut client, b"first"), seal(&mut client, b"second"));
+    let first = seal(&mut client, b"first");
+    let second = seal(&mut client, b"second");
     let (records, error) = opened(&mut server.opener, &[first.as_slice(), &first, &second].concat(), 1000);
     assert!(records == [stream(b"first")] && error.is_some());
     let (mut client, mut server) = shake(1000);
@@ -197,7 +202,8 @@ proptest! {
         let key = Key::generate().unwrap();
         for start in [&b""[..], b"rdmascope 0.1.0 protocol 1\n", b"rdmascope 0.1.0 protocol 1\n\0\x30"] {
             let all = [start, &bytes].concat();
-            let (mut responder, mut initiator) = (Responder::new(&key), Initiator::new(&key));
+            let mut responder = Responder::new(&key);
+            let mut initiator = Initiator::new(&key);
             for bytes in all.chunks(piece) {
                 if !matches!(responder.take(bytes), Ok(None)) {
                     break;

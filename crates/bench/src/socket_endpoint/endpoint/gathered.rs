@@ -36,7 +36,8 @@ impl Gathering {
     /// until `end`; none for a short one.
     pub(super) fn new(clock: Clock, (flood, tail): (u64, u64), end: u64, received: u64) -> Option<Self> {
         let amount = received.saturating_add(flood).saturating_sub(tail);
-        let (until, now) = (end.saturating_sub(clock.ticks(TAIL)), clock.now());
+        let until = end.saturating_sub(clock.ticks(TAIL));
+        let now = clock.now();
         (amount > received && until > now.0).then_some(Self {
             amount,
             until,
@@ -83,7 +84,8 @@ mod tests {
     fn the_pause_is_as_long_as_the_room_takes_to_fill() {
         let clock = Clock::monotonic();
         let mut gathering = Gathering::new(clock, (u64::MAX, 0), u64::MAX, 0).unwrap();
-        let (room, begin) = (20, gathering.pace.1.0);
+        let room = 20;
+        let begin = gathering.pace.1.0;
         gathering.room = Some(room);
         assert_eq!(gathering.pause(Ticks(begin + 1000), 10), Some(2000), "one every 100");
         assert_eq!(gathering.pause(Ticks(begin + 3000), 50), Some(1000), "one every 50");

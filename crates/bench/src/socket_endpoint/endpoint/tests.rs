@@ -8,7 +8,8 @@ use crate::Error;
 impl SocketEndpoint {
     /// For how many bytes the kernel wakes it on its first lane.
     pub(crate) fn wakes_for(&self) -> usize {
-        let (mut bytes, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
+        let mut bytes = 0i32;
+        let mut length = size_of::<i32>() as libc::socklen_t;
         let socket = self.lanes[0].borrowed().as_raw_fd();
         // SAFETY: the number is writable and of that length.
         let got = unsafe {

@@ -72,7 +72,8 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
             }
             // The first one is not looked at until all but what its buffers hold has come on the
             // second.
-            let (mut first, mut second) = (0, 0);
+            let mut first = 0;
+            let mut second = 0;
             while second < 250 {
                 second += end.take_on(1)?;
                 end.yield_cpu()?;
@@ -100,7 +101,8 @@ fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
                 post(end, 3)?;
                 return end.send_sync().map(|()| 3);
             }
-            let (mut taken, begin) = (0, end.clock().now());
+            let mut taken = 0;
+            let begin = end.clock().now();
             while end.clock().now().since(begin) < end.clock().ticks(Duration::from_millis(50)) {
                 taken += u64::from(end.try_receive()?.is_some());
             }

@@ -58,7 +58,8 @@ impl Relay {
             done: Mutex::default(),
         });
         let threads = (0..2).map(|from| {
-            let (shared, faults) = (Arc::clone(&shared), faults.clone());
+            let shared = Arc::clone(&shared);
+            let faults = faults.clone();
             std::thread::spawn(move || pass(&shared, from, &faults))
         });
         Self { threads: threads.collect(), shared }

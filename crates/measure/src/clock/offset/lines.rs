@@ -150,7 +150,8 @@ fn hull(mut points: Vec<Point>) -> Option<Vec<Point>> {
 
 /// Index of the corner of a lower hull that a line of this slope touches from below.
 fn tangent(hull: &[Point], slope: Slope) -> usize {
-    let (mut from, mut to) = (0, hull.len() - 1);
+    let mut from = 0;
+    let mut to = hull.len() - 1;
     while from < to {
         let middle = from.midpoint(to);
         match Slope::between(hull[middle], hull[middle + 1]).cmp(slope) {
@@ -170,8 +171,10 @@ fn tangent(hull: &[Point], slope: Slope) -> usize {
 fn nearest_feasible(lows: &[Point], highs: &[Point], start: Slope, direction: i128) -> Option<Slope> {
     let mut slope = start;
     loop {
-        let (high, low) = (highs[tangent(highs, slope)], lows[tangent(lows, slope.negated())]);
-        let (rise, run) = (high.y + low.y, high.x - low.x);
+        let high = highs[tangent(highs, slope)];
+        let low = lows[tangent(lows, slope.negated())];
+        let rise = high.y + low.y;
+        let run = high.x - low.x;
         if rise * slope.run >= slope.rise * run {
             return Some(slope);
         }
@@ -210,7 +213,8 @@ mod tests {
         let values = slopes.chain([range.0, range.1]).filter(allowed).filter_map(|slope| {
             // Times `run`: the value at x of the line of this slope through a point.
             let value = |point: &Point| point.y * slope.run + slope.rise * (x - point.x);
-            let (least, largest) = (lows.iter().map(value).max()?, highs.iter().map(value).min()?);
+            let least = lows.iter().map(value).max()?;
+            let largest = highs.iter().map(value).min()?;
             (least <= largest).then(|| (least.div_euclid(slope.run), -(-largest).div_euclid(slope.run)))
         });
         values.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
@@ -232,10 +236,12 @@ mod tests {
             range in ((-9i128..9, 1i128..5), (-9i128..9, 1i128..5)),
             at in prop::collection::vec(-200i128..200, 8),
         ) {
-            let (lows, mut highs) = (points(&lows), points(&highs));
+            let lows = points(&lows);
+            let mut highs = points(&highs);
             highs.iter_mut().for_each(|point| point.y += room);
             let ((rise, run), (other_rise, other_run)) = range;
-            let (one, other) = (slope(rise, run), slope(other_rise, other_run));
+            let one = slope(rise, run);
+            let other = slope(other_rise, other_run);
             let range = if one.cmp(other).is_le() { (one, other) } else { (other, one) };
             let lines = Lines::between(lows.clone(), highs.clone(), range.0, range.1);
             for x in at {
@@ -261,7 +267,8 @@ mod tests {
     #[test]
     fn nothing_overflows_at_the_ends_of_the_range() {
         let far = (1i128 << 61) - 1;
-        let (lows, highs) = (points(&[(-far, -far), (far, far - 1)]), points(&[(-far, 1 - far), (far, far)]));
+        let lows = points(&[(-far, -far), (far, far - 1)]);
+        let highs = points(&[(-far, 1 - far), (far, far)]);
         let lines = Lines::between(lows, highs, Slope::at_most(0.5), Slope::at_least(2.0)).unwrap();
         assert_eq!((lines.least(far), lines.largest(far)), (far - 1, far));
         let beyond = i128::from(u64::MAX);
@@ -279,7 +286,8 @@ mod tests {
     #[test]
     fn slopes_are_rounded_outwards() {
         for value in [1e-9, 0.3, 0.999_9, 1.0, 1.000_1, 2.0, 3.3, 1e9] {
-            let (least, most) = (Slope::at_most(value), Slope::at_least(value));
+            let least = Slope::at_most(value);
+            let most = Slope::at_least(value);
             assert!(least.cmp(most).is_le());
             assert!(least.to_f64() <= value && most.to_f64() >= value);
             assert!(most.to_f64() - least.to_f64() <= value * 1e-8, "{least:?} {most:?}");

@@ -59,11 +59,13 @@ impl World {
             _ => random.magnitude(24e6, 4e9).round(),
         };
         let counter = |random: &mut Random| {
-            let (hz, drift) = (hz(random), random.between(-200.0, 200.0));
+            let hz = hz(random);
+            let drift = random.between(-200.0, 200.0);
             let age = random.between(0.0, 30.0 * 86_400.0) * hz;
             (Counter::new(hz, drift, age as i128 + (1 << 40)), nominal(hz, 200.0))
         };
-        let ((ours, our_nominal), (theirs, their_nominal)) = (counter(&mut random), counter(&mut random));
+        let (ours, our_nominal) = counter(&mut random);
+        let (theirs, their_nominal) = counter(&mut random);
         let transit_ns = (random.magnitude(100.0, 50_000.0), random.magnitude(100.0, 50_000.0));
         Self { random, ours, theirs, nominal: (our_nominal, their_nominal), transit_ns }
     }
@@ -93,7 +95,8 @@ impl World {
     /// Whether the truth lies inside at an instant.
     fn holds(&self, offset: &Offset, time_s: f64) -> bool {
         let time_ps = (time_s * 1e12) as i128;
-        let (ours, theirs) = (i128::from(self.ours.read(time_ps)), self.theirs.read(time_ps));
+        let ours = i128::from(self.ours.read(time_ps));
+        let theirs = self.theirs.read(time_ps);
         let Interval { least, largest } = offset.interval(theirs);
         (least..=largest).contains(&ours)
     }

@@ -17,7 +17,8 @@ pub(in crate::doctor) fn state(facts: &Facts) -> Vec<Finding> {
     for device in facts.devices() {
         let has_active = device.ports.iter().any(Port::is_active);
         for port in &device.ports {
-            let (name, number) = (&device.name, port.port);
+            let name = &device.name;
+            let number = port.port;
             let found = format!("port {number} of {name} is {} ({})", port.state, port.physical_state);
             let finding = Finding::good("port state", "ibv_query_port", found);
             if port.is_active() {
@@ -124,7 +125,8 @@ fn mtu_of(facts: &Facts, device: &Device, port: &Port) -> Option<Finding> {
         let is_less = port.link_layer == "InfiniBand" && active < max;
         return Some(if is_less { finding.but(Severity::Note, why) } else { finding });
     }
-    let (interface, mtu) = (port.interface.as_ref()?, port.interface_mtu_bytes?);
+    let interface = port.interface.as_ref()?;
+    let mtu = port.interface_mtu_bytes?;
     let found = format!("{interface} has an MTU of {mtu}, {name} a path MTU of {active} B of {max}");
     let finding = Finding::good("MTU", looked_at, found);
     if *active > mtu {
@@ -163,8 +165,8 @@ pub(in crate::doctor) fn pcie(facts: &Facts) -> Vec<Finding> {
             findings.push(finding);
             continue;
         }
-        let (speed_max, width_max) =
-            (fact("pcie_speed_max").unwrap_or("?"), fact("pcie_width_max").unwrap_or("?"));
+        let speed_max = fact("pcie_speed_max").unwrap_or("?");
+        let width_max = fact("pcie_width_max").unwrap_or("?");
         let why =
             format!("it can do {speed_max} x{width_max}: throughput may end at the bus, not at the link");
         let address = device.pci_address.as_deref().unwrap_or_default();

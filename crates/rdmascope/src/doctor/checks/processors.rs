@@ -36,7 +36,8 @@ pub(in crate::doctor) fn allowed(facts: &Facts) -> Vec<Finding> {
 /// Ranks on two threads of one core, or beside CPUs that were set apart for such work.
 pub(in crate::doctor) fn cores(facts: &Facts) -> Vec<Finding> {
     let [a, b] = facts.rank_cpus() else { return Vec::new() };
-    let (a, b) = (*a, *b);
+    let a = *a;
+    let b = *b;
     let cpus = &facts.cpus;
     let is_isolated = |cpu: u32| cpus.isolated.contains(&cpu);
     if let Some((c, d)) = cpus.pair(is_isolated).filter(|_| !is_isolated(a) && !is_isolated(b)) {

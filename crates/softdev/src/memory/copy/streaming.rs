@@ -68,7 +68,8 @@ pub(super) unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
         std::ptr::copy_nonoverlapping(from, to, head);
         let mut at = head;
         while at < head + body {
-            let (source, target) = (from.add(at), to.add(at));
+            let source = from.add(at);
+            let target = to.add(at);
             let lines = [0, 32, 64, 96].map(|i| _mm256_loadu_si256(source.add(i).cast()));
             for (i, line) in lines.into_iter().enumerate() {
                 _mm256_stream_si256(target.add(i * 32).cast(), line);
@@ -141,7 +142,8 @@ mod calibration {
             end: Instant::now() + PATIENCE,
         });
         let (ready, is_ready) = channel();
-        let (reader, here) = (Arc::clone(&race), sched_getcpu());
+        let reader = Arc::clone(&race);
+        let here = sched_getcpu();
         // Never waited for: it ends soon after this one has given up, or when its CPU is free
         // again.
         std::thread::Builder::new().spawn(move || reader.read_all(here, &ready)).ok()?;

@@ -62,7 +62,8 @@ pub(crate) fn move_on<Mark: Atomic<Value = u32>>(mark: &Mark, to: u32) {
 /// Where to look after a receive that another requester has taken.
 #[inline]
 pub(crate) fn after<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) -> u32 {
-    let (now, next) = (mark.load(Acquire), n.wrapping_add(1));
+    let now = mark.load(Acquire);
+    let next = n.wrapping_add(1);
     if is_at_or_after(now, next) { now } else { next }
 }
 

@@ -124,7 +124,8 @@ impl Attempt<'_> {
     /// To the peer of a connection: this is the only requester.
     #[inline]
     fn connected(&self) -> Delivery {
-        let (lane, bytes) = (&self.target.lane, self.message.bytes);
+        let lane = &self.target.lane;
+        let bytes = self.message.bytes;
         if let Some(pool) = &self.target.pool {
             return self.connected_shared(pool);
         }
@@ -239,7 +240,8 @@ impl Attempt<'_> {
 
     /// Finds a slot for a datagram and fills it.
     fn find_slot(&self, ticket: Option<(&Pool, Ticket)>) -> Delivery {
-        let (lane, shared) = (&self.target.lane, self.shared);
+        let lane = &self.target.lane;
+        let shared = self.shared;
         let posted = |n| if ticket.is_some() { Some(n) } else { lane.posted_from(shared, n) };
         let claim = |n, free| self.claim(n, free, ticket);
         let found = claim::find(&shared.next.value, lane.size(), |n| &lane.slot(n).state, posted, claim);
@@ -310,7 +312,8 @@ impl Attempt<'_> {
             let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
             grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
         });
-        let (mut room, mut unmapped) = (0, false);
+        let mut room = 0;
+        let mut unmapped = false;
         for shared in posted.elements {
             let place = element(shared).ok_or(Misfit::Forbidden)?;
             unmapped |= matches!(place, Place::There { .. });

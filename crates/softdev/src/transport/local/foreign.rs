@@ -47,8 +47,8 @@ pub(crate) fn write(pid: u32, addr: u64, bytes: &[u8]) -> Result<(), Errno> {
 pub(crate) unsafe fn read(pid: u32, addr: u64, to: *mut u8, len: usize) -> Result<(), Errno> {
     let mut done = 0;
     while done < len {
-        let (local, remote) =
-            (part(to as u64 + done as u64, len - done), part(addr + done as u64, len - done));
+        let local = part(to as u64 + done as u64, len - done);
+        let remote = part(addr + done as u64, len - done);
         // SAFETY: the local bytes are writable for the call, as the caller vouches; the kernel
         // checks the remote ones.
         let read = unsafe {
@@ -114,7 +114,8 @@ fn while_held<Word: Atomic<Value = u64>, T>(
 
 /// Whether a holder is a process that lives.
 fn is_held(host: &Host, holder: u64) -> bool {
-    let (block, life) = ((holder >> 32) as u32, holder as u32);
+    let block = (holder >> 32) as u32;
+    let life = holder as u32;
     let peer = host.peer_of(block.wrapping_shl(QP_INDEX_BITS));
     peer.is_some_and(|peer| peer.view(&host.arena.view).header().life.load(Relaxed) == life)
 }
@@ -130,7 +131,8 @@ mod tests {
     #[test]
     fn another_process_is_reached_by_its_address_and_a_bad_address_is_refused() {
         let mut target = [0_u8; 5];
-        let (pid, addr) = (std::process::id(), target.as_mut_ptr() as u64);
+        let pid = std::process::id();
+        let addr = target.as_mut_ptr() as u64;
         write(pid, addr, b"hello").unwrap();
         assert_eq!(&target, b"hello");
         write(pid, addr + 1, b"a").unwrap();

@@ -115,7 +115,8 @@ pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce()
     const PAUSE: Duration = Duration::from_micros(500);
     let end = Instant::now() + patience;
     let address = SocketAddrUnix::new_abstract_name(format!("{}{what}", prefix()).as_bytes()).ok()?;
-    let (flags, family) = (SocketFlags::CLOEXEC, AddressFamily::UNIX);
+    let flags = SocketFlags::CLOEXEC;
+    let family = AddressFamily::UNIX;
     let name = rustix::net::socket_with(family, SocketType::STREAM, flags, None).ok()?;
     // The kernel takes the name away with the descriptor, or with the process.
     while let Err(error) = rustix::net::bind(&name, &address) {
@@ -158,7 +159,8 @@ impl Host {
         // Only now can peers connect, so that they find the arena.
         rustix::net::listen(&listener, 4096)?;
         let spare = Mutex::new(spare_of(&listener));
-        let (connections, peers) = (Mutex::default(), Mutex::default());
+        let connections = Mutex::default();
+        let peers = Mutex::default();
         Ok(Self { arena, block, listener, connections, peers, spare })
     }
 

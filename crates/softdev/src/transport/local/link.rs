@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn one_message_takes_its_bits_and_the_latency() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         // 1000 B and 26 of headers at 8 Gb/s: a byte in a nanosecond.
         let schedule = link("4X SDR,latency=500ns").send(&a, &b, START, (1000, PLAIN), 4096);
         assert_eq!(ns(START, schedule.has_left), 1026);
@@ -282,17 +283,20 @@ mod tests {
         let datagram = Extended { each: Extended::DATAGRAM, once: Extended::IMMEDIATE };
         assert_eq!(taken("8Gb/s", datagram, 1000), Ticks::from_ns(1000 + 26 + 8 + 4));
         assert_eq!(taken("8Gb/s,header=40", datagram, 1000), Ticks::from_ns(1040), "as the model says");
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let read = link("8Gb/s").ask(&a, &b, START, (4096, once(Extended::RDMA)), 1024);
         assert_eq!(ns(START, read.is_there), 26 + 16 + 4096 + 4 * 26 + 2 * 4);
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let atomic = link("8Gb/s").ask(&a, &b, START, (8, once(Extended::ATOMIC)), 1024);
         assert_eq!(ns(START, atomic.has_left), 26 + 28);
     }
 
     #[test]
     fn messages_follow_each_other_at_the_rate() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let fdr = link("4X FDR,latency=1us,header=0");
         let count = 1_000_000;
         let last = (0..count).map(|_| fdr.send(&a, &b, START, (8, PLAIN), 4096)).last().unwrap();
@@ -303,7 +307,8 @@ mod tests {
 
     #[test]
     fn a_gap_holds_small_messages_apart_and_costs_large_ones_nothing() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let link = link("8Gb/s,gap=100ns,header=0");
         let left: Vec<_> = [8, 8, 500, 8]
             .iter()
@@ -314,7 +319,9 @@ mod tests {
 
     #[test]
     fn two_senders_share_the_port_where_they_meet() {
-        let (a, b, c) = (SharedPort::new(), SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
+        let c = SharedPort::new();
         let link = link("8Gb/s,latency=50ns,header=0");
         let first = link.send(&a, &c, START, (1000, PLAIN), 4096);
         let second = link.send(&b, &c, START, (1000, PLAIN), 4096);
@@ -326,7 +333,8 @@ mod tests {
 
     #[test]
     fn a_read_goes_there_and_comes_back() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let link = link("8Gb/s,latency=300ns,header=20");
         let read = link.ask(&a, &b, START, (1000, PLAIN), 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 300);
@@ -337,12 +345,14 @@ mod tests {
 
     #[test]
     fn what_comes_back_has_a_latency_of_its_own() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let link = link("8Gb/s,latency=300ns,back=900ns,header=20");
         let sent = link.send(&a, &b, START, (1000, PLAIN), 4096);
         assert_eq!(ns(START, sent.is_there), 1020 + 300);
         assert_eq!(ns(START, sent.is_acknowledged), 1020 + 300 + 20 + 900);
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let read = link.ask(&a, &b, START, (1000, PLAIN), 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 900);
         assert_eq!(read.is_acknowledged, read.is_there);
@@ -350,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_message_leaves_when_it_has_been_fetched_and_the_port_is_free() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let link = link("8Gb/s,latency=300ns,fetch=100ns,header=0");
         let leaves = |posted_ns: u64, fetches: bool| {
             let posted = START.plus(Ticks::from_ns(posted_ns));
@@ -368,7 +379,8 @@ mod tests {
 
     #[test]
     fn without_a_rate_only_the_latency_counts() {
-        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let a = SharedPort::new();
+        let b = SharedPort::new();
         let schedule = link("latency=2us").send(&a, &b, START, (1 << 31, PLAIN), 4096);
         assert_eq!((ns(START, schedule.has_left), ns(START, schedule.is_there)), (0, 2000));
         assert_eq!(ns(START, schedule.is_acknowledged), 4000);

@@ -60,7 +60,8 @@ pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, 
 fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
     let cq = view.cq(index);
     let Some(asked) = take(&cq.armed, solicited) else { return };
-    let (fd, inode) = (cq.channel_fd.load(Relaxed), cq.channel_inode.load(Relaxed));
+    let fd = cq.channel_fd.load(Relaxed);
+    let inode = cq.channel_inode.load(Relaxed);
     if fd < 0 {
         return;
     }

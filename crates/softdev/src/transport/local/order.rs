@@ -48,7 +48,8 @@ impl Entry {
 
     /// Any word has a meaning.
     pub(crate) const fn decode(word: u64) -> Self {
-        let (k, index) = ((word >> 32) as u32, (word >> 16) as u32 & 0xffff);
+        let k = (word >> 32) as u32;
+        let index = (word >> 16) as u32 & 0xffff;
         match word & 0xf {
             1 => Self::Posted { k, index },
             2 => Self::Taken { k, block: (word >> 4) as u32 & 0xfff, index },
@@ -134,8 +135,8 @@ pub(crate) trait Order {
     /// pass it by: then its owner finds it when it comes to its place again.
     fn put_back(&self, block: u32, ticket: Ticket) {
         let Ticket { k, index } = ticket;
-        let (taken, posted) =
-            (Entry::Taken { k, block, index }.encode(), Entry::Posted { k, index }.encode());
+        let taken = Entry::Taken { k, block, index }.encode();
+        let posted = Entry::Posted { k, index }.encode();
         if self.word(k).compare_exchange(taken, posted, SeqCst, Relaxed).is_err() {
             return;
         }

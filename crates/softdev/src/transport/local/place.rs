@@ -110,7 +110,9 @@ mod tests {
                 from.push(Piece { addr: part.as_ptr().cast_mut(), len: part.len() });
                 start = end.max(start);
             }
-            let (mut a, mut b, mut c) = (vec![0; 33], vec![0; 60_001], vec![0; 50_000]);
+            let mut a = vec![0; 33];
+            let mut b = vec![0; 60_001];
+            let mut c = vec![0; 50_000];
             let places = [here(&mut a), here(&mut b), here(&mut c)];
             // SAFETY: all pieces are live vectors of this test.
             unsafe { scatter(from.into_iter(), places.into_iter()) }.unwrap();

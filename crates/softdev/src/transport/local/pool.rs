@@ -216,7 +216,8 @@ mod tests {
         let offset = arena.view.offset_of(at as u64, 1).unwrap();
         std::thread::scope(|scope| {
             for block in 1..4 {
-                let (taken, arena) = (&taken, &arena);
+                let taken = &taken;
+                let arena = &arena;
                 scope.spawn(move || {
                     let pool = Area { offset, size: 8, stride: 64 }.pool(&arena.view).unwrap();
                     while let Ok(ticket) = pool.take(block, |_| true) {

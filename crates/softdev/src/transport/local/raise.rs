@@ -65,7 +65,8 @@ pub(crate) fn raise_at(
     serial: u32,
 ) {
     let shared = peer.view(&host.arena.view).context(context);
-    let (fd, inode) = (shared.fd.load(SeqCst), shared.inode.load(Relaxed));
+    let fd = shared.fd.load(SeqCst);
+    let inode = shared.inode.load(Relaxed);
     if fd < 0 {
         return; // The context is closed.
     }

@@ -108,7 +108,8 @@ pub(crate) fn locate(
 /// As [`locate`], where an element without bytes needs a registration as well.
 #[inline]
 fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access: Access) -> Option<Place> {
-    let (addr, length) = (sge.addr, u64::from(sge.length));
+    let addr = sge.addr;
+    let length = u64::from(sge.length);
     let is_own = peer.is_none_or(Peer::is_own);
     let mr = if is_own { &OWN[mr_index(sge.lkey) as usize] } else { view.mr(sge.lkey) };
     // Sequentially consistent with the claim of a slot before it: see `dereg_mr`.

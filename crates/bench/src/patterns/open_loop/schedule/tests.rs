@@ -158,7 +158,8 @@ fn a_message_that_is_lost_is_counted_where_answers_say_to_what_they_are() {
     let [mut us, mut them] = Wire::pair(&[(false, 3), (false, 11), (false, 39)], |_| ());
     us.count_to(64);
     them.count_to(64);
-    let (clock, period) = (us.clock(), Duration::from_millis(1));
+    let clock = us.clock();
+    let period = Duration::from_millis(1);
     let schedule = Schedule {
         period: clock.ticks(period) as f64,
         warmup: 5,

@@ -19,7 +19,8 @@ fn with_pairs<T: Send>(
     let own = Shared::offer("rdmascope-test", Barrier::lines(count)).unwrap();
     let handle = own.handle().unwrap();
     let others: Vec<_> = (1..count).map(|_| Shared::open(&handle, Barrier::lines(count)).unwrap()).collect();
-    let (sender, peer) = (&sender, &peer);
+    let sender = &sender;
+    let peer = &peer;
     std::thread::scope(|scope| {
         let senders = std::iter::once(own).chain(others).enumerate().map(|(index, memory)| {
             let [mut us, mut them] = Wire::pair(&[], |_| ());
@@ -37,7 +38,8 @@ fn pairs_begin_each_message_together() {
     let done = with_pairs(
         3,
         |index, wire, barrier| {
-            let (mut times, mut skews) = (Times::default(), Times::default());
+            let mut times = Times::default();
+            let mut skews = Times::default();
             if index == 2 {
                 // Who comes late to the first round that counts is waited for, which is nobody's
                 // latency.

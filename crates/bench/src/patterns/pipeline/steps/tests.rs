@@ -113,8 +113,8 @@ fn run_at(
         let source = scope.spawn(|| {
             let clock = source.clock();
             let mut timer = Told { clock, away, stalls: stalls.to_vec(), begin: 0 };
-            let (mut seen, mut watch) =
-                (Seen { passed: Arc::clone(&passed), ..Seen::default() }, Watch::new(u64::MAX));
+            let mut seen = Seen { passed: Arc::clone(&passed), ..Seen::default() };
+            let mut watch = Watch::new(u64::MAX);
             generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, schedule).unwrap();
             seen
         });

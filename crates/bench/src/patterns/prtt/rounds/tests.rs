@@ -9,7 +9,8 @@ fn measured(burst: Burst, warmup: u64, span: Span) -> Vec<u64> {
     let [mut zero, mut one] = Wire::pair(&[], |_| {});
     let mut samples = RawSamples::new(100_000).unwrap();
     std::thread::scope(|scope| {
-        let (zero, one) = (&mut zero, &mut one);
+        let zero = &mut zero;
+        let one = &mut one;
         scope.spawn(move || answer(one, burst.messages).unwrap());
         prtt(zero, &mut samples, burst, warmup, span).unwrap();
     });
