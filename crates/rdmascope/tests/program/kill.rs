@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::panic::AssertUnwindSafe;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -256,4 +258,16 @@ fn a_signal_before_the_first_point_leaves_no_directory() {
     command = scratch.program(["lat", "send", "--local", "-n", "20", "--out", "record"]);
     assert_eq!(crate::support::finish(command).status, Some(0), "the name is free");
     scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_test_that_fails_leaves_no_process() {
+    let mut started = None;
+    let failing = AssertUnwindSafe(|| {
+        let scratch = Scratch::new();
+        started = scratch.command("sleep").arg("100").spawn().ok();
+        panic!("as a test does that fails");
+    });
+    assert!(std::panic::catch_unwind(failing).is_err());
+    assert_eq!(started.unwrap().wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
 }

@@ -207,7 +207,7 @@ size_bytes = 64
 
 #[test]
 fn losses_that_are_known_are_counted_and_asked_for_again() {
-    let Some(hosts) = Hosts::new() else { return };
+    let Some(hosts) = Hosts::filtered() else { return };
     let scratch = Scratch::on_one_cpu();
     hosts.drop_at(1, "meta l4proto udp numgen random mod 100 < 4");
     let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
@@ -291,7 +291,7 @@ impl Broken {
 fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     /// What breaks it, and what mends that.
     type Step = fn(&Hosts, &Scratch);
-    let lifted: Step = |hosts, _| drop(hosts.on(1, &["nft", "flush", "ruleset"]));
+    let lifted: Step = |hosts, _| hosts.drop_no_more_at(1);
     let up: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "up"]));
     let nothing: Step = |_, _| {};
     let black_hole: Step = |hosts, _| hosts.drop_at(1, "");
@@ -313,7 +313,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     let _machine = Scratch::waiting();
     let mut broken = Vec::new();
     for (pattern, endpoint, .., repetitions) in cases {
-        let Some(hosts) = Hosts::new() else { return };
+        let Some(hosts) = Hosts::filtered() else { return };
         broken.push(Broken::start(hosts, pattern, endpoint, repetitions));
     }
     for (run, (_, _, break_it, ..)) in broken.iter().zip(&cases) {
@@ -341,7 +341,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
 /// Nothing tells who floods that nobody hears it any more.
 #[test]
 fn a_flood_that_is_heard_no_more_has_failed() {
-    let Some(hosts) = Hosts::new() else { return };
+    let Some(hosts) = Hosts::filtered() else { return };
     let scratch = Scratch::waiting();
     let placed = hosts.placed();
     for (direction, record) in [("", "one-way"), (" -b", "both-ways")] {
@@ -352,7 +352,7 @@ fn a_flood_that_is_heard_no_more_has_failed() {
         hosts.await_packets(before + 1000);
         hosts.drop_at(1, "");
         let ended = collect(child);
-        hosts.on(1, &["nft", "flush", "ruleset"]);
+        hosts.drop_no_more_at(1);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         let points = scratch.record(record).1;
         let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0]) };

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use measure::record::{Point, Run, Status};
 use measure::store::RunReader;
+use rustix::process::Signal;
 
 use machine::Share;
 
@@ -51,24 +52,28 @@ pub(crate) struct Ended {
 impl Scratch {
     /// For a test that measures nothing.
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), _share: None }
+        Self::sharing(None)
     }
 
     /// For a test that measures: waits until no other test does.
     pub(crate) fn alone() -> Self {
-        Self { _share: Some(Share::all()), ..Self::new() }
+        Self::sharing(Some(Share::all()))
     }
 
     /// For a test that measures and asks nothing of the times: on one CPU, beside others that do
     /// the same.
     pub(crate) fn on_one_cpu() -> Self {
-        Self { _share: Some(Share::one_cpu()), ..Self::new() }
+        Self::sharing(Some(Share::one_cpu()))
     }
 
     /// For a test that measures next to nothing and waits for what does not come: beside any that
     /// asks nothing of the times.
     pub(crate) fn waiting() -> Self {
-        Self { _share: Some(Share::beside()), ..Self::new() }
+        Self::sharing(Some(Share::beside()))
+    }
+
+    fn sharing(share: Option<Share>) -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -178,6 +183,17 @@ impl Scratch {
         assert!(left.is_empty(), "left behind: {left:?}");
         let files: Vec<_> = fs::read_dir(self.at("tmp")).unwrap().flatten().map(|f| f.path()).collect();
         assert!(files.is_empty(), "left in TMPDIR: {files:?}");
+    }
+}
+
+impl Drop for Scratch {
+    /// A test that fails takes its processes with it, which would disturb the tests after it.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for process in processes::with_token(&self.token()) {
+                processes::signal(process.pid, Signal::KILL);
+            }
+        }
     }
 }
 

@@ -30,6 +30,17 @@ impl Hosts {
         }
     }
 
+    /// Two whose packets can be dropped on the way.
+    pub(crate) fn filtered() -> Option<Self> {
+        match run(&["nft", "--version"]) {
+            Ok(_) => Self::new(),
+            Err(why) => {
+                skip("namespaces", &why);
+                None
+            }
+        }
+    }
+
     fn make(&self) -> Result<(), String> {
         let [a, b] = &self.names;
         // Both are made before the link, so that all that there is goes when they go.
@@ -68,6 +79,11 @@ impl Hosts {
             "table ip faults {{ chain arriving {{ type filter hook prerouting priority 0; iif link0 {which} counter drop; }}\n }}"
         );
         self.on(host, &["nft", &rules]);
+    }
+
+    /// Lets one take all again.
+    pub(crate) fn drop_no_more_at(&self, host: usize) {
+        self.on(host, &["nft", "flush", "ruleset"]);
     }
 
     /// How many packets one has dropped by that.
