@@ -61,7 +61,8 @@ fn run(words: &[String]) -> Result<()> {
         _ => bail!("it takes what to measure and two CPUs\n{USAGE}"),
     };
     let cpus = [number(cpus[0])? as usize, number(cpus[1])? as usize];
-    let (what, name) = (What::read(what)?, what);
+    let name = what;
+    let what = What::read(what)?;
     let mut link = match join {
         None => Link::start(name, cpus)?,
         Some(join) => Link::join(&join, cpus)?,

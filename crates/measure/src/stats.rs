@@ -96,7 +96,8 @@ pub fn latency_within(
 ) -> Option<Latency> {
     let mut sorted = samples_ns.to_vec();
     sorted.sort_unstable();
-    let (sorted, count) = (Sorted(&sorted), sorted.len() as f64);
+    let sorted = Sorted(&sorted);
+    let count = samples_ns.len() as f64;
     let share_above = |ns: u64| sorted.count_above(ns) as f64 / count;
     let bounds = |&ns: &u64| (ns.to_string(), share_above_bounds(ns, bound_ns, share_above));
     let latency = summarise(kind, &sorted, thresholds_ns)?;

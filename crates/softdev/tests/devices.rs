@@ -165,7 +165,8 @@ fn a_queue_pair_takes_queues_of_its_device_only() {
 /// As the kernel has it of RoCE (`rdma_check_ah_attr()`), and as pyverbs expects.
 fn every_route_of_ethernet_is_global() {
     let mut near = Node::local(&subject(0));
-    let (pd, gid): (usize, [u64; 2]) = (near.pd(), near.gid());
+    let pd: usize = near.pd();
+    let gid: [u64; 2] = near.gid();
     let mut route = near.origin.route(gid);
     near.handle_by(pd, &route);
     (route.is_global, route.dlid) = (0, 2);

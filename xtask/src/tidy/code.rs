@@ -4,6 +4,9 @@
 const FUNCTION_LINES: usize = 70;
 /// Longest file, in lines without its tests.
 const FILE_LINES: usize = 500;
+/// Longest line of a comment, in characters; pictures and examples, which stand in a fence, are
+/// exempt.
+const COMMENT_CHARS: usize = 100;
 
 /// What must not stand in the code of a crate, and why. `allowed` are the ends of paths where it
 /// may.
@@ -39,6 +42,8 @@ pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>, sizes: &mut
     if !text.starts_with("//!") && !path.ends_with("tests.rs") {
         wrong.push(format!("{path}:1: has no documentation of what it is for"));
     }
+    comments(path, &lines, wrong);
+    tuples(path, &lines, wrong);
     if is_test {
         return;
     }
@@ -63,6 +68,35 @@ pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>, sizes: &mut
     functions(path, &lines[..end], wrong);
 }
 
+/// Comments are narrow enough to be read.
+fn comments(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
+    let mut is_fenced = false;
+    for (n, line) in (1..).zip(lines) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        is_fenced ^= comment.trim_start_matches(['/', '!', ' ']).starts_with("```");
+        if !is_fenced && line.chars().count() > COMMENT_CHARS {
+            wrong.push(format!("{path}:{n}: a comment of more than {COMMENT_CHARS} characters"));
+        }
+    }
+}
+
+/// A name is bound on a line of its own: `let (a, b) = (c, d);` is two of them.
+fn tuples(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
+    for (n, line) in (1..).zip(lines) {
+        let bound = line.trim_start().strip_prefix("let (").and_then(|rest| rest.split_once(" = ("));
+        let Some((_, values)) = bound.filter(|(_, values)| values.ends_with(");")) else { continue };
+        // The first bracket, which is open here, is the last to be closed.
+        let mut open = 1;
+        let closed = values.find(|c| {
+            open += i32::from(c == '(') - i32::from(c == ')');
+            open == 0
+        });
+        if closed == Some(values.len() - 2) {
+            wrong.push(format!("{path}:{n}: binds a tuple of values: give each name a line of its own"));
+        }
+    }
+}
+
 /// No function is too long. A function ends with a brace that is indented as its head.
 fn functions(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
     for (start, line) in lines.iter().enumerate() {
@@ -85,4 +119,32 @@ fn functions(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
 
 fn is_qualifier(word: &str) -> bool {
     word.starts_with("pub") || ["const", "unsafe", "async", "extern", "\"C\"", "fn"].contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> Vec<String> {
+        let mut wrong = Vec::new();
+        check("a.rs", &format!("//! What it is for.\n{text}"), &mut wrong, &mut Vec::new());
+        wrong
+    }
+
+    #[test]
+    fn a_wide_comment_is_found_outside_of_fences() {
+        let wide = format!("/// {}\n", "a ".repeat(49));
+        assert_eq!(wrong(&wide), ["a.rs:2: a comment of more than 100 characters"]);
+        assert!(wrong(&wide[2..]).is_empty() && wrong(&format!("/// ```text\n{wide}/// ```\n")).is_empty());
+        assert_eq!(wrong(&format!("/// ```text\n/// ```\n{wide}")).len(), 1);
+    }
+
+    #[test]
+    fn a_let_of_two_values_is_found_and_one_that_takes_a_tuple_apart_is_not() {
+        assert_eq!(wrong("    let (a, b) = (f(1), 2);\n").len(), 1);
+        for fine in ["let (a, b) = f(1);", "let (a, b) = (self.get)(&(1, 2));", "let (a, b) = (f)(1).get();"]
+        {
+            assert_eq!(wrong(fine), [""; 0], "{fine}");
+        }
+    }
 }

@@ -70,7 +70,8 @@ impl Nanomsg {
         if role == Role::Subscriber {
             own.set(SUB, SUB_SUBSCRIBE, &[])?;
         }
-        let (mut came, mut size): (c_int, usize) = (0, size_of::<c_int>());
+        let mut came: c_int = 0;
+        let mut size: usize = size_of::<c_int>();
         let value = (&raw mut came).cast();
         let get = functions.getsockopt;
         // SAFETY: the socket is open, and the number of that size writable.

@@ -160,8 +160,8 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// [`Error::NoGreeting`], [`Error::OtherProtocol`], [`Error::WrongKey`] or [`Error::BrokenChannel`]: whoever it is
-    /// is then of no more interest.
+    /// [`Error::NoGreeting`], [`Error::OtherProtocol`], [`Error::WrongKey`] or
+    /// [`Error::BrokenChannel`]; the client is not to be listened to after any of them.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Channel>, Error> {
         self.incoming.extend(bytes);
         loop {

@@ -72,8 +72,7 @@ pub(crate) struct VerbsEndpoint {
     spins_max: u32,
     waiting: Waiting,
     messages: Messages,
-    /// Whether its sleeps are left alone until there is something else to do: each message is
-    /// timed.
+    /// Whether sleeps last until there is something else to do, because each message is timed.
     is_patient: bool,
     /// What it is made of.
     origin: Box<Origin>,
@@ -199,8 +198,7 @@ impl VerbsEndpoint {
         };
         self.owed.push(completion.id() as u16);
         if self.owed.len() == self.rx_fill - self.unfilled {
-            // None may be left: an answer that provokes the next message must not find the queue
-            // empty.
+            // An answer that provokes the next message must not find the queue empty.
             self.replenish()?;
         }
         Ok(Some(arrival))
@@ -473,8 +471,7 @@ impl Endpoint for VerbsEndpoint {
         if self.waiting.is_for(RECEIVES) {
             return self.idle_to(instant.0);
         }
-        // Those that do not ask for a completion are no reason to sleep for one; one that was asked
-        // for is at hand.
+        // Requests without a completion are no reason to sleep; an announced one is at hand.
         if !self.waiting.sleeps_for(SENDS) || self.lanes.iter().any(Lane::is_announced) {
             return self.idle();
         }

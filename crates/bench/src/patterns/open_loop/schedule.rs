@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use measure::clock::Ticks;
+use measure::clock::{Clock, Ticks};
 use measure::samples::Recorder;
 
 use crate::Error;
@@ -33,6 +33,14 @@ pub(super) struct Schedule {
     pub limit: Duration,
     /// Whether messages cannot be lost.
     pub is_reliable: bool,
+}
+
+impl Schedule {
+    /// How long nothing comes before a message counts as lost, in ticks. The answer that comes
+    /// instead of the lost one's may not say to what it is: its time would be another message's.
+    fn patience(&self, clock: Clock) -> u64 {
+        if self.is_reliable { u64::MAX } else { clock.ticks(QUIET) + self.period as u64 }
+    }
 }
 
 /// Where the times of messages go.
@@ -90,8 +98,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let mut warmup = schedule.warmup;
     let mut all = warmup + schedule.messages;
     let mut under_way = UnderWay::new(schedule.window, endpoint.numbers());
-    let before = if schedule.fetches { endpoint.try_sent()? } else { 0 };
-    let mut answers = Answers { fetches: schedule.fetches, before, taken: 0, latest: None };
+    let mut answers = Answers::to_come(endpoint, schedule.fetches)?;
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
     let limit = clock.ticks(schedule.limit);
@@ -101,9 +108,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let mut next = begin;
     let mut kept = RateKept::default();
     let mut has_waited = false;
-    // Where answers do not say to what they are, that would be another message's time: one that is
-    // lost ends it.
-    let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
+    let patience = schedule.patience(clock);
     let mut lost_at = begin.saturating_add(patience);
     while under_way.settled < all {
         let now = clock.now();
@@ -144,8 +149,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
             continue;
         }
         if !under_way.sent.is_empty() && now.0 > lost_at {
-            let is_end = sent == all && answers.taken > 0;
-            let lost = under_way.lose_all(warmup).filter(|_| is_end);
+            let lost = under_way.lose_all(warmup).filter(|_| sent == all && answers.taken > 0);
             kept.lost += lost.ok_or(Error::NotAnswered { answered: answers.taken, sent })?;
         } else {
             // Where one that is lost takes the room, there is some as soon as that is needed.
@@ -288,6 +292,12 @@ struct Answers {
 }
 
 impl Answers {
+    /// Those of the messages that are sent from now on.
+    fn to_come<E: Endpoint>(endpoint: &mut E, fetches: bool) -> Result<Self, Error> {
+        let before = if fetches { endpoint.try_sent()? } else { 0 };
+        Ok(Self { fetches, before, taken: 0, latest: None })
+    }
+
     /// Takes the next if it has come.
     #[inline]
     fn comes<E: Endpoint>(&mut self, endpoint: &mut E) -> Result<bool, Error> {

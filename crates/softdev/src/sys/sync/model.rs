@@ -275,7 +275,8 @@ mod tests {
     #[test]
     fn a_heavy_fence_orders_both_sides_and_a_light_one_none() {
         let nothing: fn() = || ();
-        let (light, heavy): (fn(), fn()) = (Loom::light, Loom::heavy);
+        let light: fn() = Loom::light;
+        let heavy: fn() = Loom::heavy;
         assert!(!both_may_miss([light, heavy]) && !both_may_miss([heavy, light]));
         assert!(!both_may_miss([heavy, heavy]));
         assert!(both_may_miss([light, light]), "two light fences order nothing");
