@@ -32,11 +32,14 @@ fn hosts_with_sctp() -> Option<Hosts> {
     Hosts::filtered()
 }
 
-/// The least of what was timed in a way, in milliseconds: the machine only adds to it.
-fn least_ms(point: &Point, kind: LatencyKind) -> f64 {
+/// What was timed in a way, in milliseconds, with the least of what the machine adds. Where it is
+/// the time from one arrival to the next, what is added to one can be missing from the other.
+fn timed_ms(point: &Point, kind: LatencyKind) -> f64 {
     let mut all = point.latency.iter().chain(point.kinds.iter().map(|timed| &timed.latency));
-    all.find(|latency| latency.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {point:?}")).min_ns as f64
-        / 1e6
+    let latency = all.find(|latency| latency.kind == kind);
+    let latency = latency.unwrap_or_else(|| panic!("no {kind:?}: {point:?}"));
+    let ns = if kind == LatencyKind::RttHalf { latency.p10_ns } else { latency.min_ns };
+    ns as f64 / 1e6
 }
 
 /// Latency over each carrier, in both ways to measure it.
@@ -76,10 +79,10 @@ fn a_known_delay_is_found_in_the_way_that_has_it() {
     for point in points {
         let (kind, expected) = match &*point.experiment {
             "there" | "samples" => (LatencyKind::OneWay, 20.0..23.0),
-            _ => (LatencyKind::RttHalf, 12.0..14.5),
+            _ => (LatencyKind::RttHalf, 12.0..16.0),
         };
-        let least = least_ms(&point, kind);
-        assert!(expected.contains(&least), "{least} ms: {point:?}");
+        let timed = timed_ms(&point, kind);
+        assert!(expected.contains(&timed), "{timed} ms: {point:?}");
     }
     scratch.assert_nothing_left();
 }
