@@ -6,6 +6,9 @@ mod choices;
 mod message;
 pub(crate) mod tool;
 
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
 use measure::conditions::Wanted;
 use measure::record::Axes;
 use serde::{Deserialize, Serialize};
@@ -108,5 +111,16 @@ impl Length {
     /// The number of messages, where it is one.
     pub(crate) fn iterations(self) -> Option<u64> {
         if let Self::Iterations(iterations) = self { Some(iterations) } else { None }
+    }
+
+    /// The number of messages, and the stamp, at which what began then is over; the one that it
+    /// does not limit is beyond reach.
+    pub(crate) fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
+        match self {
+            Self::Iterations(messages) => (messages, u64::MAX),
+            Self::Duration(seconds) => {
+                (u64::MAX, begin.0.saturating_add(clock.ticks(Duration::from_secs_f64(seconds))))
+            }
+        }
     }
 }

@@ -8,7 +8,13 @@ use serde::de::DeserializeOwned;
 use super::experiment::Filled;
 use crate::Error;
 use crate::axis::{self, AxisRow, Key};
-use crate::point::{Flow, Pattern};
+use crate::point::{Flow, Length, Operation, Pattern};
+
+/// Above it one message is due before the clock has told that the one before was.
+const RATE_HZ_MAX: u64 = 50_000_000;
+
+/// Longest pause, in ns.
+const PAUSE_NS_MAX: u64 = 60_000_000_000;
 
 /// An experiment that is checked.
 pub(crate) struct Check<'a>(pub(crate) &'a Filled);
@@ -19,6 +25,11 @@ impl Check<'_> {
         self.0.least_depth(depth)
     }
 
+    /// Requests that every queue can hold.
+    pub(crate) fn room(&self) -> u32 {
+        self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH))
+    }
+
     /// The largest number of an axis of numbers below 2^32; 1 where it is not there.
     pub(crate) fn largest_u32(&self, row: &AxisRow) -> u32 {
         u32::try_from(self.largest(row)).unwrap_or(u32::MAX)
@@ -27,6 +38,25 @@ impl Check<'_> {
     /// The largest number of an axis; 1 where it is not there.
     pub(crate) fn largest(&self, row: &AxisRow) -> u64 {
         self.0.axes.numbers(row).max().unwrap_or(1)
+    }
+
+    /// The first operation of this kind.
+    pub(crate) fn operation(&self, is_one: impl Fn(&Operation) -> bool) -> Option<Operation> {
+        self.0.axes.get(axis::OPERATION).into_iter().find(is_one)
+    }
+
+    /// Refuses several of what an axis counts.
+    pub(crate) fn one(&self, row: &AxisRow, what: &str, why: &str) -> Result<(), Error> {
+        if self.largest(row) > 1 { self.refuse(row.name, what, why) } else { Ok(()) }
+    }
+
+    /// Refuses pauses in which the peer's patience ends, and that of whoever waits for the run.
+    pub(crate) fn pauses(&self) -> Result<(), Error> {
+        if self.largest(axis::PAUSE_NS.row) > PAUSE_NS_MAX {
+            let why = "the peer would be taken for dead";
+            return self.refuse("pause_ns", "a pause of more than a minute", why);
+        }
+        Ok(())
     }
 
     /// Whether some sends do not ask for their completion.
@@ -52,6 +82,32 @@ impl Check<'_> {
     /// Whether messages flow both ways at some points.
     pub(crate) fn goes_both_ways(&self) -> bool {
         self.has(axis::DIRECTION, Flow::Bi)
+    }
+
+    /// Rates that can be, and that end in time.
+    pub(crate) fn rates(&self) -> Result<(), Error> {
+        let rates = self.0.axes.get(axis::RATE_HZ);
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        // Of which there are the most messages.
+        let smallest = sizes.iter().copied().min().unwrap_or(1).max(1);
+        for rate_hz in rates {
+            if rate_hz == 0 || rate_hz > RATE_HZ_MAX {
+                let why = format!("give 1 to {RATE_HZ_MAX} messages in a second");
+                return self.refuse("rate_hz", &format!("a rate of {rate_hz}/s"), &why);
+            }
+            let (length, warmup) = self.0.length_at(smallest, Some(rate_hz));
+            let Length::Iterations(messages) = length else { continue };
+            let takes_s = messages.saturating_add(warmup) as f64 / rate_hz as f64;
+            if takes_s >= self.0.timeout_s {
+                let what = format!("{messages} messages and {warmup} to warm up at {rate_hz}/s");
+                let why = format!(
+                    "that takes {takes_s:.0} s, and the point may take {} s: raise timeout, or measure fewer",
+                    self.0.timeout_s
+                );
+                return self.refuse("rate_hz", &what, &why);
+            }
+        }
+        Ok(())
     }
 
     /// Where a key was set, or else the experiment.

@@ -28,28 +28,4 @@ pub(crate) mod together;
 mod watch;
 
 pub(crate) use progress::{Progress, at, counts};
-pub(crate) use watch::Watch;
-
-use std::time::Duration;
-
-use measure::clock::{Clock, Ticks};
-
-/// How long a pattern measures.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Span {
-    /// For a time; rank 0 says when it is over.
-    For(Duration),
-    /// For a number of messages in each direction.
-    Messages(u64),
-}
-
-impl Span {
-    /// The number of messages, and the stamp, at which what began then is over; the one that it
-    /// does not limit is beyond reach.
-    pub(crate) fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
-        match self {
-            Self::Messages(messages) => (messages, u64::MAX),
-            Self::For(time) => (u64::MAX, begin.0.saturating_add(clock.ticks(time))),
-        }
-    }
-}
+pub(crate) use watch::{Watch, Watched};

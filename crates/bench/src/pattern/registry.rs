@@ -32,14 +32,6 @@ pub(crate) trait Pattern: Sync + 'static {
     /// these axes given.
     fn defaults(given: &AxisList, carrier: Carrier) -> Defaults;
 
-    /// Refuses what a plan must not ask of it, with every default filled in.
-    ///
-    /// # Errors
-    /// What is asked, why that cannot be, and what to do.
-    fn check(_check: &Check<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// A rank's share of a point.
     ///
     /// # Errors
@@ -65,6 +57,9 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// What an endpoint must be able to do.
     pub(crate) needs: Capabilities,
+    /// Refuses what a plan must not ask of it, with every default filled in: the error says what is
+    /// asked, why that cannot be, and what to do.
+    pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
     /// Axes that not every pattern has.
     pub(crate) axes: &'static [&'static AxisRow],
     /// Whether messages flow one after the other, each way or both: in lists, over several streams,
@@ -90,6 +85,7 @@ impl Row {
         Self {
             name,
             needs: Capabilities::NONE,
+            check: |_| Ok(()),
             axes: &[],
             floods: false,
             has_groups: false,
@@ -113,9 +109,6 @@ pub(crate) trait Entry: Sync {
     /// As [`Pattern::defaults`].
     fn defaults(&self, given: &AxisList, carrier: Carrier) -> Defaults;
 
-    /// As [`Pattern::check`].
-    fn check(&self, check: &Check<'_>) -> Result<(), Error>;
-
     /// As [`Pattern::failure`], also where what a rank told cannot be read.
     fn failure(&self, outcomes: &[Outcome]) -> Option<String>;
 
@@ -134,10 +127,6 @@ impl<P: Pattern> Entry for P {
 
     fn defaults(&self, given: &AxisList, carrier: Carrier) -> Defaults {
         P::defaults(given, carrier)
-    }
-
-    fn check(&self, check: &Check<'_>) -> Result<(), Error> {
-        P::check(check)
     }
 
     fn failure(&self, outcomes: &[Outcome]) -> Option<String> {

@@ -1,14 +1,12 @@
 //! What ranks of several patterns do alike: record what is timed, and make an outcome of it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 
-use super::Span;
 use super::outcome::Outcome;
 use crate::Error;
 use crate::point::{Length, PointSpec, RAW_SAMPLES_MAX};
@@ -69,11 +67,4 @@ pub(crate) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> 
     }
     let each = spec.message.size_bytes.div_ceil(u64::from(spec.message.mtu_bytes.unwrap_or(u32::MAX))).max(1);
     BTreeMap::from([("packets_sent".to_owned(), messages * each)])
-}
-
-pub(crate) fn span(spec: &PointSpec) -> Span {
-    match spec.length {
-        Length::Duration(seconds) => Span::For(Duration::from_secs_f64(seconds)),
-        Length::Iterations(messages) => Span::Messages(messages),
-    }
 }

@@ -5,7 +5,10 @@
 //! * A polling loop that times one way reads its clock in every fruitless turn: the time that the
 //!   loop did not see is time that other processes or the hypervisor took.
 
-use measure::clock::Ticks;
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+use serde::{Deserialize, Serialize};
 
 /// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than
 /// a turn takes, was the scheduler's, the hypervisor's or an interrupt's.
@@ -21,12 +24,34 @@ pub(crate) struct Watch {
     gaps: Vec<u64>,
 }
 
+/// The gaps that a rank saw in its time, in ticks.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Watched {
+    /// Shorter ones are not counted.
+    pub threshold: u64,
+    /// The longest, counted or not.
+    pub longest: u64,
+    /// All that are counted.
+    pub total: u64,
+    /// Their number.
+    pub count: u64,
+}
+
+/// A gap is one from here on: longer than any turn of a polling loop, shorter than what a
+/// scheduler, a hypervisor or an interrupt takes.
+const GAP: Duration = Duration::from_micros(2);
 /// No look.
 const NEVER: u64 = u64::MAX;
 /// Gaps that are kept, two numbers each: a gap in 100 us for a second.
 const ROOM: usize = 2 * 10_000;
 
 impl Watch {
+    /// A watch for what a polling loop does not see.
+    pub(crate) fn for_gaps(clock: Clock) -> Self {
+        Self::new(clock.ticks(GAP))
+    }
+
     /// A watch for gaps of more than so many ticks.
     pub(crate) fn new(threshold: u64) -> Self {
         // Written, so that no page is missing later.
@@ -63,9 +88,10 @@ impl Watch {
         }
     }
 
-    /// Longest gap, the sum of those above the threshold and their number; times in ticks.
-    pub(crate) fn seen(&self) -> [u64; 3] {
-        [self.longest, self.total, self.count]
+    /// What it saw.
+    pub(crate) fn seen(&self) -> Watched {
+        let Self { threshold, longest, total, count, .. } = *self;
+        Watched { threshold, longest, total, count }
     }
 
     /// Beginning and end of each gap, in turn.
@@ -88,7 +114,7 @@ mod tests {
         for now in [9000, 9005, 9406] {
             watch.see(Ticks(now));
         }
-        assert_eq!(watch.seen(), [401, 101 + 401, 2]);
+        assert_eq!(watch.seen(), Watched { threshold: 100, longest: 401, total: 101 + 401, count: 2 });
         assert_eq!(watch.into_gaps(), [1110, 1211, 9005, 9406]);
     }
 
@@ -98,7 +124,8 @@ mod tests {
         for now in 1..=ROOM as u64 {
             watch.see(Ticks(10 * now));
         }
-        assert_eq!(watch.seen(), [10, 10 * (ROOM as u64 - 1), ROOM as u64 - 1]);
+        let count = ROOM as u64 - 1;
+        assert_eq!(watch.seen(), Watched { threshold: 1, longest: 10, total: 10 * count, count });
         assert_eq!(watch.into_gaps().len(), ROOM);
     }
 }

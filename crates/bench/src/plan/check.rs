@@ -36,7 +36,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.listed()?;
     check.bounded()?;
     check.multicast()?;
-    filled.pattern.entry().check(&check)?;
+    (filled.pattern.row().check)(&check)?;
     check.sockets()?;
     check.libraries()?;
     check.tools()

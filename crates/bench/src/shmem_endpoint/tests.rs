@@ -18,12 +18,12 @@ use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
 use crate::placement::{LocalPlacement, RankInfo};
 use crate::plan::{Options, Plan, Settings, resolve};
+use crate::point::Length;
 use crate::point::{Carrier, Pattern, Poll};
 use crate::rank_clock::RankClock;
 use crate::shared::Shared;
@@ -192,7 +192,7 @@ fn messages_of_every_size_go_forth_and_back() {
             let spec = spec(Pattern::PING_PONG, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
-                ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
+                ping_pong(end, &mut samples, rank == 0, 1, Length::Iterations(40))?;
                 Ok(samples.0.len())
             });
             let counts: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
@@ -214,7 +214,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
                         (false, 0) => Flow::Out,
                         (false, _) => Flow::In,
                     };
-                    stream(end, flow, 5, Span::Messages(messages), true)
+                    stream(end, flow, 5, Length::Iterations(messages), true)
                 });
                 let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
                 assert_eq!(ends[0].0.unwrap().total, messages, "{poll:?} {size}");

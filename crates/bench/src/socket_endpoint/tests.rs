@@ -23,12 +23,12 @@ use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
 use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
+use crate::point::Length;
 use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology};
@@ -109,7 +109,7 @@ fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, 
         told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Length::Iterations(messages))?;
         Ok((samples, end.counters()))
     });
     ends.into_iter().map(|end| end.unwrap()).collect()
@@ -220,7 +220,7 @@ fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BT
     let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
         let flow = if rank == 0 { Flow::Out } else { Flow::In };
-        let floods = stream(end, flow, 0, Span::Messages(messages), reliable)?;
+        let floods = stream(end, flow, 0, Length::Iterations(messages), reliable)?;
         Ok((floods, end.counters()))
     });
     let mut ends = ends.into_iter().map(|end| end.unwrap());
@@ -353,7 +353,7 @@ fn who_is_no_rank_is_sent_away() {
     let began = Instant::now();
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Length::Iterations(10))?;
         Ok(samples.0.len())
     });
     assert!(ends.into_iter().all(|end| end.unwrap() == 10));
@@ -375,7 +375,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
             if rank == 1 {
                 return Ok(());
             }
-            ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
+            ping_pong(end, &mut Times::default(), true, 1, Length::Iterations(10))
         };
         let ends = run_until(halves, &told, part, || ());
         let error = ends[0].as_ref().unwrap_err().to_string();

@@ -14,12 +14,10 @@ use measure::samples::Samples;
 
 use self::choices::{Mesh, Notify};
 use self::settings::Settings;
-use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::{Defaults, are_all};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
@@ -32,6 +30,7 @@ pub(crate) struct FanOut;
 
 impl Pattern for FanOut {
     const ROW: Row = Row {
+        check: check::experiment,
         needs: Capabilities::COUNTED,
         has_groups: true,
         command: command::COMMAND,
@@ -52,10 +51,6 @@ impl Pattern for FanOut {
             axes.push(axis::SERVICE.value(Service::Ud));
         }
         Defaults { tx_depth: depth, rx_depth: depth, size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.fan_out()
     }
 
     fn topology(spec: &PointSpec) -> Topology {

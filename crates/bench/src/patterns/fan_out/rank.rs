@@ -14,7 +14,7 @@ use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
-use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Operation, PointSpec};
 
 /// The rank that talks to all others.
@@ -68,10 +68,10 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
         let is_silent = spec.message.operation == Operation::Write;
         let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
         let warmup = spec.warmup;
-        let span = span(spec);
+        let length = spec.length;
         watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_root) {
-            (false, _) => rounds::root(endpoint, recorder, u64::from(peers), warmup, span),
-            (true, true) => rounds::fetching_root(endpoint, recorder, notify, warmup, span),
+            (false, _) => rounds::root(endpoint, recorder, u64::from(peers), warmup, length),
+            (true, true) => rounds::fetching_root(endpoint, recorder, notify, warmup, length),
             (true, false) => rounds::fetching_leaf(endpoint, recorder, notify, warmup),
         })
     }

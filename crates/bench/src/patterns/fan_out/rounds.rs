@@ -10,39 +10,33 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
+use crate::point::Length;
 use crate::point::Notify;
 
 /// Which rounds there are, as the root counts them.
 struct Rounds {
     warmup: u64,
-    target: u64,
-    span: Span,
+    length: Length,
     /// Rounds that have begun, and when those that count are over.
     begun: u64,
     end: u64,
 }
 
 impl Rounds {
-    fn new(warmup: u64, span: Span) -> Self {
-        let target = match span {
-            Span::Messages(rounds) => warmup.saturating_add(rounds),
-            Span::For(_) => u64::MAX,
-        };
-        Self { warmup, target, span, begun: 0, end: u64::MAX }
+    fn new(warmup: u64, length: Length) -> Self {
+        Self { warmup, length, begun: 0, end: u64::MAX }
     }
 
     /// Begins a round: whether it counts, and whether it is the last.
     #[inline]
     fn begin(&mut self, endpoint: &impl Endpoint) -> (bool, Mark) {
-        if let (Span::For(time), true) = (self.span, self.begun == self.warmup) {
-            let clock = endpoint.clock();
-            self.end = clock.now().0.saturating_add(clock.ticks(time));
+        if self.begun == self.warmup {
+            (_, self.end) = self.length.end(endpoint.clock(), endpoint.clock().now());
         }
         self.begun += 1;
-        let is_over = match self.span {
-            Span::Messages(_) => self.begun == self.target,
-            Span::For(_) => self.begun > self.warmup && endpoint.clock().now().0 >= self.end,
+        let is_over = match self.length {
+            Length::Iterations(rounds) => self.begun == self.warmup + rounds,
+            Length::Duration(_) => self.begun > self.warmup && endpoint.clock().now().0 >= self.end,
         };
         (self.begun > self.warmup, if is_over { Mark::Last } else { Mark::More })
     }
@@ -58,11 +52,11 @@ pub(crate) fn root<E: Endpoint, R: Recorder>(
     recorder: &mut R,
     leaves: u64,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     let messages = endpoint.lanes();
-    let mut rounds = Rounds::new(warmup, span);
+    let mut rounds = Rounds::new(warmup, length);
     loop {
         let (counts, mark) = rounds.begin(endpoint);
         let begin = clock.now();
@@ -93,10 +87,10 @@ pub(crate) fn fetching_root<E: Endpoint, R: Recorder>(
     recorder: &mut R,
     notify: Notify,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<(), Error> {
     let leaves = endpoint.lanes();
-    let mut rounds = Rounds::new(warmup, span);
+    let mut rounds = Rounds::new(warmup, length);
     loop {
         let (counts, mark) = rounds.begin(endpoint);
         let ticks = fetch(endpoint, notify)?;

@@ -9,8 +9,9 @@ use measure::samples::{Samples, Stamps};
 use measure::{stats, step};
 
 use super::settings::Settings;
-use super::stamped::{Column, Stamped, Watched};
+use super::stamped::{Column, Stamped};
 use crate::Error;
+use crate::pattern::Watched;
 use crate::pattern::outcome::{KeptSamples, Source};
 use crate::point::PointSpec;
 

@@ -426,6 +426,8 @@ pub(crate) const READY: u32 = CLOSING + 1;
 pub(crate) const BEFORE: u32 = CLOSING + (1 << 16);
 /// As [`BEFORE`].
 pub(crate) const AFTER: u32 = CLOSING + (2 << 16);
+/// Exchanges before and as many after the messages, where the ranks have clocks of their own.
+pub(crate) const EXCHANGES: u32 = 64;
 
 /// Messages of a burst that do not come for so long are lost: far above any pause of a healthy
 /// sender, far below a point's time limit.

@@ -34,13 +34,12 @@ use measure::record::Status;
 use self::choices::Stamp;
 use self::settings::Settings;
 pub(crate) use merge::{Joined, Messages};
-pub(crate) use stamped::{Column, Stamped, Watched};
+pub(crate) use stamped::{Column, Stamped};
 
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
@@ -55,8 +54,13 @@ static SHOWN: Presentation = Presentation { traffic: Traffic::between_two, ..Pre
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row =
-        Row { command: command::COMMAND, shown: &SHOWN, axes: settings::AXES, ..Row::named("one-way") };
+    const ROW: Row = Row {
+        check: check::experiment,
+        command: command::COMMAND,
+        shown: &SHOWN,
+        axes: settings::AXES,
+        ..Row::named("one-way")
+    };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -68,10 +72,6 @@ impl Pattern for OneWay {
             axes: [Settings::usual(), vec![axis::SEND_POLL.value(None)]].concat(),
             ..Defaults::default()
         }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.one_way()
     }
 
     fn topology(spec: &PointSpec) -> Topology {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use measure::clock::{Nominal, Ticks};
+use measure::clock::Ticks;
 use measure::record::Cpu;
 use measure::samples::Stamps;
 
 use super::choices::Stamp;
 use super::settings::Settings;
-use super::stamped::{Column, Stamped, Watched};
+use super::stamped::{Column, Stamped};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
@@ -19,15 +19,11 @@ use crate::pattern::Watch;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::packets;
-use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
+use crate::patterns::one_way::messages::{
+    AFTER, BEFORE, EXCHANGES, Pace, READY, Stamper, exchange, submit, take,
+};
 use crate::point::{Length, PointSpec, Service};
 use crate::rank_clock::RankClock;
-
-/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a
-/// scheduler, a hypervisor or an interrupt takes.
-const GAP: Duration = Duration::from_micros(2);
-/// Exchanges before and as many after the messages, where the ranks have clocks of their own.
-const EXCHANGES: u32 = 64;
 
 /// A rank's share: 0 posts, 1 takes.
 ///
@@ -56,7 +52,7 @@ fn stamp<E: Endpoint>(
     let clock = endpoint.clock();
     let pace = pace(spec);
     let mut stamps = Arrays::new(&pace, rank)?;
-    let mut watch = Watch::new(clock.ticks(GAP));
+    let mut watch = Watch::for_gaps(clock);
     let count = if has_one_clock { 0 } else { EXCHANGES };
     let mut exchanged = Vec::with_capacity(4 * count as usize);
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
@@ -77,15 +73,12 @@ fn stamp<E: Endpoint>(
     exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
     let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
-    Ok((stamps.finish(rank_clock, watch, !sleeps, exchanged), cpu))
+    let watch = (!sleeps).then_some(watch);
+    Ok((Stamped::by(rank_clock, watch, stamps.columns(exchanged)), cpu))
 }
 
 fn pace(spec: &PointSpec) -> Pace {
-    let measured = match spec.length {
-        Length::Iterations(messages) => messages,
-        Length::Duration(_) => 0,
-    };
-    let messages = spec.warmup + measured;
+    let messages = spec.warmup + spec.length.iterations().unwrap_or(0);
     let Settings { burst, pause_ns, stamp } = Settings::of(spec);
     Pace {
         messages,
@@ -119,29 +112,18 @@ impl Arrays {
         })
     }
 
-    fn finish(self, rank_clock: &RankClock, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
-        let clock = rank_clock.clock;
-        let [longest, total, count] = watch.seen();
-        let seen = Watched { threshold: clock.ticks(GAP), longest, total, count };
+    /// What was stamped, and the exchanges before and after.
+    fn columns(self, exchanged: Vec<u64>) -> BTreeMap<Column, Vec<u64>> {
         let (first, second) = match self.rank {
             0 => (Column::Submitted, Column::Completed),
             _ => (Column::Received, Column::Sent),
         };
-        let mut columns = BTreeMap::from([
+        let columns = [
             (first, self.first.to_vec()),
             (Column::Answered, self.answered.to_vec()),
             (Column::Exchanged, exchanged),
-        ]);
-        if let Some(stamps) = self.second {
-            columns.insert(second, stamps.to_vec());
-        }
-        if watched {
-            columns.insert(Column::Gaps, watch.into_gaps());
-        }
-        let columns = columns.into_iter();
-        let watched = watched.then_some(seen);
-        let columns = columns.map(|(column, stamps)| (column, rank_clock.shows(stamps))).collect();
-        Stamped::new(rank_clock.domain.clone(), Nominal::of(&clock), watched, columns)
+        ];
+        columns.into_iter().chain(self.second.map(|stamps| (second, stamps.to_vec()))).collect()
     }
 }
 

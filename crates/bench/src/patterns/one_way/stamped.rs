@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::pattern::outcome::Told;
+use crate::pattern::{Watch, Watched};
+use crate::rank_clock::RankClock;
 
 /// What a rank stamped, in ticks of its clock.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -22,20 +24,6 @@ pub(crate) struct Stamped {
     lengths: BTreeMap<Column, usize>,
     #[serde(skip)]
     columns: BTreeMap<Column, Vec<u64>>,
-}
-
-/// The gaps that a rank saw in its time, in ticks.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Watched {
-    /// Shorter ones are not counted.
-    pub threshold: u64,
-    /// The longest, counted or not.
-    pub longest: u64,
-    /// All that are counted.
-    pub total: u64,
-    /// Their number.
-    pub count: u64,
 }
 
 /// Stamps of one sort.
@@ -72,6 +60,19 @@ impl Stamped {
     ) -> Self {
         let lengths = columns.iter().map(|(column, stamps)| (*column, stamps.len())).collect();
         Self { domain, clock, watched, lengths, columns }
+    }
+
+    /// What a rank stamped, and the gaps that it saw where it did not sleep.
+    pub(crate) fn by(
+        rank_clock: &RankClock,
+        watch: Option<Watch>,
+        columns: impl IntoIterator<Item = (Column, Vec<u64>)>,
+    ) -> Self {
+        let watched = watch.as_ref().map(Watch::seen);
+        let gaps = watch.map(|watch| (Column::Gaps, watch.into_gaps()));
+        let columns = columns.into_iter().chain(gaps);
+        let columns = columns.map(|(column, stamps)| (column, rank_clock.shows(stamps))).collect();
+        Self::new(rank_clock.domain.clone(), Nominal::of(&rank_clock.clock), watched, columns)
     }
 
     /// A column; empty where it was not stamped.

@@ -8,6 +8,7 @@ use super::merge::merge;
 use super::*;
 use crate::Error;
 use crate::axis;
+use crate::pattern::Watched;
 use crate::pattern::outcome::Source;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec};

@@ -34,12 +34,10 @@ use measure::record::Direction;
 
 use self::rank::Told;
 use self::settings::{LOAD, LOAD_BYTES, Settings};
-use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::{DURATION_S, Defaults};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
@@ -53,6 +51,7 @@ pub(crate) struct OpenLoop;
 
 impl Pattern for OpenLoop {
     const ROW: Row = Row {
+        check: check::experiment,
         needs: Capabilities::COUNTED,
         command: command::COMMAND,
         shown: &table::SHOWN,
@@ -72,10 +71,6 @@ impl Pattern for OpenLoop {
             axes: Settings::usual().into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
             ..Defaults::default()
         }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.open_loop()
     }
 
     fn topology(spec: &PointSpec) -> Topology {

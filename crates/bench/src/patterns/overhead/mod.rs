@@ -39,7 +39,6 @@ use crate::endpoint::calls::{Calls, CallsVisitor};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
-use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
@@ -55,6 +54,7 @@ impl Told for Cost {}
 
 impl Pattern for Overhead {
     const ROW: Row = Row {
+        check: check::experiment,
         needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
         command: command::COMMAND,
         shown: &table::SHOWN,
@@ -73,10 +73,6 @@ impl Pattern for Overhead {
             axes: vec![axis::STEP.values(steps), axis::BATCH.value(None)],
             ..Defaults::default()
         }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.overhead()
     }
 
     fn topology(spec: &PointSpec) -> Topology {

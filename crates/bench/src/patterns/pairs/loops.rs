@@ -6,8 +6,9 @@ use measure::samples::Recorder;
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Progress;
 use crate::pattern::flood::{Burst, post_batch};
-use crate::pattern::{Progress, Span};
+use crate::point::Length;
 
 /// Sends a message when all others do, waits for its answer and records that time, again and again;
 /// a fetch is its own answer. Who leads the barrier records, too, how far apart all began.
@@ -72,7 +73,7 @@ pub(crate) fn flood<E: Endpoint>(
     barrier: &mut Barrier,
     progress: &mut Progress,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<Burst, Error> {
     let clock = endpoint.clock();
     for message in 0..warmup {
@@ -82,7 +83,7 @@ pub(crate) fn flood<E: Endpoint>(
     let before = endpoint.try_sent()?;
     meet(endpoint, barrier)?;
     let begin = clock.now();
-    let (target, over) = span.end(clock, begin);
+    let (target, over) = length.end(clock, begin);
     progress.see(begin, 0);
     let mut total = 0;
     let mut done = 0;

@@ -12,12 +12,10 @@ use measure::record::Direction;
 
 use self::choices::Traffic;
 use self::settings::Settings;
-use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
 use crate::pattern::flood::FloodProgress;
 use crate::pattern::outcome::{Merged, Outcome, Told};
@@ -34,6 +32,7 @@ impl Told for FloodProgress {}
 
 impl Pattern for Pairs {
     const ROW: Row = Row {
+        check: check::experiment,
         needs: Capabilities::COUNTED,
         command: command::COMMAND,
         shown: &table::SHOWN,
@@ -55,10 +54,6 @@ impl Pattern for Pairs {
             axes,
             ..Defaults::default()
         }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.pairs()
     }
 
     /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the

@@ -13,13 +13,13 @@ use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
+use crate::pattern::Progress;
 use crate::pattern::answer::answer;
 use crate::pattern::flood::FloodProgress;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
-use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
-use crate::pattern::{Progress, Span};
-use crate::point::PointSpec;
+use crate::pattern::timed::{Timed, latency_outcome, packets, timed};
+use crate::point::{Length, PointSpec};
 use crate::rank_clock::RankClock;
 
 /// One rank of a point of several pairs.
@@ -83,7 +83,7 @@ struct Bounce<'a, E> {
 impl<E: Endpoint> Timed for Bounce<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, barrier, skews, spec } = self;
-        let Span::Messages(messages) = span(spec) else { return (Ok(()), None) };
+        let Length::Iterations(messages) = spec.length else { return (Ok(()), None) };
         let fetches = spec.message.operation.is_fetch();
         watched(endpoint.clock(), || {
             loops::bounce(endpoint, barrier, (recorder, skews), fetches, (spec.warmup, messages))
@@ -98,8 +98,9 @@ fn flood<E: Endpoint>(
     rank_clock: &RankClock,
 ) -> Result<(Outcome, Option<FloodProgress>), Error> {
     let mut progress = Progress::new();
-    let (done, cpu) =
-        watched(rank_clock.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+    let (done, cpu) = watched(rank_clock.clock, || {
+        loops::flood(endpoint, barrier, &mut progress, spec.warmup, spec.length)
+    });
     let burst = done?;
     let counters = packets(burst.total, spec);
     let (throughput, passed) = burst.told(progress, spec.message.size_bytes, rank_clock)?;

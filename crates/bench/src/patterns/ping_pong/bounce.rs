@@ -4,7 +4,7 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
+use crate::point::Length;
 
 /// Bounces a message between two ranks and records, at this one, the time between consecutive
 /// receives: a round trip each. Rank 0 serves first and, where the span is a time, says which
@@ -21,13 +21,10 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
     recorder: &mut R,
     first: bool,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
-    let last = match span {
-        Span::Messages(messages) => warmup + 1 + messages,
-        Span::For(_) => u64::MAX,
-    };
+    let last = length.iterations().map_or(u64::MAX, |messages| warmup + 1 + messages);
     let mut sent = 0;
     let mut received = 0;
     let mut end = u64::MAX;
@@ -50,11 +47,8 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
         if received > warmup + 1 && !endpoint.was_repeated() {
             recorder.record(now.since(before));
         }
-        if first
-            && received == warmup + 1
-            && let Span::For(time) = span
-        {
-            end = now.0.saturating_add(clock.ticks(time));
+        if first && received == warmup + 1 {
+            (_, end) = length.end(clock, now);
         }
         before = now;
         if theirs == Mark::Last {

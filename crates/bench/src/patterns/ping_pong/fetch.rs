@@ -4,7 +4,7 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
+use crate::point::Length;
 
 /// Fetches again and again, each when the one before is complete, and records the time between
 /// consecutive completions: a round trip each. The peer has nothing to do.
@@ -15,14 +15,14 @@ pub(crate) fn fetch<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     for _ in 0..warmup {
         once(endpoint)?;
     }
     let mut before = clock.now();
-    let (target, end) = span.end(clock, before);
+    let (target, end) = length.end(clock, before);
     let mut done = 0;
     while done < target && before.0 < end {
         once(endpoint)?;

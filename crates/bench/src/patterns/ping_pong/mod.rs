@@ -23,7 +23,7 @@ use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Carrier, Operation, PointSpec, Tool};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
@@ -32,6 +32,7 @@ pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
     const ROW: Row = Row {
+        check,
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Qperf, Tool::Sockperf],
@@ -41,16 +42,6 @@ impl Pattern for PingPong {
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
         Defaults::default()
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        let sleeps = check.0.axes.get(axis::POLL).iter().any(|poll| poll.queues().0.sleeps());
-        if sleeps && check.0.axes.get(axis::OPERATION).contains(&Operation::Write) {
-            let what = format!("{} with a receiver that sleeps", Operation::Write.name());
-            let why = "the target is told of nothing that it could sleep for: use write_imm";
-            return check.refuse("poll", &what, why);
-        }
-        Ok(())
     }
 
     fn topology(spec: &PointSpec) -> Topology {
@@ -77,6 +68,17 @@ impl Pattern for PingPong {
     }
 }
 
+/// A target of RDMA Write cannot sleep.
+fn check(check: &Check<'_>) -> Result<(), Error> {
+    let sleeps = check.0.axes.get(axis::POLL).iter().any(|poll| poll.queues().0.sleeps());
+    if sleeps && check.has(axis::OPERATION, Operation::Write) {
+        let what = format!("{} with a receiver that sleeps", Operation::Write.name());
+        let why = "the target is told of nothing that it could sleep for: use write_imm";
+        return check.refuse("poll", &what, why);
+    }
+    Ok(())
+}
+
 /// A message that goes forth and back.
 struct Bounce<'a, E> {
     endpoint: &'a mut E,
@@ -89,9 +91,9 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
         let Self { endpoint, spec, rank } = self;
         watched(endpoint.clock(), || {
             if spec.message.operation.is_fetch() {
-                fetch(endpoint, recorder, spec.warmup, span(spec))
+                fetch(endpoint, recorder, spec.warmup, spec.length)
             } else {
-                ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+                ping_pong(endpoint, recorder, rank == 0, spec.warmup, spec.length)
             }
         })
     }

@@ -54,11 +54,9 @@ use self::choices::Filling;
 use self::run::{Generated, Told};
 use self::settings::Settings;
 use super::one_way::why;
-use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
@@ -71,6 +69,7 @@ pub(crate) struct Samples;
 
 impl Pattern for Samples {
     const ROW: Row = Row {
+        check: check::experiment,
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
@@ -95,10 +94,6 @@ impl Pattern for Samples {
             made: &[axis::INLINE.row, axis::SIZE_BYTES.row],
             ..Defaults::default()
         }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.pipeline()
     }
 
     fn topology(spec: &PointSpec) -> Topology {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use measure::clock::{Clock, Nominal, Ticks};
+use measure::clock::{Clock, Ticks};
 use measure::record::{Cpu, LatencyKind, SinkReport, TimerAlone};
 use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,12 @@ use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::Watch;
 use crate::pattern::outcome;
-use crate::patterns::one_way::messages::{AFTER, BEFORE, exchange};
-use crate::patterns::one_way::{Column, Stamped, Watched};
+use crate::patterns::one_way::messages::{AFTER, BEFORE, EXCHANGES, exchange};
+use crate::patterns::one_way::{Column, Stamped};
 use crate::patterns::pipeline::steps::{
     META_WORDS, Received, Schedule, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
 };
-use crate::point::{Length, PointSpec, Service};
+use crate::point::{PointSpec, Service};
 use crate::rank_clock::RankClock;
 
 /// What the generator of a point found, beside the stamps.
@@ -61,11 +61,6 @@ impl outcome::Told for Told {
     }
 }
 
-/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a
-/// scheduler, a hypervisor or an interrupt takes.
-const GAP: Duration = Duration::from_micros(2);
-/// Exchanges before and as many after the samples, where the ranks have clocks of their own.
-const EXCHANGES: u32 = 64;
 /// How long the timer is measured by itself, before and after: this share of the steps' time,
 /// within limits.
 const TRIAL_SHARE: f64 = 0.25;
@@ -114,12 +109,8 @@ struct Run<'a, E> {
 impl<E: Endpoint> Run<'_, E> {
     /// What is to be done.
     fn schedule(&self) -> Schedule {
-        let counted = match self.spec.length {
-            Length::Iterations(steps) => steps,
-            Length::Duration(_) => 0,
-        };
         Schedule {
-            steps: self.spec.warmup + counted,
+            steps: self.spec.warmup + self.spec.length.iterations().unwrap_or(0),
             start_message: ClockReference::now(&self.rank_clock.clock).words(),
             period: Duration::from_secs_f64(1.0 / self.settings.rate_hz as f64),
             is_reliable: self.spec.message.service == Service::Rc,
@@ -136,7 +127,7 @@ impl<E: Endpoint> Run<'_, E> {
         let mut signals = Signals::new(settings.signal, settings.values, settings.rate_hz as f64);
         let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
         let mut log = Source::new(&schedule, self.spec.warmup, rows)?;
-        let mut watch = Watch::new(clock.ticks(GAP));
+        let mut watch = Watch::for_gaps(clock);
         let mut alone = Alone::new(clock, spins, &schedule);
         alone.try_out(timer)?;
         let mut exchanged = self.exchange(BEFORE)?;
@@ -158,9 +149,12 @@ impl<E: Endpoint> Run<'_, E> {
             missed_waiting: log.missed_waiting,
             timer: alone.finish(self.spec).ok_or(Error::TooFewMessages { messages: 0 })?,
         };
-        let columns = [(Column::Due, log.due), (Column::Submitted, log.submitted)];
-        let watch = spins.then_some(watch);
-        let stamped = self.finish(columns.into(), watch, exchanged);
+        let columns = [
+            (Column::Due, log.due.to_vec()),
+            (Column::Submitted, log.submitted.to_vec()),
+            (Column::Exchanged, exchanged),
+        ];
+        let stamped = Stamped::by(self.rank_clock, spins.then_some(watch), columns);
         Ok((Told { stamped, generated: Some(generated), sink_report }, cpu))
     }
 
@@ -170,7 +164,7 @@ impl<E: Endpoint> Run<'_, E> {
         let schedule = self.schedule();
         let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
         let mut log = Target { received: stamps(&schedule)?, rows, source: None };
-        let mut watch = Watch::new(clock.ticks(GAP));
+        let mut watch = Watch::for_gaps(clock);
         let mut exchanged = self.exchange(BEFORE)?;
         let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &schedule));
         done?;
@@ -182,7 +176,8 @@ impl<E: Endpoint> Run<'_, E> {
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
         let sink_report = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
-        let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
+        let columns = [(Column::Received, log.received.to_vec()), (Column::Exchanged, exchanged)];
+        let stamped = Stamped::by(self.rank_clock, watch, columns);
         Ok((Told { stamped, generated: None, sink_report }, cpu))
     }
 
@@ -192,23 +187,6 @@ impl<E: Endpoint> Run<'_, E> {
         let mut exchanged = Vec::with_capacity(2 * count as usize);
         exchange(self.endpoint, self.rank == 0, first..first + count, None, &mut exchanged)?;
         Ok(exchanged)
-    }
-
-    /// What was stamped.
-    fn finish(&self, columns: Vec<(Column, Stamps)>, watch: Option<Watch>, exchanged: Vec<u64>) -> Stamped {
-        let clock = self.rank_clock.clock;
-        let seen = watch.as_ref().map(|watch| watch.seen());
-        let gaps = watch.map(|watch| (Column::Gaps, watch.into_gaps()));
-        let columns = columns.into_iter().map(|(column, stamps)| (column, stamps.to_vec()));
-        let columns = columns.chain(gaps).chain([(Column::Exchanged, exchanged)]);
-        let columns = columns.map(|(column, stamps)| (column, self.rank_clock.shows(stamps))).collect();
-        let watched = seen.map(|[longest, total, count]| Watched {
-            threshold: clock.ticks(GAP),
-            longest,
-            total,
-            count,
-        });
-        Stamped::new(self.rank_clock.domain.clone(), Nominal::of(&clock), watched, columns)
     }
 }
 
@@ -348,7 +326,7 @@ impl Alone {
     fn try_out<T: Timer>(&mut self, timer: &mut T) -> Result<(), Error> {
         let steps = (self.trial.as_nanos() as f64 / timer.period_ns()).round() as u64;
         let steps = steps.max(TRIAL_STEPS_MIN);
-        let mut watch = Watch::new(self.clock.ticks(GAP));
+        let mut watch = Watch::for_gaps(self.clock);
         timer.start()?;
         let mut step = 0;
         let began_ns = self.clock.reference_ns();
@@ -366,8 +344,7 @@ impl Alone {
         }
         self.ns += self.clock.reference_ns() - began_ns;
         self.steps += step;
-        let [_, total, _] = watch.seen();
-        self.away += total;
+        self.away += watch.seen().total;
         Ok(())
     }
 

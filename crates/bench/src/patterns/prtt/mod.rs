@@ -30,12 +30,11 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::check::Check;
 use crate::pattern::defaults::{BURST, Defaults};
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Carrier, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
@@ -44,6 +43,7 @@ pub(crate) struct Prtt;
 
 impl Pattern for Prtt {
     const ROW: Row = Row {
+        check: check::experiment,
         needs: Capabilities::COUNTED,
         command: command::COMMAND,
         axes: settings::AXES,
@@ -53,10 +53,6 @@ impl Pattern for Prtt {
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
         Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..Defaults::default() }
-    }
-
-    fn check(check: &Check<'_>) -> Result<(), Error> {
-        check.prtt()
     }
 
     fn topology(spec: &PointSpec) -> Topology {
@@ -93,7 +89,7 @@ struct Rounds<'a, E> {
 impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, burst } = self;
-        watched(endpoint.clock(), || rounds::prtt(endpoint, recorder, burst, spec.warmup, span(spec)))
+        watched(endpoint.clock(), || rounds::prtt(endpoint, recorder, burst, spec.warmup, spec.length))
     }
 }
 

@@ -12,7 +12,7 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
-use crate::pattern::Span;
+use crate::point::Length;
 
 /// What goes forth in a round.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +33,14 @@ pub(super) fn prtt<E: Endpoint, R: Recorder>(
     recorder: &mut R,
     burst: Burst,
     warmup: u64,
-    span: Span,
+    length: Length,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     let pause = clock.ticks(burst.pause);
     for _ in 0..warmup {
         round(endpoint, burst.messages, pause, Mark::More)?;
     }
-    let (rounds, end) = span.end(clock, clock.now());
+    let (rounds, end) = length.end(clock, clock.now());
     for n in 1.. {
         let before = clock.now();
         let mark = if n == rounds || before.0 >= end { Mark::Last } else { Mark::More };

@@ -7,8 +7,8 @@ use measure::clock::Ticks;
 
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::pattern::Span;
 use crate::pattern::flood::Flood;
+use crate::point::Length;
 
 /// Which way this end's messages flow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,15 +41,15 @@ pub(crate) fn stream<E: Endpoint>(
     endpoint: &mut E,
     flow: Flow,
     warmup: u64,
-    span: Span,
+    length: Length,
     reliable: bool,
 ) -> Result<(Option<Flood>, Option<Flood>), Error> {
     if warmup > 0 {
         greet(endpoint, flow)?;
-        flood(endpoint, flow, Span::Messages(warmup), reliable)?;
+        flood(endpoint, flow, Length::Iterations(warmup), reliable)?;
     }
     greet(endpoint, flow)?;
-    flood(endpoint, flow, span, reliable)
+    flood(endpoint, flow, length, reliable)
 }
 
 /// Lets whoever floods wait until the other end is there to receive: what has piled up before it
@@ -67,7 +67,7 @@ fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
 fn flood<E: Endpoint>(
     endpoint: &mut E,
     flow: Flow,
-    span: Span,
+    length: Length,
     reliable: bool,
 ) -> Result<(Option<Flood>, Option<Flood>), Error> {
     let clock = endpoint.clock();
@@ -76,7 +76,7 @@ fn flood<E: Endpoint>(
     let mut into = Side::new(flow != Flow::Out, lanes);
     let begin = clock.now();
     out.begin = begin.0;
-    let (target, end) = span.end(clock, begin);
+    let (target, end) = length.end(clock, begin);
     // Posted messages that are not known to be sent, once all are posted: what still comes does not
     // count for what went.
     let mut unsent = u32::MAX;

@@ -28,7 +28,7 @@ use crate::pattern::flood::{Flood, messages_per_s};
 use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::pattern::timed::{packets, span};
+use crate::pattern::timed::packets;
 use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service, Tool};
 use crate::topology::{self, Links, PartSpec, Topology, Usage};
 
@@ -136,7 +136,7 @@ fn taken<E: Endpoint>(
 ) -> Result<(Outcome, Option<StreamSpan>), Error> {
     let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
-    let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, spec.length, reliable));
     let (sent, received) = done?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
     // Of two directions the slower: what this end received is no faster than it could have been
@@ -164,7 +164,7 @@ fn pushed<E: Endpoint>(
 ) -> Result<Outcome, Error> {
     let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
-    let (done, cpu) = watched(clock, || push::push(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (done, cpu) = watched(clock, || push::push(endpoint, flow, spec.warmup, spec.length, reliable));
     let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
     let throughput = Some(throughput(&posted, spec, clock)?);
     Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })

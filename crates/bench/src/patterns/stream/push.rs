@@ -4,8 +4,8 @@
 use super::flood::Flow;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
-use crate::pattern::Span;
 use crate::pattern::flood::Flood;
+use crate::point::Length;
 
 /// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the
 /// first post until the last is known to be done: acknowledged, or where nothing is acknowledged
@@ -18,7 +18,7 @@ pub(crate) fn push<E: Endpoint>(
     endpoint: &mut E,
     flow: Flow,
     warmup: u64,
-    span: Span,
+    length: Length,
     reliable: bool,
 ) -> Result<Option<Flood>, Error> {
     if flow == Flow::In {
@@ -28,7 +28,7 @@ pub(crate) fn push<E: Endpoint>(
         return Ok(None);
     }
     if warmup > 0 {
-        post(endpoint, Span::Messages(warmup))?;
+        post(endpoint, Length::Iterations(warmup))?;
         endpoint.flush()?;
     }
     if flow == Flow::Both {
@@ -38,7 +38,7 @@ pub(crate) fn push<E: Endpoint>(
     }
     let clock = endpoint.clock();
     let begin = clock.now();
-    let messages = post(endpoint, span)?;
+    let messages = post(endpoint, length)?;
     endpoint.flush()?;
     if !reliable {
         confirm(endpoint, flow)?;
@@ -47,9 +47,9 @@ pub(crate) fn push<E: Endpoint>(
 }
 
 /// Posts until it is enough; gives how many.
-fn post<E: Endpoint>(endpoint: &mut E, span: Span) -> Result<u64, Error> {
+fn post<E: Endpoint>(endpoint: &mut E, length: Length) -> Result<u64, Error> {
     let clock = endpoint.clock();
-    let (target, end) = span.end(clock, clock.now());
+    let (target, end) = length.end(clock, clock.now());
     let mut total = 0;
     let mut lanes = endpoint.lanes();
     while lanes > 0 && total < target {

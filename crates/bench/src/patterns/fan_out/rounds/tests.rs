@@ -117,7 +117,7 @@ fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
     let (own, _) = with_leaves(
         3,
         |wire| answer(wire).unwrap(),
-        |own| root(own, &mut times, 3, 2, Span::Messages(4)).unwrap(),
+        |own| root(own, &mut times, 3, 2, Length::Iterations(4)).unwrap(),
     );
     assert_eq!(times.0.len(), 4, "rounds of the warm-up do not count");
     assert_eq!(own.came, [6, 6, 6]);
@@ -130,11 +130,10 @@ fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
 #[test]
 fn rounds_for_a_time_end_after_it() {
     let mut times = Times::default();
-    let time = std::time::Duration::from_millis(20);
     let (own, _) = with_leaves(
         2,
         |wire| answer(wire).unwrap(),
-        |own| root(own, &mut times, 2, 1, Span::For(time)).unwrap(),
+        |own| root(own, &mut times, 2, 1, Length::Duration(0.02)).unwrap(),
     );
     assert!(!times.0.is_empty());
     assert!(own.came.iter().all(|came| *came == times.0.len() + 1));
@@ -155,7 +154,7 @@ fn a_slow_spoke_is_waited_for_in_its_round() {
             }
             wire.send(Mark::Last).unwrap();
         },
-        |own| root(own, &mut times, 3, 0, Span::Messages(1)).unwrap(),
+        |own| root(own, &mut times, 3, 0, Length::Iterations(1)).unwrap(),
     );
     assert!(times.0[0] >= own.clock().ticks(PAUSE));
 }
@@ -180,7 +179,7 @@ fn those_that_fetch_take_turns_and_each_times_its_own() {
                 }
                 times.0.len()
             },
-            |own| fetching_root(own, &mut times, notify, 1, Span::Messages(2)).unwrap(),
+            |own| fetching_root(own, &mut times, notify, 1, Length::Iterations(2)).unwrap(),
         );
         assert_eq!((times.0.len(), theirs), (2, vec![3, 3, 3]));
         assert_eq!(own.cleared, if notify == Notify::Memory { 3 } else { 0 });

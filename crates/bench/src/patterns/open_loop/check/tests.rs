@@ -3,7 +3,7 @@ use std::path::Path;
 use super::super::settings::Settings;
 use super::*;
 use crate::plan::{Options, Plan, resolve};
-use crate::point::{Load, PointSpec};
+use crate::point::{Length, Load, PointSpec};
 
 fn points(rest: &str) -> Result<Vec<PointSpec>, Error> {
     let head = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\nname = \"load\"\npattern = \"open-loop\"";

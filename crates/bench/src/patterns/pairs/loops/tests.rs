@@ -60,7 +60,7 @@ fn a_flood_goes_on_until_all_are_done() {
         |index, wire, barrier| {
             let mut progress = Progress::new();
             let messages = if index == 0 { 100 } else { 3000 };
-            let burst = flood(wire, barrier, &mut progress, 7, Span::Messages(messages)).unwrap();
+            let burst = flood(wire, barrier, &mut progress, 7, Length::Iterations(messages)).unwrap();
             assert!(burst.messages >= messages && burst.total > burst.messages && burst.end > burst.begin);
             let seen = progress.into_seen();
             assert_eq!(seen[0], (burst.begin.0, 0));
@@ -79,7 +79,8 @@ fn a_flood_for_a_time_takes_that_time() {
         2,
         |_, wire, barrier| {
             let clock = wire.clock();
-            let burst = flood(wire, barrier, &mut Progress::new(), 0, Span::For(TIME)).unwrap();
+            let burst =
+                flood(wire, barrier, &mut Progress::new(), 0, Length::Duration(TIME.as_secs_f64())).unwrap();
             burst.end.since(burst.begin) >= clock.ticks(TIME)
         },
         |wire| assert!(drain(wire, 0).unwrap() > 0),

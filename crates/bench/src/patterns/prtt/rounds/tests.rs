@@ -5,14 +5,14 @@ use super::*;
 use crate::endpoint::wire::Wire;
 
 /// Measures between two ends of a wire; gives the samples, in ns.
-fn measured(burst: Burst, warmup: u64, span: Span) -> Vec<u64> {
+fn measured(burst: Burst, warmup: u64, length: Length) -> Vec<u64> {
     let [mut zero, mut one] = Wire::pair(&[], |_| {});
     let mut samples = RawSamples::new(100_000).unwrap();
     std::thread::scope(|scope| {
         let zero = &mut zero;
         let one = &mut one;
         scope.spawn(move || answer(one, burst.messages).unwrap());
-        prtt(zero, &mut samples, burst, warmup, span).unwrap();
+        prtt(zero, &mut samples, burst, warmup, length).unwrap();
     });
     assert_eq!(zero.left() + one.left(), 0, "messages are left behind");
     samples.finish(&Clock::monotonic(), Scale::Whole).raw().unwrap().to_vec()
@@ -22,25 +22,25 @@ fn measured(burst: Burst, warmup: u64, span: Span) -> Vec<u64> {
 fn every_round_after_the_warm_up_is_a_sample() {
     for messages in [1, 2, 16] {
         let burst = Burst { messages, pause: Duration::ZERO };
-        assert_eq!(measured(burst, 3, Span::Messages(20)).len(), 20);
-        assert_eq!(measured(burst, 0, Span::Messages(1)).len(), 1);
+        assert_eq!(measured(burst, 3, Length::Iterations(20)).len(), 20);
+        assert_eq!(measured(burst, 0, Length::Iterations(1)).len(), 1);
     }
 }
 
 #[test]
 fn rank_0_ends_a_time_that_is_over() {
     let burst = Burst { messages: 4, pause: Duration::ZERO };
-    assert!(!measured(burst, 1, Span::For(Duration::from_millis(20))).is_empty());
+    assert!(!measured(burst, 1, Length::Duration(0.02)).is_empty());
 }
 
 #[test]
 fn a_round_has_a_pause_between_its_messages_and_none_around_them() {
     let pause = Duration::from_millis(3);
-    let samples = measured(Burst { messages: 5, pause }, 0, Span::Messages(4));
+    let samples = measured(Burst { messages: 5, pause }, 0, Length::Iterations(4));
     assert!(samples.iter().all(|ns| *ns >= 4 * 3_000_000), "{samples:?}");
     // A single message waits for nothing: it would not be over within this test.
     let alone = Burst { messages: 1, pause: Duration::from_secs(3600) };
-    assert_eq!(measured(alone, 1, Span::Messages(4)).len(), 4);
+    assert_eq!(measured(alone, 1, Length::Iterations(4)).len(), 4);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_lost_message_or_answer_ends_both_ends_with_a_sentence() {
         let mut samples = RawSamples::new(10).unwrap();
         std::thread::scope(|scope| {
             let them = scope.spawn(move || answer(&mut one, burst.messages));
-            let error = prtt(&mut zero, &mut samples, burst, 0, Span::Messages(2)).unwrap_err();
+            let error = prtt(&mut zero, &mut samples, burst, 0, Length::Iterations(2)).unwrap_err();
             assert!(matches!(error, Error::Deadline { .. }), "{error}");
             assert!(matches!(them.join().unwrap(), Err(Error::Deadline { .. })), "{lost}");
         });
