@@ -5,10 +5,12 @@ mod prepared;
 mod simulated;
 
 use self::prepared::PreparedParts;
+use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::kind::{EndpointKind, PreparedEndpoints, Site};
 use crate::fault::PointError;
+use crate::pattern::check::Check;
 use crate::point::Carrier;
 use crate::{library_endpoint, shmem_endpoint, socket_endpoint, tool_endpoint, verbs_endpoint};
 
@@ -25,12 +27,19 @@ pub(crate) struct Row {
     carriers: &'static [Carrier],
     /// What its endpoints can do.
     pub(crate) capabilities: Capabilities,
+    /// Refuses what a plan must not ask of it.
+    pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
     prepare: fn(&mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError>,
 }
 
 impl Row {
     const fn of<K: EndpointKind>() -> Self {
-        Self { carriers: K::CARRIERS, capabilities: K::Connected::CAPABILITIES, prepare: prepare_as::<K> }
+        Self {
+            carriers: K::CARRIERS,
+            capabilities: K::Connected::CAPABILITIES,
+            check: K::check,
+            prepare: prepare_as::<K>,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::connecting::UnconnectedEndpoint;
 use crate::Error;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
 use crate::point::{Carrier, PointSpec};
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
@@ -30,6 +31,14 @@ pub(crate) struct Site<'a> {
 pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
     /// The carriers that it serves.
     const CARRIERS: &'static [Carrier];
+
+    /// Refuses what a plan must not ask of it, with every default filled in.
+    ///
+    /// # Errors
+    /// What is asked, why that cannot be, and what to do.
+    fn check(_check: &Check<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Arranges what all parts of the point share.
     ///

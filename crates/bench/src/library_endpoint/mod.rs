@@ -11,6 +11,7 @@
 //! is pinned to.
 
 mod any;
+mod check;
 mod endpoint;
 mod errors;
 mod functions;

@@ -8,11 +8,13 @@ use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 
 use super::any::Socket;
+use super::check;
 use super::endpoint::{LibraryEndpoint, Sockets};
 use super::socket::{Messages, Role};
 use crate::Error;
 use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
+use crate::pattern::check::Check;
 use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, token};
 use crate::topology::PartSpec;
@@ -65,6 +67,10 @@ enum Place {
 impl EndpointKind for Unconnected {
     const CARRIERS: &'static [Carrier] =
         &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check::experiment(check)
+    }
 
     /// Opens and binds the socket of a rank.
     fn prepare(spec: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {

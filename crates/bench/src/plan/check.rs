@@ -6,9 +6,11 @@ use super::defaults::carriers as carriers_of;
 use super::model::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, Most};
+use crate::endpoint::capabilities::Capabilities;
 use crate::pattern::check::{Check, patterns};
 use crate::pattern::experiment::Filled;
-use crate::point::{Length, Operation, Service, Setup};
+use crate::point::{Length, Operation, Poll, Service, Setup};
+use crate::{endpoints, tool_endpoint};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -37,9 +39,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.bounded()?;
     check.multicast()?;
     (filled.pattern.row().check)(&check)?;
-    check.sockets()?;
-    check.libraries()?;
-    check.tools()
+    check.endpoint()?;
+    tool_endpoint::check::experiment(&check)
 }
 
 /// Checks what carries the messages of an experiment, and that each of its axes is for some of
@@ -294,6 +295,26 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What carries the messages, where it is not verbs.
+    fn endpoint(&self) -> Result<(), Error> {
+        let carrier = self.0.carrier;
+        if carrier.is_verbs() {
+            return Ok(());
+        }
+        let row = endpoints::row(carrier);
+        let calls = Capabilities::VERBS_CALLS;
+        if self.0.pattern.row().needs.contain(calls) && !row.capabilities.contain(calls) {
+            let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
+            return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
+        }
+        let mut polls = self.0.axes.get(axis::POLL).into_iter();
+        if let Some(poll) = polls.find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
+            let why = "what comes is looked for or slept for: use busy or event";
+            return self.refuse("poll", &format!("poll {} over {}", poll.word(), carrier.name()), why);
+        }
+        (row.check)(self)
     }
 
     /// A group answers in rounds alone.

@@ -194,7 +194,6 @@ mod environments;
 mod figures;
 mod findings;
 mod keys;
-mod libraries;
 mod load;
 mod model;
 mod names;
@@ -204,11 +203,9 @@ mod quantities;
 mod read;
 mod resolve;
 mod settings;
-mod sockets;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tools;
 
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;

@@ -24,6 +24,7 @@
 
 mod address;
 mod callers;
+mod check;
 mod connect;
 mod datagram;
 mod drain;

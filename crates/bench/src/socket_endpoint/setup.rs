@@ -8,11 +8,13 @@ use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
 use super::address::{Reachable, SocketOptions};
+use super::check;
 use super::options::socket;
 use super::peer::{Address, Name, PeerParams};
 use crate::Error;
 use crate::endpoint::connecting::Offer;
 use crate::endpoint::kind::{EndpointKind, Site};
+use crate::pattern::check::Check;
 use crate::point::{Carrier, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
 
@@ -76,6 +78,10 @@ impl Unconnected {
 impl EndpointKind for Unconnected {
     const CARRIERS: &'static [Carrier] =
         &[Carrier::Sctp, Carrier::Tcp, Carrier::Udp, Carrier::UnixDatagram, Carrier::UnixStream];
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check::experiment(check)
+    }
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
         Self::new(part, site.rank, site.sockets, site.rank_clock.clock)

@@ -2,6 +2,7 @@
 //! addresses that messages of this program would take, each with the rank's place. What the client
 //! prints is the result.
 
+pub(crate) mod check;
 mod run;
 mod words;
 

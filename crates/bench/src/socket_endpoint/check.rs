@@ -1,0 +1,77 @@
+//! What a plan must not ask of sockets.
+
+use crate::Error;
+use crate::axis;
+use crate::pattern::check::Check;
+use crate::point::{Carrier, Family, LinkLayer};
+
+/// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of
+/// IPv6 only that of UDP (RFC 768, RFC 791, RFC 8200).
+const DATAGRAM_BYTES_MAX_IPV4: u64 = 65_507;
+const DATAGRAM_BYTES_MAX_IPV6: u64 = 65_527;
+/// Datagrams that go through the stack as one (`UDP_MAX_SEGMENTS` of older kernels).
+const SEGMENTS_MAX: u64 = 64;
+/// Longest list of datagrams (`UIO_MAXIOV`, sendmmsg(2)).
+const LIST_MAX: u64 = 1024;
+
+/// Checks an experiment over sockets.
+pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
+    ipoib(check)?;
+    datagram_sizes(check)?;
+    lists(check)?;
+    let streams = check.largest(axis::STREAMS.row);
+    let floods = check.0.pattern.row().floods;
+    if streams > 1 && !floods {
+        let why =
+            "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
+        return check.refuse("streams", "several streams", why);
+    }
+    if check.has(axis::ZERO_COPY, true) && (!floods || check.goes_both_ways()) {
+        let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
+        return check.refuse("zero_copy", "sending without a copy and receiving", why);
+    }
+    Ok(())
+}
+
+/// IPoIB is InfiniBand.
+fn ipoib(check: &Check<'_>) -> Result<(), Error> {
+    let modes = check.0.axes.get(axis::IPOIB_MODE);
+    if modes.iter().any(Option::is_some) && check.has(axis::LINK_LAYER, Some(LinkLayer::Ethernet)) {
+        let why = "IPoIB is InfiniBand: give it an experiment of its own";
+        return check.refuse("ipoib_mode", "a mode of IPoIB over Ethernet", why);
+    }
+    Ok(())
+}
+
+/// A datagram has room for so much.
+fn datagram_sizes(check: &Check<'_>) -> Result<(), Error> {
+    let is_ipv4 = check.has(axis::FAMILY, Family::Ipv4);
+    let max = if is_ipv4 { DATAGRAM_BYTES_MAX_IPV4 } else { DATAGRAM_BYTES_MAX_IPV6 };
+    let mut sizes = check.0.axes.numbers(axis::SIZE_BYTES.row);
+    let too_long = sizes.find(|size| check.0.carrier == Carrier::Udp && *size > max);
+    let Some(size) = too_long else { return Ok(()) };
+    let why = format!("the longest has {max} B: end the sizes there, or give it an experiment of its own");
+    check.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
+}
+
+/// Datagrams that are sent by one call.
+fn lists(check: &Check<'_>) -> Result<(), Error> {
+    let list = check.largest(axis::POST_LIST.row);
+    if list > LIST_MAX {
+        let what = format!("more than {LIST_MAX} datagrams at once");
+        return check.refuse("post_list", &what, "sendmmsg takes no more");
+    }
+    if !check.has(axis::OFFLOAD, true) {
+        return Ok(());
+    }
+    let size = check.largest(axis::SIZE_BYTES.row);
+    if list > SEGMENTS_MAX || list * size > DATAGRAM_BYTES_MAX_IPV4 {
+        let why = format!("they may be {SEGMENTS_MAX} and have {DATAGRAM_BYTES_MAX_IPV4} B together");
+        return check.refuse("offload", &format!("{list} datagrams of {size} B as one"), &why);
+    }
+    if list == 1 {
+        let why = "one alone is no list: give post_list, such as 16";
+        return check.refuse("offload", "offload of datagrams that are sent one by one", why);
+    }
+    Ok(())
+}
