@@ -121,6 +121,11 @@ pub(crate) fn patterns(is_one: impl Fn(&Pattern) -> bool) -> Vec<String> {
     Pattern::all().filter(is_one).map(|pattern| format!("{:?}", pattern.name())).collect()
 }
 
+/// The quoted names of those whose messages flow one after the other.
+pub(crate) fn floods() -> String {
+    patterns(|pattern| pattern.row().floods).join(" or ")
+}
+
 /// The experiment, in errors.
 impl fmt::Display for Check<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

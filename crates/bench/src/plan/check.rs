@@ -7,7 +7,7 @@ use super::model::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, Most};
 use crate::endpoint::capabilities::Capabilities;
-use crate::pattern::check::{Check, patterns};
+use crate::pattern::check::{Check, floods, patterns};
 use crate::pattern::experiment::Filled;
 use crate::point::{Length, Operation, Poll, Service, Setup};
 use crate::{endpoints, tool_endpoint};
@@ -226,7 +226,7 @@ impl Check<'_> {
         }
         if list > 1 && !self.0.pattern.row().floods {
             let words =
-                format!("{self} times every message by itself: post_list is for the pattern \"stream\"");
+                format!("{self} times every message by itself: post_list is for the pattern {}", floods());
             return self.wrong("post_list", words);
         }
         let fill = self.largest_u32(axis::RX_FILL.row);
@@ -331,7 +331,8 @@ impl Check<'_> {
         if self.goes_both_ways() && !self.0.pattern.row().floods {
             let pattern = self.0.pattern.name();
             let words = format!(
-                "{self} has the pattern {pattern:?} and so no direction \"bi\": use the pattern \"stream\""
+                "{self} has the pattern {pattern:?} and so no direction \"bi\": use the pattern {}",
+                floods()
             );
             return self.wrong("direction", words);
         }

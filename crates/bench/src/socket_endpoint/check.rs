@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::axis;
-use crate::pattern::check::Check;
+use crate::pattern::check::{Check, floods};
 use crate::point::{Carrier, Family, LinkLayer};
 
 /// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of
@@ -19,16 +19,14 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     ipoib(check)?;
     datagram_sizes(check)?;
     lists(check)?;
-    let streams = check.largest(axis::STREAMS.row);
-    let floods = check.0.pattern.row().floods;
-    if streams > 1 && !floods {
-        let why =
-            "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
-        return check.refuse("streams", "several streams", why);
+    let is_flood = check.0.pattern.row().floods;
+    if check.largest(axis::STREAMS.row) > 1 && !is_flood {
+        let why = "messages that are timed one by one take one connection: use the pattern";
+        return check.refuse("streams", "several streams", &format!("{why} {}", floods()));
     }
-    if check.has(axis::ZERO_COPY, true) && (!floods || check.goes_both_ways()) {
-        let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
-        return check.refuse("zero_copy", "sending without a copy and receiving", why);
+    if check.has(axis::ZERO_COPY, true) && (!is_flood || check.goes_both_ways()) {
+        let why = format!("it is for who only sends, and much: use the pattern {} one way", floods());
+        return check.refuse("zero_copy", "sending without a copy and receiving", &why);
     }
     Ok(())
 }
