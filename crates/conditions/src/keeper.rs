@@ -222,7 +222,7 @@ impl Keeper {
         let mut done = Done::default();
         let mut to_write = Vec::new();
         for (setting, value) in targets {
-            match enter(&self.host, &mut open, &holder.name, (*setting, value), &mut done) {
+            match enter(&self.host, &mut open, &holder.name, *setting, value, &mut done) {
                 Ok(true) => to_write.push((*setting, value)),
                 Ok(false) => done.right.push((*setting, value.clone())),
                 Err(error) => done.failed.push((*setting, error)),
@@ -295,7 +295,8 @@ fn enter(
     host: &Host,
     open: &mut Open,
     name: &str,
-    (setting, value): (Setting, &str),
+    setting: Setting,
+    value: &str,
     done: &mut Done,
 ) -> io::Result<bool> {
     let mut current = setting.read(host)?;

@@ -314,9 +314,11 @@ impl Manager {
     pub fn connect(
         &'static self,
         pair: QueuePair<Init>,
-        (from, to): (IpAddr, SocketAddr),
+        from: IpAddr,
+        to: SocketAddr,
         tuning: &Connection,
-        (tag, patience): (u8, Duration),
+        tag: u8,
+        patience: Duration,
     ) -> Result<(QueuePair<ReadyToSend>, Link)> {
         let service = pair.service();
         let transport = pair.transport();
@@ -376,7 +378,8 @@ impl Listener {
         &self,
         pair: QueuePair<Init>,
         tuning: &Connection,
-        (tag, patience): (u8, Duration),
+        tag: u8,
+        patience: Duration,
     ) -> Result<(QueuePair<ReadyToSend>, Link)> {
         let manager = self.id.manager();
         let request = self.id.expect(RDMA_CM_EVENT_CONNECT_REQUEST, patience)?;

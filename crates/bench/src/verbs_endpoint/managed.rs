@@ -53,10 +53,10 @@ impl Managed {
         tuning: &Connection,
     ) -> Result<(QueuePair<ReadyToSend>, Link), Error> {
         // Lanes come in turn: a byte tells neighbours apart.
-        let tag = (lane as u8, PATIENCE);
+        let tag = lane as u8;
         match (&self.listener, peer) {
-            (Some(listener), _) => Ok(listener.accept(pair, tuning, tag)?),
-            (None, Some(peer)) => Ok(self.manager.connect(pair, (self.own, peer), tuning, tag)?),
+            (Some(listener), _) => Ok(listener.accept(pair, tuning, tag, PATIENCE)?),
+            (None, Some(peer)) => Ok(self.manager.connect(pair, self.own, peer, tuning, tag, PATIENCE)?),
             (None, None) => Err(Error::PeerAddress { reason: "it does not listen with RDMA CM".to_owned() }),
         }
     }

@@ -74,10 +74,10 @@ impl Qp {
         let peer = target.map_or(&NOWHERE, |target| target.port(view));
         let is_in_memory = bytes > 0 && matches!(waiting.payload, Payload::Element(_) | Payload::Elements(_));
         waiting.schedule = Some(if waiting.is_answered() {
-            link.ask(own, peer, now, (bytes, waiting.extended()), mtu_bytes)
+            link.ask(own, peer, now, bytes, waiting.extended(), mtu_bytes)
         } else {
             let ready = if is_in_memory { link.fetched(now) } else { now };
-            link.send(own, peer, ready, (bytes, waiting.extended()), mtu_bytes)
+            link.send(own, peer, ready, bytes, waiting.extended(), mtu_bytes)
         });
     }
 

@@ -61,8 +61,8 @@ impl Qp {
     #[inline]
     fn write_post(&self, n: u32, wr_id: u64, elements: &[ibv_sge]) -> Receive {
         // SAFETY: the posts lie in the own arena, which is never unmapped.
-        let post = unsafe { self.receiving.slots.post(n) };
-        let receive = Receive::show(wr_id, elements, post, &self.host.arena.view, self.pd);
+        let (post, list) = unsafe { self.receiving.slots.post(n) };
+        let receive = Receive::show(wr_id, elements, post, list, &self.host.arena.view, self.pd);
         self.receiving.wqes.store(n, receive, elements);
         receive
     }

@@ -57,8 +57,8 @@ impl Srq {
         // SAFETY: the caller vouches for the elements.
         let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         let index = queue.free.pop().ok_or(libc::ENOMEM)?;
-        let post = self.pool.post(index);
-        let receive = Receive::show(wr.wr_id, elements, post, &self.host.arena.view, self.pd);
+        let (post, list) = self.pool.post(index);
+        let receive = Receive::show(wr.wr_id, elements, post, list, &self.host.arena.view, self.pd);
         self.wqes.store(index, receive, elements);
         self.offer(queue, index);
         Ok(())

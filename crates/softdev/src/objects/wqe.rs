@@ -43,7 +43,8 @@ impl Receive {
     pub(crate) fn show(
         wr_id: u64,
         elements: &[ibv_sge],
-        (post, list): (&Post, &[SlotSge]),
+        post: &Post,
+        list: &[SlotSge],
         view: &View,
         pd: u32,
     ) -> Self {

@@ -36,7 +36,7 @@ pub(crate) struct Joined {
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where
 /// nothing arrived.
 pub(crate) fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Joined, Error> {
-    let mut messages = Messages::new(spec, sender, receiver, (LatencyKind::OneWay, Column::Submitted))?;
+    let mut messages = Messages::new(spec, sender, receiver, LatencyKind::OneWay, Column::Submitted)?;
     let arrived = messages.arrived();
     let received = arrived.len() as u64;
     let counters = [
@@ -74,7 +74,8 @@ impl<'a> Messages<'a> {
         spec: &'a PointSpec,
         sender: &'a Stamped,
         receiver: &'a Stamped,
-        (kind, start): (LatencyKind, Column),
+        kind: LatencyKind,
+        start: Column,
     ) -> Result<Self, Error> {
         let all = sender.column(start).len();
         let stamps = Both { sender, receiver, start, time: Time::of(spec, sender, receiver)? };

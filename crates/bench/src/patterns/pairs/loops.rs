@@ -19,9 +19,11 @@ use crate::point::Length;
 pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     barrier: &mut Barrier,
-    (recorder, skews): (&mut R, &mut S),
+    recorder: &mut R,
+    skews: &mut S,
     fetches: bool,
-    (warmup, messages): (u64, u64),
+    warmup: u64,
+    messages: u64,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     let all = warmup + messages;

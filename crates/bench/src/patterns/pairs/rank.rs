@@ -86,7 +86,7 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
         let Length::Iterations(messages) = spec.length else { return (Ok(()), None) };
         let fetches = spec.message.operation.is_fetch();
         watched(endpoint.clock(), || {
-            loops::bounce(endpoint, barrier, (recorder, skews), fetches, (spec.warmup, messages))
+            loops::bounce(endpoint, barrier, recorder, skews, fetches, spec.warmup, messages)
         })
     }
 }

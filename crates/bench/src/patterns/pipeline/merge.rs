@@ -17,7 +17,7 @@ use crate::point::PointSpec;
 pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Result<Joined, Error> {
     let fates = Fates::of(columns(source, target), usize::try_from(spec.warmup).unwrap_or(usize::MAX));
     fates.have_arrived()?;
-    let mut messages = Messages::new(spec, source, target, (LatencyKind::Arrival, Column::Due))?;
+    let mut messages = Messages::new(spec, source, target, LatencyKind::Arrival, Column::Due)?;
     let arrived = messages.arrived();
     let others = vec![
         (LatencyKind::OneWay, messages.since(Column::Submitted)),

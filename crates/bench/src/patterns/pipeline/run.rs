@@ -132,9 +132,8 @@ impl<E: Endpoint> Run<'_, E> {
         alone.try_out(timer)?;
         let mut exchanged = self.exchange(BEFORE)?;
         let before = Instant::now(&clock);
-        let (done, cpu) = watched(clock, || {
-            generate(self.endpoint, (timer, &mut signals), &mut log, &mut watch, &schedule)
-        });
+        let (done, cpu) =
+            watched(clock, || generate(self.endpoint, timer, &mut signals, &mut log, &mut watch, &schedule));
         done?;
         let tick_hz = Instant::now(&clock).tick_hz(&before);
         exchanged.extend(self.exchange(AFTER)?);

@@ -170,7 +170,8 @@ impl Words {
 /// What the endpoint and the timer say; [`Error::Deadline`] when the other end says nothing.
 pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
     endpoint: &mut E,
-    (timer, values): (&mut T, &mut V),
+    timer: &mut T,
+    values: &mut V,
     log: &mut L,
     watch: &mut Watch,
     schedule: &Schedule,

@@ -34,7 +34,7 @@ pub(super) struct Gathering {
 impl Gathering {
     /// For a flood of so much, with this tail, that begins when so much has come, or that lasts
     /// until `end`; none for a short one.
-    pub(super) fn new(clock: Clock, (flood, tail): (u64, u64), end: u64, received: u64) -> Option<Self> {
+    pub(super) fn new(clock: Clock, flood: u64, tail: u64, end: u64, received: u64) -> Option<Self> {
         let amount = received.saturating_add(flood).saturating_sub(tail);
         let until = end.saturating_sub(clock.ticks(TAIL));
         let now = clock.now();
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_short_is_not_gathered_and_the_tail_of_nothing_is() {
         let clock = Clock::monotonic();
-        let new = |flood, end| Gathering::new(clock, (flood, TAIL_BYTES), end, 1000);
+        let new = |flood, end| Gathering::new(clock, flood, TAIL_BYTES, end, 1000);
         let after = |ms: u64| clock.now().0 + clock.ticks(Duration::from_millis(ms));
         assert!(
             new(TAIL_BYTES, u64::MAX).is_none() && new(u64::MAX, after(4)).is_none() && new(0, 0).is_none()
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_pause_is_as_long_as_the_room_takes_to_fill() {
         let clock = Clock::monotonic();
-        let mut gathering = Gathering::new(clock, (u64::MAX, 0), u64::MAX, 0).unwrap();
+        let mut gathering = Gathering::new(clock, u64::MAX, 0, u64::MAX, 0).unwrap();
         let room = 20;
         let begin = gathering.pace.1.0;
         gathering.room = Some(room);

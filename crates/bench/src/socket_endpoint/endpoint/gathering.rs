@@ -36,11 +36,11 @@ impl SocketEndpoint {
     /// Gathers a flood of so many messages, or until a stamp.
     pub(super) fn gather(&mut self, messages: u64, end: u64) -> Result<(), Error> {
         let datagrams = self.lanes.iter().any(|lane| matches!(lane, Lane::Datagram(_)));
-        let amounts = match datagrams {
+        let (flood, tail) = match datagrams {
             true => (messages, TAIL_DATAGRAMS),
             false => (messages.saturating_mul(self.size), TAIL_BYTES),
         };
-        let mut gathering = Gathering::new(self.clock, amounts, end, self.received());
+        let mut gathering = Gathering::new(self.clock, flood, tail, end, self.received());
         if let Some(gathering) = gathering.as_mut().filter(|_| datagrams) {
             let buffer = sockopt::socket_recv_buffer_size(self.lanes[0].borrowed());
             let bytes = buffer.map_err(|error| failed(error.into()))? as u64;

@@ -164,7 +164,8 @@ impl Link {
         own: &SharedPort,
         peer: &SharedPort,
         now: Ticks,
-        (payload_bytes, extended): (u64, Extended),
+        payload_bytes: u64,
+        extended: Extended,
         path_mtu_bytes: u64,
     ) -> Schedule {
         let wire = self.serialization(payload_bytes, path_mtu_bytes, extended);
@@ -186,7 +187,8 @@ impl Link {
         own: &SharedPort,
         peer: &SharedPort,
         now: Ticks,
-        (payload_bytes, extended): (u64, Extended),
+        payload_bytes: u64,
+        extended: Extended,
         path_mtu_bytes: u64,
     ) -> Schedule {
         let request = self.serialization(0, path_mtu_bytes, extended);
@@ -251,7 +253,7 @@ mod tests {
         let a = SharedPort::new();
         let b = SharedPort::new();
         // 1000 B and 26 of headers at 8 Gb/s: a byte in a nanosecond.
-        let schedule = link("4X SDR,latency=500ns").send(&a, &b, START, (1000, PLAIN), 4096);
+        let schedule = link("4X SDR,latency=500ns").send(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, schedule.has_left), 1026);
         assert_eq!(ns(START, schedule.is_there), 1526);
         assert_eq!(ns(START, schedule.is_acknowledged), 1526 + 30 + 500);
@@ -285,11 +287,11 @@ mod tests {
         assert_eq!(taken("8Gb/s,header=40", datagram, 1000), Ticks::from_ns(1040), "as the model says");
         let a = SharedPort::new();
         let b = SharedPort::new();
-        let read = link("8Gb/s").ask(&a, &b, START, (4096, once(Extended::RDMA)), 1024);
+        let read = link("8Gb/s").ask(&a, &b, START, 4096, once(Extended::RDMA), 1024);
         assert_eq!(ns(START, read.is_there), 26 + 16 + 4096 + 4 * 26 + 2 * 4);
         let a = SharedPort::new();
         let b = SharedPort::new();
-        let atomic = link("8Gb/s").ask(&a, &b, START, (8, once(Extended::ATOMIC)), 1024);
+        let atomic = link("8Gb/s").ask(&a, &b, START, 8, once(Extended::ATOMIC), 1024);
         assert_eq!(ns(START, atomic.has_left), 26 + 28);
     }
 
@@ -299,7 +301,7 @@ mod tests {
         let b = SharedPort::new();
         let fdr = link("4X FDR,latency=1us,header=0");
         let count = 1_000_000;
-        let last = (0..count).map(|_| fdr.send(&a, &b, START, (8, PLAIN), 4096)).last().unwrap();
+        let last = (0..count).map(|_| fdr.send(&a, &b, START, 8, PLAIN, 4096)).last().unwrap();
         let expected = 1e9 * 64.0 / 54_545_454_545.0 * f64::from(count);
         let took = ns(START, last.is_there) as f64 - 1000.0;
         assert!((took / expected - 1.0).abs() < 0.006, "{took} ns of {expected}");
@@ -312,7 +314,7 @@ mod tests {
         let link = link("8Gb/s,gap=100ns,header=0");
         let left: Vec<_> = [8, 8, 500, 8]
             .iter()
-            .map(|n| ns(START, link.send(&a, &b, START, (*n, PLAIN), 4096).has_left))
+            .map(|n| ns(START, link.send(&a, &b, START, *n, PLAIN, 4096).has_left))
             .collect();
         assert_eq!(left, [8, 108, 700, 708]);
     }
@@ -323,11 +325,11 @@ mod tests {
         let b = SharedPort::new();
         let c = SharedPort::new();
         let link = link("8Gb/s,latency=50ns,header=0");
-        let first = link.send(&a, &c, START, (1000, PLAIN), 4096);
-        let second = link.send(&b, &c, START, (1000, PLAIN), 4096);
+        let first = link.send(&a, &c, START, 1000, PLAIN, 4096);
+        let second = link.send(&b, &c, START, 1000, PLAIN, 4096);
         assert_eq!((ns(START, first.is_there), ns(START, second.is_there)), (1050, 2050));
         assert_eq!(ns(START, second.has_left), 1000, "its own port was free");
-        let other_way = link.send(&c, &a, START, (1000, PLAIN), 4096);
+        let other_way = link.send(&c, &a, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, other_way.is_there), 1050, "both directions at once");
     }
 
@@ -336,11 +338,11 @@ mod tests {
         let a = SharedPort::new();
         let b = SharedPort::new();
         let link = link("8Gb/s,latency=300ns,header=20");
-        let read = link.ask(&a, &b, START, (1000, PLAIN), 4096);
+        let read = link.ask(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 300);
         // The peer's own messages wait behind its answer, which it begins when the request is
         // there.
-        assert_eq!(ns(START, link.send(&b, &a, START, (0, PLAIN), 4096).has_left), 320 + 1020 + 20);
+        assert_eq!(ns(START, link.send(&b, &a, START, 0, PLAIN, 4096).has_left), 320 + 1020 + 20);
     }
 
     #[test]
@@ -348,12 +350,12 @@ mod tests {
         let a = SharedPort::new();
         let b = SharedPort::new();
         let link = link("8Gb/s,latency=300ns,back=900ns,header=20");
-        let sent = link.send(&a, &b, START, (1000, PLAIN), 4096);
+        let sent = link.send(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, sent.is_there), 1020 + 300);
         assert_eq!(ns(START, sent.is_acknowledged), 1020 + 300 + 20 + 900);
         let a = SharedPort::new();
         let b = SharedPort::new();
-        let read = link.ask(&a, &b, START, (1000, PLAIN), 4096);
+        let read = link.ask(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 900);
         assert_eq!(read.is_acknowledged, read.is_there);
     }
@@ -366,7 +368,7 @@ mod tests {
         let leaves = |posted_ns: u64, fetches: bool| {
             let posted = START.plus(Ticks::from_ns(posted_ns));
             let ready = if fetches { link.fetched(posted) } else { posted };
-            let schedule = link.send(&a, &b, ready, (1000, PLAIN), 4096);
+            let schedule = link.send(&a, &b, ready, 1000, PLAIN, 4096);
             assert_eq!(schedule.has_left, schedule.leaves.plus(Ticks::from_ns(1000)));
             assert_eq!(schedule.is_there, schedule.has_left.plus(Ticks::from_ns(300)));
             ns(START, schedule.leaves)
@@ -381,7 +383,7 @@ mod tests {
     fn without_a_rate_only_the_latency_counts() {
         let a = SharedPort::new();
         let b = SharedPort::new();
-        let schedule = link("latency=2us").send(&a, &b, START, (1 << 31, PLAIN), 4096);
+        let schedule = link("latency=2us").send(&a, &b, START, 1 << 31, PLAIN, 4096);
         assert_eq!((ns(START, schedule.has_left), ns(START, schedule.is_there)), (0, 2000));
         assert_eq!(ns(START, schedule.is_acknowledged), 4000);
     }
@@ -390,7 +392,7 @@ mod tests {
     fn what_stands_in_a_peers_port_is_believed_within_bounds() {
         let port = SharedPort::new();
         port.sends_until.0.store(u64::MAX, Relaxed);
-        let schedule = link("8Gb/s").send(&port, &SharedPort::new(), START, (8, PLAIN), 4096);
+        let schedule = link("8Gb/s").send(&port, &SharedPort::new(), START, 8, PLAIN, 4096);
         assert!(schedule.has_left <= START.plus(PATIENCE).plus(Ticks::from_ns(1000)));
     }
 }

@@ -45,7 +45,7 @@ fn pairs_begin_each_message_together() {
                 // latency.
                 std::thread::sleep(LATE);
             }
-            bounce(wire, barrier, (&mut times, &mut skews), false, (1, 5)).unwrap();
+            bounce(wire, barrier, &mut times, &mut skews, false, 1, 5).unwrap();
             (times.0.len(), skews.0.len())
         },
         |wire| answer(wire).unwrap(),

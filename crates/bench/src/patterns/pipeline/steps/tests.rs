@@ -94,7 +94,7 @@ fn run(ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool) -> (Seen, Seen
 /// The same with a target that begins when so many steps have passed.
 fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
     let schedule = Schedule { is_reliable, ..SCHEDULE };
-    run_at(&mut ends, (stalls, None), &schedule, awaited)
+    run_at(&mut ends, stalls, None, &schedule, awaited)
 }
 
 const SCHEDULE: Schedule =
@@ -103,7 +103,8 @@ const SCHEDULE: Schedule =
 /// The same of a source that is away.
 fn run_at(
     ends: &mut [Wire; 2],
-    (stalls, away): (&[(u64, u64)], Away),
+    stalls: &[(u64, u64)],
+    away: Away,
     schedule: &Schedule,
     awaited: u64,
 ) -> (Seen, Seen) {
@@ -115,7 +116,7 @@ fn run_at(
             let mut timer = Told { clock, away, stalls: stalls.to_vec(), begin: 0 };
             let mut seen = Seen { passed: Arc::clone(&passed), ..Seen::default() };
             let mut watch = Watch::new(u64::MAX);
-            generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, schedule).unwrap();
+            generate(source, &mut timer, &mut Steps([0.0; 2]), &mut seen, &mut watch, schedule).unwrap();
             seen
         });
         let mut seen = Seen { passed: Arc::clone(&passed), awaited, ..Seen::default() };
@@ -143,7 +144,7 @@ fn samples_say_when_they_were_due_and_what_they_are() {
 fn nothing_is_taken_before_the_queue_is_full() {
     let mut ends = Wire::pair(&[], |_| {});
     ends[1].fill_first(1000);
-    let (_, taken) = run_at(&mut ends, (&[], None), &SCHEDULE, 0);
+    let (_, taken) = run_at(&mut ends, &[], None, &SCHEDULE, 0);
     assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
@@ -189,7 +190,7 @@ fn what_is_lost_keeps_nobody_waiting() {
 fn a_source_that_comes_back_is_still_heard() {
     let schedule = Schedule { period: Duration::from_millis(20), is_reliable: false, ..SCHEDULE };
     let away = Some((50, QUIET + Duration::from_millis(300)));
-    let (_, taken) = run_at(&mut Wire::pair(&[], |_| {}), (&[], away), &schedule, 0);
+    let (_, taken) = run_at(&mut Wire::pair(&[], |_| {}), &[], away, &schedule, 0);
     assert_eq!(taken.received.len(), 100);
 }
 
