@@ -28,8 +28,7 @@ use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
 use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
-use crate::point::Length;
-use crate::point::{Carrier, Family, Pattern, Poll};
+use crate::point::{Carrier, Family, Length, Pattern, Poll};
 use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology};
 

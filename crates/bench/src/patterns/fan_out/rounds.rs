@@ -10,8 +10,7 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
-use crate::point::Length;
-use crate::point::Notify;
+use crate::point::{Length, Notify};
 
 /// Which rounds there are, as the root counts them.
 struct Rounds {
@@ -35,7 +34,7 @@ impl Rounds {
         }
         self.begun += 1;
         let is_over = match self.length {
-            Length::Iterations(rounds) => self.begun == self.warmup + rounds,
+            Length::Iterations(rounds) => self.begun == self.warmup.saturating_add(rounds),
             Length::Duration(_) => self.begun > self.warmup && endpoint.clock().now().0 >= self.end,
         };
         (self.begun > self.warmup, if is_over { Mark::Last } else { Mark::More })
