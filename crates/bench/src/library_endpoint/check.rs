@@ -2,7 +2,6 @@
 
 use super::endpoint::LibraryEndpoint;
 use crate::Error;
-use crate::axis;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::header::HEADER_BYTES;
 use crate::pattern::check::{Check, patterns};
@@ -18,7 +17,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
         let why = format!("message libraries carry {}", patterns(carries).join(", "));
         return check.refuse("endpoint", &what, &why);
     }
-    match check.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES as u64) {
+    match check.size_below(HEADER_BYTES as u64) {
         Some(size) => {
             let why = format!("a message says its number in {HEADER_BYTES} bytes");
             check.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)

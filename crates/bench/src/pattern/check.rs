@@ -45,6 +45,11 @@ impl Check<'_> {
         self.0.axes.get(axis::OPERATION).into_iter().find(is_one)
     }
 
+    /// The first size of messages below so many bytes.
+    pub(crate) fn size_below(&self, bytes: u64) -> Option<u64> {
+        self.0.axes.get(axis::SIZE_BYTES).into_iter().find(|size| *size < bytes)
+    }
+
     /// Refuses several of what an axis counts.
     pub(crate) fn one(&self, row: &AxisRow, what: &str, why: &str) -> Result<(), Error> {
         if self.largest(row) > 1 { self.refuse(row.name, what, why) } else { Ok(()) }

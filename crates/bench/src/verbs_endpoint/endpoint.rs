@@ -338,9 +338,8 @@ impl Endpoint for VerbsEndpoint {
     fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
         let lane = lane as usize;
         if self.others.notification != Notification::Completion || self.lanes[lane].reaches() > 1 {
-            let reason =
-                "messages that take a byte of memory or a queue pair in turn have no address".to_owned();
-            return Err(Error::Impossible { reason });
+            let reason = "messages that take a byte of memory or a queue pair in turn have no address";
+            return Err(Error::Impossible { reason: reason.to_owned() });
         }
         self.next_lane = lane;
         self.try_send(mark)

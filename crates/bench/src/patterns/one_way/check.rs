@@ -46,8 +46,7 @@ fn messages(check: &Check<'_>) -> Result<(), Error> {
 
 /// A message that has no immediate data says its number itself.
 fn numbered(check: &Check<'_>) -> Result<(), Error> {
-    let sizes = check.0.axes.get(axis::SIZE_BYTES);
-    match sizes.iter().find(|size| check.0.carrier.is_socket() && **size < HEADER_BYTES as u64) {
+    match check.size_below(HEADER_BYTES as u64).filter(|_| check.0.carrier.is_socket()) {
         Some(size) => {
             let why = format!("a message says its number in {HEADER_BYTES} bytes");
             check.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
@@ -106,8 +105,7 @@ fn stamps(check: &Check<'_>) -> Result<(), Error> {
         let why = "whoever sleeps cannot write the stamp: poll for sends";
         return check.refuse("stamp", &format!("{what} with sends that are slept for"), why);
     }
-    let sizes = check.0.axes.get(axis::SIZE_BYTES);
-    match sizes.iter().find(|size| **size < STAMP_BYTES) {
+    match check.size_below(STAMP_BYTES) {
         Some(size) => {
             let why = format!("a stamp has {STAMP_BYTES} bytes");
             check.refuse("size_bytes", &format!("{what} with messages of {size} B"), &why)
