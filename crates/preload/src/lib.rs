@@ -8,6 +8,9 @@
 //! `ibv_wc_status_str`, stays with the real one ([`LEFT`]), as do the private functions, which
 //! nothing here depends on.
 //!
+//! Some programs also look for the files that the kernel's devices have. What they ask the C
+//! library of those goes through `files`.
+//!
 //! The symbols have no version. So they satisfy a reference to any version of the name, of any
 //! rdma-core.
 //!
@@ -24,11 +27,13 @@
 //!   that is missed hands ours to the real library, which crashes. A test compares the table of
 //!   symbols with the system's library and with the newest map.
 //! * It depends on nothing private of libibverbs, opens nothing when it is loaded, and costs
-//!   nothing where no verb is called.
+//!   nothing where no verb is called, but for the look-up of the functions of libc that `files`
+//!   stands in front of.
 //! * How a program ends on softdev is in a file, and whoever changes that changes the file: none
 //!   crashes, and none hangs but where the file says so.
 
 mod address;
+mod files;
 mod gid;
 mod left;
 mod memory;

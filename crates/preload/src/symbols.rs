@@ -1,10 +1,11 @@
 //! The one table of exported symbols: name, parameters, and what each leads to.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use softdev::{PROVIDER, more};
 use verbs::abi::*;
 
+use crate::files::{self, Path, Stat, Statx};
 use crate::{address, gid, memory, refused};
 
 macro_rules! symbols {
@@ -124,4 +125,23 @@ symbols! {
     ibv_destroy_ah(Ah) -> c_int = PROVIDER.destroy_ah;
     ibv_attach_mcast(Qp, *const ibv_gid, u16) -> c_int = PROVIDER.attach_mcast;
     ibv_detach_mcast(Qp, *const ibv_gid, u16) -> c_int = PROVIDER.detach_mcast;
+
+    // Files of the devices: functions of libc.
+    stat(Path, Stat) -> c_int = files::stat;
+    stat64(Path, Stat) -> c_int = files::stat64;
+    lstat(Path, Stat) -> c_int = files::lstat;
+    lstat64(Path, Stat) -> c_int = files::lstat64;
+    fstatat(c_int, Path, Stat, c_int) -> c_int = files::fstatat;
+    fstatat64(c_int, Path, Stat, c_int) -> c_int = files::fstatat64;
+    __xstat(c_int, Path, Stat) -> c_int = files::__xstat;
+    __xstat64(c_int, Path, Stat) -> c_int = files::__xstat64;
+    __lxstat(c_int, Path, Stat) -> c_int = files::__lxstat;
+    __lxstat64(c_int, Path, Stat) -> c_int = files::__lxstat64;
+    __fxstatat(c_int, c_int, Path, Stat, c_int) -> c_int = files::__fxstatat;
+    __fxstatat64(c_int, c_int, Path, Stat, c_int) -> c_int = files::__fxstatat64;
+    statx(c_int, Path, c_int, c_uint, Statx) -> c_int = files::statx;
+    access(Path, c_int) -> c_int = files::access;
+    euidaccess(Path, c_int) -> c_int = files::euidaccess;
+    eaccess(Path, c_int) -> c_int = files::eaccess;
+    faccessat(c_int, Path, c_int, c_int) -> c_int = files::faccessat;
 }

@@ -13,7 +13,6 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
-use rdmascope_preload::LIBRARY;
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES};
 use verbs::LinkModel;
 
@@ -27,6 +26,8 @@ Examples:
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
+  UCX_TLS=rc,self rdmascope exec mpirun -np 2 PROGRAM
+                                       two ranks of MPI, over UCX
   rdmascope exec bash                  everything that is started from this shell
 
 The program becomes this process: its signals and terminal are its own. What it
@@ -134,6 +135,10 @@ fn check_program(path: &Path) -> anyhow::Result<()> {
         Ok(Linkage::Dynamic | Linkage::Unknown) | Err(_) => Ok(()),
     }
 }
+
+/// File name of the library, `rdmascope_preload::LIBRARY`. That crate is built with this program
+/// but must not be linked into it, hence not named: it defines functions of libc.
+const LIBRARY: &str = "librdmascope_preload.so";
 
 /// Bytes in which the headers of an ELF file are looked for: linkers put them at the start.
 const MOST_HEADERS: u64 = 16 << 10;

@@ -81,6 +81,7 @@ pub use engine::port::set_port;
 pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
+pub use verbs::device::device_number;
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
 /// need not have.

@@ -3,14 +3,28 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use rdmascope_preload::LIBRARY;
+use std::process::Command;
 
 use crate::support::{PROGRAM, Scratch, copy_program, finish, is_installed, skip};
+
+/// The file name of the library.
+const LIBRARY: &str = "librdmascope_preload.so";
 
 /// The library as cargo has built it with the program.
 fn library() -> PathBuf {
     Path::new(*PROGRAM).parent().unwrap().join("deps").join(LIBRARY)
+}
+
+/// The linker takes a function from any library of the program's that has it.
+#[test]
+fn the_program_itself_defines_no_function_of_the_library() {
+    let output = Command::new("nm").args(["--defined-only", "-P", *PROGRAM]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"main"), "{} symbols", names.len());
+    for name in ["stat64", "access", "ibv_open_device"] {
+        assert!(!names.contains(&name), "{name}");
+    }
 }
 
 #[test]
@@ -54,6 +68,27 @@ fn programs_find_the_software_device() {
     assert!(list.contains("softdev0"), "{list}");
     let text = scratch.succeed(&["exec", "ibv_devinfo", "-v"]);
     for word in ["softdev0", "PORT_ACTIVE", "RoCE v2", "fe80:"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+}
+
+#[test]
+fn programs_find_the_files_of_the_devices() {
+    let scratch = Scratch::new();
+    let device = "test -c /dev/infiniband/softdev1 && test -w /dev/infiniband/softdev1";
+    scratch.succeed(&["exec", "--devices", "2", "sh", "-c", device]);
+    let ended = scratch.run(&["exec", "sh", "-c", device]);
+    assert_eq!(ended.status, Some(1), "there is no such device: {ended:?}");
+}
+
+#[test]
+fn ucx_offers_the_software_device() {
+    if !is_installed("ucx_info") {
+        return skip("vm", "ucx_info is not installed");
+    }
+    let scratch = Scratch::new();
+    let text = scratch.succeed(&["exec", "ucx_info", "-d"]);
+    for word in ["rc_verbs", "ud_verbs", "Device: softdev0:1"] {
         assert!(text.contains(word), "no {word} in {text}");
     }
 }

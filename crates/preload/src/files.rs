@@ -1,0 +1,338 @@
+//! The files of the devices, `/dev/infiniband/softdev0` and so on, for programs that look whether
+//! they are there.
+//!
+//! UCX leaves a device out unless `stat` shows its file as a character device and `access` says
+//! that it can be read and written (`uct_ib_device_is_accessible`). It does not open the file:
+//! that is libibverbs' work.
+//!
+//! # Invariants
+//!
+//! * Each function asks the next function of its name, and answers itself only where that has found
+//!   no file (`ENOENT`) and the path is, byte for byte, that of a device that there is. All other
+//!   answers, and their `errno`, are the next function's.
+//! * Other libraries' constructors, and whatever allocates memory, may call these functions before
+//!   this library is ready: until then they are system calls and nothing else. No look-up, which
+//!   takes the dynamic linker's lock, is made afterwards.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use libc::{AT_EACCESS, AT_FDCWD, ENOENT};
+
+pub(crate) type Path = *const c_char;
+pub(crate) type Stat = *mut libc::stat;
+pub(crate) type Statx = *mut libc::statx;
+
+/// Functions of libc: name, parameters, the system call that does the same, and what it is for a
+/// path at which there is no file.
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $type:ty),*) or $call:ident($($raw:expr),*) else $answer:expr;)*) => {
+        #[expect(non_camel_case_types, reason = "names of functions")]
+        enum Function {
+            $($name),*
+        }
+
+        const NAMES: &[&CStr] = &[$(name(concat!(stringify!($name), "\0"))),*];
+
+        /// The next function of each name; null before this library is ready, and where there is
+        /// none.
+        static NEXT: [AtomicPtr<c_void>; NAMES.len()] =
+            [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
+
+        $(pub(crate) unsafe fn $name($($arg: $type),*) -> c_int {
+            let errno = errno();
+            // SAFETY: errno's location is valid in every thread.
+            let before = unsafe { *errno };
+            let next = NEXT[Function::$name as usize].load(Acquire);
+            let answer = if next.is_null() {
+                // SAFETY: the caller keeps the contract of the function of this name, which is that
+                // of the system call.
+                unsafe { libc::syscall(libc::$call, $($raw),*) as c_int }
+            } else {
+                // SAFETY: the dynamic linker has found this function by its name, and all of that
+                // name have this type.
+                let next: unsafe extern "C" fn($($type),*) -> c_int = unsafe { std::mem::transmute(next) };
+                // SAFETY: as above.
+                unsafe { next($($arg),*) }
+            };
+            // SAFETY: as above.
+            if answer == 0 || unsafe { *errno } != ENOENT {
+                return answer;
+            }
+            // SAFETY: the system has read the path, and has written nothing that the caller gave.
+            let Some(error) = (unsafe { $answer }) else { return answer };
+            // SAFETY: as above.
+            unsafe { *errno = if error == 0 { before } else { error } };
+            if error == 0 { 0 } else { -1 }
+        })*
+    };
+}
+
+functions! {
+    stat(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
+    stat64(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
+    lstat(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW)
+        else show(path, to);
+    lstat64(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW)
+        else show(path, to);
+    fstatat(at: c_int, path: Path, to: Stat, flags: c_int) or SYS_newfstatat(at, path, to, flags)
+        else show(path, to);
+    fstatat64(at: c_int, path: Path, to: Stat, flags: c_int) or SYS_newfstatat(at, path, to, flags)
+        else show(path, to);
+
+    // What programs call that were linked with glibc 2.32 or older. On 64-bit machines, which all
+    // are that the device is built for, all versions of the structure are one.
+    __xstat(_version: c_int, path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
+    __xstat64(_version: c_int, path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
+    __lxstat(_version: c_int, path: Path, to: Stat)
+        or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW) else show(path, to);
+    __lxstat64(_version: c_int, path: Path, to: Stat)
+        or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW) else show(path, to);
+    __fxstatat(_version: c_int, at: c_int, path: Path, to: Stat, flags: c_int)
+        or SYS_newfstatat(at, path, to, flags) else show(path, to);
+    __fxstatat64(_version: c_int, at: c_int, path: Path, to: Stat, flags: c_int)
+        or SYS_newfstatat(at, path, to, flags) else show(path, to);
+
+    statx(at: c_int, path: Path, flags: c_int, mask: c_uint, to: Statx) or SYS_statx(at, path, flags, mask, to)
+        else show_extended(path, to);
+
+    access(path: Path, mode: c_int) or SYS_faccessat(AT_FDCWD, path, mode) else allow(path, mode);
+    euidaccess(path: Path, mode: c_int) or SYS_faccessat2(AT_FDCWD, path, mode, AT_EACCESS) else allow(path, mode);
+    eaccess(path: Path, mode: c_int) or SYS_faccessat2(AT_FDCWD, path, mode, AT_EACCESS) else allow(path, mode);
+    faccessat(at: c_int, path: Path, mode: c_int, flags: c_int) or SYS_faccessat2(at, path, mode, flags)
+        else allow(path, mode);
+}
+
+const fn name(with_end: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(with_end.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name ends with its only zero"),
+    }
+}
+
+fn errno() -> *mut c_int {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::__errno_location() }
+}
+
+/// Run when the library is loaded, by the thread that loads it.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static GET_READY: extern "C" fn() = get_ready;
+
+extern "C" fn get_ready() {
+    for (next, name) in NEXT.iter().zip(NAMES) {
+        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
+        // library, so that its own function is not found.
+        next.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }, Release);
+    }
+    if NEXT.iter().any(|next| next.load(Relaxed).is_null()) {
+        // A C library without the old names: the program must not find our error for one of its
+        // own.
+        // SAFETY: it has no preconditions.
+        unsafe { libc::dlerror() };
+    }
+}
+
+/// The number of the device whose file has this path.
+///
+/// # Safety
+/// The path is a string.
+unsafe fn device(path: Path) -> Option<u8> {
+    // The environment is read, which takes memory: not before the library is ready. `access` is
+    // there whatever the C library, `stat` only since glibc 2.33.
+    if path.is_null() || NEXT[Function::access as usize].load(Acquire).is_null() {
+        return None;
+    }
+    // SAFETY: as the caller vouches.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    softdev::device_number(path.strip_prefix(b"/dev/infiniband/")?)
+}
+
+/// What files of the kernel's InfiniBand devices allow: reading and writing, to everybody
+/// (rdma-core, `kernel-boot/rdma-umad.rules` and `rdma-hw-modules.rules`).
+const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
+/// `INFINIBAND_MAJOR` and `IB_UVERBS_BASE_MINOR` (Linux, `drivers/infiniband/core/uverbs_main.c`):
+/// the numbers that the kernel gives such devices, counted from there.
+const MAJOR: c_uint = 231;
+const FIRST_MINOR: c_uint = 192;
+
+/// Describes the file, if it is that of a device: an error number, of which 0 is none.
+///
+/// # Safety
+/// The path is a string; there is room for the structure.
+unsafe fn show(path: Path, to: Stat) -> Option<c_int> {
+    // SAFETY: as the caller vouches.
+    let number = c_uint::from(unsafe { device(path) }?);
+    // SAFETY: all-zero bytes are a valid stat: integers.
+    let mut file: libc::stat = unsafe { std::mem::zeroed() };
+    file.st_mode = MODE;
+    file.st_nlink = 1;
+    file.st_rdev = libc::makedev(MAJOR, FIRST_MINOR + number);
+    file.st_ino = u64::from(number) + 1;
+    file.st_blksize = 4096;
+    // SAFETY: as the caller vouches.
+    unsafe { to.write(file) };
+    Some(0)
+}
+
+/// As [`show`], for `statx`.
+///
+/// # Safety
+/// The path is a string; there is room for the structure.
+unsafe fn show_extended(path: Path, to: Statx) -> Option<c_int> {
+    // SAFETY: as the caller vouches.
+    let number = c_uint::from(unsafe { device(path) }?);
+    // SAFETY: all-zero bytes are a valid statx: integers.
+    let mut file: libc::statx = unsafe { std::mem::zeroed() };
+    file.stx_mask = libc::STATX_BASIC_STATS;
+    file.stx_mode = MODE as u16;
+    file.stx_nlink = 1;
+    (file.stx_rdev_major, file.stx_rdev_minor) = (MAJOR, FIRST_MINOR + number);
+    file.stx_ino = u64::from(number) + 1;
+    file.stx_blksize = 4096;
+    // SAFETY: as the caller vouches.
+    unsafe { to.write(file) };
+    Some(0)
+}
+
+/// Says whether the file may be used so, if it is that of a device: an error number, of which 0 is
+/// none.
+///
+/// # Safety
+/// The path is a string.
+unsafe fn allow(path: Path, mode: c_int) -> Option<c_int> {
+    // SAFETY: as the caller vouches.
+    unsafe { device(path) }?;
+    Some(if mode & libc::X_OK == 0 { 0 } else { libc::EACCES })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: &CStr = c"/dev/infiniband/softdev0";
+    const VERSION: c_int = 1;
+
+    /// What a function answers, with the error number that it leaves behind; `MARK` is what was
+    /// there before.
+    fn answer(ask: impl FnOnce() -> c_int) -> (c_int, c_int) {
+        // SAFETY: errno's location is valid in every thread.
+        unsafe { *errno() = MARK };
+        let answer = ask();
+        // SAFETY: as above.
+        (answer, unsafe { *errno() })
+    }
+
+    const MARK: c_int = 4711;
+    const DONE: (c_int, c_int) = (0, MARK);
+
+    type Described = (c_int, c_int, libc::stat);
+
+    /// What all functions that fill a `stat` say of a path.
+    fn all_stats(path: &CStr) -> Vec<Described> {
+        let path = path.as_ptr();
+        // SAFETY: the path is a string, and there is room for the structure.
+        let asked: [&dyn Fn(Stat) -> c_int; 12] = unsafe {
+            [
+                &|to| stat(path, to),
+                &|to| stat64(path, to),
+                &|to| lstat(path, to),
+                &|to| lstat64(path, to),
+                &|to| fstatat(AT_FDCWD, path, to, 0),
+                &|to| fstatat64(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW),
+                &|to| __xstat(VERSION, path, to),
+                &|to| __xstat64(VERSION, path, to),
+                &|to| __lxstat(VERSION, path, to),
+                &|to| __lxstat64(VERSION, path, to),
+                &|to| __fxstatat(VERSION, AT_FDCWD, path, to, 0),
+                &|to| __fxstatat64(VERSION, AT_FDCWD, path, to, 0),
+            ]
+        };
+        let describe = |ask: &&dyn Fn(Stat) -> c_int| {
+            // SAFETY: all-zero bytes are a valid stat: integers.
+            let mut file: libc::stat = unsafe { std::mem::zeroed() };
+            let (answer, error) = answer(|| ask(&raw mut file));
+            (answer, error, file)
+        };
+        asked.iter().map(describe).collect()
+    }
+
+    /// What all functions that ask for access say of a path.
+    fn all_accesses(path: &CStr, mode: c_int) -> [(c_int, c_int); 4] {
+        let path = path.as_ptr();
+        // SAFETY: the path is a string.
+        unsafe {
+            [
+                answer(|| access(path, mode)),
+                answer(|| euidaccess(path, mode)),
+                answer(|| eaccess(path, mode)),
+                answer(|| faccessat(AT_FDCWD, path, mode, 0)),
+            ]
+        }
+    }
+
+    fn extended(path: &CStr) -> (c_int, c_int, libc::statx) {
+        // SAFETY: all-zero bytes are a valid statx: integers.
+        let mut file: libc::statx = unsafe { std::mem::zeroed() };
+        // SAFETY: the path is a string, and there is room for the structure.
+        let ask = || unsafe { statx(AT_FDCWD, path.as_ptr(), 0, libc::STATX_BASIC_STATS, &raw mut file) };
+        let (answer, error) = answer(ask);
+        (answer, error, file)
+    }
+
+    #[test]
+    fn a_device_has_a_file_by_every_function() {
+        for (answer, error, file) in all_stats(DEVICE) {
+            assert_eq!((answer, error), DONE);
+            assert_eq!(file.st_mode & libc::S_IFMT, libc::S_IFCHR);
+            assert_eq!(file.st_rdev, libc::makedev(231, 192));
+        }
+        let (answer, error, file) = extended(DEVICE);
+        assert_eq!((answer, error), DONE);
+        assert_eq!(libc::mode_t::from(file.stx_mode) & libc::S_IFMT, libc::S_IFCHR);
+        assert_eq!((file.stx_rdev_major, file.stx_rdev_minor), (231, 192));
+        assert_eq!(all_accesses(DEVICE, libc::R_OK | libc::W_OK), [DONE; 4]);
+        assert_eq!(all_accesses(DEVICE, libc::F_OK), [DONE; 4]);
+        assert_eq!(all_accesses(DEVICE, libc::X_OK), [(-1, libc::EACCES); 4]);
+        assert_eq!(all_accesses(DEVICE, 64)[0], (-1, libc::EINVAL), "no such mode");
+    }
+
+    #[test]
+    fn other_paths_are_what_the_system_says_of_them() {
+        let missing = [
+            c"/dev/infiniband/softdev1",
+            c"/dev/infiniband/softdev",
+            c"/dev/infiniband/softdev00",
+            c"/dev/infiniband/softdev+0",
+            c"/dev/infiniband/softdev0/",
+            c"/dev/infiniband//softdev0",
+            c"/dev/softdev0",
+            c"softdev0",
+            c"",
+        ];
+        for path in missing {
+            for (answer, error, file) in all_stats(path) {
+                assert_eq!((answer, error, file.st_mode), (-1, ENOENT, 0), "{path:?}");
+            }
+            assert_eq!(all_accesses(path, libc::R_OK), [(-1, ENOENT); 4], "{path:?}");
+            assert_eq!(extended(path).1, ENOENT, "{path:?}");
+        }
+        for (answer, error, file) in all_stats(c"/dev/null") {
+            assert_eq!((answer, error, file.st_rdev), (0, MARK, libc::makedev(1, 3)));
+        }
+        assert_eq!(extended(c"/dev/null").2.stx_rdev_minor, 3);
+        assert_eq!(all_accesses(c"/dev/null", libc::R_OK), [DONE; 4]);
+        assert_eq!(all_stats(c"/dev/null/softdev0")[0].1, libc::ENOTDIR);
+        // SAFETY: the system finds out that this is no address.
+        let (answer, error) = answer(|| unsafe { access(std::ptr::without_provenance(8), libc::F_OK) });
+        assert_eq!((answer, error), (-1, libc::EFAULT));
+    }
+
+    #[test]
+    fn all_next_functions_are_found_when_the_library_is_loaded() {
+        let missing = NEXT.iter().zip(NAMES).filter(|(next, _)| next.load(Relaxed).is_null());
+        assert_eq!(missing.map(|(_, name)| name).collect::<Vec<_>>(), Vec::<&&CStr>::new());
+    }
+}
