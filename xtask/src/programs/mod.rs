@@ -22,9 +22,9 @@ use run::Places;
 const USAGE: &str = "\
 usage: cargo xtask programs [--quick] [--write] [--program PATH] [WORDS]
 
-Runs perftest, qperf, rdma-core's pingpong programs and its Python tests on softdev, by `rdmascope exec`, each under a
-time limit, prints one line for each and compares it with xtask/src/programs/expected.txt: whatever ends otherwise than
-expected, better or worse, is a failure.
+Runs perftest, qperf, rdma-core's pingpong programs and its Python tests, UCX, and MPICH and Open MPI over UCX on softdev,
+by `rdmascope exec`, each under a time limit, prints one line for each and compares it with
+xtask/src/programs/expected.txt: whatever ends otherwise than expected, better or worse, is a failure.
 
   --quick         a few of each kind, in about a minute
   --write         writes what has been seen into that file
@@ -32,12 +32,17 @@ expected, better or worse, is a failure.
   WORDS           only cases whose name has these words";
 
 /// Debian packages with the programs, by a file of each.
-pub(crate) const PACKAGES: [(&str, &str); 5] = [
+pub(crate) const PACKAGES: [(&str, &str); 10] = [
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
+    ("libmpich-dev", "/usr/share/doc/libmpich-dev"),
+    ("libopenmpi-dev", "/usr/share/doc/libopenmpi-dev"),
+    ("mpich", "/usr/bin/mpirun.mpich"),
+    ("openmpi-bin", "/usr/bin/mpirun.openmpi"),
     ("perftest", "/usr/bin/ib_send_lat"),
     ("python3-pyverbs", "/usr/lib/python3/dist-packages/pyverbs"),
     ("qperf", "/usr/bin/qperf"),
     ("rdma-core", "/usr/share/doc/rdma-core/tests"),
+    ("ucx-utils", "/usr/bin/ucx_info"),
 ];
 
 const EXPECTED: &str = "xtask/src/programs/expected.txt";
@@ -71,7 +76,7 @@ impl Options {
                 "--write" => options.writes = true,
                 "--program" => options.program = Some(words.next().context("--program needs a path")?.into()),
                 // The cases' own names begin with arguments of `exec`.
-                "--devices" | "--link-layer" => only.push(word),
+                "--devices" | "--link" | "--link-layer" => only.push(word),
                 _ if word.starts_with("--") && only.is_empty() => {
                     bail!("`{word}` is no option of programs (--help lists them)")
                 }

@@ -5,9 +5,30 @@
 pub(super) enum Kind {
     /// A program by itself.
     Alone(Vec<String>),
+    /// A program by itself that passes only if it prints this.
+    Prints(Vec<String>, &'static str),
+    /// Two ranks of an MPI over UCX with these transports (`UCX_TLS`). A small message must not
+    /// take less than `least_ns`.
+    Ranks { mpi: Mpi, transports: &'static str, least_ns: u32 },
     /// A server, which listens on a TCP port, and a client. `ends`: whether the server ends by
     /// itself.
     Pair { server: Vec<String>, client: Vec<String>, port: u16, ends: bool },
+}
+
+/// An implementation of MPI that uses UCX: the suffix of Debian's `mpicc` and `mpirun`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Mpi {
+    Mpich,
+    OpenMpi,
+}
+
+impl Mpi {
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Mpich => "mpich",
+            Self::OpenMpi => "openmpi",
+        }
+    }
 }
 
 /// One line of the table.
@@ -26,6 +47,7 @@ const FIRST_PORT: u16 = 21_000;
 const ETHERNET: &[&str] = &[];
 const INFINIBAND: &[&str] = &["--link-layer", "infiniband"];
 const TWO_DEVICES: &[&str] = &["--devices", "2"];
+const LINK: &[&str] = &["--link", "latency=5us"];
 
 /// The address of the server.
 const HERE: &str = "127.0.0.1";
@@ -138,6 +160,18 @@ const PINGPONG: [(&str, &str, bool); 17] = [
 /// Programs that need no second one.
 const ALONE: [(&str, bool); 3] = [("ibv_devices", true), ("ibv_devinfo -v", true), ("ibv_devinfo -l", false)];
 
+/// Ranks of MPI: the device, the implementation, UCX's transports, the least nanoseconds that a
+/// small message takes, and whether the quick run has them. (RC wires up by UD, which `rc` has and
+/// `rc_verbs` has not.)
+const RANKS: [(&[&str], Mpi, &str, u32, bool); 6] = [
+    (ETHERNET, Mpi::Mpich, "rc,self", 0, true),
+    (ETHERNET, Mpi::Mpich, "ud,self", 0, false),
+    (ETHERNET, Mpi::OpenMpi, "rc,self", 0, true),
+    (ETHERNET, Mpi::OpenMpi, "ud,self", 0, true),
+    (LINK, Mpi::Mpich, "ud,self", 5_000, true),
+    (LINK, Mpi::OpenMpi, "rc,self", 5_000, false),
+];
+
 /// All cases but pyverbs'.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -148,6 +182,13 @@ pub(super) fn cases() -> Vec<Case> {
             kind: Kind::Alone(words(line)),
             is_quick,
         });
+    }
+    let kind = Kind::Prints(words("ucx_info -d"), "Device: softdev0:1");
+    cases.push(Case { name: "ucx_info -d".to_owned(), device: ETHERNET, kind, is_quick: true });
+    for (device, mpi, transports, least_ns, is_quick) in RANKS {
+        let line = format!("UCX_TLS={transports} mpirun.{} -np 2 pingpong", mpi.suffix());
+        let kind = Kind::Ranks { mpi, transports, least_ns };
+        cases.push(Case { name: name(device, &line), device, kind, is_quick });
     }
     for (program, mode, is_quick) in PINGPONG {
         push_pair(&mut cases, ETHERNET, &format!("{program} {mode}"), is_quick);
@@ -220,7 +261,7 @@ mod tests {
         assert_eq!(names.len(), cases.len());
         let port = |case: &Case| match case.kind {
             Kind::Pair { port, .. } => Some(port),
-            Kind::Alone(_) => None,
+            Kind::Alone(_) | Kind::Prints(..) | Kind::Ranks { .. } => None,
         };
         let ports: Vec<_> = cases.iter().filter_map(port).collect();
         assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());

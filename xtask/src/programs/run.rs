@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::plan::{Case, Kind};
+use super::plan::{Case, Kind, Mpi};
 use super::verdict::Verdict;
 use crate::process::{self, Start};
+use crate::shell;
 
+/// What the ranks of an MPI run.
+const PINGPONG: &str = "xtask/src/programs/pingpong.c";
 /// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
 const LIMIT: Duration = Duration::from_secs(90);
 /// How long the other end may go on when one has failed.
@@ -74,12 +77,55 @@ impl Places {
                 let status = program.ended_before(Instant::now() + LIMIT)?;
                 Ok(program.verdict(&case.name, status))
             }
+            Kind::Prints(words, text) => {
+                let mut program = self.start(case, words, "printed")?;
+                let status = program.ended_before(Instant::now() + LIMIT)?;
+                let verdict = program.verdict(&case.name, status);
+                let is_missed = verdict == Verdict::Passes && !program.printed().contains(text);
+                Ok(if is_missed { Verdict::Fails(format!("it does not print `{text}`")) } else { verdict })
+            }
+            Kind::Ranks { mpi, transports, least_ns } => {
+                let words = self.ranks(*mpi, transports, *least_ns)?;
+                let mut launcher = self.start(case, &words, "printed")?;
+                let status = launcher.ended_before(Instant::now() + LIMIT)?;
+                Ok(launcher.verdict(&case.name, status))
+            }
             Kind::Pair { server, client, port, ends } => self.pair(case, server, client, *port, *ends),
         }
     }
 
     fn start(&self, case: &Case, words: &[String], file: &str) -> Result<Running> {
         Running::start(&self.program, case.device, words, self.scratch.join(file))
+    }
+
+    /// Compiles the ping-pong for an MPI: what starts its ranks.
+    fn ranks(&self, mpi: Mpi, transports: &str, least_ns: u32) -> Result<Vec<String>> {
+        let program = self.scratch.join(format!("pingpong.{}", mpi.suffix()));
+        let program = program.to_string_lossy();
+        let source = shell::root().join(PINGPONG);
+        shell::output(&[
+            &format!("mpicc.{}", mpi.suffix()),
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-o",
+            &program,
+            &source.to_string_lossy(),
+        ])?;
+        let transports = format!("UCX_TLS={transports}");
+        let launcher = format!("mpirun.{}", mpi.suffix());
+        let mut words = vec!["env", &transports];
+        if mpi == Mpi::OpenMpi {
+            words.extend(["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]);
+            // Open MPI leaves UCX out unless it knows the transports and the devices.
+            words.extend(["OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_tls=any", "OMPI_MCA_pml_ucx_devices=any"]);
+            words.extend([&launcher, "--oversubscribe"]);
+        } else {
+            words.push(&launcher);
+        }
+        let least_ns = least_ns.to_string();
+        words.extend(["-np", "2", &program, &least_ns]);
+        Ok(words.into_iter().map(str::to_owned).collect())
     }
 
     fn pair(
