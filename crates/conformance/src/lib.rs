@@ -240,6 +240,7 @@ cases! {
     srq {
         one: attributes_of_a_shared_queue_are_checked;
         two: rc_pairs_take_from_one_queue uc_pairs_take_from_one_queue ud_pairs_take_from_one_queue
+            shared_receives_in_own_memory_take_every_size
             receives_are_taken_in_the_order_of_posting an_immediate_takes_a_shared_receive
             an_empty_shared_queue_is_not_ready a_send_waits_for_a_shared_receive
             unreliable_messages_without_shared_receive_are_dropped

@@ -1,7 +1,7 @@
 //! Shared receive queues (IBTA vol. 1, sections 10.2.9 and 10.3.1.5; man ibv_create_srq,
 //! ibv_post_srq_recv).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use verbs::abi::*;
@@ -26,12 +26,23 @@ impl Shared {
     #[track_caller]
     pub(crate) fn new(bench: &mut Bench, service: ibv_qp_type, pairs: usize, tuning: &Tuning) -> Self {
         let shape = Shape { sends: 64, entries: 256, bytes: 64 * ROOM, ..Shape::open(service) };
+        Self::of(bench, &shape, 32, pairs, tuning)
+    }
+
+    /// As [`new`](Self::new), with queue pairs of this shape and room for so many receives.
+    #[track_caller]
+    fn of(bench: &mut Bench, shape: &Shape, receives: u32, pairs: usize, tuning: &Tuning) -> Self {
+        let service = shape.service;
         let pd = bench.far.pd();
-        let srq = bench.far.srq(pd, 32, 2);
+        let srq = bench.far.srq(pd, receives, 2);
         let send_cq = bench.far.cq(256);
         let receive_cq = bench.far.cq(256);
-        let region = bench.far.region(pd, shape.bytes, shape.access);
-        let shape = Shape { srq: Some(srq), ..shape };
+        let region = if shape.own_memory {
+            bench.far.own_region(pd, shape.bytes, shape.access)
+        } else {
+            bench.far.region(pd, shape.bytes, shape.access)
+        };
+        let shape = Shape { srq: Some(srq), ..*shape };
         let mut made = Vec::new();
         for _ in 0..pairs {
             let a = bench.near.side(&Shape { srq: None, ..shape });
@@ -104,6 +115,58 @@ pub(crate) fn uc_pairs_take_from_one_queue(bench: &mut Bench) {
 
 pub(crate) fn ud_pairs_take_from_one_queue(bench: &mut Bench) {
     takes_in_turn(bench, IBV_QPT_UD);
+}
+
+/// Messages around the sizes from which a device may carry them otherwise, in two pieces at either
+/// end, and more of them than it may have room for before they are polled.
+pub(crate) fn shared_receives_in_own_memory_take_every_size(bench: &mut Bench) {
+    const SIZES: [usize; 13] = [0, 1, 32, 33, 200, 4056, 4096, 8192, 8256, 8319, 8320, 8321, LONGEST];
+    const LONGEST: usize = 9001;
+    const MESSAGES: usize = 48;
+    /// Bytes between two pieces, and between two receives.
+    const GAP: usize = 7;
+    const PLACE: usize = LONGEST + 40 + 2 * GAP;
+    for service in SERVICES {
+        let most = if service == IBV_QPT_UD { bench.near.datagram_bytes() } else { LONGEST };
+        let sizes: Vec<_> = SIZES.into_iter().filter(|size| *size <= most).collect();
+        let shape = Shape { bytes: MESSAGES * PLACE, own_memory: true, ..Shape::open(service) };
+        let shared = Shared::of(bench, &shape, 64, 2, &Tuning::OPEN);
+        let b = shared.pairs[0].1;
+        for round in 0..2 {
+            let cut = |id: usize| 41 + (id * 613 + round) % LONGEST;
+            bench.far.fill(b.region, 0, shape.bytes, 1000);
+            for id in 0..MESSAGES {
+                let rest = b.at(id * PLACE + cut(id) + GAP, LONGEST + 40 - cut(id));
+                bench.far.receive_shared(shared.srq, id as u64, &[b.at(id * PLACE, cut(id)), rest]);
+            }
+            let mut sent: BTreeMap<u32, VecDeque<(u64, usize)>> = BTreeMap::new();
+            for i in 0..MESSAGES {
+                let (a, b) = shared.pairs[usize::from(i % 8 == 7)];
+                let size = sizes[(i * 5 + round) % sizes.len()];
+                let seed = (1 + round * MESSAGES + i) as u64;
+                bench.near.fill(a.region, 0, size, seed);
+                let handle = bench.near.handle(a.pd, b.gid);
+                let pieces = [a.at(0, size / 3), a.at(size / 3, size - size / 3)];
+                bench.near.send(a.qp, Send::new(seed, &pieces).to(handle, b.number, QKEY));
+                assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "{size} B");
+                sent.entry(b.number).or_default().push_back((seed, size));
+            }
+            for wc in bench.far.wait(shared.completions(), MESSAGES) {
+                let next = sent.get_mut(&wc.qp).and_then(VecDeque::pop_front);
+                let (seed, size) = next.expect("a message of this queue pair");
+                assert_eq!(wc.status, IBV_WC_SUCCESS, "service {service}, {size} B");
+                assert_eq!(wc.byte_len as usize, size + shared.header);
+                let start = wc.id as usize * PLACE;
+                let cut = cut(wc.id as usize);
+                let first = size.min(cut - shared.header);
+                bench.far.check(b.region, start + shared.header, first, seed);
+                bench.far.check_from(b.region, start + cut + GAP, size - first, seed, first);
+                bench.far.check_from(b.region, start + cut, GAP, 1000, start + cut);
+                let end = start + cut + GAP + size - first;
+                bench.far.check_from(b.region, end, GAP, 1000, end);
+            }
+        }
+    }
 }
 
 /// One after the other in the order of posting, whichever pair the message is for.

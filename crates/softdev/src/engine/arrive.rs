@@ -1,6 +1,5 @@
 //! Taking messages from a lane: what polling finds of receives.
 
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
@@ -61,13 +60,13 @@ impl Qp {
         }
         *stamp = slot.stamp();
         if let Some(srq) = self.srq {
-            return self.take_shared(n, slot, srq, wc);
+            return self.take_shared(n, srq, wc);
         }
         if n == receiving.tail.load(Acquire) {
             return Taken::Nothing; // What a peer says of a receive that was not posted.
         }
         if is_shown(&slot.state, n) {
-            self.take(&receiving.wqes, self.pd, n, slot, wc);
+            self.take(&receiving.wqes, self.pd, n, n, wc);
         } else {
             *stamp = 0;
             let wr_id = receiving.wqes.load(n).wr_id;
@@ -79,14 +78,15 @@ impl Qp {
     }
 
     /// Takes a message that is there and has a receive of a shared queue.
-    fn take_shared(&self, n: u32, slot: &Slot, srq: &Srq, wc: &mut ibv_wc) -> Taken {
-        let index = u32::from(slot.index.load(Relaxed));
+    fn take_shared(&self, n: u32, srq: &Srq, wc: &mut ibv_wc) -> Taken {
+        let index = u32::from(self.receiving.slot(n).index.load(Relaxed));
         let is_taken = srq.taken(index).is_some();
         if is_taken {
-            self.take(&srq.wqes, srq.pd, index, slot, wc);
+            self.take(&srq.wqes, srq.pd, index, n, wc);
             srq.give_back(index);
         }
         self.receiving.head.store(n.wrapping_add(1), Release);
+        self.announce_taken(n.wrapping_add(1));
         if is_taken { Taken::Receive } else { Taken::Nothing } // Else what a peer only says.
     }
 
@@ -134,20 +134,21 @@ impl Qp {
         }
     }
 
+    /// Takes message `n`, which completes the receive that `wqes` has as `which`.
     #[inline]
-    fn take(&self, wqes: &Wqes, pd: u32, which: u32, slot: &Slot, wc: &mut ibv_wc) {
+    fn take(&self, wqes: &Wqes, pd: u32, which: u32, n: u32, wc: &mut ibv_wc) {
+        let slot = self.receiving.slot(n);
         let receive = wqes.load(which);
         let flags = slot.flags.load(Relaxed);
         let mut status = ibv_wc_status::from(slot.status.load(Relaxed));
         if status == IBV_WC_SUCCESS && flags & (FLAG_IN_SLOT | FLAG_BOUNCED) != 0 {
             let elements = wqes.elements(which, receive.num_sge);
-            let is_there = match self.receiving.bounce(which) {
-                Some(bounce) if flags & FLAG_BOUNCED != 0 => {
-                    let is_there = self.scatter_bounced(elements, pd, slot, bounce);
-                    self.announce_taken(which.wrapping_add(1));
-                    is_there
-                }
-                _ => self.scatter_slot(elements, receive.num_sge, pd, slot),
+            let is_there = if flags & FLAG_BOUNCED != 0 {
+                let is_there = self.scatter_bounced(elements, pd, n);
+                self.announce_taken(n.wrapping_add(1));
+                is_there
+            } else {
+                self.scatter_slot(elements, receive.num_sge, pd, slot)
             };
             if !is_there {
                 status = IBV_WC_LOC_PROT_ERR;
@@ -213,14 +214,10 @@ impl Qp {
 
     /// As [`scatter_slot`](Self::scatter_slot), from the lane's own memory.
     #[inline(never)]
-    fn scatter_bounced(
-        &self,
-        elements: impl Iterator<Item = ibv_sge>,
-        pd: u32,
-        slot: &Slot,
-        bounce: NonNull<u8>,
-    ) -> bool {
+    fn scatter_bounced(&self, elements: impl Iterator<Item = ibv_sge>, pd: u32, n: u32) -> bool {
+        let slot = self.receiving.slot(n);
         let len = self.payload_bytes(slot).min(BOUNCE_BYTES);
+        let bounce = self.receiving.bounce(n);
         self.scatter_payload(elements, pd, slot, Piece { addr: bounce.as_ptr(), len })
     }
 

@@ -178,12 +178,18 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own
-    /// memory. Only a lane with posts has some.
+    /// memory.
     #[inline]
-    pub(crate) fn bounce(self, n: u32) -> Option<NonNull<u8>> {
+    pub(crate) fn bounce(self, n: u32) -> NonNull<u8> {
         let at = (n % BOUNCES) as usize * BOUNCE_BYTES;
         // SAFETY: `Ring::slots` has checked that so many bytes lie in the view.
-        (self.stride != 0).then(|| unsafe { self.bounces.add(at) })
+        unsafe { self.bounces.add(at) }
+    }
+
+    /// Whether what is posted stands in the lane, and not in a shared receive queue.
+    #[inline]
+    pub(crate) fn has_posts(self) -> bool {
+        self.stride != 0
     }
 
     /// Their number, a power of two.
@@ -231,7 +237,7 @@ impl Ring {
 
     /// Bytes of the whole.
     pub(crate) fn bytes(self) -> u64 {
-        self.lane_bytes() + if self.stride == 0 { 0 } else { u64::from(BOUNCES) * BOUNCE_BYTES as u64 }
+        self.lane_bytes() + u64::from(BOUNCES) * BOUNCE_BYTES as u64
     }
 
     /// Bytes of the slots and the posts.

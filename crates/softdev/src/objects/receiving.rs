@@ -110,7 +110,7 @@ impl Receiving {
     }
 
     /// Where the payload of message `n` is, if it went by the lane's own memory.
-    pub(crate) fn bounce(&self, n: u32) -> Option<NonNull<u8>> {
+    pub(crate) fn bounce(&self, n: u32) -> NonNull<u8> {
         self.slots.bounce(n)
     }
 

@@ -350,7 +350,7 @@ impl Attempt<'_> {
     /// Puts the payload of message `n` in the lane's own memory; false where there is no room.
     fn bounce(&self, n: u32) -> bool {
         let message = self.message;
-        if self.target.pool.is_some() || message.bytes > BOUNCE_BYTES as u64 {
+        if message.bytes > BOUNCE_BYTES as u64 {
             return false;
         }
         let Some(to) = self.target.lane.bounce(self.shared, n) else { return false };

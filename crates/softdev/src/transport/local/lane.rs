@@ -77,10 +77,11 @@ impl Lane {
     /// been taken.
     pub(crate) fn bounce(&self, shared: &SharedQp, n: u32) -> Option<NonNull<u8>> {
         let is_free = || n.wrapping_sub(self.taken.get()) < BOUNCES;
-        if !is_free() {
+        // Without posts nothing else renews what is known: it may be of any age.
+        if !is_free() || !self.slots.has_posts() {
             self.taken.set(shared.posted.taken.load(Acquire));
         }
-        self.slots.bounce(n).filter(|_| is_free())
+        is_free().then(|| self.slots.bounce(n))
     }
 
     /// Number of the next message of a connection.
