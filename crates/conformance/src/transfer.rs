@@ -4,7 +4,7 @@ use verbs::abi::*;
 
 use crate::{Bench, QKEY, SERVICES, Send, Shape, Tuning};
 
-const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 4095, 4096, 4097, 64 << 10, 8 << 20];
+const SIZES: [usize; 12] = [0, 1, 31, 32, 33, 4095, 4096, 4097, 8320, 8321, 64 << 10, 8 << 20];
 
 /// One byte on each side of a buffer that must not change.
 const GUARD: usize = 1;

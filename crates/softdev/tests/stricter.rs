@@ -32,6 +32,7 @@ fn main() {
         what_would_invalidate_is_refused
         memory_that_has_gone_is_an_access_error
         a_receive_in_memory_that_has_gone_is_an_error
+        what_the_receiver_has_to_place_needs_no_system_call
     };
     run_cases(&subject(), CASES)
 }
@@ -378,5 +379,50 @@ fn a_receive_in_memory_that_has_gone_is_an_error(bench: &mut Bench) {
         bench.near.send(a.qp, Send::new(2, &[a.at(0, 1 << 16)]));
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_REM_OP_ERR, "{memory:?}");
         assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_LOC_PROT_ERR, "{memory:?}");
+    }
+}
+
+/// Messages up to some kilobytes for memory that only the receiver has mapped: they wait in the
+/// lane until they are polled, as many as it has room for. Longer ones, and those beyond that room,
+/// are in place before.
+fn what_the_receiver_has_to_place_needs_no_system_call(bench: &mut Bench) {
+    const LONGEST: usize = 8320;
+    const ROOM: usize = 32;
+    for shares in [false, true] {
+        let bytes = 2 * LONGEST;
+        let shape = Shape { receives: 64, bytes, own_memory: true, ..Shape::open(IBV_QPT_RC) };
+        let pd = bench.far.pd();
+        let srq = shares.then(|| bench.far.srq(pd, 64, 2));
+        let cqs = [bench.far.cq(64), bench.far.cq(64)];
+        let region = bench.far.own_region(pd, bytes, shape.access);
+        let a = bench.near.side(&shape);
+        let b = bench.far.side_with(&Shape { srq, ..shape }, pd, cqs, region);
+        bench.connect(&a, &b, &Tuning::OPEN);
+        let send = |bench: &mut Bench, size: usize, seed: u64| {
+            let place = [b.at(0, size)];
+            match srq {
+                Some(srq) => bench.far.receive_shared(srq, seed, &place),
+                None => bench.far.receive(b.qp, seed, &place),
+            }
+            bench.near.fill(a.region, 0, size, seed);
+            bench.near.send(a.qp, Send::new(seed, &[a.at(0, size)]));
+            assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+        };
+        for (seed, size, waits) in [(1, 33, true), (2, LONGEST, true), (3, LONGEST + 1, false)] {
+            bench.far.fill(region, 0, size, 1000);
+            send(bench, size, seed);
+            bench.far.check(region, 0, size, if waits { 1000 } else { seed });
+            assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+            bench.far.check(region, 0, size, seed);
+        }
+        // That messages were taken is said now and then only, so it may be some fewer.
+        bench.far.fill(region, 0, 100, 1000);
+        for seed in 0..2 * ROOM as u64 - 8 {
+            send(bench, 100, seed);
+        }
+        bench.far.check(region, 0, 100, 2 * ROOM as u64 - 9);
+        for wc in bench.far.wait(b.receive_cq, 2 * ROOM - 8) {
+            assert_eq!(wc.status, IBV_WC_SUCCESS);
+        }
     }
 }

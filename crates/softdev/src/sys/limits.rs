@@ -40,8 +40,10 @@ pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
 /// Outstanding reads and atomics of a queue pair, in either role: what ConnectX adapters report.
 pub(crate) const MAX_RD_ATOMIC: u8 = 16;
 /// Longest message that goes by a lane's own memory where its receive is in memory that only its
-/// owner has mapped: two copies of so many bytes are faster than a system call.
-pub(crate) const BOUNCE_BYTES: usize = 4096;
+/// owner has mapped: two copies of so many bytes are faster than a system call. That is 8 KiB and
+/// what a message library puts in front (UCX sends 8256 bytes at most before it has the receiver
+/// fetch the message).
+pub(crate) const BOUNCE_BYTES: usize = 8192 + 128;
 /// Messages of a lane that can be there at a time.
 pub(crate) const BOUNCES: u32 = 32;
 /// Global route header in front of every datagram (IBTA vol. 1, section 8.3).
