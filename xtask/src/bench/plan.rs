@@ -73,7 +73,12 @@ const fn ucx(name: &'static str, test: Test) -> Item {
 }
 
 const fn test(name: &'static str, transports: Option<&'static str>, size_bytes: u64, messages: u64) -> Test {
-    Test { name, transports, size_bytes, messages }
+    Test { name, transports, size_bytes, messages, on_softdev: false }
+}
+
+/// A test of UCX's upper layer over softdev.
+const fn on_softdev(name: &'static str, transports: &'static str, size_bytes: u64) -> Item {
+    ucx(name, Test { on_softdev: true, ..test("tag_lat", Some(transports), size_bytes, 50_000) })
 }
 
 /// A rendezvous: the receiver has the kernel fetch the message.
@@ -81,7 +86,7 @@ const AM_BW: Item = ucx("UCX am_bw (UCP posix,cma)", test("ucp_am_bw", Some("pos
 
 /// All that is compared.
 pub(super) fn rows() -> Vec<Row> {
-    vec![send(), write(), stream(), unread(), rate()]
+    vec![send(), write(), stream(), unread(), rate(), eager()]
 }
 
 fn send() -> Row {
@@ -156,6 +161,23 @@ fn rate() -> Row {
     Row { name: "rate", title: "RC Send 8 B in one direction, no lists", unit: Unit::Rate, items, goals }
 }
 
+/// What UCX receives into memory that softdev has not given it, by a shared receive queue over RC:
+/// a message that it copies costs little more than one that goes inline, or over UD.
+fn eager() -> Row {
+    let inline = on_softdev("the same, 8 B", "rc,self", 8);
+    let datagrams = on_softdev("the same over UD", "ud,self", 128);
+    let items = vec![
+        on_softdev("UCX tag_lat (UCP rc on softdev)", "rc,self", 128),
+        inline,
+        datagrams,
+        ucx("UCX tag_lat (UCP posix)", test("tag_lat", Some("posix,self"), 128, 50_000)),
+    ];
+    let goals = [(inline.name, 2.5), (datagrams.name, 1.5)]
+        .map(|(name, most)| Goal { against: Against::Item(name), bound: Bound::AtMost(most) });
+    let title = "UCX's eager messages of 128 B over softdev: half a round trip";
+    Row { name: "eager", title, unit: Unit::Latency, items, goals: goals.into() }
+}
+
 /// A row with the same goal for all peers.
 fn row(
     name: &'static str,
@@ -193,7 +215,10 @@ mod tests {
                 let Against::Item(name) = goal.against else { continue };
                 assert!(is_there(name), "{}: {name}", row.name);
             }
-            assert!(matches!(row.items[0].way, Way::Rdmascope(_) | Way::Baseline(_)), "{}", row.name);
+            let is_ours = |way| {
+                matches!(way, Way::Rdmascope(_) | Way::Baseline(_) | Way::Ucx(Test { on_softdev: true, .. }))
+            };
+            assert!(is_ours(row.items[0].way), "{}", row.name);
         }
         // Every peer of a latency has a goal, and ours one beside the raw line.
         let send = send();

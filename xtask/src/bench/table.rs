@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn more_is_better_of_a_rate() {
-        let row = rows().pop().unwrap();
+        let row = rows().into_iter().find(|row| row.name == "rate").unwrap();
         let outcomes = [outcome(row.items[0], &[(0, 50.0, 9e6), (1, 50.0, 11e6), (2, 50.0, 8e6)])];
         let (text, is_missed) = verdict(&row, &row.goals[0], &outcomes);
         assert_eq!(

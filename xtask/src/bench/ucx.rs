@@ -1,4 +1,4 @@
-//! ucx_perftest over shared memory.
+//! ucx_perftest over shared memory, and over softdev.
 
 use anyhow::{Context, Result};
 
@@ -17,6 +17,8 @@ pub(super) struct Test {
     pub(super) size_bytes: u64,
     /// Messages, which take some ten milliseconds.
     pub(super) messages: u64,
+    /// By `rdmascope exec`.
+    pub(super) on_softdev: bool,
 }
 
 /// Runs a test once. Its responder ends by itself.
@@ -29,6 +31,10 @@ pub(super) fn measure(test: &Test, unit: Unit, cpus: &[String; 2]) -> Result<Val
     let mut server = vec!["ucx_perftest", "-p", PORT];
     if let Some(tls) = &tls {
         server.splice(0..0, ["env", tls]);
+    }
+    let rdmascope = process::built("rdmascope");
+    if test.on_softdev {
+        server.splice(0..0, [&rdmascope, "exec", "--"]);
     }
     let mut client = server.clone();
     client.extend(["127.0.0.1", "-t", test.name, "-s", &size, "-n", &messages, "-w", &warmup]);
