@@ -1,0 +1,378 @@
+//! One-sided communication.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::abi::{Datatype, Op};
+use crate::communicator::{Communicator, count};
+use crate::error::{Error, Result};
+use crate::functions::{Call, Functions};
+use crate::handles::HandleArray;
+use crate::memory::Memory;
+
+/// Sizes of windows are rounded up to cache lines. MPICH 4.0.2 puts to wrong addresses in windows
+/// of ranks on the same host whose sizes are not multiples of 8 (measured: 100 B, 4 B too low).
+const SIZE_UNIT: usize = 64;
+
+/// Memory of each rank that the other ranks read and write, and the memory that this rank's puts
+/// and gets come from and go to.
+///
+/// A window that is dropped without [`free`](Self::free) stays until the process ends: to free it
+/// is a collective call.
+pub struct Window {
+    communicator: Communicator,
+    handle: HandleArray,
+    base: NonNull<u8>,
+    bytes: usize,
+    origin: Memory,
+    origin_bytes: usize,
+    epoch: Epoch,
+    /// Puts and gets to each rank that may still use the origin memory.
+    outstanding: Vec<u64>,
+    outstanding_total: u64,
+}
+
+/// Between which calls puts and gets are allowed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Epoch {
+    None,
+    Fence,
+    LockAll,
+}
+
+impl Window {
+    /// `MPI_Win_allocate` of `bytes` bytes on each rank, and origin memory of `origin_bytes` bytes.
+    /// All ranks call it with the same `bytes`. The memory of the window is zeroed.
+    ///
+    /// # Errors
+    /// Those of MPI, a library without one-sided communication, different numbers of bytes.
+    pub fn allocate(communicator: &Communicator, bytes: usize, origin_bytes: usize) -> Result<Self> {
+        let inner = &*communicator.0;
+        let library = inner.library;
+        let function = library.optional(inner.functions.win_allocate, Call::Win_allocate)?;
+        let set_errhandler =
+            library.optional(inner.functions.win_set_errhandler, Call::Win_set_errhandler)?;
+        let size = bytes.max(1).checked_next_multiple_of(SIZE_UNIT);
+        let size = size.and_then(|size| isize::try_from(size).ok()).ok_or(Error::TooLong { bytes })?;
+        same_on_all_ranks(communicator, bytes)?;
+        let origin = Memory::new(origin_bytes)?;
+        let constants = &library.constants;
+        let mut handle = HandleArray::new(constants.numbers.handle_bytes, 1, constants.handles.win_null);
+        let mut base: *mut u8 = std::ptr::null_mut();
+        inner.blocking(Call::Win_allocate, None, |_| {
+            // SAFETY: there is room for an address and for a handle.
+            unsafe {
+                let info = constants.handles.info_null;
+                function(size, 1, info, inner.handle, (&raw mut base).cast::<c_void>(), handle.at(0))
+            }
+        })?;
+        // SAFETY: the window and the error handler are valid.
+        let code = unsafe { set_errhandler(handle.get(0), constants.handles.errors_return) };
+        library.check(Call::Win_set_errhandler, None, code)?;
+        let window = Self {
+            communicator: communicator.clone(),
+            handle,
+            // A library may give no address for no bytes.
+            base: NonNull::new(base).unwrap_or(NonNull::dangling()),
+            bytes,
+            origin,
+            origin_bytes,
+            epoch: Epoch::None,
+            outstanding: vec![0; inner.ranks()],
+            outstanding_total: 0,
+        };
+        for offset in 0..bytes {
+            // SAFETY: MPI has allocated `bytes` bytes, and no rank can put before the barrier.
+            unsafe { window.base.add(offset).write_volatile(0) };
+        }
+        window.sync()?;
+        communicator.barrier()?;
+        Ok(window)
+    }
+
+    /// `MPI_Win_free`. All ranks call it, outside of `lock_all`.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is locked.
+    pub fn free(mut self) -> Result<()> {
+        if self.epoch == Epoch::LockAll {
+            return Err(Error::State { call: Call::Win_free.name(), reason: "the window is locked" });
+        }
+        let inner = &*self.communicator.0;
+        let function = inner.library.optional(inner.functions.win_free, Call::Win_free)?;
+        let handle = self.handle.at(0);
+        // SAFETY: the window is valid, and its memory cannot be reached after this call.
+        inner.blocking(Call::Win_free, None, |_| unsafe { function(handle) })?;
+        self.completed();
+        Ok(())
+    }
+
+    /// Copies bytes of this rank's window memory. What other ranks have put is there after the call
+    /// that ends their epoch and the one that begins ours.
+    ///
+    /// # Errors
+    /// A range outside of the window.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        within(offset, bytes.len(), self.bytes)?;
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            // SAFETY: the byte lies in the window. Other processes may write it: a volatile read
+            // assumes nothing of its value.
+            *byte = unsafe { self.base.add(offset + at).read_volatile() };
+        }
+        Ok(())
+    }
+
+    /// Copies bytes to this rank's window memory.
+    ///
+    /// # Errors
+    /// A range outside of the window.
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        within(offset, bytes.len(), self.bytes)?;
+        for (at, &byte) in bytes.iter().enumerate() {
+            // SAFETY: as in `read`.
+            unsafe { self.base.add(offset + at).write_volatile(byte) };
+        }
+        Ok(())
+    }
+
+    /// The origin memory.
+    ///
+    /// # Panics
+    /// While a put or a get is outstanding: [`flush`](Self::flush), [`fence`](Self::fence) and
+    /// [`unlock_all`](Self::unlock_all) complete them.
+    #[must_use]
+    pub fn origin(&self) -> &[u8] {
+        assert!(self.outstanding_total == 0, "a put or a get is outstanding");
+        // SAFETY: MPI does not use the memory, and to start a put or a get takes `&mut self`.
+        unsafe { self.origin.bytes(0, self.origin_bytes) }
+    }
+
+    /// The origin memory, to be changed.
+    ///
+    /// # Panics
+    /// As [`origin`](Self::origin).
+    #[must_use]
+    pub fn origin_mut(&mut self) -> &mut [u8] {
+        assert!(self.outstanding_total == 0, "a put or a get is outstanding");
+        // SAFETY: as in `origin`.
+        unsafe { self.origin.bytes_mut(0, self.origin_bytes) }
+    }
+
+    /// `MPI_Put` of `bytes` bytes at `from` of the origin memory to `to` of a rank's window.
+    ///
+    /// # Errors
+    /// Those of MPI, a range outside of the memory, a call outside of an epoch.
+    #[inline]
+    pub fn put(&mut self, from: usize, bytes: usize, target: u32, to: usize) -> Result<()> {
+        let function = self.function(Call::Put, |functions| functions.put)?;
+        let (length, peer, to) = self.transfer(Call::Put, from, (bytes, target, to))?;
+        let inner = &*self.communicator.0;
+        let origin = self.origin.at(from).cast::<c_void>();
+        let byte = inner.byte;
+        // SAFETY: the origin memory has the bytes, and is neither freed nor lent before the put has
+        // completed; the target's window has them, since all have the same size.
+        let code = unsafe { function(origin, length, byte, peer, to, length, byte, self.handle.get(0)) };
+        inner.library.check(Call::Put, Some(target), code)
+    }
+
+    /// `MPI_Get` of `bytes` bytes at `from` of a rank's window to `to` of the origin memory.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    #[inline]
+    pub fn get(&mut self, to: usize, bytes: usize, target: u32, from: usize) -> Result<()> {
+        let function = self.function(Call::Get, |functions| functions.get)?;
+        let (length, peer, from) = self.transfer(Call::Get, to, (bytes, target, from))?;
+        let inner = &*self.communicator.0;
+        let origin = self.origin.at(to).cast::<c_void>();
+        let byte = inner.byte;
+        // SAFETY: as in `put`.
+        let code = unsafe { function(origin, length, byte, peer, from, length, byte, self.handle.get(0)) };
+        inner.library.check(Call::Get, Some(target), code)
+    }
+
+    /// `MPI_Win_fence`: completes the puts and gets of all ranks, and begins the next epoch. All
+    /// ranks call it.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is locked.
+    #[inline]
+    pub fn fence(&mut self) -> Result<()> {
+        let function = self.function(Call::Win_fence, |functions| functions.win_fence)?;
+        if self.epoch == Epoch::LockAll {
+            return Err(Error::State { call: Call::Win_fence.name(), reason: "the window is locked" });
+        }
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        self.communicator.0.blocking(Call::Win_fence, None, |_| unsafe { function(0, handle) })?;
+        self.epoch = Epoch::Fence;
+        self.completed();
+        Ok(())
+    }
+
+    /// `MPI_Win_lock_all` with `MPI_MODE_NOCHECK`: no rank uses exclusive locks here. A window that
+    /// has been fenced cannot be locked.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is locked or was fenced.
+    pub fn lock_all(&mut self) -> Result<()> {
+        let function = self.function(Call::Win_lock_all, |functions| functions.win_lock_all)?;
+        if self.epoch != Epoch::None {
+            let reason = "the window is locked or has been fenced";
+            return Err(Error::State { call: Call::Win_lock_all.name(), reason });
+        }
+        let inner = &*self.communicator.0;
+        let nocheck = inner.library.constants.numbers.mode_nocheck;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        inner.blocking(Call::Win_lock_all, None, |_| unsafe { function(nocheck, handle) })?;
+        self.epoch = Epoch::LockAll;
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock_all`: completes this rank's puts and gets.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is not locked.
+    pub fn unlock_all(&mut self) -> Result<()> {
+        let function = self.function(Call::Win_unlock_all, |functions| functions.win_unlock_all)?;
+        self.locked(Call::Win_unlock_all)?;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        self.communicator.0.blocking(Call::Win_unlock_all, None, |_| unsafe { function(handle) })?;
+        self.epoch = Epoch::None;
+        self.completed();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush`: completes this rank's puts and gets to one rank.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is not locked.
+    #[inline]
+    pub fn flush(&mut self, target: u32) -> Result<()> {
+        let function = self.function(Call::Win_flush, |functions| functions.win_flush)?;
+        self.locked(Call::Win_flush)?;
+        let inner = &*self.communicator.0;
+        let peer = inner.peer(target)?;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        inner.blocking(Call::Win_flush, Some(target), |_| unsafe { function(peer, handle) })?;
+        self.outstanding_total -= std::mem::take(&mut self.outstanding[target as usize]);
+        Ok(())
+    }
+
+    /// `MPI_Win_flush_all`: completes this rank's puts and gets.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is not locked.
+    #[inline]
+    pub fn flush_all(&mut self) -> Result<()> {
+        let function = self.function(Call::Win_flush_all, |functions| functions.win_flush_all)?;
+        self.locked(Call::Win_flush_all)?;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        self.communicator.0.blocking(Call::Win_flush_all, None, |_| unsafe { function(handle) })?;
+        self.completed();
+        Ok(())
+    }
+
+    /// `MPI_Win_sync`: makes what others have put visible to [`read`](Self::read), and what
+    /// [`write`](Self::write) has written visible to others, in a locked window.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    #[inline]
+    pub fn sync(&self) -> Result<()> {
+        if self.epoch != Epoch::LockAll {
+            // Outside of passive epochs, the fences do that.
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            return Ok(());
+        }
+        let function = self.function(Call::Win_sync, |functions| functions.win_sync)?;
+        let inner = &*self.communicator.0;
+        // SAFETY: the window is valid.
+        let code = unsafe { function(self.handle.get(0)) };
+        inner.library.check(Call::Win_sync, None, code)
+    }
+
+    #[inline]
+    fn function<F>(&self, call: Call, function: impl FnOnce(&'static Functions) -> Option<F>) -> Result<F> {
+        let inner = &self.communicator.0;
+        inner.library.optional(function(inner.functions), call)
+    }
+
+    #[inline]
+    fn locked(&self, call: Call) -> Result<()> {
+        if self.epoch == Epoch::LockAll {
+            return Ok(());
+        }
+        Err(Error::State { call: call.name(), reason: "the window is not locked" })
+    }
+
+    /// Checks a put or a get, counts it as outstanding, and returns its length, rank and
+    /// displacement.
+    #[inline]
+    fn transfer(
+        &mut self,
+        call: Call,
+        origin: usize,
+        (bytes, target, displacement): (usize, u32, usize),
+    ) -> Result<(i32, i32, isize)> {
+        if self.epoch == Epoch::None {
+            let reason = "it needs a fence or lock_all before";
+            return Err(Error::State { call: call.name(), reason });
+        }
+        within(origin, bytes, self.origin_bytes)?;
+        within(displacement, bytes, self.bytes)?;
+        let peer = self.communicator.0.peer(target)?;
+        let length = count(bytes)?;
+        self.outstanding[target as usize] += 1;
+        self.outstanding_total += 1;
+        // The window has the displacement, and a window's size is an MPI_Aint.
+        Ok((length, peer, displacement as isize))
+    }
+
+    /// Stores that all puts and gets have completed.
+    #[inline]
+    fn completed(&mut self) {
+        if self.outstanding_total != 0 {
+            self.outstanding.fill(0);
+            self.outstanding_total = 0;
+        }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if self.outstanding_total != 0 {
+            self.origin.leak();
+        }
+    }
+}
+
+/// `Ok` where a range lies in `length` bytes.
+#[inline]
+fn within(offset: usize, bytes: usize, length: usize) -> Result<()> {
+    if offset.checked_add(bytes).is_some_and(|end| end <= length) {
+        return Ok(());
+    }
+    Err(Error::Range { offset, bytes, length })
+}
+
+/// Compares the windows' sizes, on which the check of a put's target relies.
+fn same_on_all_ranks(communicator: &Communicator, bytes: usize) -> Result<()> {
+    let own = Aligned((bytes as u64).to_ne_bytes());
+    let mut least = Aligned([0; 8]);
+    let mut most = Aligned([0; 8]);
+    communicator.allreduce(&own.0, &mut least.0, Datatype::Uint64, Op::Min)?;
+    communicator.allreduce(&own.0, &mut most.0, Datatype::Uint64, Op::Max)?;
+    if least.0 == most.0 {
+        return Ok(());
+    }
+    Err(Error::State { call: Call::Win_allocate.name(), reason: "the ranks ask for different sizes" })
+}
+
+/// A word as bytes.
+#[repr(align(8))]
+struct Aligned([u8; 8]);
