@@ -24,7 +24,7 @@ const PACKAGES: [(&str, &str); 10] = [
 ];
 
 /// What must not be skipped: see the tests for what each word means.
-const REQUIRED: &str = "browser,header,libraries,numpy,vm";
+const REQUIRED: &str = "browser,header,libraries,mpi,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces";
 

@@ -38,6 +38,13 @@ pub enum Error {
          give it a longer timeout"
     )]
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
+    #[error("MPI failed: {reason}")]
+    Mpi { reason: String },
+    #[error(
+        "MPI counts {size} here and the point has {ranks} ranks, as if each were alone: {library} ({path}) does not fit the \
+         launcher {launcher}: name its own library with --mpi-library, or another launcher with --mpi"
+    )]
+    NotOneWorld { ranks: u32, size: u32, launcher: String, library: String, path: String },
     #[error("{reason}")]
     Impossible { reason: String },
     #[error("nothing of this plan can be measured: {reason}")]
@@ -119,6 +126,22 @@ pub enum Error {
     // Processes.
     #[error("the command template {template:?} cannot be used: {reason}")]
     BadTemplate { template: String, reason: String },
+    #[error(
+        "cannot start the launcher {launcher:?}: {cause}: install an MPI (Debian: apt-get install openmpi-bin), or name the \
+         launcher of this site with --mpi 'mpirun -np {{ranks}}'"
+    )]
+    NoLauncher { launcher: String, cause: io::Error },
+    #[error("{launcher} {how} when {came} of {ranks} ranks had connected{said}")]
+    LauncherEnded { launcher: String, how: String, came: usize, ranks: u32, said: String },
+    #[error(
+        "{came} of {ranks} ranks that {launcher} was to start have connected within {waited_s} s{said}: ranks of other hosts \
+         need an address of this one (--mpi-listen), and slow hosts more time (--start-timeout)"
+    )]
+    RanksMissing { launcher: String, came: usize, ranks: u32, waited_s: u64, said: String },
+    #[error(
+        "{template:?} {what} where the point has ranks 0 to {}: write {{ranks}} in place of their number", ranks.saturating_sub(1)
+    )]
+    WrongRanks { template: String, what: String, ranks: u32 },
     #[error("cannot start the agent of rank {rank} with {command:?}: {cause}")]
     Spawn { rank: u32, command: String, cause: io::Error },
     #[error(
@@ -137,6 +160,11 @@ pub enum Error {
     UnknownHost { host: String, reason: String },
     #[error("cannot reach the server {server} within {waited_s} s: {reason}: {remedy}")]
     NoServer { server: String, waited_s: u64, reason: String, remedy: String },
+    #[error(
+        "this rank does not reach the coordinator that had it started: {reason}: give an address that all hosts reach with \
+         --mpi-listen"
+    )]
+    NoCoordinator { reason: String },
     #[error(
         "what answers at {place} is no server of rdmascope but says {line}: give the server's port with -p"
     )]
@@ -187,11 +215,20 @@ fn numbered(message: Option<u64>) -> String {
     message.map_or("a message".to_owned(), |number| format!("message {number}"))
 }
 
+impl From<mpi::Error> for Error {
+    fn from(error: mpi::Error) -> Self {
+        Self::Mpi { reason: error.to_string() }
+    }
+}
+
 impl Error {
     /// Whether it says of a point that it cannot be measured here, rather than that something went
     /// wrong.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::Clocks { .. } | Self::Impossible { .. } | Self::NotKeptUp { .. })
+        matches!(
+            self,
+            Self::Clocks { .. } | Self::Impossible { .. } | Self::NoLauncher { .. } | Self::NotKeptUp { .. }
+        )
     }
 
     /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened

@@ -14,6 +14,7 @@ mod fault;
 mod host_counters;
 mod interfaces;
 mod library_endpoint;
+mod mpi_endpoint;
 mod pattern;
 mod patterns;
 mod placement;

@@ -5,6 +5,7 @@ pub(crate) mod choice;
 mod choices;
 mod message;
 pub(crate) mod tool;
+mod world;
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use verbs::LinkModel;
 
 use crate::axis;
 pub use crate::endpoint::calls::Step;
+pub use crate::mpi_endpoint::choices::{MpiCall, MpiMap, MpiTransport};
 pub use crate::pattern::id::PatternId as Pattern;
 pub use crate::patterns::fan_out::choices::{Mesh, Notify};
 pub use crate::patterns::one_way::choices::Stamp;
@@ -27,6 +29,7 @@ pub use choice::{Choice, Variant};
 pub use choices::*;
 pub use message::MessageSpec;
 pub use tool::Tool;
+pub use world::World;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

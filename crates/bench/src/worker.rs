@@ -17,6 +17,8 @@ use crate::calibrate::Line;
 use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
 use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
+pub use crate::mpi_endpoint::MpiOptions;
+use crate::mpi_endpoint::RankMpi;
 use crate::point::PointSpec;
 use crate::process::agent::Worker;
 use crate::process::message::{
@@ -30,6 +32,7 @@ use crate::verbs_endpoint::{Open, RankDevice};
 /// A rank that measures on this host.
 pub struct LocalWorker {
     device: RankDevice,
+    mpi: RankMpi,
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
@@ -69,6 +72,7 @@ impl LocalWorker {
         let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
             device: RankDevice::new(providers, device, options),
+            mpi: RankMpi::new(MpiOptions::default()),
             sockets: SocketOptions::default(),
             may_write: true,
             rank_clock,
@@ -85,6 +89,13 @@ impl LocalWorker {
     #[must_use]
     pub fn arranged_by(mut self, arranger: Arranger) -> Self {
         self.arranger = arranger;
+        self
+    }
+
+    /// A launcher of MPI has started it.
+    #[must_use]
+    pub fn with_mpi(mut self, options: MpiOptions) -> Self {
+        self.mpi = RankMpi::new(options);
         self
     }
 
@@ -125,6 +136,11 @@ impl Worker for LocalWorker {
         };
         let mut environment = Environment::capture(rank, self.pinned.clone());
         self.arranger.describe(&mut environment);
+        if let Some((library, path)) = self.mpi.library() {
+            let facts = environment.facts.entry("mpi".to_owned()).or_default();
+            facts.insert("library".to_owned(), library);
+            facts.insert("library_path".to_owned(), path);
+        }
         if self.device.is_none() {
             // No point needs a device.
             return Ok(Description { device: None, limits: Limits::default(), environment, overhead });
@@ -173,6 +189,7 @@ impl Worker for LocalWorker {
             rank_clock: &self.rank_clock,
             sockets: &self.sockets,
             device: &mut self.device,
+            mpi: &mut self.mpi,
         })?;
         let prepared = endpoints.prepared(topology.ranks)?;
         self.point = Stage::Prepared(Box::new(spec.clone()), endpoints);

@@ -1,18 +1,21 @@
 //! `rdmascope agent`: the end that measures.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use bench::process::agent;
-use bench::worker::{LocalWorker, SocketOptions};
+use bench::process::key::Key;
+use bench::process::launcher::{KEY_VARIABLE, TOKEN_VARIABLE, dial_back};
+use bench::worker::{LocalWorker, MpiOptions, SocketOptions};
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
 
 use crate::backends::providers;
 use crate::cli::{NetFlags, PortFlags};
-use crate::failure;
+use crate::{failure, launch};
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct AgentArguments {
@@ -25,6 +28,17 @@ pub(crate) struct AgentArguments {
     pub(crate) net: NetFlags,
     #[arg(long)]
     pub(crate) cpu: Option<u32>,
+    /// Where the coordinator listens for it, where a launcher of MPI has started it.
+    #[arg(long)]
+    pub(crate) connect: Option<SocketAddr>,
+    /// That launcher, for errors.
+    #[arg(long, requires = "connect")]
+    pub(crate) launcher: Option<String>,
+    /// CPUs that the ranks of its host take in turn.
+    #[arg(long, requires = "connect")]
+    pub(crate) cpus: Option<String>,
+    #[arg(long, requires = "connect")]
+    pub(crate) mpi_library: Option<String>,
     /// How wrong its clock is, for tests.
     #[arg(long)]
     pub(crate) clock_skew: Option<Skew>,
@@ -48,12 +62,42 @@ impl HostArguments {
     }
 }
 
-/// Serves the coordinator at standard input and output until it goes.
+/// Serves the coordinator at standard input and output until it goes, or one that listens.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
+    if let Some(coordinator) = arguments.connect {
+        return dial_back(arguments, coordinator);
+    }
     let (input, output) = agent::take_stdio()?;
     let leave = with_guard(&arguments.host)?;
     agent::serve(input, output, worker(arguments, leave)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the coordinator that listens there, as one of the ranks that a launcher has started.
+fn dial_back(mut arguments: AgentArguments, coordinator: SocketAddr) -> anyhow::Result<ExitCode> {
+    // What a launcher gives as standard input may never end.
+    drop(agent::take_stdio()?);
+    let key = std::env::var(KEY_VARIABLE).unwrap_or_default();
+    let key: Key = key.parse().with_context(|| {
+        format!("{KEY_VARIABLE} of the coordinator is not in the environment of this rank: let the launcher export it")
+    })?;
+    for name in [KEY_VARIABLE, TOKEN_VARIABLE] {
+        // SAFETY: this process has no other thread yet, which could read the environment.
+        unsafe { std::env::remove_var(name) };
+    }
+    let cpus = arguments.cpus.take().unwrap_or_else(|| launch::EACH.to_owned());
+    arguments.cpu = match dial_back::local_rank() {
+        Some(rank) => launch::cpu_of(rank, &cpus)?,
+        None => None,
+    };
+    let options = MpiOptions { launcher: arguments.launcher.take(), library: arguments.mpi_library.take() };
+    let leave = with_guard(&arguments.host)?;
+    let worker = worker(arguments, leave)?.with_mpi(options);
+    match dial_back::serve(coordinator, key, worker) {
+        // The coordinator has gone, and so has whoever would be told.
+        Err(bench::Error::ClientLost { .. }) => Ok(ExitCode::FAILURE),
+        served => Ok(served.map(|()| ExitCode::SUCCESS)?),
+    }
 }
 
 /// What measures on this thread from now on, and may change as much for it.

@@ -4,14 +4,14 @@
 use std::process::ExitCode;
 
 use bench::axis::{self, Axis, AxisRow};
-use bench::command::{Ranks, Subject};
+use bench::command::Subject;
 use bench::plan::offer::{Offer, carrier, start};
 use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Operation, Pattern, Service};
 use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
-use crate::cli::{Amount, Output, Placement, SocketPlacement, axes, benchmark};
+use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark};
 use crate::execute::execute;
 use crate::job::Job;
 use crate::launch::launch;
@@ -53,13 +53,17 @@ impl<'a> Benchmark<'a> {
     /// Measures it.
     pub(crate) fn measure(&self, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
-        let peer = match self.pattern.command().ranks {
-            Ranks::All => None,
-            Ranks::Two => ServerArgs::from_arg_matches(self.flags)?.peer()?,
+        let carrier = carrier(self.subject);
+        let peer = match self.pattern.command().has_ends(carrier) {
+            true => ServerArgs::from_arg_matches(self.flags)?.peer()?,
+            false => None,
         };
-        let launch = match carrier(self.subject).is_verbs() {
-            true => launch(&Placement::from_arg_matches(self.flags)?, peer, &resolved)?,
-            false => launch(&SocketPlacement::from_arg_matches(self.flags)?, peer, &resolved)?,
+        let launch = if carrier.is_verbs() {
+            launch(&Placement::from_arg_matches(self.flags)?, peer, &resolved)?
+        } else if carrier.is_mpi() {
+            launch(&MpiPlacement::from_arg_matches(self.flags)?, peer, &resolved)?
+        } else {
+            launch(&SocketPlacement::from_arg_matches(self.flags)?, peer, &resolved)?
         };
         let Output { report_gbits, out } = Output::from_arg_matches(self.flags)?;
         let bandwidth = if report_gbits { Unit::GbPerS } else { Unit::MiBPerS };

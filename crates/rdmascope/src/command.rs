@@ -112,6 +112,12 @@ pub(crate) enum Command {
     /// Serve a coordinator on standard input and output. Started by `run`, not by people.
     #[command(hide = true)]
     Agent(AgentArguments),
+    /// Start a launcher of MPI and end it with the coordinator. Started by `run`, not by people.
+    #[command(hide = true)]
+    Supervise {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Take back what an agent changes on this host when it ends. Started by agents, not by people.
     #[command(hide = true)]
     Guard(HostArguments),

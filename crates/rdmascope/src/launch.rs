@@ -1,10 +1,10 @@
 //! Where the ranks of a run go.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bench::plan::Resolved;
-use bench::process::coordinator::Launch;
+use bench::process::coordinator::{Launch, Launcher, Points};
 use bench::process::dial::Peer;
 use bench::worker::{self, Net};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -51,9 +51,47 @@ pub(crate) fn launch(
         Some(_) => own_cpu(location, 0)?.into_iter().collect(),
         None => cpus(location, ranks)?,
     };
+    launch.launcher = launcher(location, resolved, &launch)?;
     launch.server = server;
     Ok(launch)
 }
+
+/// What starts ranks of MPI, where the plan has some, or the user wants all to be started so.
+fn launcher(location: &Location, resolved: &Resolved, launch: &Launch) -> Result<Option<Launcher>, Usage> {
+    let given = location.mpi.as_ref().or(resolved.mpi.as_ref());
+    let needs = resolved.points.iter().any(|point| point.message.endpoint.is_mpi());
+    if !needs && given.is_none() {
+        return Ok(None);
+    }
+    if location.via.is_some() {
+        let words = "--via starts no ranks of MPI: name their hosts in --mpi, such as 'mpirun -np {ranks} --host n1,n2'";
+        return Err(Usage(words.to_owned()));
+    }
+    let template = given.map_or(MPIRUN, String::as_str);
+    let mut agent = [&launch.program[..], &launch.arguments[..]].concat();
+    agent.extend(["--launcher".to_owned(), template.to_owned()]);
+    // Ranks of other hosts have CPUs of their own, which they know.
+    let cpus = location.cpus.clone().unwrap_or_else(|| EACH.to_owned());
+    agent.extend(["--cpus".to_owned(), cpus]);
+    agent.extend(location.mpi_library.iter().flat_map(|name| ["--mpi-library".to_owned(), name.clone()]));
+    Ok(Some(Launcher {
+        template: template.to_owned(),
+        points: match (&location.mpi, &resolved.mpi) {
+            (Some(_), _) => Points::All,
+            (None, Some(_)) => Points::AllIfPossible,
+            (None, None) => Points::OfMpi,
+        },
+        listen: (location.mpi_listen.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into(),
+        supervisor: vec![launch.program[0].clone(), "supervise".to_owned(), "--".to_owned()],
+        agent,
+        timeout: launch.start_timeout,
+    }))
+}
+
+/// What MPI programs are started with where a site has nothing else.
+const MPIRUN: &str = "mpirun -np {ranks}";
+/// Each rank of a host takes a CPU of its own.
+pub(crate) const EACH: &str = "each";
 
 /// The device, as arguments of an agent.
 fn device_arguments(placement: &Placement) -> Vec<String> {
@@ -152,6 +190,22 @@ fn allowed(cpus: &[u32]) -> anyhow::Result<()> {
     let known: Vec<_> = (0..1024).filter(|cpu| is_allowed(*cpu)).map(|cpu| cpu.to_string()).collect();
     let known = known.join(",");
     Err(Usage(format!("--cpus names CPU {cpu}, which this process may not use: choose from {known}")).into())
+}
+
+/// The CPU of the n-th rank of this host: the n-th of those that it may use, or of these.
+pub(crate) fn cpu_of(local_rank: u32, cpus: &str) -> Result<Option<u32>, Usage> {
+    let allowed: Vec<u32> = match cpus {
+        "none" => return Ok(None),
+        EACH => sched_getaffinity(None).map_or_else(
+            |_| Vec::new(),
+            |set| (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect(),
+        ),
+        text => {
+            let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
+            cpus.ok_or_else(|| Usage(format!("--cpus {text}: give numbers such as 0,1, or `none`")))?
+        }
+    };
+    Ok(allowed.get(local_rank as usize % allowed.len().max(1)).copied())
 }
 
 /// The first CPUs that this process may use, one for each rank as far as that goes; none where

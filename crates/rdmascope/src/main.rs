@@ -29,6 +29,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use bench::process::interrupt::take_inherited_signals;
+use bench::process::launcher::supervisor;
 use clap::{ArgMatches, FromArgMatches};
 
 use benchmark::Benchmark;
@@ -68,6 +69,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::Supervise { words } => Ok(ExitCode::from(supervisor::supervise(&words)?)),
         Command::Guard(host) => agent::guard(&host),
         Command::Import(arguments) => import::import(&arguments, words),
         Command::Man => pages::man(),

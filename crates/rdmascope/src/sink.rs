@@ -238,6 +238,28 @@ impl Sink for Output {
         Ok(self.print(&banner(&self.run))?)
     }
 
+    fn joined(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
+        for (rank, agent) in agents.iter().enumerate() {
+            let description = &agent.description;
+            match self.run.environments.get_mut(rank) {
+                // The host is known; how its rank was started may be new.
+                Some(known) => {
+                    for (group, facts) in &description.environment.facts {
+                        known.facts.entry(group.clone()).or_insert_with(|| facts.clone());
+                    }
+                }
+                None => {
+                    self.run.environments.push(description.environment.clone());
+                    self.run.overheads.push(description.overhead.clone());
+                }
+            }
+        }
+        if let Some(writer) = &self.writer {
+            writer.update(&self.run)?;
+        }
+        Ok(())
+    }
+
     fn point_started(&mut self, spec: &PointSpec) {
         let pattern = serde_json::to_value(spec.pattern).ok();
         let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
@@ -279,9 +301,8 @@ impl Sink for Output {
         Ok(more)
     }
 
-    fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
-        let host = if host.is_empty() { String::new() } else { format!(" {host}") };
-        self.say(&format!("[rank {rank}{host}] {line}"));
+    fn agent_line(&mut self, who: &str, line: &str) {
+        self.say(&format!("[{who}] {line}"));
     }
 
     fn notice(&mut self, text: &str) {

@@ -6,8 +6,9 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Carrier, Choice, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol,
-    QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic, VALUES_MAX,
+    Carrier, Choice, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport,
+    Notify, Operation, Poll, Protocol, QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool,
+    Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -132,6 +133,16 @@ axes! {
     /// Which ranks are connected beside those that talk to each other.
     MESH: Mesh = words::<Mesh>("mesh").on(ANY)
         .flags(&[Flag::sets("full-mesh", "full", "Connect all ranks with all others")]);
+    /// Which calls of MPI send and receive a message.
+    MPI_CALL: MpiCall = words::<MpiCall>("mpi_call").on(Carrier::is_mpi)
+        .flags(&[Flag::of("mpi-call", "CALL")]);
+    /// On which hosts the launcher of MPI places the ranks.
+    MPI_MAP: MpiMap = words::<MpiMap>("mpi_map").on(Carrier::is_mpi).walked(Walk::Outermost)
+        .flags(&[Flag::of("mpi-map", "MAP")]);
+    /// What MPI is told to carry messages over.
+    MPI_TRANSPORT: MpiTransport = words::<MpiTransport>("mpi_transport").on(Carrier::is_mpi)
+        .walked(Walk::Outermost)
+        .flags(&[Flag::of("mpi-transport", "TRANSPORT")]);
     /// Path MTU in bytes; `"active"` is the largest that both ports have.
     MTU_BYTES: Option<u32> = row("mtu_bytes", Kind::Bytes).or("active").of("B")
         .flags(&[Flag::of("mtu", "BYTES").letter('m')]);
@@ -221,7 +232,7 @@ axes! {
         .flags(&[Flag::of("cq-mod", "N").letter('Q')]);
     /// Signal rate of the link; `"native"` is the link's own.
     SIGNAL_RATE: Option<String> = row("signal_rate", Kind::SignalRate).or("native");
-    /// Payload of a message in bytes; 0 over verbs only.
+    /// Payload of a message in bytes; 0 over verbs and MPI only.
     SIZE_BYTES: u64 = row("size_bytes", Kind::Size).on(ANY).of("B").walked(Walk::Innermost)
         .shown(Shown::Row)
         .flags(&[Flag::of("size", "SIZE").letter('s')]);
@@ -249,8 +260,8 @@ axes! {
     /// What several pairs do.
     TRAFFIC: Traffic = words::<Traffic>("traffic").on(ANY)
         .flags(&[Flag::sets("stream", "stream", "Throughput of all pairs at once, instead of latency")]);
-    /// Send-queue depth.
-    TX_DEPTH: u32 = row("tx_depth", Kind::Whole)
+    /// Send-queue depth; of MPI, the messages of a window.
+    TX_DEPTH: u32 = row("tx_depth", Kind::Whole).on(|carrier| carrier.is_verbs() || carrier.is_mpi())
         .flags(&[Flag::of("tx-depth", "N").letter('t')]);
     /// Values of a sample, which has 8 B for each beside 24 B of its own.
     VALUES: u32 = row("values", Kind::Count).on(ANY).least(1)

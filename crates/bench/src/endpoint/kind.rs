@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::connecting::UnconnectedEndpoint;
 use crate::Error;
 use crate::fault::PointError;
+use crate::mpi_endpoint::RankMpi;
 use crate::pattern::check::Check;
 use crate::point::{Carrier, PointSpec};
 use crate::process::message::{Neighbour, Outcome, Prepared};
@@ -25,6 +26,7 @@ pub(crate) struct Site<'a> {
     pub(crate) rank_clock: &'a RankClock,
     pub(crate) sockets: &'a SocketOptions,
     pub(crate) device: &'a mut RankDevice,
+    pub(crate) mpi: &'a mut RankMpi,
 }
 
 /// A kind of endpoint, by the type of its endpoints that are not connected yet.

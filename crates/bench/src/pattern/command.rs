@@ -113,6 +113,12 @@ impl Command {
         }
     }
 
+    /// Whether each of its ranks may be started by hand, with messages that are carried so: a
+    /// launcher starts those of MPI.
+    pub fn has_ends(&self, carrier: Carrier) -> bool {
+        self.ranks == Ranks::Two && !carrier.is_mpi()
+    }
+
     /// All its subjects.
     pub fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
         let others = CARRIERS.iter().filter(|subject| (self.over)(subject.endpoint));

@@ -1,7 +1,7 @@
 //! What experiments are where a plan does not say, as far as patterns differ in that.
 
 use crate::axis::{Axis, AxisList, AxisRow, Key};
-use crate::point::{Length, Operation};
+use crate::point::{Carrier, Length, Operation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -60,10 +60,17 @@ pub(crate) fn are_all<T: DeserializeOwned + Serialize>(
     given.find(key.row.name).is_some() && given.get(key).into_iter().all(so)
 }
 
+/// Messages of a flood that are under way.
+pub(crate) fn window(carrier: Carrier) -> u32 {
+    if carrier.is_mpi() { WINDOW_MPI } else { TX_DEPTH }
+}
+
 /// perftest's latency tests.
 pub(crate) const ITERATIONS: u64 = 1000;
 /// perftest's send queue.
 const TX_DEPTH: u32 = 128;
+/// The window of the OSU benchmarks.
+const WINDOW_MPI: u32 = 64;
 /// perftest's receive queue.
 const RX_DEPTH: u32 = 512;
 /// perftest's size for latency.

@@ -179,7 +179,7 @@ impl Check<'_> {
 
     fn sizes(&self) -> Result<(), Error> {
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
-        if sizes.contains(&0) && !self.0.carrier.is_verbs() {
+        if sizes.contains(&0) && !self.0.carrier.is_verbs() && !self.0.carrier.is_mpi() {
             let words = format!(
                 "size_bytes of {self} has 0: a message over {} has at least 1 byte",
                 self.0.carrier.name()

@@ -79,7 +79,8 @@ pub(super) fn carriers(given: &AxisList) -> Vec<Carrier> {
 fn axes(defaults: Defaults, carrier: Carrier, given: &AxisList, tx_depth: u32) -> AxisList {
     let is_atomic = are_all(given, axis::OPERATION, Operation::is_atomic);
     let size_bytes = if is_atomic { SIZE_BYTES_ATOMIC } else { defaults.size_bytes };
-    let polls = carrier.is_verbs() || (defaults.polls_shared_memory && carrier == Carrier::Shmem);
+    let polls =
+        carrier.is_verbs() || carrier.is_mpi() || (defaults.polls_shared_memory && carrier == Carrier::Shmem);
     let usual = [
         axis::SERVICE.value(Service::Rc),
         axis::OPERATION.value(defaults.operation),

@@ -19,6 +19,9 @@ pub struct Plan {
     pub title: String,
     /// A paragraph on what the run is for.
     pub about: Option<String>,
+    /// What starts all of its ranks, e.g. `mpirun -np {ranks}`; absent where only those of MPI are
+    /// started so.
+    pub mpi: Option<String>,
     /// Seed of whatever is random in a run.
     pub seed: Option<u64>,
     /// What is measured, in order.
@@ -63,6 +66,7 @@ impl Plan {
             name: name.into(),
             title: title.into(),
             about: None,
+            mpi: None,
             seed: None,
             experiments: Vec::new(),
             figures: Vec::new(),

@@ -25,6 +25,7 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
             "name" => plan.name = key.name()?,
             "title" => plan.title = key.text()?,
             "about" => plan.about = Some(key.text()?),
+            "mpi" => plan.mpi = Some(key.text()?),
             "seed" => plan.seed = Some(key.whole()?),
             "experiment" => {
                 let tables = key.tables()?.iter();
@@ -141,6 +142,6 @@ fn derived<T: DeserializeOwned>(
     })
 }
 
-const PLAN_KEYS: [&str; 8] =
-    ["about", "environment", "experiment", "figure", "finding", "name", "seed", "title"];
+const PLAN_KEYS: [&str; 9] =
+    ["about", "environment", "experiment", "figure", "finding", "mpi", "name", "seed", "title"];
 const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];

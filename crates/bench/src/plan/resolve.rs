@@ -20,7 +20,8 @@ use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
-    Carrier, LinkLayer, Memory, MessageSpec, Operation, PointSpec, Protocol, Service, Setup, SocketSettings,
+    Carrier, LinkLayer, Memory, MessageSpec, MpiCall, Operation, PointSpec, Protocol, Service, Setup,
+    SocketSettings,
 };
 
 /// A plan with nothing left to decide.
@@ -39,6 +40,8 @@ pub struct Resolved {
     pub figures: Vec<Figure>,
     /// Findings to be answered.
     pub findings: Vec<Finding>,
+    /// What starts all ranks, where the plan says so.
+    pub mpi: Option<String>,
     /// What is measured, in order.
     pub points: Vec<PointSpec>,
 }
@@ -77,7 +80,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     // A shortened plan may lack what a finding asks for; then the report says so.
     let is_whole = !options.quick && options.set.is_empty();
     findings::check(plan, is_whole.then_some(&points))?;
-    let plan_json = json!({
+    let mut plan_json = json!({
         "name": plan.name,
         "title": plan.title,
         "about": plan.about,
@@ -86,6 +89,9 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         "environments": environments::used(plan, &points),
         "experiments": all.iter().map(|filled| filled.to_json()).collect::<Vec<_>>(),
     });
+    if let Some(template) = &plan.mpi {
+        plan_json["mpi"] = template.as_str().into();
+    }
     Ok(Resolved {
         name: plan.name.clone(),
         title: plan.title.clone(),
@@ -93,6 +99,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         plan: plan_json,
         figures,
         findings: plan.findings.clone(),
+        mpi: plan.mpi.clone(),
         points,
     })
 }
@@ -158,6 +165,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         link_layer: ipoib.or(axis::LINK_LAYER.at(&axes).flatten()),
         memory: axis::MEMORY.at(&axes).unwrap_or(Memory::Device),
         buffers: axis::BUFFERS.at(&axes).flatten(),
+        mpi_call: axis::MPI_CALL.at(&axes).unwrap_or(MpiCall::Nonblocking),
         tx_depth,
         rx_depth,
         rx_fill,

@@ -10,6 +10,8 @@ choice! {
         /// iceoryx2, shared memory by a middleware, where the program is built with its feature
         /// `iceoryx2`.
         Iceoryx2 = "iceoryx2",
+        /// MPI, as it is installed: ranks that a launcher such as mpirun starts.
+        Mpi = "mpi",
         /// nanomsg, as it is installed.
         Nanomsg = "nanomsg",
         /// NNG, its successor, as it is installed.
@@ -55,6 +57,11 @@ impl Carrier {
         self.is_internet() || self.has_protocols()
     }
 
+    /// Whether it is MPI, whose launcher starts the ranks.
+    pub fn is_mpi(self) -> bool {
+        self == Self::Mpi
+    }
+
     /// Whether it goes through a device.
     pub fn is_verbs(self) -> bool {
         self == Self::Verbs
@@ -85,6 +92,7 @@ impl Carrier {
     pub fn name(self) -> &'static str {
         match self {
             Self::Iceoryx2 => "iceoryx2",
+            Self::Mpi => "MPI",
             Self::Nanomsg => "nanomsg",
             Self::Nng => "NNG",
             Self::Sctp => "SCTP",

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carrier::{Carrier, LinkLayer, SocketSettings};
 use super::choices::{Memory, Operation, QueuePoll, Service, Setup};
+use crate::mpi_endpoint::choices::MpiCall;
 
 /// The messages of a point, and how an endpoint carries them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -46,6 +47,8 @@ pub struct MessageSpec {
     pub memory: Memory,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
+    /// Which calls of MPI send and receive it, where MPI carries it.
+    pub mpi_call: MpiCall,
     /// Send-queue depth: the bound on outstanding messages of a stream.
     pub tx_depth: u32,
     /// Receive-queue depth.

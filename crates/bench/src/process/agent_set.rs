@@ -75,10 +75,11 @@ impl<'i> AgentSet<'i> {
         let mut failed = false;
         let mut is_told = false;
         loop {
+            let mut broken = None;
             for (index, reply) in replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none()) {
                 match self.agents[index].reply(doing) {
                     Ok(found) => *reply = found,
-                    Err(err) => return Err(self.with_last_words(err, index, doing, sink)),
+                    Err(err) => broken = broken.or(Some((index, err))),
                 }
                 if matches!(reply, Some(Reply::Failed { .. } | Reply::NotMeasured { .. }))
                     && coupling == Coupling::Together
@@ -86,6 +87,12 @@ impl<'i> AgentSet<'i> {
                     failed = true;
                     until = until.earlier(Deadline::after(FAILURE_GRACE));
                 }
+            }
+            match broken {
+                // A launcher ends all ranks when one has failed: that one says more.
+                Some(_) if failed => return Ok(replies),
+                Some((index, err)) => return Err(self.with_last_words(err, index, doing, sink)),
+                None => {}
             }
             let missing = replies.iter().position(Option::is_none);
             match missing {

@@ -196,7 +196,7 @@ impl Agent {
             if (*byte == b'\n' || self.line.len() == LINE_BYTES_MAX) && !self.line.is_empty() {
                 let text =
                     String::from_utf8_lossy(&self.line).replace(|c: char| c.is_control() && c != '\t', "?");
-                sink.agent_line(self.rank, self.link.host(), &text);
+                sink.agent_line(&self.link.speaker(self.rank), &text);
                 self.last_line = Some(quotable(&self.line));
                 self.line.clear();
             }

@@ -35,7 +35,22 @@ pub(crate) struct Streams {
 }
 
 impl Process {
+    /// Starts a program that dies with this process.
     pub(crate) fn start(words: &[String]) -> io::Result<(Self, Streams)> {
+        Self::spawn(words, &[], true)
+    }
+
+    /// Starts a program that outlives this process, to clear up after it. It has these variables in
+    /// its environment, beside those of this process.
+    pub(crate) fn start_guard(words: &[String], variables: &[(&str, String)]) -> io::Result<(Self, Streams)> {
+        Self::spawn(words, variables, false)
+    }
+
+    fn spawn(
+        words: &[String],
+        variables: &[(&str, String)],
+        dies_with_us: bool,
+    ) -> io::Result<(Self, Streams)> {
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command has no words"))?;
@@ -44,8 +59,11 @@ impl Process {
         // A group of its own: ^C reaches the coordinator alone, and a kill reaches whatever the
         // agent started.
         command.process_group(0);
-        // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
-        unsafe { command.pre_exec(die_with_parent) };
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        if dies_with_us {
+            // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
+            unsafe { command.pre_exec(die_with_parent) };
+        }
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut process = Self { child, reaped: false, death: None };

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::agent::{self, Requests, SessionEnd, Worker};
 use super::interrupt::Interrupt;
-use super::message::Request;
+use super::message::{Reply, Request};
 use super::rank_set::ARRANGE_TIMEOUT;
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
@@ -25,6 +25,8 @@ pub struct ClientSession {
     channel: Channel,
     /// Longest silence between two points.
     idle: Duration,
+    /// Says what the thread that measures waits for, where that cannot be interrupted.
+    stuck: Option<fn() -> String>,
 }
 
 /// What both threads of a server know: the one that reads, and the one that measures and answers.
@@ -38,6 +40,8 @@ struct Shared {
     ended: Mutex<Option<End>>,
     /// Whether that has been said.
     told: AtomicBool,
+    /// Whether a request has come that is not answered.
+    is_asked: AtomicBool,
 }
 
 /// Why reading ended.
@@ -50,7 +54,25 @@ enum End {
 
 impl ClientSession {
     pub(super) fn new(stream: TcpStream, address: SocketAddr, channel: Channel) -> Self {
-        Self { stream, address, channel, idle: IDLE_TIMEOUT }
+        Self { stream, address, channel, idle: IDLE_TIMEOUT, stuck: None }
+    }
+
+    /// A session whose points may wait in calls that nothing can interrupt. Where a point has not
+    /// ended at the end of its time, the client is told what it waits for, in the words of `stuck`,
+    /// and this process ends.
+    #[must_use]
+    pub(super) fn that_may_be_stuck(self, stuck: fn() -> String) -> Self {
+        Self { stuck: Some(stuck), ..self }
+    }
+
+    /// Says something before the client has asked for anything.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub(super) fn say(&mut self, words: String) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        self.channel.sealer.seal(&Record::Words(words), &mut bytes);
+        send(&self.stream, &bytes).map_err(Error::system("introduce this rank to the coordinator"))
     }
 
     /// Where it comes from.
@@ -79,7 +101,9 @@ impl ClientSession {
             measured: AtomicU64::new(0),
             ended: Mutex::new(None),
             told: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
         });
+        let stuck = self.stuck;
         let input = Input {
             shared: Arc::clone(&shared),
             opener,
@@ -89,6 +113,7 @@ impl ClientSession {
             patience: self.idle,
             deadline: Deadline::after(self.idle),
             point: self.idle,
+            stuck: stuck.map(|words| Stuck { words, end: Deadline::after(Duration::MAX) }),
         };
         let orphaned = {
             let shared = Arc::clone(&shared);
@@ -187,6 +212,15 @@ struct Input {
     deadline: Deadline,
     /// How long the steps of the point that is set up may take.
     point: Duration,
+    /// Where the thread that measures may wait for ever.
+    stuck: Option<Stuck>,
+}
+
+/// What is said of a thread that waits for ever.
+struct Stuck {
+    words: fn() -> String,
+    /// When the point that is set up should have ended.
+    end: Deadline,
 }
 
 impl Input {
@@ -217,7 +251,9 @@ impl Input {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let fds = vec![PollFd::new(&self.shared.stream, PollFlags::IN)];
-                match wait(fds, self.deadline, self.interrupt.as_deref()) {
+                let look = self.stuck.as_ref().map_or(self.deadline, |stuck| stuck.look(self.deadline));
+                match wait(fds, look, self.interrupt.as_deref()) {
+                    Ok(_) if self.is_stuck() => Err(self.give_up()),
                     Ok(_) if !self.deadline.is_over() => Ok(()),
                     Ok(_) => Err(End::Client(format!("sent nothing for {} s", self.patience.as_secs()))),
                     Err(Error::Interrupted { signal }) => Err(End::Signal(signal)),
@@ -226,6 +262,29 @@ impl Input {
             }
             Err(error) => Err(End::Client(format!("was lost ({error})"))),
         }
+    }
+
+    /// Whether the thread that measures should have ended a point, and waits.
+    fn is_stuck(&self) -> bool {
+        let is_asked = self.shared.is_asked.load(Ordering::SeqCst);
+        is_asked && self.stuck.as_ref().is_some_and(|stuck| stuck.end.is_over())
+    }
+
+    /// Says so in place of the thread that cannot, and ends the process: nothing else ends that
+    /// thread.
+    fn give_up(&mut self) -> End {
+        let error = self.stuck.as_ref().map_or_else(String::new, |stuck| (stuck.words)());
+        let mut frame = Vec::new();
+        let said = Reply::Failed { error }.to_frame().write(&mut frame);
+        let mut bytes = Vec::new();
+        lock(&self.shared.sealer).seal(&Record::Stream(frame), &mut bytes);
+        // Where the client is gone, nobody has to be told.
+        if said.is_ok() && send(&self.shared.stream, &bytes).is_ok() {
+            let _ = self.shared.stream.shutdown(Shutdown::Write);
+        }
+        // SAFETY: _exit has no preconditions. The other thread waits in a library and has nothing
+        // that must be unwound.
+        unsafe { libc::_exit(EXIT_ABANDONED) }
     }
 
     /// Opens the records that are whole.
@@ -251,6 +310,11 @@ impl Read for Input {
 
 impl Requests for Input {
     fn heed(&mut self, request: &Request) {
+        self.shared.is_asked.store(true, Ordering::SeqCst);
+        if let (Some(stuck), Request::Prepare(spec)) = (&mut self.stuck, request) {
+            let point = Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX);
+            stuck.end = Deadline::after(point.saturating_add(STUCK_AFTER));
+        }
         self.patience = match request {
             Request::Prepare(spec) => {
                 let point = Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX);
@@ -270,6 +334,14 @@ impl Requests for Input {
     }
 }
 
+impl Stuck {
+    /// When to look whether a point has ended, no later than a deadline. A point that should have
+    /// ended and is not asked for is looked for no more.
+    fn look(&self, latest: Deadline) -> Deadline {
+        if self.end.is_over() { latest } else { self.end.earlier(latest) }
+    }
+}
+
 /// Replies into the channel.
 struct Output(Arc<Shared>);
 
@@ -279,6 +351,7 @@ impl Write for Output {
         let mut sealed = Vec::new();
         let mut sealer = lock(&self.0.sealer);
         sealer.seal(&Record::Stream(piece.to_vec()), &mut sealed);
+        self.0.is_asked.store(false, Ordering::SeqCst);
         send(&self.0.stream, &sealed)?;
         Ok(piece.len())
     }
@@ -319,6 +392,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Longest silence of a client between two points, and before the first: it may have an agent to
 /// start and a disk to wait for, and its user may have stopped the output for a moment.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How much longer than a point's own time limit a thread may wait that cannot be interrupted: less
+/// than the coordinator's patience, and more than those take that notice the limit by themselves.
+const STUCK_AFTER: Duration = Duration::from_millis(700);
 /// How much longer than a point's own time limit its client may be silent: it waits for its other
 /// rank.
 const POINT_GRACE: Duration = Duration::from_secs(30);

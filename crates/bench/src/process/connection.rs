@@ -41,7 +41,23 @@ impl Connection {
     pub(super) fn new(place: String, stream: TcpStream, channel: Channel) -> Self {
         let Channel { sealer, opener } = channel;
         let (outgoing, incoming, lines) = Default::default();
-        Self { place, stream, sealer, opener, outgoing, incoming, lines, is_mute: false, ended: None }
+        let mut connection =
+            Self { place, stream, sealer, opener, outgoing, incoming, lines, is_mute: false, ended: None };
+        // A rank may have introduced itself right behind the handshake.
+        connection.open_all();
+        connection
+    }
+
+    /// Whether nothing more will come.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Ends it for a reason that the network does not show.
+    pub(super) fn lose(&mut self, how: String) {
+        self.ended.get_or_insert(how);
+        // It fails where the connection is gone already.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 
     /// Takes in what has come from the network.
@@ -51,18 +67,21 @@ impl Connection {
             Ok(0) => self.ended = Some("closed the connection".to_owned()),
             Ok(count) => {
                 self.is_mute = false;
-                // Nothing can have come before: a server says nothing until it has seen a first
-                // record.
                 self.opener.push(&bytes[..count]);
-                if let Err(error) = self.open() {
-                    self.ended = Some(format!("was cut off because {error}"));
-                }
+                self.open_all();
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             Err(error) => self.ended = Some(format!("was lost ({error})")),
         }
         Ok(())
+    }
+
+    /// Opens the records that are whole; what is none ends the connection.
+    fn open_all(&mut self) {
+        if let Err(error) = self.open() {
+            self.ended = Some(format!("was cut off because {error}"));
+        }
     }
 
     /// Opens the records that are whole.
@@ -87,8 +106,8 @@ impl Link for Connection {
         format!("the server {}", self.place)
     }
 
-    fn host(&self) -> &str {
-        &self.place
+    fn speaker(&self, rank: u32) -> String {
+        format!("rank {rank} {}", self.place)
     }
 
     fn is_replaceable(&self) -> bool {
@@ -179,9 +198,7 @@ impl Link for Connection {
     }
 
     fn kill(&mut self) {
-        // It fails where the connection is gone already.
-        let _ = self.stream.shutdown(Shutdown::Both);
-        self.ended.get_or_insert_with(|| "was let go".to_owned());
+        self.lose("was let go".to_owned());
     }
 }
 

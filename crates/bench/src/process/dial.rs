@@ -83,14 +83,25 @@ impl Peer {
         interrupt: Option<&Interrupt>,
         sink: &mut dyn Sink,
     ) -> Result<Connection, Error> {
+        let (stream, _, channel) = self.reach(interrupt, &mut |text| sink.notice(text))?;
+        Ok(Connection::new(self.place(), stream, channel))
+    }
+
+    /// The same, as a connection that nobody has used yet: it is non-blocking. `told` hears why
+    /// whoever dials has to wait.
+    pub(super) fn reach(
+        &self,
+        interrupt: Option<&Interrupt>,
+        told: &mut dyn FnMut(&str),
+    ) -> Result<(TcpStream, SocketAddr, Channel), Error> {
         let addresses = self.addresses()?;
         let deadline = Deadline::after(self.wait);
-        let mut told = false;
+        let mut is_told = false;
         loop {
             let mut last = None;
             for address in &addresses {
                 match self.attempt(*address, deadline, interrupt) {
-                    Ok((stream, channel)) => return Ok(Connection::new(self.place(), stream, channel)),
+                    Ok((stream, channel)) => return Ok((stream, *address, channel)),
                     Err(Failure::Final(error)) => return Err(self.explain(error)),
                     Err(Failure::Passing(trouble)) => last = Some((*address, trouble)),
                 }
@@ -107,9 +118,9 @@ impl Peer {
                         remedy: trouble.remedy(address),
                     });
                 }
-                if !told {
-                    told = true;
-                    sink.notice(&format!("waiting up to {waited_s} s for the server {server}: {reason}"));
+                if !is_told {
+                    is_told = true;
+                    told(&format!("waiting up to {waited_s} s for the server {server}: {reason}"));
                 }
             }
             wait(Vec::new(), deadline.earlier(Deadline::after(PAUSE)), interrupt)?;

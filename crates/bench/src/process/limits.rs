@@ -49,6 +49,10 @@ fn without_link(ranks: &[&Description]) -> Option<String> {
 
 /// Why none of the points can be measured, if so: the reason of the first.
 pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]) -> Option<String> {
+    // Others may start as many ranks as a point of MPI has.
+    if points.iter().any(|spec| spec.message.endpoint.is_mpi()) {
+        return None;
+    }
     let mut refusals = points.iter().map(|spec| refusal(spec, descriptions));
     let first = refusals.next()??;
     refusals.all(|refusal| refusal.is_some()).then_some(first)

@@ -17,8 +17,8 @@ pub(super) trait Link: fmt::Debug {
     /// What errors call the agent: `the agent of rank 1 (pid 123)`.
     fn name(&self, rank: u32) -> String;
 
-    /// Where it is; empty for a child on this host.
-    fn host(&self) -> &str;
+    /// Who says its lines: `rank 1`, and where that is.
+    fn speaker(&self, rank: u32) -> String;
 
     /// Whether another one can take its place.
     fn is_replaceable(&self) -> bool;
@@ -97,8 +97,8 @@ impl Link for ChildLink {
         format!("the agent of rank {rank}{at} (pid {})", self.process.pid())
     }
 
-    fn host(&self) -> &str {
-        &self.host
+    fn speaker(&self, rank: u32) -> String {
+        if self.host.is_empty() { format!("rank {rank}") } else { format!("rank {rank} {}", self.host) }
     }
 
     fn is_replaceable(&self) -> bool {

@@ -11,6 +11,11 @@ pub trait Sink {
     /// The agents are there for the first time: once, before any point.
     fn started(&mut self, agents: &[Hello]) -> Result<(), SinkError>;
 
+    /// Other agents are there than those before: all of them, in the order of their ranks.
+    fn joined(&mut self, _agents: &[Hello]) -> Result<(), SinkError> {
+        Ok(())
+    }
+
     /// A point is about to be measured.
     fn point_started(&mut self, spec: &PointSpec);
 
@@ -31,8 +36,9 @@ pub trait Sink {
         Ok(Vec::new())
     }
 
-    /// An agent wrote a line to its standard error. `host` is empty for a child of this process.
-    fn agent_line(&mut self, rank: u32, host: &str, line: &str);
+    /// An agent or a launcher wrote a line beside its messages. `who` is `rank 1`, with its host
+    /// where that is another one, or the launcher's name.
+    fn agent_line(&mut self, who: &str, line: &str);
 
     /// Something that the user should know now and nobody later: that a server is waited for.
     fn notice(&mut self, text: &str);

@@ -16,14 +16,18 @@ pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Resu
             // `ssh -oProxyCommand=...` would run whatever the "host" says.
             return Err(bad(&format!("{host:?} is not the name of a host")));
         }
-        words = split(template).map_err(bad)?;
-        if words.is_empty() {
-            return Err(bad("it is empty"));
-        }
+        words = self::words(template)?;
         words.iter_mut().for_each(|word| *word = word.replace("{host}", host));
     }
     words.extend(program.iter().cloned());
     Ok(words)
+}
+
+/// The words of a template that is not of one host.
+pub(super) fn words(template: &str) -> Result<Vec<String>, Error> {
+    let bad = |reason: &str| Error::BadTemplate { template: template.to_owned(), reason: reason.to_owned() };
+    let words = split(template).map_err(bad)?;
+    if words.is_empty() { Err(bad("it is empty")) } else { Ok(words) }
 }
 
 /// Splits into words as a shell does, with quotes and backslashes but nothing that expands.

@@ -33,6 +33,7 @@ pub(crate) fn launch(token: &str, modes: &[&str]) -> Launch {
         cpus: Vec::new(),
         arguments: Vec::new(),
         server: None,
+        launcher: None,
         start_timeout: Duration::from_secs(30),
     }
 }

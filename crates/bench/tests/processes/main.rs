@@ -60,8 +60,8 @@ impl Sink for Seen {
         Ok(())
     }
 
-    fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
-        self.lines.push(format!("[rank {rank} {host}] {line}"));
+    fn agent_line(&mut self, who: &str, line: &str) {
+        self.lines.push(format!("[{who}] {line}"));
     }
 
     fn notice(&mut self, text: &str) {
@@ -595,7 +595,7 @@ fn coordinator_process() {
         fn point(&mut self, _: Point, _: &[KeptSamples]) -> Result<(), SinkError> {
             Ok(())
         }
-        fn agent_line(&mut self, _: u32, _: &str, line: &str) {
+        fn agent_line(&mut self, _: &str, line: &str) {
             println!("{line}");
         }
         fn notice(&mut self, _: &str) {}

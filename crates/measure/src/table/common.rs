@@ -182,9 +182,10 @@ fn wrapped(notes: &[String]) -> Vec<String> {
 /// Columns of a note, without its `#`.
 const NOTE_WIDTH: usize = 126;
 
-/// Whether sockets or message libraries carry the messages of a point.
+/// Whether sockets or message libraries carry the messages of a point: neither verbs nor MPI, whose
+/// users look for the columns of perftest and of the OSU benchmarks.
 pub fn is_over_sockets(point: &Point) -> bool {
-    point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs")
+    point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs" && endpoint != "mpi")
 }
 
 /// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's

@@ -191,8 +191,12 @@ impl Sink for Advisor {
         Ok(resolved.points)
     }
 
-    fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
-        self.output.agent_line(rank, host, line);
+    fn joined(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
+        self.output.joined(agents)
+    }
+
+    fn agent_line(&mut self, who: &str, line: &str) {
+        self.output.agent_line(who, line);
     }
 
     fn notice(&mut self, text: &str) {

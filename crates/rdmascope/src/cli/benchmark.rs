@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bench::axis::SIZE_BYTES;
-use bench::command::{Choice, Ranks, Subject};
+use bench::command::{Choice, Subject};
 use bench::plan::Settings;
 use bench::plan::offer::{Offer, Offered, carrier};
 use bench::point::{Length, Operation, Pattern};
@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use measure::units;
 
 use super::axes;
-use super::placement::{Placement, SocketPlacement};
+use super::placement::{MpiPlacement, Placement, SocketPlacement};
 use crate::server_args::ServerArgs;
 
 /// How much is measured.
@@ -109,11 +109,15 @@ fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) 
     let command = command.next_help_heading("Messages (several values with commas are measured in turn)");
     let command = command.args(shared.iter().flat_map(flags_of));
     let command = command.next_help_heading("Ranks, hosts and the record");
-    let command = if row.ranks == Ranks::Two { with_ends(command) } else { command };
+    let carrier = carrier(subject);
+    let command = if row.has_ends(carrier) { with_ends(command) } else { command };
     let command = Output::augment_args(command);
-    match carrier(subject).is_verbs() {
-        true => Placement::augment_args(command),
-        false => SocketPlacement::augment_args(command),
+    if carrier.is_verbs() {
+        Placement::augment_args(command)
+    } else if carrier.is_mpi() {
+        MpiPlacement::augment_args(command)
+    } else {
+        SocketPlacement::augment_args(command)
     }
 }
 

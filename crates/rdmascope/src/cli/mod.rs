@@ -9,5 +9,5 @@ mod tests;
 pub(crate) use self::axes::Circumstances;
 pub(crate) use self::benchmark::{Amount, Output};
 pub(crate) use self::placement::{
-    Location, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
+    Location, MpiPlacement, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
 };

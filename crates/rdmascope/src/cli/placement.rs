@@ -1,5 +1,6 @@
 //! The flags that say where ranks run, on what, and where the record goes.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use bench::worker::{Net, PortOptions};
@@ -36,6 +37,13 @@ pub(crate) struct Placement {
 pub(crate) struct SocketPlacement {
     #[command(flatten)]
     pub(crate) net: NetFlags,
+    #[command(flatten)]
+    pub(crate) location: Location,
+}
+
+/// Where ranks run that a launcher of MPI starts.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct MpiPlacement {
     #[command(flatten)]
     pub(crate) location: Location,
 }
@@ -98,6 +106,12 @@ impl Places for SocketPlacement {
     }
 }
 
+impl Places for MpiPlacement {
+    fn location(&self) -> &Location {
+        &self.location
+    }
+}
+
 impl Places for PlanPlacement {
     fn location(&self) -> &Location {
         &self.placement.location
@@ -125,6 +139,17 @@ pub(crate) struct Location {
     /// Command that starts an agent, e.g. 'ssh {host}' or 'ip netns exec {host}'.
     #[arg(long, value_name = "TEMPLATE")]
     pub(crate) via: Option<String>,
+    /// Command that starts all ranks, as the site starts MPI programs: 'srun --mpi=pmix -n {ranks}'
+    /// [default: 'mpirun -np {ranks}' for what MPI carries, none for anything else].
+    #[arg(long, value_name = "TEMPLATE", conflicts_with_all = ["via", "hosts"])]
+    pub(crate) mpi: Option<String>,
+    /// Library of MPI, by path or name [default: the one that fits the launcher].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) mpi_library: Option<String>,
+    /// Address of this host that ranks of other hosts reach, where --mpi starts some [default:
+    /// 127.0.0.1, for ranks of this host].
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) mpi_listen: Option<IpAddr>,
     /// Path of rdmascope on the hosts [default: this program's own].
     #[arg(long, value_name = "PATH", requires = "via")]
     pub(crate) agent_path: Option<String>,

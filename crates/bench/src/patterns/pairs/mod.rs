@@ -16,13 +16,13 @@ use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
+use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all, window};
 use crate::pattern::flood::FloodProgress;
 use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
-use crate::point::{Carrier, Length, PointSpec};
+use crate::point::{Carrier, Length, MpiCall, PointSpec};
 use crate::topology::{Flow, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -42,14 +42,17 @@ impl Pattern for Pairs {
     /// How a rank's flood went.
     type Told = FloodProgress;
 
-    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
-        let axes = Settings::usual();
+    fn defaults(given: &AxisList, carrier: Carrier) -> Defaults {
+        let mut axes = Settings::usual();
         if !are_all(given, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
+            axes.push(axis::MPI_CALL.value(MpiCall::Blocking));
             return Defaults { axes, ..Defaults::default() };
         }
+        axes.push(axis::MPI_CALL.value(MpiCall::Nonblocking));
         Defaults {
             length: Length::Duration(DURATION_S),
             size_bytes: SIZE_BYTES_STREAM,
+            tx_depth: window(carrier),
             signal_interval: Some(SIGNAL_INTERVAL),
             axes,
             ..Defaults::default()

@@ -9,4 +9,7 @@ settings! {
         pairs: u32 = PAIRS or 1,
         traffic: Traffic = TRAFFIC or Traffic::PingPong,
     }
+    messages {
+        MPI_CALL,
+    }
 }

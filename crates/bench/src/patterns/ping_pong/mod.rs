@@ -24,7 +24,7 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{Timed, latency_outcome, timed};
-use crate::point::{Carrier, Operation, PointSpec, Tool};
+use crate::point::{Carrier, MpiCall, Operation, PointSpec, Tool};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -33,6 +33,7 @@ pub(crate) struct PingPong;
 impl Pattern for PingPong {
     const ROW: Row = Row {
         check,
+        axes: &[axis::MPI_CALL.row],
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Qperf, Tool::Sockperf],
@@ -41,7 +42,7 @@ impl Pattern for PingPong {
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
-        Defaults::default()
+        Defaults { axes: vec![axis::MPI_CALL.value(MpiCall::Blocking)], ..Defaults::default() }
     }
 
     fn topology(spec: &PointSpec) -> Topology {

@@ -23,13 +23,13 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM};
+use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, window};
 use crate::pattern::flood::{Flood, messages_per_s};
 use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::packets;
-use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service, Tool};
+use crate::point::{Carrier, Flow as Direction, Length, MpiCall, PointSpec, Service, Tool};
 use crate::topology::{self, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -51,6 +51,7 @@ impl Pattern for Stream {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED,
         floods: true,
+        axes: &[axis::MPI_CALL.row],
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Iperf3, Tool::Qperf],
@@ -63,7 +64,9 @@ impl Pattern for Stream {
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: if carrier == Carrier::Udp { SIZE_BYTES_UDP } else { SIZE_BYTES_STREAM },
+            tx_depth: window(carrier),
             signal_interval: Some(SIGNAL_INTERVAL),
+            axes: vec![axis::MPI_CALL.value(MpiCall::Nonblocking)],
             ..Defaults::default()
         }
     }

@@ -81,7 +81,7 @@ impl Sink for Deaf {
     ) -> Result<(), SinkError> {
         Ok(())
     }
-    fn agent_line(&mut self, _: u32, _: &str, _: &str) {}
+    fn agent_line(&mut self, _: &str, _: &str) {}
     fn notice(&mut self, _: &str) {}
     fn warning(&mut self, _: &str) {}
 }

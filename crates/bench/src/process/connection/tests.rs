@@ -67,7 +67,10 @@ fn the_stream_and_the_words_come_apart_and_the_end_is_told() {
     assert_eq!(lines(&mut link), "stopped by SIGINT\n");
     assert_eq!(link.read_lines(&mut [0; 9]).unwrap(), 0);
     assert_eq!(link.end(Deadline::after(SLACK)), "closed the connection");
-    assert_eq!((link.name(1), link.host()), ("the server node7:7362".to_owned(), "node7:7362"));
+    assert_eq!(
+        (link.name(1), link.speaker(1)),
+        ("the server node7:7362".to_owned(), "rank 1 node7:7362".to_owned())
+    );
 }
 
 #[test]

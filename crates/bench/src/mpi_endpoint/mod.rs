@@ -1,0 +1,31 @@
+//! MPI as an endpoint: ranks that a launcher has started, and the library that the site has.
+//!
+//! ```text
+//! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
+//!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
+//!   ─► lane.rs: messages between two ranks ─► endpoint.rs
+//! ```
+//!
+//! A message has its mark in its tag, so that its payload is the pattern's alone and may be empty.
+//! Messages between two ranks never overtake each other (MPI 4.0, section 3.5), so that both ends
+//! count them and none has to say its number.
+//!
+//! # Invariants
+//!
+//! * All calls of MPI are made by the thread that measures. MPI is initialised as MPI_Init does it
+//!   (MPI_THREAD_SINGLE), as nearly all programs have it: the next level costs Open MPI 4.1 half as
+//!   much again for each small message. The agent's other threads never call MPI.
+//! * A flood goes by windows, as that of the OSU benchmarks does: after each the receiver answers
+//!   with a message of its own, so that what counts as sent has arrived.
+
+mod check;
+pub(crate) mod choices;
+mod endpoint;
+mod lane;
+mod rank;
+mod setup;
+pub(crate) mod transports;
+
+pub use rank::MpiOptions;
+pub(crate) use rank::RankMpi;
+pub(crate) use setup::Unconnected;

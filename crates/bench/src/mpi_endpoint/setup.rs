@@ -1,0 +1,90 @@
+//! From a rank of MPI, and what the others have told of theirs, to an endpoint.
+
+use measure::clock::Clock;
+
+use super::check;
+use super::endpoint::MpiEndpoint;
+use super::rank::{Context, Identity};
+use crate::Error;
+use crate::endpoint::connecting::{Offer, PeerInfo, UnconnectedEndpoint};
+use crate::endpoint::kind::{EndpointKind, Site};
+use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::point::{Carrier, MpiCall};
+use crate::topology::PartSpec;
+
+/// A rank that does not know the others yet.
+pub(crate) struct Unconnected {
+    spec: PartSpec,
+    rank: u32,
+    clock: Clock,
+    context: Context,
+    offer: Offer<Identity, ()>,
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] = &[Carrier::Mpi];
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check::experiment(check)
+    }
+
+    /// Initialises MPI, and makes the communicators of all parts: all ranks do so at the same time,
+    /// also those that have nothing to do with some part.
+    fn arrange(site: &mut Site<'_>) -> Result<(), PointError> {
+        site.mpi.identity(site.topology.ranks)?;
+        site.mpi.prepare_contexts(site.topology.parts.len())?;
+        Ok(())
+    }
+
+    fn prepare(spec: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        let identity = site.mpi.identity(site.topology.ranks)?;
+        let context = site.mpi.context(spec.part)?;
+        let mut offer = Offer::new(identity, spec.links.ranks());
+        for partner in spec.links.partners(site.rank) {
+            offer.give(*partner, ());
+        }
+        Ok(Self { spec: spec.clone(), rank: site.rank, clock: site.rank_clock.clock, context, offer })
+    }
+}
+
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = MpiEndpoint;
+    type Address = Identity;
+    type PeerParams = ();
+
+    fn offer(&self) -> &Offer<Identity, ()> {
+        &self.offer
+    }
+
+    fn connect(self, ranks: &[PeerInfo<Identity, ()>], yields_cpu: bool) -> Result<MpiEndpoint, Error> {
+        let own = &self.offer.address;
+        if yields_cpu && self.spec.message.mpi_call == MpiCall::Blocking && !yields(&own.library) {
+            let reason = format!(
+                "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer \
+                 ranks, or take --mpi-call nonblocking",
+                own.library
+            );
+            return Err(Error::Impossible { reason });
+        }
+        let peers = self.spec.links.partners(self.rank).iter().map(|partner| {
+            let peer = self.offer.peer(ranks, self.rank, *partner)?;
+            match peer.address.library == own.library {
+                true => Ok(peer.address.rank),
+                false => Err(Error::Mpi {
+                    reason: format!(
+                        "rank {} has {} and rank {partner} has {}: name one library with --mpi-library",
+                        self.rank, own.library, peer.address.library
+                    ),
+                }),
+            }
+        });
+        let peers = peers.collect::<Result<Vec<_>, _>>()?;
+        MpiEndpoint::new(&self.spec, self.context, own.library.clone(), &peers, yields_cpu, self.clock)
+    }
+}
+
+/// Whether a library's blocking calls let another rank have the CPU where ranks share one.
+fn yields(library: &str) -> bool {
+    library.starts_with("Open MPI")
+}

@@ -1,0 +1,207 @@
+//! The launchers that are known: a row each. What is not known is started as it is written.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use measure::clock::Deadline;
+use rustix::event::{PollFd, PollFlags};
+
+use super::super::child::{Process, Streams};
+use super::super::wait::wait;
+use crate::Error;
+use crate::point::MpiMap;
+
+/// A launcher of MPI, as far as it differs from others.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// What it calls itself.
+    pub(crate) name: &'static str,
+    /// What the first line of its `--version` has in it.
+    version: &'static [&'static str],
+    /// Options that leave each rank all CPUs, so that the rank can choose one by itself, and the
+    /// options of the user that they would contradict.
+    unbound: &'static [&'static str],
+    binds: &'static [&'static str],
+    /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
+    export: Option<&'static str>,
+    /// Options that place ranks on hosts one host after the other, and in turn.
+    block: &'static [&'static str],
+    cyclic: &'static [&'static str],
+    /// Options of the user that say where ranks go.
+    maps: &'static [&'static str],
+}
+
+/// All that are known.
+pub(crate) static KINDS: &[Kind] = &[
+    Kind {
+        name: "Open MPI",
+        version: &["(Open MPI)", "OpenRTE", "PRRTE"],
+        unbound: &["--bind-to", "none"],
+        binds: &["--bind-to", "-bind-to", "--bind-to-core", "--cpu-set", "--cpu-list", "--rankfile", "-rf"],
+        export: Some("-x"),
+        block: &["--map-by", "slot"],
+        cyclic: &["--map-by", "node"],
+        maps: &[
+            "--map-by",
+            "-map-by",
+            "--rankfile",
+            "-rf",
+            "--npernode",
+            "-npernode",
+            "--bynode",
+            "--byslot",
+        ],
+    },
+    Kind {
+        name: "MPICH",
+        version: &["HYDRA", "Intel(R) MPI Library"],
+        unbound: &[],
+        binds: &[],
+        export: None,
+        block: &[],
+        cyclic: &["-ppn", "1"],
+        maps: &["-ppn", "-perhost", "--map-by", "-map-by"],
+    },
+    Kind {
+        name: "Slurm",
+        version: &["slurm"],
+        unbound: &["--cpu-bind=none"],
+        binds: &["--cpu-bind", "--cpu_bind"],
+        export: None,
+        block: &["--distribution=block"],
+        cyclic: &["--distribution=cyclic"],
+        maps: &["--distribution", "-m"],
+    },
+];
+
+/// Any other.
+static OTHER: Kind = Kind {
+    name: "an unknown launcher",
+    version: &[],
+    unbound: &[],
+    binds: &[],
+    export: None,
+    block: &[],
+    cyclic: &[],
+    maps: &[],
+};
+
+impl Kind {
+    /// The kind of the launcher of a command, and the first line of its version.
+    ///
+    /// # Errors
+    /// [`Error::NoLauncher`] if there is no such program.
+    pub(crate) fn of(program: &str) -> Result<(&'static Self, String), Error> {
+        let words = [program.to_owned(), "--version".to_owned()];
+        let (mut process, mut streams) = Process::start(&words)
+            .map_err(|cause| Error::NoLauncher { launcher: program.to_owned(), cause })?;
+        let version = first_line(&mut streams, Deadline::after(VERSION_TIMEOUT)).unwrap_or_default();
+        process.kill();
+        // Slurm's says its version only where it reaches the site's configuration.
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let known = if name == "srun" { "slurm" } else { &version };
+        let is = |kind: &&Self| kind.version.iter().any(|words| known.contains(words));
+        Ok((KINDS.iter().find(is).unwrap_or(&OTHER), version))
+    }
+
+    /// Options to add to those of the user.
+    pub(crate) fn options(&self, given: &[String], map: MpiMap, exported: &[&str]) -> Vec<String> {
+        let has = |options: &[&str]| {
+            let is = |word: &String| options.contains(&word.split('=').next().unwrap_or_default());
+            given.iter().any(is)
+        };
+        let unbound = if has(self.binds) { &[] } else { self.unbound };
+        let mapped = match map {
+            _ if has(self.maps) => &[],
+            MpiMap::Launcher => &[],
+            MpiMap::Block => self.block,
+            MpiMap::Cyclic => self.cyclic,
+        };
+        let exports = exported.iter().filter_map(|name| Some([self.export?, *name])).flatten();
+        unbound.iter().chain(mapped).copied().chain(exports).map(str::to_owned).collect()
+    }
+
+    /// Whether it can place ranks so.
+    pub(crate) fn maps(&self, map: MpiMap) -> bool {
+        match map {
+            MpiMap::Launcher => true,
+            // What is not asked for otherwise, MPICH does.
+            MpiMap::Block => !std::ptr::eq(self, &OTHER),
+            MpiMap::Cyclic => !self.cyclic.is_empty(),
+        }
+    }
+}
+
+/// The word of a command that is the launcher: what stands before it, such as `env` or `nice`,
+/// starts it.
+pub(crate) fn program(words: &[String]) -> &str {
+    let is_launcher = |word: &&String| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| name.starts_with(known))
+    };
+    words.iter().find(is_launcher).or(words.first()).map_or("", String::as_str)
+}
+
+/// The first line that a process prints, if it does so in time.
+fn first_line(streams: &mut Streams, deadline: Deadline) -> Option<String> {
+    let mut all = Vec::new();
+    let mut bytes = [0; 1024];
+    while !all.contains(&b'\n') {
+        match streams.output.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => all.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !deadline.is_over() => {
+                let output = PollFd::new(&streams.output, PollFlags::IN);
+                wait(vec![output], deadline, None).ok()?;
+            }
+            Err(_) => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&all).into_owned();
+    text.lines().next().map(str::to_owned)
+}
+
+/// A launcher may have to be read from a file system of the site.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    fn kind(version: &str) -> &'static Kind {
+        KINDS.iter().find(|kind| kind.version.iter().any(|words| version.contains(words))).unwrap_or(&OTHER)
+    }
+
+    #[test]
+    fn launchers_are_told_apart_by_what_they_call_themselves() {
+        assert_eq!(kind("mpirun.openmpi (OpenRTE) 4.1.4").name, "Open MPI");
+        assert_eq!(kind("mpirun (Open MPI) 5.0.3").name, "Open MPI");
+        assert_eq!(kind("HYDRA build details:").name, "MPICH");
+        assert_eq!(kind("slurm 22.05.8").name, "Slurm");
+        assert_eq!(kind("jsrun 1.0").name, "an unknown launcher");
+    }
+
+    #[test]
+    fn what_the_user_says_of_binding_and_maps_is_not_contradicted() {
+        let open_mpi = kind("mpirun (Open MPI) 4.1.4");
+        let options = |given: &str, map| open_mpi.options(&words(given), map, &["K"]).join(" ");
+        assert_eq!(options("mpirun -np 2", MpiMap::Launcher), "--bind-to none -x K");
+        assert_eq!(options("mpirun --bind-to core -np 2", MpiMap::Launcher), "-x K");
+        assert_eq!(options("mpirun -np 2", MpiMap::Cyclic), "--bind-to none --map-by node -x K");
+        assert_eq!(options("mpirun --map-by=socket", MpiMap::Cyclic), "--bind-to none -x K");
+        let mpich = kind("HYDRA build details:");
+        assert_eq!(mpich.options(&words("mpirun -np 2"), MpiMap::Cyclic, &["K"]).join(" "), "-ppn 1");
+        assert!(!OTHER.maps(MpiMap::Cyclic) && open_mpi.maps(MpiMap::Cyclic));
+    }
+
+    #[test]
+    fn the_launcher_of_a_command_is_found_behind_what_starts_it() {
+        assert_eq!(program(&words("env A=1 /opt/mpi/bin/mpirun -np 2")), "/opt/mpi/bin/mpirun");
+        assert_eq!(program(&words("srun --mpi=pmix -n 2")), "srun");
+        assert_eq!(program(&words("jsrun -n 2")), "jsrun");
+    }
+}

@@ -1,0 +1,185 @@
+//! A launcher that runs: what it says, and how it ends.
+
+use std::os::fd::OwnedFd;
+use std::process::ChildStdin;
+use std::time::Duration;
+
+use measure::clock::Deadline;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+
+use super::super::child::{Process, Streams};
+use super::super::frame::quotable;
+use super::super::wait::wait;
+
+/// A launcher that runs, and the ranks that it has started. Dropping it ends them.
+#[derive(Debug)]
+pub(super) struct Launched {
+    /// What the user calls it.
+    pub(super) name: String,
+    process: Process,
+    /// Absent once the supervisor is to end.
+    input: Option<ChildStdin>,
+    /// What it prints, and its errors; absent once they have ended.
+    outputs: [Option<OwnedFd>; 2],
+    /// What it printed and nobody has read yet.
+    unread: Vec<u8>,
+    /// The first line that it printed: what follows explains that.
+    first_line: Option<String>,
+    /// The signal that it spoke of last.
+    last_signal: Option<u32>,
+    line: Vec<u8>,
+}
+
+impl Launched {
+    pub(super) fn new(name: String, process: Process, streams: Streams) -> Self {
+        let Streams { input, output, errors } = streams;
+        Self {
+            name,
+            process,
+            input: Some(input),
+            outputs: [Some(output.into()), Some(errors.into())],
+            unread: Vec::new(),
+            first_line: None,
+            last_signal: None,
+            line: Vec::new(),
+        }
+    }
+
+    /// What to wait for.
+    pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
+        let both = self.outputs.iter().flatten().map(|output| PollFd::new(output, PollFlags::IN));
+        let death = self.process.death().map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN));
+        // An end can be waited for once.
+        if self.process.is_dead() { Vec::new() } else { both.chain(death).collect() }
+    }
+
+    /// Copies of what it prints, to wait for.
+    pub(super) fn ears(&self) -> [Option<OwnedFd>; 2] {
+        self.outputs.each_ref().map(|output| output.as_ref()?.try_clone().ok())
+    }
+
+    /// Readable once it has ended; absent where the kernel has no such thing.
+    pub(super) fn death(&self) -> Option<OwnedFd> {
+        self.process.death()?.try_clone_to_owned().ok()
+    }
+
+    /// Which of its outputs have not ended.
+    pub(super) fn speaks(&self) -> [bool; 2] {
+        self.outputs.each_ref().map(Option::is_some)
+    }
+
+    /// Takes in what it has printed.
+    pub(super) fn take_in(&mut self) {
+        let mut bytes = [0; 16 << 10];
+        for slot in &mut self.outputs {
+            while let Some(output) = slot {
+                match rustix::io::read(&*output, &mut bytes) {
+                    Ok(count @ 1..) => self.unread.extend_from_slice(&bytes[..count]),
+                    Err(Errno::AGAIN | Errno::INTR) => break,
+                    _ => *slot = None,
+                }
+            }
+        }
+    }
+
+    /// Whole lines that nobody has read. A line of dashes and an empty one say nothing.
+    pub(super) fn lines(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for byte in std::mem::take(&mut self.unread) {
+            if byte != b'\n' && self.line.len() < LINE_BYTES_MAX {
+                self.line.push(byte);
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            let text = String::from_utf8_lossy(&line).replace(|c: char| c.is_control() && c != '\t', "");
+            let text = text.trim_end().to_owned();
+            if text.chars().any(char::is_alphanumeric) {
+                self.last_signal = signal(&text).or(self.last_signal);
+                self.first_line.get_or_insert_with(|| quotable(text.as_bytes()));
+                lines.push(text);
+            }
+        }
+        lines
+    }
+
+    /// The signal that ended a rank, if the launcher says so before the deadline.
+    pub(super) fn signal(&mut self, deadline: Deadline) -> Option<u32> {
+        let mut kept = Vec::new();
+        while self.last_signal.is_none() && !self.has_ended() && !deadline.is_over() {
+            if wait(self.interest(), deadline, None).is_err() {
+                break;
+            }
+            self.take_in();
+            kept.extend(self.lines());
+        }
+        // They are handed on later, as all lines are.
+        self.unread = kept.into_iter().flat_map(|line| (line + "\n").into_bytes()).collect();
+        self.last_signal
+    }
+
+    /// How it has ended.
+    pub(super) fn end(&self) -> String {
+        self.process.end(Deadline::after(Duration::ZERO))
+    }
+
+    /// Whether the launcher has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.process.is_dead()
+    }
+
+    /// What it said, behind what happened to a rank.
+    pub(super) fn quoted(&self) -> String {
+        let name = &self.name;
+        self.first_line.as_ref().map_or_else(String::new, |line| format!(" ({name} said {line})"))
+    }
+
+    /// What it said, for the end of an error.
+    pub(super) fn said(&self) -> String {
+        self.first_line.as_ref().map_or_else(String::new, |line| format!("; it said {line}"))
+    }
+}
+
+impl Drop for Launched {
+    /// The end of its input tells the supervisor to end the launcher and what that has started.
+    fn drop(&mut self) {
+        self.input = None;
+        self.process.end(Deadline::after(SUPERVISED));
+    }
+}
+
+/// The signal that a line of a launcher is about: "exited on signal 9 (Killed)" of Open MPI,
+/// "EXIT CODE: 9" of MPICH, "Killed" of Slurm.
+fn signal(line: &str) -> Option<u32> {
+    let after = |words: &str| {
+        let rest = line.split_once(words)?.1.trim_start();
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|signal| (1..=64).contains(signal))
+    };
+    after("on signal").or_else(|| after("BY SIGNAL:")).or_else(|| after("Exited with signal"))
+}
+
+/// Longest line that is kept together.
+const LINE_BYTES_MAX: usize = 4096;
+/// How long a supervisor may take for all that it does.
+const SUPERVISED: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signal_of_a_rank_is_read_from_what_launchers_say() {
+        for (line, number) in [
+            (
+                "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).",
+                Some(9),
+            ),
+            ("=   KILLED BY SIGNAL: 11", Some(11)),
+            ("There are not enough slots available", None),
+            ("exited on signal (Killed)", None),
+        ] {
+            assert_eq!(signal(line), number, "{line}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Ranks that a launcher of MPI starts: `mpirun`, `srun`, or whatever the site has.
+//!
+//! ```text
+//! coordinator ── standard input ──► supervisor ──► mpirun ──► agent of rank 0, 1, ...
+//!      ▲                                                            │
+//!      └═══════════════════════ TCP, encrypted ═════════════════════┘  each dials back
+//! ```
+//!
+//! * [`kind`]: the launchers that are known, a row each;
+//! * [`start`](mod@start): starts a launcher and waits until all of its ranks have connected;
+//! * [`launched`]: a launcher that runs; [`rank_link`]: the way to one of its ranks;
+//! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
+//!   behind, however either ends;
+//! * [`dial_back`]: the agent's side, with [`introduction`], what it says of itself first.
+//!
+//! # Invariants
+//!
+//! * Neither the standard input nor the output of a rank is used: launchers give input to one rank
+//!   alone, or never end it, and merge the output of all.
+//! * What a launcher started is found out by counting: each rank says its number and how many there
+//!   are, and a point begins only when each number came once. Variables of the environment are
+//!   believed no further than that; what MPI itself says is compared when it is initialised.
+//! * The key is never an argument. It stands in the environment, which other users cannot read.
+//! * A rank whose coordinator is gone ends by itself; a launcher whose coordinator is gone is ended
+//!   by its supervisor, as gently as it takes.
+
+pub mod dial_back;
+pub(crate) mod introduction;
+pub(crate) mod kind;
+mod launched;
+pub(super) mod rank_link;
+pub(super) mod start;
+pub mod supervisor;
+
+pub use start::KEY_VARIABLE;
+pub use supervisor::TOKEN_VARIABLE;

@@ -1,0 +1,255 @@
+//! Starts a launcher and waits until each of its ranks has dialled back.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use measure::clock::Deadline;
+
+use super::super::channel::Agent;
+use super::super::child::Process;
+use super::super::connection::Connection;
+use super::super::frame::quotable;
+use super::super::interrupt::Interrupt;
+use super::super::key::Key;
+use super::super::link::{Link, Wants};
+use super::super::listener::{Admitted, Listener};
+use super::super::sink::Sink;
+use super::super::template;
+use super::super::wait::wait;
+use super::introduction::Introduction;
+use super::kind::{self, Kind};
+use super::launched::Launched;
+use super::rank_link::RankLink;
+use super::supervisor::TOKEN_VARIABLE;
+use crate::Error;
+use crate::point::World;
+
+/// The variable in which ranks find the key.
+pub const KEY_VARIABLE: &str = "RDMASCOPE_KEY";
+
+/// How a launcher is started.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// Its command, e.g. `mpirun -np {ranks}`. What every rank runs follows it.
+    pub template: String,
+    /// Which points have ranks that it starts.
+    pub points: Points,
+    /// Where the coordinator listens for its ranks.
+    pub listen: SocketAddr,
+    /// The command that stays with a launcher until it ends: see
+    /// [`supervise`](super::supervisor::supervise).
+    pub supervisor: Vec<String>,
+    /// The command of a rank, but for where it dials.
+    pub agent: Vec<String>,
+    /// How long it may take until all ranks are there.
+    pub timeout: Duration,
+}
+
+/// Points whose ranks a launcher starts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Points {
+    /// All of them.
+    All,
+    /// All of them, unless it cannot: then only those that MPI carries are not measured.
+    AllIfPossible,
+    /// Those that MPI carries.
+    OfMpi,
+}
+
+impl Launcher {
+    /// Starts a launcher with the ranks of a world, and gives its agents in the order of their
+    /// ranks, and what the record says of the launch.
+    ///
+    /// # Errors
+    /// [`Error::NoLauncher`], [`Error::LauncherEnded`], [`Error::RanksMissing`],
+    /// [`Error::WrongRanks`].
+    pub(in super::super) fn start(
+        &self,
+        world: &World,
+        interrupt: Option<&Interrupt>,
+        sink: &mut dyn Sink,
+    ) -> Result<(Vec<Agent>, BTreeMap<String, String>), Error> {
+        let key = Key::generate()?;
+        let listener = Listener::new(self.listen, key.clone())?;
+        let template = template::words(&self.template)?;
+        let program = kind::program(&template).to_owned();
+        let (kind, version) = Kind::of(&program)?;
+        if !kind.maps(world.map) {
+            let reason = format!("{program} is {} and places no ranks so", kind.name);
+            return Err(Error::Impossible { reason });
+        }
+        let variables = world.variables();
+        let exported: Vec<&str> = variables.iter().map(|(name, _)| *name).chain([KEY_VARIABLE]).collect();
+        let ranks = world.ranks.to_string();
+        let mut words = self.supervisor.clone();
+        words.extend(template.iter().map(|word| word.replace("{ranks}", &ranks)));
+        words.extend(kind.options(&template, world.map, &exported));
+        words.extend(self.agent.iter().cloned());
+        words.extend(["--connect".to_owned(), listener.address().to_string()]);
+        let token = Key::generate()?.to_string();
+        let own = [(KEY_VARIABLE, key.to_string()), (TOKEN_VARIABLE, token)];
+        let given = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let environment: Vec<(&str, String)> = given.chain(own).collect();
+        let (process, streams) = Process::start_guard(&words, &environment)
+            .map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })?;
+        let launched = Launched::new(program, process, streams);
+        let gathering = Gathering {
+            launched: Rc::new(RefCell::new(launched)),
+            listener,
+            template: &self.template,
+            ranks: world.ranks,
+            strangers: Vec::new(),
+            known: Vec::new(),
+        };
+        let agents = gathering.wait(self.timeout, interrupt, sink)?;
+        let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+        let facts = [
+            ("launcher", self.template.clone()),
+            ("launcher_version", version),
+            ("variables", set.collect::<Vec<_>>().join(" ")),
+        ];
+        let facts = facts.into_iter().filter(|(_, fact)| !fact.is_empty());
+        Ok((agents, facts.map(|(name, fact)| (name.to_owned(), fact)).collect()))
+    }
+}
+
+/// Ranks that are on their way.
+struct Gathering<'a> {
+    launched: Rc<RefCell<Launched>>,
+    listener: Listener,
+    template: &'a str,
+    ranks: u32,
+    /// Connected, but not introduced.
+    strangers: Vec<(Connection, Vec<u8>)>,
+    known: Vec<(Introduction, Connection)>,
+}
+
+impl Gathering<'_> {
+    fn wait(
+        mut self,
+        timeout: Duration,
+        interrupt: Option<&Interrupt>,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<Agent>, Error> {
+        let deadline = Deadline::after(timeout);
+        while (self.known.len() as u32) < self.ranks {
+            if deadline.is_over() {
+                return Err(self.missing(timeout));
+            }
+            {
+                let launched = self.launched.borrow();
+                let mut fds = self.listener.interest();
+                fds.extend(launched.interest());
+                fds.extend(self.strangers.iter().flat_map(|(connection, _)| connection.interest(LINES)));
+                wait(fds, self.listener.next_turn(deadline), interrupt)?;
+            }
+            self.relay(sink);
+            let mut told = |text: &str| sink.notice(text);
+            if let Some(Admitted { stream, address, channel }) = self.listener.turn(&mut told) {
+                self.strangers.push((Connection::new(address.to_string(), stream, channel), Vec::new()));
+            }
+            self.introduce()?;
+            if self.launched.borrow().has_ended() {
+                self.relay(sink);
+                return Err(self.ended());
+            }
+        }
+        self.agents()
+    }
+
+    /// Hands on what the launcher says.
+    fn relay(&self, sink: &mut dyn Sink) {
+        let mut launched = self.launched.borrow_mut();
+        launched.take_in();
+        for line in launched.lines() {
+            sink.agent_line(&launched.name, &line);
+        }
+    }
+
+    /// Hears who those are that have connected.
+    fn introduce(&mut self) -> Result<(), Error> {
+        let mut index = 0;
+        while let Some((connection, words)) = self.strangers.get_mut(index) {
+            // Takes in what has come; the agent itself says nothing before it is asked.
+            let _ = connection.read(&mut []);
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = connection.read_lines(&mut bytes) {
+                words.extend_from_slice(&bytes[..count]);
+            }
+            let Some(end) = words.iter().position(|byte| *byte == b'\n') else {
+                match connection.has_ended() {
+                    true => drop(self.strangers.swap_remove(index)),
+                    false => index += 1,
+                }
+                continue;
+            };
+            let introduction = serde_json::from_slice(&words[..end]).map_err(|error| Error::BrokenFrame {
+                reason: format!("a rank introduced itself with {} ({error})", quotable(words)),
+            })?;
+            let (connection, _) = self.strangers.swap_remove(index);
+            self.check(&introduction)?;
+            self.known.push((introduction, connection));
+        }
+        Ok(())
+    }
+
+    /// Refuses ranks that are not those of the point.
+    fn check(&self, new: &Introduction) -> Result<(), Error> {
+        let wrong = |what: String| {
+            Err(Error::WrongRanks { template: self.template.to_owned(), what, ranks: self.ranks })
+        };
+        if let Some(size) = new.size.filter(|size| *size != self.ranks) {
+            return wrong(format!("started {size}"));
+        }
+        let Some(rank) = new.rank else { return Ok(()) };
+        if rank >= self.ranks {
+            return wrong(format!("started a rank {rank}"));
+        }
+        match self.known.iter().any(|(other, _)| other.rank == Some(rank)) {
+            true => wrong(format!("started rank {rank} twice")),
+            false => Ok(()),
+        }
+    }
+
+    /// The agents in the order of their ranks. Where the launcher has told them none, they have the
+    /// order in which they came; what MPI says is compared later.
+    fn agents(mut self) -> Result<Vec<Agent>, Error> {
+        self.known.sort_by_key(|(introduction, _)| introduction.rank);
+        let launched = &self.launched;
+        let agent = |(rank, (introduction, connection)): (u32, (Introduction, Connection))| {
+            let link = RankLink::new(Rc::clone(launched), introduction, connection, rank);
+            Agent::new(rank, Box::new(link))
+        };
+        Ok((0..).zip(self.known).map(agent).collect())
+    }
+
+    fn missing(&self, timeout: Duration) -> Error {
+        let launched = self.launched.borrow();
+        Error::RanksMissing {
+            launcher: launched.name.clone(),
+            came: self.known.len(),
+            ranks: self.ranks,
+            waited_s: timeout.as_secs(),
+            said: launched.said(),
+        }
+    }
+
+    fn ended(&self) -> Error {
+        let launched = self.launched.borrow();
+        let how = launched.end();
+        let came = self.known.len();
+        Error::LauncherEnded {
+            launcher: launched.name.clone(),
+            how,
+            came,
+            ranks: self.ranks,
+            said: launched.said(),
+        }
+    }
+}
+
+/// Only what they say beside the stream.
+const LINES: Wants = Wants { to_send: false, to_read: true, to_end: false, lines: true };

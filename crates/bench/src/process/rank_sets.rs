@@ -1,0 +1,235 @@
+//! The agents that measure a point: those that run, or others, where the point needs ranks that were
+//! started in another way.
+
+use std::collections::BTreeMap;
+
+use measure::record::Status;
+
+use super::agent_set::AgentSet;
+use super::channel::Agent;
+use super::frame::Greeting;
+use super::interrupt::Interrupt;
+use super::launch::{Launch, Points, SERVER_RANK};
+use super::rank_set::RankSet;
+use super::sink::Sink;
+use crate::Error;
+use crate::point::{PointSpec, World};
+
+/// How the agents of a point are started.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Start {
+    /// A command for each rank, or a server that somebody started.
+    Commands,
+    /// By a launcher of MPI.
+    Launcher(World),
+}
+
+/// Agents that run, all started in the same way.
+pub(super) struct Started<'i> {
+    start: Start,
+    pub(super) rank_set: RankSet<'i>,
+    /// Whether it has measured nothing yet.
+    pub(super) is_new: bool,
+}
+
+/// Why there are no agents of a kind, and will be none in this run.
+pub(super) struct Refused {
+    world: World,
+    status: Status,
+    error: Option<Error>,
+}
+
+/// At most one set of agents at a time.
+pub(super) struct RankSets<'a, 'i> {
+    launch: &'a Launch,
+    interrupt: Option<&'i Interrupt>,
+    /// Host and words of each rank that a command starts.
+    commands: Vec<(String, Vec<String>)>,
+    /// Which points have ranks of the launcher.
+    points: Points,
+    started: Option<Started<'i>>,
+    refused: Vec<(World, Status)>,
+}
+
+impl<'a, 'i> RankSets<'a, 'i> {
+    /// Nobody is started yet.
+    ///
+    /// # Errors
+    /// [`Error::BadTemplate`].
+    pub(super) fn new(
+        launch: &'a Launch,
+        points: &[PointSpec],
+        interrupt: Option<&'i Interrupt>,
+    ) -> Result<Self, Error> {
+        let others = points.iter().filter(|spec| !spec.message.endpoint.is_mpi());
+        let ranks = others.map(PointSpec::ranks).max().unwrap_or(0);
+        let commands = launch.commands(ranks as usize)?;
+        let points = launch.launcher.as_ref().map_or(Points::OfMpi, |launcher| launcher.points);
+        Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new() })
+    }
+
+    /// Takes the agents for a point; where a launcher cannot start them, the reason.
+    ///
+    /// # Errors
+    /// If no agents can be started in any other way, or a signal has come.
+    pub(super) fn ready(
+        &mut self,
+        spec: &PointSpec,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Started<'i>, Refused>, Error> {
+        let start = self.start_of(spec);
+        if let Some(other) = self.started.take_if(|started| started.start != start) {
+            other.rank_set.quit(sink);
+        }
+        if let Some(started) = self.started.take() {
+            return Ok(Ok(started));
+        }
+        let Start::Launcher(world) = start else { return self.by_commands(sink).map(Ok) };
+        if let Some((_, status)) = self.refused.iter().find(|(refused, _)| *refused == world) {
+            return Ok(Err(Refused { world, status: status.clone(), error: None }));
+        }
+        match self.by_launcher(&world, sink) {
+            Ok(started) => Ok(Ok(started)),
+            Err(error @ Error::Interrupted { .. }) => Err(error),
+            Err(error) if !spec.message.endpoint.is_mpi() && self.points == Points::AllIfPossible => {
+                sink.warning(&format!("{error}; points that MPI does not carry have ranks without it"));
+                self.points = Points::OfMpi;
+                self.by_commands(sink).map(Ok)
+            }
+            Err(error) => {
+                let words = error.to_string();
+                let status = match error.is_limit() {
+                    true => Status::NotMeasured { reason: words },
+                    false => Status::Failed { error: words },
+                };
+                self.refused.push((world.clone(), status.clone()));
+                Ok(Err(Refused { world, status, error: Some(error) }))
+            }
+        }
+    }
+
+    /// Keeps the agents of a point that is over for the next one, if they can measure it.
+    pub(super) fn keep(&mut self, started: Option<Started<'i>>) {
+        let fit = started.filter(|started| started.rank_set.is_fit());
+        self.started = fit.map(|started| Started { is_new: false, ..started });
+    }
+
+    /// Whether none of these points has agents.
+    pub(super) fn are_refused(&self, points: &[PointSpec]) -> bool {
+        points.iter().all(|spec| match self.start_of(spec) {
+            Start::Commands => false,
+            Start::Launcher(world) => self.refused.iter().any(|(refused, _)| *refused == world),
+        })
+    }
+
+    /// Lets those that run end.
+    pub(super) fn quit(self, sink: &mut dyn Sink) {
+        if let Some(started) = self.started {
+            started.rank_set.quit(sink);
+        }
+    }
+
+    /// How the agents of a point are started. What MPI does not carry is content with any ranks of
+    /// the launcher that run.
+    fn start_of(&self, spec: &PointSpec) -> Start {
+        let world = World::of(spec.ranks(), &spec.axes);
+        if spec.message.endpoint.is_mpi() {
+            return Start::Launcher(world);
+        }
+        match &self.started {
+            _ if self.points == Points::OfMpi => Start::Commands,
+            Some(Started { start: Start::Launcher(other), .. }) if other.ranks >= world.ranks => {
+                Start::Launcher(other.clone())
+            }
+            _ => Start::Launcher(world),
+        }
+    }
+
+    fn by_launcher(&self, world: &World, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
+        let launcher = self
+            .launch
+            .launcher
+            .as_ref()
+            .ok_or_else(|| Error::Impossible { reason: "no launcher of MPI is named".to_owned() })?;
+        let mut attempt = 1;
+        loop {
+            let started = launcher.start(world, self.interrupt, sink);
+            let hello = |(agents, facts): (_, BTreeMap<_, _>)| {
+                let (agents, mut hellos) = AgentSet::start(agents, launcher.timeout, self.interrupt, sink)?;
+                for hello in &mut hellos {
+                    let known = hello.description.environment.facts.entry("mpi".to_owned()).or_default();
+                    known.extend(facts.clone());
+                }
+                Ok((agents, hellos))
+            };
+            match started.and_then(hello) {
+                Ok((agents, hellos)) => {
+                    let rank_set = RankSet::new(agents, hellos);
+                    return Ok(Started { start: Start::Launcher(world.clone()), rank_set, is_new: true });
+                }
+                // Somebody has killed a rank: the next ones may live longer.
+                Err(error @ Error::AgentEnded { .. }) if attempt < START_ATTEMPTS => {
+                    sink.warning(&format!("{error}; trying once more"));
+                }
+                Err(error) => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Starts agents by their commands, again if that fails.
+    fn by_commands(&self, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
+        // A server serves once.
+        let attempts = if self.launch.server.is_some() { 1 } else { START_ATTEMPTS };
+        let mut attempt = 1;
+        loop {
+            let agents = self.agents(sink)?;
+            match AgentSet::start(agents, self.launch.start_timeout, self.interrupt, sink) {
+                Ok((agents, hellos)) => {
+                    let ours = Greeting::ours().version;
+                    if let Some(theirs) = agents.versions().find(|version| *version != ours) {
+                        sink.warning(&format!("an agent is version {theirs}, this program is {ours}"));
+                    }
+                    let rank_set = RankSet::new(agents, hellos);
+                    return Ok(Started { start: Start::Commands, rank_set, is_new: true });
+                }
+                // What is not rdmascope, or another one, or has no such device, is so the second
+                // time too.
+                Err(
+                    err @ (Error::Interrupted { .. } | Error::BadAgent { .. } | Error::NotDescribed { .. }),
+                ) => {
+                    return Err(err);
+                }
+                Err(err) if attempt == attempts => return Err(err),
+                Err(err) => sink.warning(&format!("{err}; trying once more")),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The server first: there may be none to start an agent for.
+    fn agents(&self, sink: &mut dyn Sink) -> Result<Vec<Agent>, Error> {
+        let server = self.launch.server.as_ref().map(|peer| peer.dial(self.interrupt, sink)).transpose()?;
+        let ranks = (0u32..).zip(&self.commands);
+        let started = ranks.map(|(rank, (host, words))| Agent::start(rank, host, words));
+        let mut agents = started.collect::<Result<Vec<_>, _>>()?;
+        agents.extend(server.map(|connection| Agent::new(SERVER_RANK as u32, Box::new(connection))));
+        Ok(agents)
+    }
+}
+
+impl Refused {
+    /// What the point is without agents.
+    pub(super) fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    /// The reason.
+    pub(super) fn take(&mut self) -> Error {
+        let ranks = self.world.ranks;
+        let again = || Error::Impossible { reason: format!("no launcher starts {ranks} ranks") };
+        self.error.take().unwrap_or_else(again)
+    }
+}
+
+const START_ATTEMPTS: u32 = 2;

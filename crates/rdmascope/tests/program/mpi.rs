@@ -1,0 +1,281 @@
+//! Messages of MPI, by each MPI that is installed: what is measured, and what happens when
+//! something is wrong.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use measure::record::{Point, Status};
+use rustix::process::Signal;
+
+use crate::support::processes::{Process, agents, signal};
+use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip};
+
+/// An MPI: its launcher, what that library calls itself, and the library of the other.
+struct Mpi {
+    launcher: &'static str,
+    template: &'static str,
+    library: &'static str,
+    other_library: &'static str,
+    other_name: &'static str,
+}
+
+const ALL: [Mpi; 2] = [
+    Mpi {
+        launcher: "mpirun.openmpi",
+        template: "mpirun.openmpi --oversubscribe -np {ranks}",
+        library: "Open MPI v",
+        other_library: "libmpich.so.12",
+        other_name: "MPICH ",
+    },
+    Mpi {
+        launcher: "mpirun.mpich",
+        template: "mpirun.mpich -np {ranks}",
+        library: "MPICH ",
+        other_library: "libmpi.so.40",
+        other_name: "Open MPI v",
+    },
+];
+
+/// Runs a test once for each MPI.
+fn each(test: impl Fn(&Mpi)) {
+    for mpi in &ALL {
+        match is_installed(mpi.launcher) {
+            true => test(mpi),
+            false => skip("mpi", &format!("there is no {}", mpi.launcher)),
+        }
+    }
+}
+
+/// The program, which root may start as well.
+fn program(scratch: &Scratch, arguments: &[&str]) -> Command {
+    let mut command = scratch.program(arguments);
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+fn run(scratch: &Scratch, arguments: &[&str]) -> Ended {
+    finish(program(scratch, arguments))
+}
+
+/// The agents that a launcher has started.
+fn ranks(scratch: &Scratch) -> Vec<Process> {
+    let is_rank =
+        |process: &Process| process.command.starts_with(*PROGRAM) && process.command.contains(" agent ");
+    agents(&scratch.token())
+        .into_iter()
+        .filter(is_rank)
+        .filter(|p| !p.command.contains(" supervise "))
+        .collect()
+}
+
+/// A point of each pattern and call that MPI carries.
+const PATTERNS: &str = r#"
+name = "patterns"
+title = "All patterns"
+[[experiment]]
+name = "ping-pong"
+pattern = "ping-pong"
+iterations = 300
+axes = { endpoint = "mpi", mpi_call = ["blocking", "nonblocking", "persistent"], size_bytes = [0, 8, 70000] }
+[[experiment]]
+name = "stream"
+pattern = "stream"
+iterations = 500
+axes = { endpoint = "mpi", mpi_call = ["nonblocking", "persistent"], direction = ["uni", "bi"], size_bytes = [1, 4096] }
+[[experiment]]
+name = "one-way"
+pattern = "one-way"
+iterations = 300
+axes = { endpoint = "mpi", size_bytes = [0, 64] }
+[[experiment]]
+name = "pairs"
+pattern = "pairs"
+iterations = 100
+axes = { endpoint = "mpi", pairs = 1 }
+[[experiment]]
+name = "pairs-stream"
+pattern = "pairs"
+iterations = 500
+axes = { endpoint = "mpi", pairs = 1, traffic = "stream" }
+[[experiment]]
+name = "fan-out"
+pattern = "fan-out"
+iterations = 100
+axes = { endpoint = "mpi", peers = 1, size_bytes = 16 }
+[[experiment]]
+name = "open-loop"
+pattern = "open-loop"
+iterations = 100
+axes = { endpoint = "mpi", rate_hz = 1000, loaders = 0 }
+[[experiment]]
+name = "prtt"
+pattern = "prtt"
+iterations = 50
+axes = { endpoint = "mpi", burst = [1, 4] }
+"#;
+
+#[test]
+fn every_pattern_is_measured_over_every_mpi() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", PATTERNS);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (run, points) = scratch.record("record");
+        assert_eq!(points.len(), 9 + 8 + 2 + 1 + 1 + 1 + 1 + 2);
+        assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
+        for end in points.iter().flat_map(|point| &point.ends) {
+            let library = end.library.clone().unwrap_or_default();
+            assert!(library.starts_with(mpi.library), "{library}");
+        }
+        let facts = &run.environments[0].facts["mpi"];
+        assert!(facts["library_path"].starts_with('/'), "{facts:?}");
+        assert_eq!(facts["launcher"], mpi.template);
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn verbs_and_mpi_are_measured_by_the_same_ranks() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        let plan = format!(
+            "name = \"both\"\ntitle = \"Both\"\nmpi = \"{}\"\n[[experiment]]\nname = \"latency\"\npattern = \"ping-pong\"\n\
+             iterations = 200\n[experiment.axes]\nendpoint = [\"verbs\", \"mpi\", \"tcp\"]\nsize_bytes = 8\n",
+            mpi.template
+        );
+        scratch.write("plan.toml", plan);
+        scratch.write("count.sh", "echo launch >> launches; exec \"$@\"");
+        let template = format!("sh count.sh {}", mpi.template);
+        let arguments = ["run", "plan.toml", "--out", "record", "-d", "softdev0", "--mpi", &template];
+        let ended = run(&scratch, &arguments);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points) && points.len() == 3, "{points:?}");
+        assert_eq!(fs::read_to_string(scratch.at("launches")).unwrap().lines().count(), 1);
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn a_library_that_does_not_fit_the_launcher_is_a_sentence() {
+    each(|mpi| {
+        let scratch = Scratch::waiting();
+        let arguments = [
+            "lat",
+            "mpi",
+            "-s",
+            "8",
+            "--out",
+            "record",
+            "--mpi",
+            mpi.template,
+            "--mpi-library",
+            mpi.other_library,
+        ];
+        let ended = run(&scratch, &arguments);
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
+        for word in ["as if each were alone", mpi.other_name, mpi.launcher, "--mpi-library"] {
+            assert!(error.contains(word), "no {word:?} in {error}");
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn a_transport_is_a_launch_of_its_own() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        let arguments =
+            ["lat", "mpi", "-s", "8", "-n", "300", "--mpi-transport", "shm,tcp", "--out", "record"];
+        let ended = run(&scratch, &[&arguments[..], &["--mpi", mpi.template]].concat());
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points), "{points:?}");
+        let least = |point: &Point| point.latency.as_ref().unwrap().min_ns;
+        assert!(least(&points[1]) > 4 * least(&points[0]), "TCP is no shared memory: {points:?}");
+        scratch.assert_nothing_left();
+    });
+}
+
+/// Two points of which the first takes long.
+const LONG: &str = r#"
+name = "long"
+title = "Long"
+[[experiment]]
+name = "first"
+pattern = "ping-pong"
+iterations = 1000000000
+warmup = 10
+keep_samples = false
+timeout = "6s"
+axes = { endpoint = "mpi", size_bytes = 8 }
+[[experiment]]
+name = "second"
+pattern = "ping-pong"
+iterations = 100
+axes = { endpoint = "mpi", size_bytes = 8 }
+"#;
+
+/// Does something to rank 1 in the middle of the first of two points; gives the error of that one.
+/// The second is measured.
+#[track_caller]
+fn disturbed(mpi: &Mpi, by: Signal) -> String {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", LONG);
+    let mut child =
+        program(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]).spawn().unwrap();
+    let start = Instant::now();
+    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
+        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // MPI is initialised, and messages go.
+    std::thread::sleep(Duration::from_millis(1500));
+    let victim = ranks(&scratch).last().unwrap().pid;
+    signal(victim, by);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let (_, points) = scratch.record("record");
+    let [Status::Failed { error }, Status::Measured] = [&points[0].status, &points[1].status] else {
+        panic!("{:?}: {ended:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>())
+    };
+    scratch.assert_nothing_left();
+    error.clone()
+}
+
+#[test]
+fn a_rank_that_is_killed_is_a_sentence_and_the_next_point_is_measured() {
+    each(|mpi| {
+        let error = disturbed(mpi, Signal::KILL);
+        assert!(error.contains("while measuring point 0"), "{error}");
+        assert!(error.contains("rank "), "{error}");
+    });
+}
+
+#[test]
+fn a_rank_that_stops_is_told_by_the_call_of_the_other() {
+    each(|mpi| {
+        let error = disturbed(mpi, Signal::STOP);
+        assert!(error.contains("rank 0: it still waits in MPI_"), "{error}");
+        assert!(error.contains("when the point's time is over"), "{error}");
+    });
+}
+
+#[test]
+fn what_mpi_cannot_is_refused() {
+    let scratch = Scratch::waiting();
+    for (arguments, words) in [
+        (&["lat", "mpi", "--poll", "event"][..], "the library decides how its calls wait"),
+        (&["lat", "mpi", "-s", "3GiB"], "a count of MPI is an int"),
+        (&["bw", "mpi", "--mpi-call", "blocking", "-n", "10"], "use nonblocking"),
+        (&["open-loop", "mpi", "--loaders", "2"], "nobody would take a load"),
+        (&["lat", "mpi", "--via", "ssh {host}", "--hosts", "a,b"], "--via starts no ranks of MPI"),
+    ] {
+        scratch.refused(arguments, 2, &[words]);
+    }
+}
