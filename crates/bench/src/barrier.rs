@@ -44,6 +44,11 @@ impl Barrier {
         Self { memory, members, index, rounds: 0 }
     }
 
+    /// How many members there are.
+    pub(crate) fn members(&self) -> usize {
+        self.members
+    }
+
     /// Whether this is the member that looks at what all did. One that is alone has nobody to look
     /// at.
     pub(crate) fn leads(&self) -> bool {

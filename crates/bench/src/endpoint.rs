@@ -18,6 +18,7 @@ use crate::Error;
 
 pub(crate) mod calls;
 pub(crate) mod capabilities;
+pub(crate) mod collectives;
 #[cfg(test)]
 pub(crate) mod conformance;
 pub(crate) mod connecting;

@@ -38,6 +38,8 @@ pub enum Error {
          give it a longer timeout"
     )]
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
+    #[error("{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}")]
+    WrongResult { call: &'static str, rank: u32, byte: usize, found: u8, expected: u8 },
     #[error("MPI failed: {reason}")]
     Mpi { reason: String },
     #[error(

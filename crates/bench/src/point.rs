@@ -3,6 +3,7 @@
 mod carrier;
 pub(crate) mod choice;
 mod choices;
+mod injection;
 mod message;
 pub(crate) mod tool;
 mod world;
@@ -17,9 +18,12 @@ use verbs::LinkModel;
 
 use crate::axis;
 pub use crate::endpoint::calls::Step;
+pub use crate::endpoint::collectives::{Collective, Element, Reduction};
 pub use crate::mpi_endpoint::choices::{MpiCall, MpiMap, MpiTransport};
 pub use crate::pattern::id::PatternId as Pattern;
+pub use crate::pattern::joint::Start;
 pub use crate::patterns::fan_out::choices::{Mesh, Notify};
+pub use crate::patterns::halo::choices::{Grid, HaloMethod};
 pub use crate::patterns::one_way::choices::Stamp;
 pub use crate::patterns::open_loop::choices::Load;
 pub use crate::patterns::pairs::choices::Traffic;
@@ -27,7 +31,8 @@ pub use crate::patterns::pipeline::choices::{Filling, Signal, Sink, Timer, VALUE
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use choice::{Choice, Variant};
 pub use choices::*;
-pub use message::MessageSpec;
+pub use injection::Injection;
+pub use message::{MessageSpec, MpiSettings};
 pub use tool::Tool;
 pub use world::World;
 

@@ -107,6 +107,16 @@ impl Links {
         Self::new(others.saturating_add(1), partners, |rank| rank == 0)
     }
 
+    /// So many ranks of which each is connected with its neighbours of a ring, and all begin.
+    pub(crate) fn ring(ranks: u32) -> Self {
+        let partners = |rank: u32| {
+            let mut both = vec![(rank + 1) % ranks.max(1), (rank + ranks.max(1) - 1) % ranks.max(1)];
+            both.dedup();
+            both
+        };
+        Self::new(ranks, partners, |_| true)
+    }
+
     /// The same, with every rank connected with every other.
     pub(crate) fn with_full_mesh(self, is_full_mesh: bool) -> Self {
         Self { is_full_mesh, ..self }
@@ -171,6 +181,9 @@ pub(crate) struct Usage {
     pub pauses: bool,
     /// Whether the endpoint itself takes what comes where a rank does not begin: no pattern does.
     pub is_drained: bool,
+    /// Whether all ranks do something together by calls of their own, and exchange no messages that
+    /// the pattern would see.
+    pub is_joint: bool,
     /// Whether who takes messages posts its receives, and takes none before all are posted.
     pub fills_late: bool,
 }
@@ -188,6 +201,7 @@ impl Usage {
         is_one_sided_flood: false,
         pauses: true,
         is_drained: false,
+        is_joint: false,
         fills_late: false,
     };
 

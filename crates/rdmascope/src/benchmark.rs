@@ -150,7 +150,7 @@ impl<'a> Benchmark<'a> {
         let subject = self.subject?;
         Some(match self.operation {
             Some(operation) => operation.word(),
-            None if subject.endpoint.is_verbs() => subject.name,
+            None if subject.endpoint.is_verbs() || !subject.given.is_empty() => subject.name,
             None => subject.endpoint.word(),
         })
     }
@@ -159,7 +159,7 @@ impl<'a> Benchmark<'a> {
     fn words(&self) -> &'static str {
         match (self.operation, self.subject) {
             (Some(operation), _) => operation.name(),
-            (None, Some(subject)) if subject.endpoint.is_verbs() => subject.name,
+            (None, Some(subject)) if subject.endpoint.is_verbs() || !subject.given.is_empty() => subject.name,
             (None, Some(subject)) => subject.endpoint.name(),
             (None, None) => self.pattern.command().name,
         }

@@ -13,8 +13,12 @@ pub enum Kind {
     Choice(&'static [Variant]),
     /// Whole numbers, and ranges of them: `"1..16"`.
     Count,
+    /// Delays of a rank (see [`Injection`](crate::point::Injection)).
+    Delay,
     /// `true` or `false`.
     Flag,
+    /// Rows and columns of ranks: `"4x2"`.
+    Grid,
     /// Models of a link (see [`verbs::LinkModel`]).
     Link,
     /// Nanoseconds, or durations such as `"5.5us"`.
@@ -40,7 +44,14 @@ impl Kind {
             Self::Pause => "5.5us",
             Self::Rate => "500, 10k or 2M",
             Self::Size => "64, 64,4KiB or 4..1MiB",
-            Self::Choice(_) | Self::Flag | Self::Link | Self::SignalRate | Self::Text | Self::Whole => "",
+            Self::Choice(_)
+            | Self::Delay
+            | Self::Flag
+            | Self::Grid
+            | Self::Link
+            | Self::SignalRate
+            | Self::Text
+            | Self::Whole => "",
         }
     }
 

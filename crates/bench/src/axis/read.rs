@@ -7,12 +7,15 @@ use verbs::{GENERATIONS, LinkModel};
 
 use super::kind::{Fault, Kind};
 use super::row::AxisRow;
+use crate::point::{Grid, Injection};
 
 impl AxisRow {
     /// What a value must be, in words.
     pub fn expected(&self) -> String {
         let expected = match (self.kind, self.none) {
-            (Kind::Choice(_) | Kind::Link | Kind::SignalRate | Kind::Text, _) => "text",
+            (Kind::Choice(_) | Kind::Delay | Kind::Grid | Kind::Link | Kind::SignalRate | Kind::Text, _) => {
+                "text"
+            }
             (Kind::Bytes, None) => "a size such as 128 or \"64KiB\"",
             (Kind::Bytes, Some(none)) => return format!("a size such as 128 or \"64KiB\", or {none:?}"),
             (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
@@ -41,10 +44,13 @@ impl AxisRow {
     ///
     /// As [`AxisRow::read`].
     pub fn read_text(&self, text: &str) -> Result<Vec<Value>, Fault> {
-        // A model of a link has commas of its own.
-        let texts = if self.kind == Kind::Link { vec![text] } else { text.split(',').collect() };
+        // Delays and models of links have commas of their own.
+        let is_whole = matches!(self.kind, Kind::Delay | Kind::Link);
+        let texts = if is_whole { vec![text] } else { text.split(',').collect() };
         let item = |text: &str| match (self.kind, text.parse::<u64>(), text.parse::<bool>()) {
-            (Kind::Choice(_) | Kind::Link | Kind::SignalRate | Kind::Text, ..) => text.into(),
+            (Kind::Choice(_) | Kind::Delay | Kind::Grid | Kind::Link | Kind::SignalRate | Kind::Text, ..) => {
+                text.into()
+            }
             (_, Ok(number), _) => number.into(),
             (_, _, Ok(flag)) => flag.into(),
             _ => text.into(),
@@ -74,6 +80,14 @@ impl AxisRow {
             }
             Kind::Flag => return Ok(vec![item.as_bool().ok_or_else(wrong)?.into()]),
             Kind::Text => return Ok(vec![text()?.into()]),
+            Kind::Delay => {
+                let delay = text()?.parse::<Injection>().map_err(Fault::Unreadable)?;
+                return Ok(vec![delay.to_string().into()]);
+            }
+            Kind::Grid => {
+                let grid = text()?.parse::<Grid>().map_err(Fault::Unreadable)?;
+                return Ok(vec![grid.to_string().into()]);
+            }
             Kind::Link => {
                 let link = text()?.parse::<LinkModel>();
                 let link = link.map_err(|error| Fault::Unreadable(error.to_string()))?;

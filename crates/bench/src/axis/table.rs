@@ -6,9 +6,9 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Carrier, Choice, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport,
-    Notify, Operation, Poll, Protocol, QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool,
-    Traffic, VALUES_MAX,
+    Carrier, Choice, Collective, Element, Family, Filling, Flow, Grid, HaloMethod, Injection, LinkLayer,
+    Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll, Protocol, QueuePoll,
+    Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -78,9 +78,14 @@ axes! {
     BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").of("us")
         .on(Carrier::is_internet)
         .flags(&[Flag::of("busy-poll", "US")]);
+    /// The collective operation.
+    COLLECTIVE: Collective = words::<Collective>("collective").on(ANY);
     /// TCP's congestion control; `"system"` is the one of the system.
     CONGESTION: Option<String> = row("congestion", Kind::Text).or("system").on(TCP)
         .flags(&[Flag::of("congestion", "NAME").letter('C')]);
+    /// What the elements of a vector are that is reduced.
+    DATATYPE: Element = words::<Element>("datatype").on(ANY)
+        .flags(&[Flag::of("datatype", "TYPE").letter('T')]);
     /// Which way a stream flows.
     DIRECTION: Flow = words::<Flow>("direction").on(ANY).of_floods()
         .flags(&[Flag::sets("bidirectional", "bi", "Both directions at once").letter('b')]);
@@ -93,6 +98,16 @@ axes! {
     /// The version of IP.
     FAMILY: Family = words::<Family>("family").on(Carrier::is_internet)
         .flags(&[Flag::sets("ipv6", "ipv6", "IPv6 instead of IPv4").letter('6')]);
+    /// Rows and columns of a torus of ranks, such as `4x2`.
+    GRID: Grid = row("grid", Kind::Grid).on(ANY)
+        .shown(Shown::Row)
+        .flags(&[Flag::of("grid", "GRID")]);
+    /// How a rank exchanges its four sides with its neighbours.
+    HALO_METHOD: HaloMethod = words::<HaloMethod>("halo_method").on(ANY);
+    /// A delay in each call of a rank, for tests: `rank=1,before=100us` makes it late,
+    /// `rank=1,within=100us` makes it slow; `"none"` is no delay.
+    INJECT: Option<Injection> = row("inject", Kind::Delay).or("none").on(ANY)
+        .flags(&[Flag::of("inject", "DELAY")]);
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off
     /// unless a plan asks for it, because a limit that differs between devices would silently put a
     /// step into the curve.
@@ -139,6 +154,10 @@ axes! {
     /// On which hosts the launcher of MPI places the ranks.
     MPI_MAP: MpiMap = words::<MpiMap>("mpi_map").on(Carrier::is_mpi).walked(Walk::Outermost)
         .flags(&[Flag::of("mpi-map", "MAP")]);
+    /// Whether more ranks than CPUs are measured although those of this MPI keep their CPU while
+    /// they wait, and the others wait milliseconds for a turn.
+    MPI_OVERSUBSCRIBE: bool = row("mpi_oversubscribe", Kind::Flag).on(Carrier::is_mpi)
+        .flags(&[Flag::of("mpi-oversubscribe", "BOOL")]);
     /// What MPI is told to carry messages over.
     MPI_TRANSPORT: MpiTransport = words::<MpiTransport>("mpi_transport").on(Carrier::is_mpi)
         .walked(Walk::Outermost)
@@ -155,6 +174,9 @@ axes! {
     /// Whether datagrams of a list go through the stack as one (UDP_SEGMENT, UDP_GRO).
     OFFLOAD: bool = row("offload", Kind::Flag).on(UDP).of_floods()
         .flags(&[Flag::sets("offload", "true", "Send the datagrams of a list through the stack as one (UDP_SEGMENT, UDP_GRO)")]);
+    /// What is computed of the elements of vectors.
+    OP: Reduction = words::<Reduction>("op").on(ANY)
+        .flags(&[Flag::of("op", "OP")]);
     /// Operation that carries the message.
     OPERATION: Operation = words::<Operation>("operation")
         .flags(&[Flag::of("operation", "OPERATION")]);
@@ -194,6 +216,12 @@ axes! {
     /// Queue pairs that messages take in turn.
     QUEUE_PAIRS: u32 = row("queue_pairs", Kind::Whole).least(1)
         .flags(&[Flag::of("qp", "N").letter('q')]);
+    /// Ranks that do something together.
+    RANKS: u32 = row("ranks", Kind::Count).on(ANY).least(1)
+        // More than one machine can run as processes, and more than a slip of the pen should start.
+        .most(1024, "each is a process")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("ranks", "N")]);
     /// Messages that are due in a second.
     RATE_HZ: u64 = row("rate_hz", Kind::Rate).on(ANY).of("/s")
         .shown(Shown::Row)
@@ -224,6 +252,12 @@ axes! {
     /// Elements that a message is gathered from and scattered to.
     SGE: u32 = row("sge", Kind::Whole).least(1)
         .flags(&[Flag::of("sge", "N")]);
+    /// Values of 8 B on each side of a rank's block; 0 for empty messages.
+    SIDE_VALUES: u32 = row("side_values", Kind::Count).on(ANY)
+        // More than 2 GiB are no message of MPI.
+        .most(1 << 24, "a side would be longer than 128 MiB")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("values", "N").alias(&["side-values"])]);
     /// What the values of samples are.
     SIGNAL: Signal = words::<Signal>("signal").on(ANY)
         .flags(&[Flag::of("signal", "SIGNAL")]);
@@ -243,6 +277,9 @@ axes! {
     /// Which instant the message itself carries.
     STAMP: Stamp = words::<Stamp>("stamp")
         .flags(&[Flag::of("stamp", "INSTANT")]);
+    /// How the ranks begin each call together.
+    START: Start = words::<Start>("start").on(ANY)
+        .flags(&[Flag::of("start", "HOW")]);
     /// The call that is timed by itself.
     STEP: Step = words::<Step>("step")
         .shown(Shown::Row)

@@ -14,6 +14,8 @@ impl Capabilities {
     pub(crate) const VERBS_CALLS: Self = Self(1 << 1);
     /// Sends go to a given peer, and each arrival names its sender.
     pub(crate) const ADDRESSED: Self = Self(1 << 2);
+    /// All ranks do something together, by one call of each.
+    pub(crate) const COLLECTIVES: Self = Self(1 << 3);
 
     /// These and those.
     pub(crate) const fn and(self, other: Self) -> Self {

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::Endpoint;
 use super::calls::CallsVisitor;
 use super::capabilities::Capabilities;
+use super::collectives::CollectivesVisitor;
 use crate::Error;
 use crate::host_counters::Ways;
 use crate::placement::RankInfo;
@@ -111,6 +112,11 @@ pub(crate) trait DrivenEndpoint: Endpoint {
 
     /// Has something done with its calls by themselves, where it has [`Capabilities::VERBS_CALLS`].
     fn visit_calls<V: CallsVisitor>(&mut self, _visitor: V) -> Option<V::Done> {
+        None
+    }
+
+    /// Has something done with all ranks together, where it has [`Capabilities::COLLECTIVES`].
+    fn visit_collectives<V: CollectivesVisitor>(&mut self, _visitor: V) -> Option<V::Done> {
         None
     }
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use mpi::{Communicator, Slots};
 
+use super::call::JointCall;
 use super::lane::{GREETING_BYTES, Lane, Tag};
 use super::rank::Context;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::collectives::CollectivesVisitor;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
@@ -23,7 +25,9 @@ const RECEIVES: usize = 2;
 
 /// A rank of MPI with the ranks that it exchanges messages with.
 pub(crate) struct MpiEndpoint {
-    messages: Communicator,
+    pub(super) messages: Communicator,
+    /// What all ranks do together.
+    pub(super) joint: Option<JointCall>,
     library: String,
     call: MpiCall,
     lanes: Vec<Lane>,
@@ -145,17 +149,20 @@ impl MpiEndpoint {
     ) -> Result<Self, Error> {
         let message = &spec.message;
         let size = message.size();
-        let call = message.mpi_call;
+        let call = message.mpi.call;
         let depth = (message.tx_depth as usize).max(1);
         let is_flood = spec.usage.flow == Flow::Flood;
         let receives = if spec.usage.flow == Flow::Alternating { RECEIVES } else { depth };
         let window = is_flood.then_some(depth as u64);
         let lane = |peer: &u32| Lane::new(&context, *peer, size, call, receives, window);
+        let depth = if spec.usage.is_joint { 1 } else { depth };
+        let peers = if spec.usage.is_joint { &[] } else { peers };
         let lanes = peers.iter().map(lane).collect::<Result<Vec<_>, _>>()?;
         let persistent = peers.first().copied().filter(|_| call == MpiCall::Persistent);
         Ok(Self {
             out: Sends::new(&context.messages, depth, size, persistent)?,
             messages: context.messages,
+            joint: None,
             library,
             call,
             lanes,
@@ -246,7 +253,12 @@ impl MpiEndpoint {
 }
 
 impl DrivenEndpoint for MpiEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
+    const CAPABILITIES: Capabilities =
+        Capabilities::COUNTED.and(Capabilities::ADDRESSED).and(Capabilities::COLLECTIVES);
+
+    fn visit_collectives<V: CollectivesVisitor>(&mut self, visitor: V) -> Option<V::Done> {
+        Some(visitor.visit(self))
+    }
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));

@@ -87,8 +87,8 @@ struct Windows {
 }
 
 impl Lane {
-    /// Posts receives for messages of a size, but for blocking calls. A flood has windows of as many
-    /// messages.
+    /// Posts receives for messages of a size, but for blocking calls. A flood has windows of as
+    /// many messages.
     pub(super) fn new(
         context: &Context,
         peer: u32,

@@ -4,6 +4,7 @@
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
 //!   ─► lane.rs: messages between two ranks ─► endpoint.rs
+//!   ─► collective.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
 //! ```
 //!
 //! A message has its mark in its tag, so that its payload is the pattern's alone and may be empty.
@@ -18,10 +19,15 @@
 //! * A flood goes by windows, as that of the OSU benchmarks does: after each the receiver answers
 //!   with a message of its own, so that what counts as sent has arrived.
 
+mod call;
 mod check;
 pub(crate) mod choices;
+mod collective;
 mod endpoint;
+mod halo;
+mod joint;
 mod lane;
+mod memory;
 mod rank;
 mod setup;
 pub(crate) mod transports;

@@ -59,10 +59,12 @@ impl UnconnectedEndpoint for Unconnected {
 
     fn connect(self, ranks: &[PeerInfo<Identity, ()>], yields_cpu: bool) -> Result<MpiEndpoint, Error> {
         let own = &self.offer.address;
-        if yields_cpu && self.spec.message.mpi_call == MpiCall::Blocking && !yields(&own.library) {
+        let settings = self.spec.message.mpi;
+        let waits_in_library = settings.call == MpiCall::Blocking || self.spec.usage.is_joint;
+        if yields_cpu && waits_in_library && !settings.may_oversubscribe && !yields(&own.library) {
             let reason = format!(
-                "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer \
-                 ranks, or take --mpi-call nonblocking",
+                "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer ranks, or \
+                 set mpi_oversubscribe to measure that",
                 own.library
             );
             return Err(Error::Impossible { reason });

@@ -66,6 +66,9 @@ pub struct Subject {
     pub operation: Option<Operation>,
     /// How a flag chooses another operation.
     pub choice: Choice,
+    /// Settings and axes that have these values, as [`Command::given`]. A subject that has some is
+    /// called by its own name.
+    pub given: &'static [(&'static str, &'static str)],
 }
 
 /// How a flag chooses the operation of a subject.
@@ -140,7 +143,8 @@ impl Subject {
 
     /// Another carrier of messages.
     pub const fn over(endpoint: Carrier, name: &'static str, about: &'static str) -> Self {
-        Self { name, aliases: &[], about, endpoint, operation: None, choice: Choice::Fixed }
+        let choice = Choice::Fixed;
+        Self { name, aliases: &[], about, endpoint, operation: None, choice, given: &[] }
     }
 
     /// Send, with immediate data where a flag asks for that.

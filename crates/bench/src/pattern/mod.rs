@@ -16,6 +16,7 @@ pub(crate) mod defaults;
 pub(crate) mod experiment;
 pub(crate) mod flood;
 pub(crate) mod id;
+pub(crate) mod joint;
 pub(crate) mod outcome;
 mod progress;
 pub(crate) mod rank;

@@ -1,7 +1,9 @@
 //! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list
 //! below.
 
+mod collective;
 pub(crate) mod fan_out;
+pub(crate) mod halo;
 mod id;
 pub(crate) mod one_way;
 pub(crate) mod open_loop;
@@ -58,9 +60,13 @@ macro_rules! patterns {
 }
 
 patterns! {
+    /// All ranks call a collective operation, and each times it (R8, R9).
+    COLLECTIVE: collective::Collectives;
     /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to
     /// H6).
     FAN_OUT: fan_out::FanOut;
+    /// Each rank of a torus exchanges the sides of its block with its neighbours (S12 to S15).
+    HALO: halo::Halo;
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     ONE_WAY: one_way::OneWay;
     /// Messages go forth at a set rate, each is answered and timed from when it was due, while

@@ -68,7 +68,8 @@ pub fn start(pattern: Pattern, subject: Option<&Subject>, operation: Option<Oper
     let given = |settings: Settings, (key, value): &(&str, &str)| {
         settings.set(key, value).expect("a test reads what every command gives")
     };
-    pattern.command().given.iter().fold(settings, given)
+    let own = subject.map_or(&[][..], |subject| subject.given);
+    pattern.command().given.iter().chain(own).fold(settings, given)
 }
 
 /// The carrier of messages of a subject; verbs for a command without subjects.

@@ -20,8 +20,8 @@ use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
-    Carrier, LinkLayer, Memory, MessageSpec, MpiCall, Operation, PointSpec, Protocol, Service, Setup,
-    SocketSettings,
+    Carrier, LinkLayer, Memory, MessageSpec, MpiCall, MpiSettings, Operation, PointSpec, Protocol, Service,
+    Setup, SocketSettings,
 };
 
 /// A plan with nothing left to decide.
@@ -165,7 +165,10 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         link_layer: ipoib.or(axis::LINK_LAYER.at(&axes).flatten()),
         memory: axis::MEMORY.at(&axes).unwrap_or(Memory::Device),
         buffers: axis::BUFFERS.at(&axes).flatten(),
-        mpi_call: axis::MPI_CALL.at(&axes).unwrap_or(MpiCall::Nonblocking),
+        mpi: MpiSettings {
+            call: axis::MPI_CALL.at(&axes).unwrap_or(MpiCall::Nonblocking),
+            may_oversubscribe: axis::MPI_OVERSUBSCRIBE.at(&axes).unwrap_or(false),
+        },
         tx_depth,
         rx_depth,
         rx_fill,

@@ -713,7 +713,7 @@ fn the_experiments_that_rooms_document_are_experiments() {
         assert!(!resolved(&text, &[], false).unwrap().points.is_empty(), "{text}");
         found += 1;
     }
-    assert_eq!(found, 4);
+    assert_eq!(found, 6);
 }
 
 #[test]

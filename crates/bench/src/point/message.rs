@@ -47,14 +47,24 @@ pub struct MessageSpec {
     pub memory: Memory,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
-    /// Which calls of MPI send and receive it, where MPI carries it.
-    pub mpi_call: MpiCall,
+    /// How MPI carries it, where it does.
+    pub mpi: MpiSettings,
     /// Send-queue depth: the bound on outstanding messages of a stream.
     pub tx_depth: u32,
     /// Receive-queue depth.
     pub rx_depth: u32,
     /// Receives that are kept posted; at most `rx_depth`.
     pub rx_fill: u32,
+}
+
+/// How MPI carries messages.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MpiSettings {
+    /// Which calls send and receive them.
+    pub call: MpiCall,
+    /// Whether ranks may share CPUs although those that wait keep theirs.
+    pub may_oversubscribe: bool,
 }
 
 impl MessageSpec {

@@ -1,5 +1,5 @@
-//! The agents that measure a point: those that run, or others, where the point needs ranks that were
-//! started in another way.
+//! The agents that measure a point: those that run, or others, where the point needs ranks that
+//! were started in another way.
 
 use std::collections::BTreeMap;
 

@@ -79,12 +79,19 @@ kinds! {
     /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from
     /// before the first post to the last arrival.
     FanHalf = fan_half, Half, "half the time of a 1:n n:1 round, from the first post to the last arrival";
+    /// From when the first rank began a call that all ranks make together to when the last one
+    /// ended it.
+    FirstLast = first_last, Whole, "from the first rank's begin of a call to the last rank's end";
+    /// From when the last rank began such a call to when the last one ended it.
+    LastLast = last_last, Whole, "from the last rank's begin of a call to the last rank's end";
     /// From when a message was due, at a set rate, to when it was posted.
     Lateness = lateness, Whole, "from when a message was due to when it was posted";
     /// t_recv - t_subm on one clock.
     OneWay = one_way, Whole, "from posting to arrival on one clock, t_recv - t_subm";
     /// t_recv - t_send on one clock.
     OneWaySend = one_way_send, Whole, "from the adapter's fetch to arrival on one clock, t_recv - t_send";
+    /// A rank's own time in a call that all ranks make together.
+    Own = own, Whole, "a rank's own time in a call that all ranks make together";
     /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d
     /// apart, to the answer to the last.
     Prtt = prtt, Whole,
@@ -96,6 +103,8 @@ kinds! {
     Rtt = rtt, Whole, "a round trip";
     /// Half a round trip.
     RttHalf = rtt_half, Half, "half a round trip";
+    /// The longest of the ranks' own times in a call that all ranks make together.
+    Slowest = slowest, Whole, "the slowest rank's own time in a call that all ranks make together";
     /// The time between the first and the last beginning of ranks of one host that begin together.
     StartSkew = start_skew, Whole, "from the first to the last beginning of ranks that begin together";
 }

@@ -279,3 +279,125 @@ fn what_mpi_cannot_is_refused() {
         scratch.refused(arguments, 2, &[words]);
     }
 }
+
+/// Each collective operation and each way to begin a call, and a halo exchange by each method.
+const JOINT: &str = r#"
+name = "joint"
+title = "All ranks together"
+[[experiment]]
+name = "collective"
+pattern = "collective"
+iterations = 50
+[experiment.axes]
+endpoint = "mpi"
+collective = ["allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
+start = ["barrier", "own_barrier", "instant", "none"]
+size_bytes = [16, 32768]
+[[experiment]]
+name = "barrier"
+pattern = "collective"
+iterations = 50
+axes = { endpoint = "mpi", collective = "barrier", size_bytes = 0 }
+[[experiment]]
+name = "reductions"
+pattern = "collective"
+iterations = 20
+[experiment.axes]
+endpoint = "mpi"
+collective = ["allreduce", "reduce"]
+datatype = ["float", "double", "int32", "uint64"]
+op = ["sum", "min", "max"]
+size_bytes = 64
+[[experiment]]
+name = "halo"
+pattern = "halo"
+iterations = 50
+[experiment.axes]
+endpoint = "mpi"
+grid = ["2x1", "1x2"]
+halo_method = ["sendrecv", "nonblocking", "persistent", "neighbour", "put"]
+side_values = [0, 1, 1024]
+"#;
+
+#[test]
+fn what_all_ranks_do_together_is_measured_over_every_mpi() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", JOINT);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert_eq!(points.len(), 8 * 4 * 2 + 1 + 2 * 4 * 3 + 2 * 5 * 3);
+        assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
+        for point in &points {
+            let kinds: Vec<_> = point.kinds.iter().map(|timed| timed.latency.kind.name()).collect();
+            assert_eq!(kinds, ["slowest", "last_last", "first_last", "start_skew"]);
+            assert!(
+                point.ends.iter().all(|end| end.latency.as_ref().unwrap().count == point.iterations.unwrap())
+            );
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+/// Medians of a collective call in us, with a delay at rank 1: of the ranks' own times, and by
+/// kind.
+fn medians(mpi: &Mpi, operation: &str, inject: &str) -> impl Fn(&str) -> f64 + use<> {
+    let scratch = Scratch::alone();
+    let arguments = [
+        "collective",
+        operation,
+        "-n",
+        "200",
+        "--start",
+        "instant",
+        "--inject",
+        inject,
+        "--out",
+        "record",
+        "--mpi",
+        mpi.template,
+    ];
+    let ended = run(&scratch, &arguments);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (_, mut points) = scratch.record("record");
+    let point = points.remove(0);
+    move |name: &str| {
+        let of_kind =
+            || point.kinds.iter().map(|timed| &timed.latency).find(|latency| latency.kind.name() == name);
+        let latency = match name {
+            "own 0" => point.ends[0].latency.as_ref(),
+            "own 1" => point.ends[1].latency.as_ref(),
+            _ => of_kind(),
+        };
+        latency.unwrap().p50_ns as f64 / 1e3
+    }
+}
+
+/// A delay of 100 us shows where it should: there are at least 99 us, and elsewhere half of that at
+/// most, whatever a busy machine does to a median.
+#[test]
+fn a_delay_shows_in_exactly_the_columns_that_it_should() {
+    const THERE: f64 = 99.0;
+    const ELSEWHERE: f64 = 50.0;
+    // By operation and delay: the names that show it, and those that do not.
+    let table: [(&str, &str, &[&str], &[&str]); 6] = [
+        ("allreduce", "before", &["own 0", "start_skew", "slowest", "first_last"], &["own 1", "last_last"]),
+        ("allreduce", "within", &["own 0", "own 1", "slowest", "last_last", "first_last"], &["start_skew"]),
+        ("bcast", "before", &["start_skew", "first_last"], &["own 0", "own 1", "slowest", "last_last"]),
+        ("bcast", "within", &["own 1", "slowest", "last_last", "first_last"], &["own 0", "start_skew"]),
+        ("reduce", "before", &["own 0", "start_skew", "slowest", "first_last"], &["own 1", "last_last"]),
+        ("reduce", "within", &["own 1", "slowest", "last_last", "first_last"], &["start_skew"]),
+    ];
+    each(|mpi| {
+        for (operation, when, there, elsewhere) in table {
+            let medians = medians(mpi, operation, &format!("rank=1,{when}=100us"));
+            for name in there {
+                assert!(medians(name) >= THERE, "{operation}, {when}: {name} is {} us", medians(name));
+            }
+            for name in elsewhere {
+                assert!(medians(name) <= ELSEWHERE, "{operation}, {when}: {name} is {} us", medians(name));
+            }
+        }
+    });
+}

@@ -1,0 +1,174 @@
+//! What all ranks of a point do together, by one call of each: what endpoints offer beside messages,
+//! to time that on every rank.
+
+use super::Endpoint;
+use crate::Error;
+use crate::patterns::halo::choices::{Grid, HaloMethod};
+use crate::point::choice::choice;
+
+choice! {
+    /// A collective operation (MPI 4.0, chapter 6).
+    pub enum Collective {
+        /// Each rank gives a block, and all get the blocks of all (MPI_Allgather).
+        Allgather = "allgather",
+        /// All get what reduces the vectors of all (MPI_Allreduce).
+        Allreduce = "allreduce",
+        /// Each rank gives every other a block of its own (MPI_Alltoall).
+        Alltoall = "alltoall",
+        /// No rank goes on before all have come (MPI_Barrier).
+        Barrier = "barrier",
+        /// All get what rank 0 has (MPI_Bcast).
+        Bcast = "bcast",
+        /// Rank 0 gets a block of each rank (MPI_Gather).
+        Gather = "gather",
+        /// Rank 0 gets what reduces the vectors of all (MPI_Reduce).
+        Reduce = "reduce",
+        /// Each rank gets a block of what reduces the vectors of all (MPI_Reduce_scatter_block).
+        ReduceScatter = "reduce_scatter",
+        /// Each rank gets a block of what rank 0 has (MPI_Scatter).
+        Scatter = "scatter",
+    }
+}
+
+impl Collective {
+    /// Whether it computes with what ranks give.
+    pub(crate) fn reduces(self) -> bool {
+        matches!(self, Self::Allreduce | Self::Reduce | Self::ReduceScatter)
+    }
+}
+
+choice! {
+    /// What the elements of a vector are that is reduced.
+    pub enum Element {
+        /// Floating point of 8 B (MPI_DOUBLE).
+        Double = "double",
+        /// Floating point of 4 B (MPI_FLOAT): that of the Intel MPI Benchmarks.
+        Float = "float",
+        /// Signed integers of 4 B (MPI_INT32_T).
+        Int32 = "int32",
+        /// Unsigned integers of 8 B (MPI_UINT64_T).
+        Uint64 = "uint64",
+    }
+}
+
+impl Element {
+    /// Bytes of one.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::Float | Self::Int32 => 4,
+            Self::Double | Self::Uint64 => 8,
+        }
+    }
+
+    /// A small whole number, as it stands in memory.
+    pub(crate) fn encode(self, value: u32) -> Vec<u8> {
+        match self {
+            Self::Double => f64::from(value).to_ne_bytes().to_vec(),
+            Self::Float => (value as f32).to_ne_bytes().to_vec(),
+            Self::Int32 => value.cast_signed().to_ne_bytes().to_vec(),
+            Self::Uint64 => u64::from(value).to_ne_bytes().to_vec(),
+        }
+    }
+}
+
+choice! {
+    /// What is computed of elements.
+    pub enum Reduction {
+        /// The largest (MPI_MAX).
+        Max = "max",
+        /// The least (MPI_MIN).
+        Min = "min",
+        /// The sum (MPI_SUM).
+        Sum = "sum",
+    }
+}
+
+impl Reduction {
+    /// It of some numbers.
+    pub(crate) fn of(self, values: impl Iterator<Item = u32>) -> u32 {
+        match self {
+            Self::Max => values.max().unwrap_or(0),
+            Self::Min => values.min().unwrap_or(0),
+            Self::Sum => values.sum(),
+        }
+    }
+}
+
+/// A collective operation with its message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CollectiveSpec {
+    pub(crate) operation: Collective,
+    /// Of a vector that is reduced, all of it; elsewhere what one rank gives to another.
+    pub(crate) size_bytes: usize,
+    pub(crate) element: Element,
+    pub(crate) reduction: Reduction,
+}
+
+/// An exchange of the sides of all ranks' blocks with their neighbours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct HaloSpec {
+    pub(crate) grid: Grid,
+    pub(crate) method: HaloMethod,
+    pub(crate) side_bytes: usize,
+}
+
+/// What all ranks do together, again and again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Joint {
+    Collective(CollectiveSpec),
+    Halo(HaloSpec),
+}
+
+/// An endpoint whose ranks do something together.
+pub(crate) trait Collectives: Endpoint {
+    /// Makes memory for it, and fills that with what only this rank would give.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] where it cannot be done by so many ranks.
+    fn prepare(&mut self, joint: &Joint) -> Result<(), Error>;
+
+    /// Does it once. This is what is timed, and nothing else is done here.
+    ///
+    /// # Errors
+    /// What the library or the device says.
+    fn call(&mut self) -> Result<(), Error>;
+
+    /// Removes what the last call brought, so that the next is seen to bring it again.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn clear(&mut self) -> Result<(), Error>;
+
+    /// Compares what the last call brought with what it should have.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    fn verify(&self) -> Result<(), Error>;
+
+    /// The library's own barrier.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn meet(&mut self) -> Result<(), Error>;
+
+    /// Gives all ranks a number of rank 0.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn hear(&mut self, number: u64) -> Result<u64, Error>;
+
+    /// Gives all ranks the largest of their numbers.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn largest(&mut self, number: u64) -> Result<u64, Error>;
+}
+
+/// What is done with an endpoint that has [`Collectives`].
+pub(crate) trait CollectivesVisitor {
+    /// What comes of it.
+    type Done;
+
+    /// Does it.
+    fn visit<C: Collectives>(self, endpoint: &mut C) -> Self::Done;
+}

@@ -1,0 +1,10 @@
+//! What all ranks do together, with the memory that they read and write.
+
+use super::collective::CollectiveCall;
+use super::halo::HaloCall;
+
+/// A collective operation or an exchange.
+pub(super) enum JointCall {
+    Collective(CollectiveCall),
+    Halo(HaloCall),
+}

@@ -1,0 +1,63 @@
+//! What all ranks do together by calls of MPI.
+
+use mpi::{Datatype, Op};
+
+use super::call::JointCall;
+use super::collective::CollectiveCall;
+use super::endpoint::MpiEndpoint;
+use super::halo::HaloCall;
+use crate::Error;
+use crate::endpoint::collectives::{Collectives, Joint};
+
+impl Collectives for MpiEndpoint {
+    fn prepare(&mut self, joint: &Joint) -> Result<(), Error> {
+        self.joint = Some(match joint {
+            Joint::Collective(spec) => JointCall::Collective(CollectiveCall::new(&self.messages, *spec)?),
+            Joint::Halo(spec) => JointCall::Halo(HaloCall::new(&self.messages, *spec)?),
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn call(&mut self) -> Result<(), Error> {
+        match &mut self.joint {
+            Some(JointCall::Collective(call)) => Ok(call.run(&self.messages)?),
+            Some(JointCall::Halo(call)) => Ok(call.run(&self.messages)?),
+            None => Ok(()),
+        }
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        match &mut self.joint {
+            Some(JointCall::Collective(call)) => call.clear(),
+            Some(JointCall::Halo(call)) => call.clear()?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<(), Error> {
+        match &self.joint {
+            Some(JointCall::Collective(call)) => call.verify(),
+            Some(JointCall::Halo(call)) => call.verify(),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self) -> Result<(), Error> {
+        Ok(self.messages.barrier()?)
+    }
+
+    fn hear(&mut self, number: u64) -> Result<u64, Error> {
+        let mut bytes = number.to_ne_bytes();
+        self.messages.bcast(&mut bytes, 0)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    fn largest(&mut self, number: u64) -> Result<u64, Error> {
+        let mut largest = [0; 8];
+        self.messages.allreduce(&number.to_ne_bytes(), &mut largest, Datatype::Uint64, Op::Max)?;
+        Ok(u64::from_ne_bytes(largest))
+    }
+}

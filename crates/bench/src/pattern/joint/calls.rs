@@ -1,0 +1,127 @@
+//! A rank's calls, each stamped before and after.
+
+use measure::record::LatencyKind;
+use measure::samples::Samples;
+
+use super::choices::Start;
+use super::pass::pass;
+use super::stamps::CallStamps;
+use super::start::Starter;
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::cpu::watched;
+use crate::endpoint::collectives::{Collectives, CollectivesVisitor, Joint};
+use crate::pattern::outcome::Outcome;
+use crate::point::{Injection, Length, PointSpec};
+use crate::rank_clock::RankClock;
+
+/// A rank's share of a point in which all ranks do something together.
+pub(crate) struct Share<'a> {
+    pub(crate) spec: &'a PointSpec,
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+    pub(crate) rank_clock: &'a RankClock,
+    pub(crate) has_one_clock: bool,
+    pub(crate) barrier: Option<Barrier>,
+    pub(crate) joint: Joint,
+    pub(crate) start: Start,
+    pub(crate) injection: Option<Injection>,
+}
+
+/// Makes a rank's calls.
+///
+/// # Errors
+/// What the endpoint says; [`Error::WrongResult`] where a call did not do what it should.
+pub(crate) fn run<E: Collectives>(
+    share: Share<'_>,
+    endpoint: &mut E,
+) -> Result<(Outcome, Option<CallStamps>), Error> {
+    let Share { spec, rank, ranks, rank_clock, has_one_clock, barrier, joint, start, injection } = share;
+    let Length::Iterations(calls) = spec.length else { return Ok((Outcome::default(), None)) };
+    let clock = rank_clock.clock;
+    endpoint.prepare(&joint)?;
+    checked(endpoint)?;
+    let delays = Injection::of(injection, rank, clock);
+    let mut starter = Starter::new(start, endpoint, barrier, has_one_clock, ranks, delays)?;
+    let mut stamps = Stamped::room(calls, spec.warmup);
+    let (done, cpu) = watched(clock, || stamps.take(endpoint, &mut starter, delays));
+    done?;
+    // Some start where others have not ended: what follows is no part of it.
+    endpoint.meet()?;
+    checked(endpoint)?;
+    let Stamped { begun, ended, late, .. } = stamps;
+    let own = begun.iter().zip(&ended).map(|(begin, end)| clock.ns(end.saturating_sub(*begin)));
+    let own = Samples::from_ns(own.collect());
+    let outcome = Outcome {
+        latency: own.latency(LatencyKind::Own, &spec.share_above_ns),
+        cpu: cpu.map(|cpu| cpu.of(calls + spec.warmup)),
+        ..Outcome::default()
+    };
+    Ok((outcome, Some(CallStamps::new(rank_clock, begun, ended, late))))
+}
+
+impl CollectivesVisitor for Share<'_> {
+    type Done = Result<(Outcome, Option<CallStamps>), Error>;
+
+    fn visit<C: Collectives>(self, endpoint: &mut C) -> Self::Done {
+        run(self, endpoint)
+    }
+}
+
+/// Makes a call and looks whether it has done what it should.
+fn checked<E: Collectives>(endpoint: &mut E) -> Result<(), Error> {
+    endpoint.clear()?;
+    endpoint.meet()?;
+    endpoint.call()?;
+    endpoint.verify()
+}
+
+/// Stamps in ticks, by call.
+struct Stamped {
+    begun: Vec<u64>,
+    ended: Vec<u64>,
+    /// Calls that this rank came to late.
+    late: Vec<u64>,
+    warmup: u64,
+}
+
+impl Stamped {
+    /// Room for so many calls, in memory that is there: a page that comes when it is touched would
+    /// be part of a call.
+    fn room(calls: u64, warmup: u64) -> Self {
+        let room = usize::try_from(calls).unwrap_or(usize::MAX);
+        let mut late = vec![UNTOUCHED; room];
+        late.clear();
+        Self { begun: vec![UNTOUCHED; room], ended: vec![UNTOUCHED; room], late, warmup }
+    }
+
+    /// Makes the calls and stamps them, with delays in ticks before and after the first stamp.
+    fn take<E: Collectives>(
+        &mut self,
+        endpoint: &mut E,
+        starter: &mut Starter,
+        [before, within]: [u64; 2],
+    ) -> Result<(), Error> {
+        let clock = endpoint.clock();
+        for _ in 0..self.warmup {
+            starter.wait(endpoint)?;
+            endpoint.call()?;
+        }
+        for call in 0..self.begun.len() {
+            let is_late = starter.wait(endpoint)?;
+            pass(clock, before);
+            let begin = clock.now();
+            pass(clock, within);
+            endpoint.call()?;
+            let end = clock.now();
+            (self.begun[call], self.ended[call]) = (begin.0, end.0);
+            if is_late {
+                self.late.push(call as u64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Anything but zero, which a kernel may keep as no memory at all.
+const UNTOUCHED: u64 = u64::MAX;

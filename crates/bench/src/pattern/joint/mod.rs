@@ -1,0 +1,28 @@
+//! What all ranks do together, timed on every rank: how they begin each call together, what each
+//! stamps, and what the stamps of all come to.
+//!
+//! ```text
+//! start.rs: how calls begin ─► calls.rs: a rank's calls ─► stamps.rs: what it tells ─► merge.rs
+//! ```
+//!
+//! # Invariants
+//!
+//! * A rank stamps a call right before and right after it, and nothing else is between the stamps
+//!   but a delay that a test asks for.
+//! * What a call brings is compared with what it should have brought before the first call that is
+//!   timed and after the last, never in between. A wrong result fails the point.
+//! * A call that a rank came to late is kept and counted.
+
+mod calls;
+mod check;
+mod choices;
+mod merge;
+mod pass;
+mod stamps;
+mod start;
+
+pub(crate) use calls::Share;
+pub(crate) use check::length;
+pub use choices::Start;
+pub(crate) use merge::merge;
+pub(crate) use stamps::CallStamps;

@@ -1,0 +1,93 @@
+//! Collective operations, each call timed on every rank (R8, R9, G21).
+//!
+//! # In a plan
+//!
+//! ```toml
+//! [[experiment]]
+//! name = "allreduce"
+//! pattern = "collective"
+//! iterations = 1000
+//! [experiment.axes]
+//! endpoint = "mpi"
+//! collective = ["allreduce", "allgather"]
+//! ranks = [2, 4]
+//! start = ["barrier", "instant"]
+//! size_bytes = "8..1MiB"
+//! ```
+
+mod check;
+mod command;
+mod settings;
+mod table;
+
+use self::settings::Settings;
+use crate::axis::AxisList;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::collectives::{CollectiveSpec, Joint};
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::fault::{PointError, out_of_order};
+use crate::pattern::defaults::Defaults;
+use crate::pattern::joint::{CallStamps, Share, Start, merge};
+use crate::pattern::outcome::{Merged, Outcome};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::{Carrier, PointSpec};
+use crate::topology::{Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Collectives;
+
+impl Pattern for Collectives {
+    const ROW: Row = Row {
+        check: check::experiment,
+        needs: Capabilities::COLLECTIVES,
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        axes: settings::AXES,
+        ..Row::named("collective")
+    };
+    type Told = CallStamps;
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..Defaults::default() }
+    }
+
+    fn topology(spec: &PointSpec) -> Topology {
+        let Settings { ranks, start, .. } = Settings::of(spec);
+        let usage = Usage { is_joint: true, ..Usage::PACED };
+        let main = PartSpec::main(&spec.message, usage, Links::ring(ranks));
+        let together = if start == Start::OwnBarrier { (0..ranks).collect() } else { Vec::new() };
+        Topology { together, ..Topology::of_one(main) }
+    }
+
+    fn run<E: DrivenEndpoint>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<CallStamps>), PointError> {
+        let spec = rank.spec;
+        let settings = Settings::of(spec);
+        let collective = CollectiveSpec {
+            operation: settings.collective,
+            size_bytes: spec.message.size(),
+            element: settings.datatype,
+            reduction: settings.op,
+        };
+        let share = Share {
+            spec,
+            rank: rank.rank,
+            ranks: settings.ranks,
+            rank_clock: rank.rank_clock,
+            has_one_clock: rank.has_one_clock(),
+            barrier: rank.barrier(),
+            joint: Joint::Collective(collective),
+            start: settings.start,
+            injection: settings.inject,
+        };
+        let visited = rank.main()?.visit_collectives(share);
+        visited.ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<CallStamps>>) -> Merged {
+        merge(spec, outcomes, told)
+    }
+}
+
+/// Two elements of 4 B, as in the first rows of the OSU and the Intel MPI Benchmarks.
+const SIZE_BYTES: u64 = 8;

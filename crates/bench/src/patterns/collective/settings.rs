@@ -1,0 +1,19 @@
+//! What a plan asks of collective operations beside their messages.
+
+use crate::endpoint::collectives::{Collective, Element, Reduction};
+use crate::pattern::joint::Start;
+use crate::pattern::settings::settings;
+use crate::point::Injection;
+
+settings! {
+    usual {
+        collective: Collective = COLLECTIVE or Collective::Allreduce,
+        ranks: u32 = RANKS or 2,
+        start: Start = START or Start::Barrier,
+        datatype: Element = DATATYPE or Element::Float,
+        op: Reduction = OP or Reduction::Sum,
+    }
+    asked {
+        inject: Option<Injection> = INJECT or None,
+    }
+}

@@ -1,0 +1,77 @@
+//! Calls that all ranks make together: the columns of the OSU and the Intel MPI Benchmarks, and what
+//! only stamps of all ranks tell.
+
+use measure::presentation::Presentation;
+use measure::quantity::number;
+use measure::record::Point;
+use measure::table::common::{ITERATIONS, SIZE, US3, WHOLE};
+use measure::table::{Cell, Column, Note, Table};
+use measure::units::Dimension;
+
+pub(super) static SHOWN: Presentation = Presentation {
+    row_axes: &["ranks", "size_bytes"],
+    label: &["{ranks} ranks, {size_bytes} B"],
+    table: |point| point.own.get(NAME).map(|_| &CALLS),
+    quantities: &[
+        number(
+            "collective.t_min_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_min_ns"),
+            "the least of the ranks' mean times in a call",
+        )
+        .offered(),
+        number(
+            "collective.t_max_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_max_ns"),
+            "the largest of the ranks' mean times in a call",
+        ),
+        number(
+            "collective.t_avg_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_avg_ns"),
+            "the mean of the ranks' mean times in a call",
+        )
+        .offered(),
+        number(
+            "collective.late",
+            Dimension::Number,
+            |point, _| of(point, "late"),
+            "calls that a rank came to late",
+        ),
+    ],
+    ..Presentation::PLAIN
+};
+
+static CALLS: Table = Table {
+    title: "one call, on all ranks",
+    says_direction: false,
+    columns: &[
+        Column::new("#ranks", Cell::Axis("ranks")).wide(6),
+        SIZE.wide(8),
+        ITERATIONS.wide(11),
+        Column::new("t_min[us]", Cell::Number("collective.t_min_ns", US3)).wide(10),
+        Column::new("t_max[us]", Cell::Number("collective.t_max_ns", US3)).wide(10),
+        Column::new("t_avg[us]", Cell::Number("collective.t_avg_ns", US3)).wide(10),
+        Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11),
+        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13),
+        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
+        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
+    ],
+    notes: &[Note::Always(NOTES)],
+    ..Table::PLAIN
+};
+
+const NOTES: &str = "
+ t_min, t_max, t_avg: over the ranks, of each rank's mean, as the OSU and the Intel MPI Benchmarks print them
+ the others are medians over the calls. slowest: the slowest rank's own time; last-last: from the last rank's begin to the
+   last rank's end; first-last: from the first begin to the last end; skew: from the first begin to the last
+ late: calls that some rank reached after the instant at which all were to begin
+";
+
+const NAME: &str = "collective";
+
+fn of(point: &Point, name: &str) -> Option<f64> {
+    point.own.get(NAME)?.get(name)?.as_f64()
+}
