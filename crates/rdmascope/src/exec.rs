@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES};
 use verbs::LinkModel;
 
-use crate::failure::Usage;
+use crate::preload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,10 +75,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     let (name, rest) = arguments.program.split_first().context("clap asks for a program")?;
     let path = find_program(name)?;
     check_program(&path)?;
-    let library = find_library(env::var_os("RDMASCOPE_PRELOAD"), &env::current_exe()?)?;
     let mut command = Command::new(&path);
     command.arg0(name).args(rest);
-    command.env("LD_PRELOAD", preload(&library, env::var_os("LD_PRELOAD"))?);
+    command.env(preload::VARIABLE, preload::value()?);
     if let Some(layer) = arguments.link_layer {
         let value = layer.to_possible_value().context("clap has read it from one")?;
         command.env(LINK_LAYER_VARIABLE, value.get_name());
@@ -136,10 +135,6 @@ fn check_program(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// File name of the library, `rdmascope_preload::LIBRARY`. That crate is built with this program
-/// but must not be linked into it, hence not named: it defines functions of libc.
-const LIBRARY: &str = "librdmascope_preload.so";
-
 /// Bytes in which the headers of an ELF file are looked for: linkers put them at the start.
 const MOST_HEADERS: u64 = 16 << 10;
 
@@ -195,63 +190,9 @@ const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
     62
 };
 
-/// Finds the library: where it was said to be; where cargo puts it, which builds it with this
-/// program; beside the program; or where a package puts it.
-fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBuf> {
-    if let Some(said) = said.filter(|said| !said.is_empty()) {
-        let path = PathBuf::from(said);
-        if !path.is_file() {
-            let sentence =
-                format!("RDMASCOPE_PRELOAD: {} is no file: it must be a {LIBRARY}", path.display());
-            return Err(Usage(sentence).into());
-        }
-        return Ok(fs::canonicalize(&path)?);
-    }
-    let directory = program.parent().unwrap_or(Path::new("/"));
-    let places = [directory.join("deps"), directory.to_owned(), directory.join("../lib/rdmascope")];
-    let found = places.iter().map(|place| place.join(LIBRARY)).find(|path| path.is_file());
-    let found = found.with_context(|| {
-        format!(
-            "{LIBRARY} is neither beside {} nor in ../lib/rdmascope: copy it there from target/release/deps, where \
-             `cargo build --release` puts it, or name it in RDMASCOPE_PRELOAD",
-            program.display()
-        )
-    })?;
-    Ok(fs::canonicalize(found)?)
-}
-
-/// The value of `LD_PRELOAD`: the library in front of what is there already (ld.so(8)).
-fn preload(library: &Path, existing: Option<OsString>) -> anyhow::Result<OsString> {
-    let is_separator = |byte: &u8| b" :".contains(byte);
-    if library.as_os_str().as_bytes().iter().any(is_separator) {
-        bail!(
-            "{}: a path with a space or a colon cannot be preloaded: move the library and name it in RDMASCOPE_PRELOAD",
-            library.display()
-        );
-    }
-    let mut value = library.as_os_str().to_owned();
-    for other in existing.unwrap_or_default().as_bytes().split(is_separator) {
-        if !other.is_empty() && other != library.as_os_str().as_bytes() {
-            value.push(":");
-            value.push(OsStr::from_bytes(other));
-        }
-    }
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_library_comes_first_and_once() {
-        let library = Path::new("/lib/ours.so");
-        let value = |existing: &str| preload(library, Some(existing.into())).unwrap();
-        assert_eq!(preload(library, None).unwrap(), "/lib/ours.so");
-        assert_eq!(value("a.so b.so"), "/lib/ours.so:a.so:b.so");
-        assert_eq!(value("a.so:/lib/ours.so"), "/lib/ours.so:a.so");
-        assert!(preload(Path::new("/my lib/ours.so"), None).unwrap_err().to_string().contains("space"));
-    }
 
     #[test]
     fn linkage_is_read_from_the_headers() {

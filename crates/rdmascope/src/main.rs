@@ -18,6 +18,7 @@ mod model;
 mod pages;
 mod placing;
 mod plans;
+mod preload;
 mod report;
 mod run;
 mod server;
