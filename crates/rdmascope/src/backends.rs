@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
-use verbs::{Provider, system};
+use anyhow::bail;
+use verbs::{Device, Provider, system};
+
+use crate::preload;
 
 /// Every provider of verbs that can be used here, the preferred first: what reaches a network
 /// before what does not.
@@ -14,4 +17,29 @@ pub(crate) fn providers() -> &'static [&'static Provider] {
 /// Why a provider cannot be used here, in a sentence each.
 pub(crate) fn missing() -> Vec<String> {
     system::provider().err().map(ToString::to_string).into_iter().collect()
+}
+
+/// The variables by which another program finds a device: the software device is in this one, and a
+/// library brings it into others.
+///
+/// # Errors
+/// If there is no such library.
+pub(crate) fn variables_of_programs(device: &Device) -> anyhow::Result<Vec<(String, String)>> {
+    if !is_softdev(device) {
+        return Ok(Vec::new());
+    }
+    let Ok(value) = preload::value()?.into_string() else {
+        bail!("{} has libraries whose names are no text: leave them out", preload::VARIABLE);
+    };
+    Ok(vec![(preload::VARIABLE.to_owned(), value)])
+}
+
+/// The variable in which a device reads in another program what its link is to be like, or why it
+/// imitates none.
+pub(crate) fn link_variable(device: &Device) -> Result<&'static str, &'static str> {
+    device.provider().set_link.and(Ok(softdev::LINK_VARIABLE))
+}
+
+fn is_softdev(device: &Device) -> bool {
+    std::ptr::eq(device.provider(), &raw const softdev::PROVIDER)
 }

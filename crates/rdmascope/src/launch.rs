@@ -3,13 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use bench::axis;
 use bench::plan::Resolved;
-use bench::process::coordinator::{Launch, Launcher, Points};
+use bench::point::{MpiTransport, PointSpec};
+use bench::process::coordinator::{Launch, Launcher, MpiDevice, NOT_BY_COMMANDS, Points};
 use bench::process::dial::Peer;
-use bench::worker::{self, Net};
+use bench::worker::{self, LocalPort, Net, PortOptions};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use crate::backends::providers;
+use crate::backends::{self, providers};
 use crate::cli::{Location, NetFlags, Placement, Places};
 use crate::failure::Usage;
 
@@ -51,21 +53,25 @@ pub(crate) fn launch(
         Some(_) => own_cpu(location, 0)?.into_iter().collect(),
         None => cpus(location, ranks)?,
     };
-    launch.launcher = launcher(location, resolved, &launch)?;
+    launch.launcher = launcher(places, resolved, &launch)?;
     launch.server = server;
     Ok(launch)
 }
 
 /// What starts ranks of MPI, where the plan has some, or the user wants all to be started so.
-fn launcher(location: &Location, resolved: &Resolved, launch: &Launch) -> Result<Option<Launcher>, Usage> {
+fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyhow::Result<Option<Launcher>> {
+    let location = places.location();
     let given = location.mpi.as_ref().or(resolved.mpi.as_ref());
     let needs = resolved.points.iter().any(|point| point.message.endpoint.is_mpi());
     if !needs && given.is_none() {
         return Ok(None);
     }
     if location.via.is_some() {
-        let words = "--via starts no ranks of MPI: name their hosts in --mpi, such as 'mpirun -np {ranks} --host n1,n2'";
-        return Err(Usage(words.to_owned()));
+        // The other points of a plan are measured, and these are not.
+        return match resolved.points.iter().all(|point| point.message.endpoint.is_mpi()) {
+            true => Err(Usage(format!("--via {NOT_BY_COMMANDS}")).into()),
+            false => Ok(None),
+        };
     }
     let template = given.map_or(MPIRUN, String::as_str);
     let mut agent = [&launch.program[..], &launch.arguments[..]].concat();
@@ -84,8 +90,48 @@ fn launcher(location: &Location, resolved: &Resolved, launch: &Launch) -> Result
         listen: (location.mpi_listen.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into(),
         supervisor: vec![launch.program[0].clone(), "supervise".to_owned(), "--".to_owned()],
         agent,
+        device: mpi_device(places, resolved)?,
         timeout: launch.start_timeout,
     }))
+}
+
+/// The device over which MPI is to carry messages, where the plan says that it takes verbs. Where
+/// nobody names one and there is none, the reason is that of those points.
+fn mpi_device(
+    places: &impl Places,
+    resolved: &Resolved,
+) -> anyhow::Result<Option<Result<MpiDevice, String>>> {
+    let (name, options) = places.mpi_device();
+    let takes_verbs = |point: &PointSpec| {
+        let transport = axis::MPI_TRANSPORT.at(&point.axes);
+        point.message.endpoint.is_mpi() && transport == Some(MpiTransport::Verbs)
+    };
+    if !resolved.points.iter().any(takes_verbs) {
+        // A plan's device may be for points that are left out.
+        return match name.filter(|_| places.device().is_none()) {
+            Some(name) => {
+                let words = format!("--device {name} is for MPI over verbs: add --mpi-transport verbs");
+                Err(Usage(words).into())
+            }
+            None => Ok(None),
+        };
+    }
+    match find_mpi_device(name, options) {
+        Err(error) if name.is_none() => Ok(Some(Err(format!("{error:#}")))),
+        found => Ok(Some(Ok(found?))),
+    }
+}
+
+fn find_mpi_device(name: Option<&str>, options: PortOptions) -> anyhow::Result<MpiDevice> {
+    let (device, _) = worker::find(providers(), name, options)?;
+    let port = LocalPort::find(&device.open()?, options)?;
+    port.check()?;
+    Ok(MpiDevice {
+        name_and_port: format!("{}:{}", device.name(), port.number),
+        gid_index: options.gid_index,
+        variables: backends::variables_of_programs(&device)?,
+        link_variable: backends::link_variable(&device),
+    })
 }
 
 /// What MPI programs are started with where a site has nothing else.

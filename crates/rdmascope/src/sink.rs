@@ -76,7 +76,7 @@ impl Output {
             devices: Vec::new(),
             environments: Vec::new(),
             overheads: Vec::new(),
-            warnings: Vec::new(),
+            warnings: of_mpi(job).into_iter().collect(),
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
         let tables = Some(Stream::new(PATTERNS, job.bandwidth)?);
@@ -437,14 +437,22 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// What the reader must know where MPI alone takes the software device: no rank describes it.
+fn of_mpi(job: &Job) -> Option<String> {
+    let device = job.launch.launcher.as_ref()?.device.as_ref()?.as_ref().ok()?;
+    let is_alone = device.name_and_port.starts_with("softdev") && !job.resolved.needs_device();
+    is_alone.then(|| OF_MEMORY.to_owned())
+}
+
+/// What softdev's numbers are.
+const OF_MEMORY: &str = "softdev is a software device: its numbers are those of this machine's memory and caches, not of \
+                         a network";
+
 /// What the reader of the numbers must know.
 fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     if run.devices.iter().any(|device| device.provider.starts_with("softdev")) {
-        warnings.push(
-            "softdev is a software device: its numbers are those of this machine's memory and caches, not of a network"
-                .to_owned(),
-        );
+        warnings.push(OF_MEMORY.to_owned());
     }
     let is_kernel_software = |device: &&Device| {
         device.attributes.get("kind").is_some_and(|kind| *kind == DeviceKind::KernelSoftware.to_string())

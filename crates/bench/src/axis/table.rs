@@ -36,6 +36,8 @@ const ANY: fn(Carrier) -> bool = |_| true;
 const LISTS: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_datagram();
 /// An axis of what goes over links.
 const LINKS: fn(Carrier) -> bool = |carrier| carrier.is_internet() || carrier.is_verbs();
+/// An axis of what a device may carry.
+const DEVICES: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_mpi();
 /// An axis of TCP.
 const TCP: fn(Carrier) -> bool = |carrier| carrier == Carrier::Tcp;
 /// An axis of UDP.
@@ -123,8 +125,8 @@ axes! {
         .flags(&[Flag::of("ipoib-mode", "MODE")]);
     /// What the link is to be like, where a device can imitate one, such as `4X FDR` or
     /// `40Gb/s,latency=700ns`, also with `back`, `fetch`, `gap`, `mtu` and `header`; `"none"`
-    /// leaves it as it is.
-    LINK: Option<String> = row("link", Kind::Link).or("none")
+    /// leaves it as it is. MPI has one over verbs alone.
+    LINK: Option<String> = row("link", Kind::Link).or("none").on(DEVICES)
         .flags(&[Flag::of("link", "LINK")]);
     /// What messages must go over; `"any"` is whatever is there.
     LINK_LAYER: Option<LinkLayer> = words::<LinkLayer>("link_layer").or("any").on(LINKS);

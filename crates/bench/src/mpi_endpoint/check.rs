@@ -1,11 +1,13 @@
 //! What a plan must not ask of MPI.
 
+use verbs::LinkModel;
+
 use super::endpoint::MpiEndpoint;
 use crate::Error;
 use crate::axis;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::pattern::check::{Check, patterns};
-use crate::point::{MpiCall, Pattern, Poll, Traffic};
+use crate::point::{MpiCall, MpiTransport, Pattern, Poll, Traffic};
 
 /// Checks an experiment that MPI carries.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
@@ -29,10 +31,30 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
             "a rank takes messages of MPI only in its own calls, so nobody would take a load: give loaders 0";
         return check.refuse("loaders", "a load of messages of MPI", why);
     }
+    link(check)?;
     match check.0.axes.get(axis::SIZE_BYTES).into_iter().find(|size| *size > BYTES_MAX) {
         Some(size) => {
             let why = format!("a count of MPI is an int: at most {BYTES_MAX} B");
             check.refuse("size_bytes", &format!("messages of {size} B over MPI"), &why)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses links that MPI does not take, or not as they are meant.
+fn link(check: &Check<'_>) -> Result<(), Error> {
+    let links: Vec<String> = check.0.axes.get(axis::LINK).into_iter().flatten().collect();
+    let Some(first) = links.first() else { return Ok(()) };
+    let is_verbs = |transport: &MpiTransport| *transport == MpiTransport::Verbs;
+    if let Some(other) = check.0.axes.get(axis::MPI_TRANSPORT).into_iter().find(|one| !is_verbs(one)) {
+        let what = format!("the link {first:?} for MPI by mpi_transport {:?}", other.word());
+        return check.refuse("link", &what, "only a device has a link: give mpi_transport verbs alone");
+    }
+    let is_lopsided = |link: &&String| link.parse().is_ok_and(|link: LinkModel| link.back_ns.is_some());
+    match links.iter().find(is_lopsided) {
+        Some(link) => {
+            let why = "both ranks are started with the same link: leave back out";
+            check.refuse("link", &format!("the link {link:?} for MPI"), why)
         }
         None => Ok(()),
     }

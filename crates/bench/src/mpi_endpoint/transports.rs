@@ -35,3 +35,6 @@ pub(crate) fn variables(transport: MpiTransport) -> &'static [(&'static str, &'s
         ],
     }
 }
+
+/// The devices that UCX may take, each with its port.
+pub(crate) const NET_DEVICES: &str = "UCX_NET_DEVICES";

@@ -8,7 +8,7 @@ use measure::clock::Clock;
 use measure::record::{Point, Status};
 
 use super::interrupt::Interrupt;
-pub use super::launch::{Launch, Launcher, Points};
+pub use super::launch::{Launch, Launcher, MpiDevice, NOT_BY_COMMANDS, Points};
 use super::limits;
 use super::message::{Description, Hello};
 use super::point_result::PointResult;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::dial::Peer;
+pub use super::launcher::device::MpiDevice;
 pub use super::launcher::start::{Launcher, Points};
 use super::template;
 use crate::Error;
@@ -31,6 +32,10 @@ pub struct Launch {
     /// How long starting may take: the login of ssh included.
     pub start_timeout: Duration,
 }
+
+/// Why commands start no ranks of MPI.
+pub const NOT_BY_COMMANDS: &str =
+    "starts no ranks of MPI: name their hosts in --mpi, such as 'mpirun -np {ranks} --host n1,n2'";
 
 impl Launch {
     /// Children of this process that run this executable as `agent`.

@@ -9,7 +9,7 @@ use super::agent_set::AgentSet;
 use super::channel::Agent;
 use super::frame::Greeting;
 use super::interrupt::Interrupt;
-use super::launch::{Launch, Points, SERVER_RANK};
+use super::launch::{Launch, NOT_BY_COMMANDS, Points, SERVER_RANK};
 use super::rank_set::RankSet;
 use super::sink::Sink;
 use crate::Error;
@@ -132,8 +132,9 @@ impl<'a, 'i> RankSets<'a, 'i> {
     /// How the agents of a point are started. What MPI does not carry is content with any ranks of
     /// the launcher that run.
     fn start_of(&self, spec: &PointSpec) -> Start {
-        let world = World::of(spec.ranks(), &spec.axes);
-        if spec.message.endpoint.is_mpi() {
+        let is_mpi = spec.message.endpoint.is_mpi();
+        let world = World::of(spec.ranks(), &spec.axes, spec.link.filter(|_| is_mpi));
+        if is_mpi {
             return Start::Launcher(world);
         }
         match &self.started {
@@ -150,7 +151,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
             .launch
             .launcher
             .as_ref()
-            .ok_or_else(|| Error::Impossible { reason: "no launcher of MPI is named".to_owned() })?;
+            .ok_or_else(|| Error::Impossible { reason: format!("--via {NOT_BY_COMMANDS}") })?;
         let mut attempt = 1;
         loop {
             let started = launcher.start(world, self.interrupt, sink);

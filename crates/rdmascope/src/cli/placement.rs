@@ -44,6 +44,9 @@ pub(crate) struct SocketPlacement {
 /// Where ranks run that a launcher of MPI starts.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct MpiPlacement {
+    /// Device that MPI takes where --mpi-transport is verbs; see `rdmascope devices`.
+    #[arg(short = 'd', long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) location: Location,
 }
@@ -80,6 +83,14 @@ pub(crate) trait Places {
         None
     }
 
+    /// The device that MPI takes where it is to take verbs, and its port.
+    fn mpi_device(&self) -> (Option<&str>, PortOptions) {
+        match self.device() {
+            Some(placement) => (placement.device.as_deref(), placement.port.options()),
+            None => (None, PortOptions::default()),
+        }
+    }
+
     /// Which addresses their sockets have, where they may have some.
     fn net(&self) -> Option<&NetFlags> {
         None
@@ -109,6 +120,10 @@ impl Places for SocketPlacement {
 impl Places for MpiPlacement {
     fn location(&self) -> &Location {
         &self.location
+    }
+
+    fn mpi_device(&self) -> (Option<&str>, PortOptions) {
+        (self.device.as_deref(), PortOptions::default())
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * [`kind`]: the launchers that are known, a row each;
+//! * [`device`]: the variables that ranks are started with, those of a device among them;
 //! * [`start`](mod@start): starts a launcher and waits until all of its ranks have connected;
 //! * [`launched`]: a launcher that runs; [`rank_link`]: the way to one of its ranks;
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
@@ -24,6 +25,7 @@
 //! * A rank whose coordinator is gone ends by itself; a launcher whose coordinator is gone is ended
 //!   by its supervisor, as gently as it takes.
 
+pub(super) mod device;
 pub mod dial_back;
 pub(crate) mod introduction;
 pub(crate) mod kind;

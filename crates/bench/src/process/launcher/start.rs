@@ -19,6 +19,7 @@ use super::super::listener::{Admitted, Listener};
 use super::super::sink::Sink;
 use super::super::template;
 use super::super::wait::wait;
+use super::device::{self, MpiDevice};
 use super::introduction::Introduction;
 use super::kind::{self, Kind};
 use super::launched::Launched;
@@ -44,6 +45,9 @@ pub struct Launcher {
     pub supervisor: Vec<String>,
     /// The command of a rank, but for where it dials.
     pub agent: Vec<String>,
+    /// The device of ranks whose MPI is to take RDMA verbs, or why there is none; absent where no
+    /// point has such ranks.
+    pub device: Option<Result<MpiDevice, String>>,
     /// How long it may take until all ranks are there.
     pub timeout: Duration,
 }
@@ -81,8 +85,9 @@ impl Launcher {
             let reason = format!("{program} is {} and places no ranks so", kind.name);
             return Err(Error::Impossible { reason });
         }
-        let variables = world.variables();
-        let exported: Vec<&str> = variables.iter().map(|(name, _)| *name).chain([KEY_VARIABLE]).collect();
+        let variables = device::variables(world, self.device.as_ref())?;
+        let names = variables.iter().map(|(name, _)| name.as_str());
+        let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
         let ranks = world.ranks.to_string();
         let mut words = self.supervisor.clone();
         words.extend(template.iter().map(|word| word.replace("{ranks}", &ranks)));
@@ -91,7 +96,7 @@ impl Launcher {
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
         let token = Key::generate()?.to_string();
         let own = [(KEY_VARIABLE, key.to_string()), (TOKEN_VARIABLE, token)];
-        let given = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let given = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let environment: Vec<(&str, String)> = given.chain(own).collect();
         let (process, streams) = Process::start_guard(&words, &environment)
             .map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })?;
