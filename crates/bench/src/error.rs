@@ -40,6 +40,11 @@ pub enum Error {
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
     #[error("{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}")]
     WrongResult { call: &'static str, rank: u32, byte: usize, found: u8, expected: u8 },
+    #[error(
+        "{library} carries messages over {used} and was to carry them over {asked}: look for its variables (OMPI_MCA_*, \
+         UCX_*, MPIR_CVAR_*) and options of the launcher that say otherwise, or choose another mpi_transport"
+    )]
+    OtherTransport { library: String, asked: &'static str, used: String },
     #[error("MPI failed: {reason}")]
     Mpi { reason: String },
     #[error(

@@ -17,8 +17,8 @@ use crate::calibrate::Line;
 use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
 use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
-pub use crate::mpi_endpoint::MpiOptions;
 use crate::mpi_endpoint::RankMpi;
+pub use crate::mpi_endpoint::{MpiOptions, UcxLog};
 use crate::point::PointSpec;
 use crate::process::agent::Worker;
 use crate::process::message::{

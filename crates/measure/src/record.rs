@@ -299,6 +299,11 @@ pub struct End {
     /// The library that carried its messages, as that calls itself; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
+    /// What that library carried them over, of `shm`, `tcp` and `verbs` (with the device and its
+    /// port): as the library itself or its settings tell, or `transport not known`. Absent where no
+    /// library chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
 }
 
 /// What a point cost the thread that measured it, from before its first message to after its last

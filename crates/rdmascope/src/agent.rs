@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use bench::process::agent;
 use bench::process::key::Key;
 use bench::process::launcher::{KEY_VARIABLE, TOKEN_VARIABLE, dial_back};
-use bench::worker::{LocalWorker, MpiOptions, SocketOptions};
+use bench::worker::{LocalWorker, MpiOptions, SocketOptions, UcxLog};
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
@@ -90,7 +91,13 @@ fn dial_back(mut arguments: AgentArguments, coordinator: SocketAddr) -> anyhow::
         Some(rank) => launch::cpu_of(rank, &cpus)?,
         None => None,
     };
-    let options = MpiOptions { launcher: arguments.launcher.take(), library: arguments.mpi_library.take() };
+    let log = UcxLog::create().context("cannot make a file in memory for what UCX says")?.map(Arc::new);
+    for (name, value) in log.iter().flat_map(|log| log.variables()) {
+        // SAFETY: this process has no other thread yet, which could read the environment.
+        unsafe { std::env::set_var(name, value) };
+    }
+    let launcher = arguments.launcher.take();
+    let options = MpiOptions { launcher, library: arguments.mpi_library.take(), log };
     let leave = with_guard(&arguments.host)?;
     let worker = worker(arguments, leave)?.with_mpi(options);
     match dial_back::serve(coordinator, key, worker) {

@@ -140,6 +140,14 @@ pub(crate) trait DrivenEndpoint: Endpoint {
         None
     }
 
+    /// What that library has carried them over, as far as it is known, where the library chooses.
+    ///
+    /// # Errors
+    /// Where that is not what the point asks for.
+    fn transport(&self) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+
     /// What it has counted, by names for the record.
     fn counters(&self) -> BTreeMap<String, u64> {
         BTreeMap::new()

@@ -92,7 +92,9 @@ impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
         self.stop();
         let oversubscribed = self.placement.oversubscribed;
         let library = self.library();
-        let mut outcome = Outcome { oversubscribed, library, ..outcome? };
+        let mut outcome = outcome?;
+        let transport = self.transport()?;
+        outcome = Outcome { oversubscribed, library, transport, ..outcome };
         for (name, count) in self.counters() {
             *outcome.counters.entry(name).or_default() += count;
         }

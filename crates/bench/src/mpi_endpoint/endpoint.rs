@@ -6,6 +6,7 @@ use measure::clock::{Clock, Ticks};
 use mpi::{Communicator, Slots};
 
 use super::call::JointCall;
+use super::carried::Carried;
 use super::lane::{GREETING_BYTES, Lane, Tag};
 use super::rank::Context;
 use crate::Error;
@@ -14,6 +15,7 @@ use crate::endpoint::collectives::CollectivesVisitor;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
+use crate::host_counters::Ways;
 use crate::point::MpiCall;
 use crate::topology::{Flow, PartSpec};
 
@@ -28,7 +30,7 @@ pub(crate) struct MpiEndpoint {
     pub(super) messages: Communicator,
     /// What all ranks do together.
     pub(super) joint: Option<JointCall>,
-    library: String,
+    carried: Carried,
     call: MpiCall,
     lanes: Vec<Lane>,
     out: Sends,
@@ -142,7 +144,7 @@ impl MpiEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
         context: Context,
-        library: String,
+        carried: Carried,
         peers: &[u32],
         yields_cpu: bool,
         clock: Clock,
@@ -163,7 +165,7 @@ impl MpiEndpoint {
             out: Sends::new(&context.messages, depth, size, persistent)?,
             messages: context.messages,
             joint: None,
-            library,
+            carried,
             call,
             lanes,
             size,
@@ -230,7 +232,7 @@ impl MpiEndpoint {
 
     fn path(&self) -> String {
         let peer = self.lanes.first().map_or(0, |lane| lane.peer);
-        format!("{} to rank {peer}", self.library)
+        format!("{} to rank {peer}", self.carried.library)
     }
 
     /// Ends the point where its time is over. Gives the time.
@@ -268,7 +270,15 @@ impl DrivenEndpoint for MpiEndpoint {
     fn stop(&mut self) {}
 
     fn library(&self) -> Option<String> {
-        Some(self.library.clone())
+        Some(self.carried.library.clone())
+    }
+
+    fn ways(&self) -> Ways {
+        self.carried.ways()
+    }
+
+    fn transport(&self) -> Result<Option<String>, Error> {
+        self.carried.transport().map(Some)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
-//!   ─► lane.rs: messages between two ranks ─► endpoint.rs
+//!   ─► lane.rs: messages between two ranks ─► endpoint.rs ─► carried.rs: what they went over
 //!   ─► collective.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
 //! ```
 //!
@@ -20,6 +20,7 @@
 //!   with a message of its own, so that what counts as sent has arrived.
 
 mod call;
+mod carried;
 mod check;
 pub(crate) mod choices;
 mod collective;
@@ -32,6 +33,7 @@ mod rank;
 mod setup;
 pub(crate) mod transports;
 
+pub use carried::UcxLog;
 pub use rank::MpiOptions;
 pub(crate) use rank::RankMpi;
 pub(crate) use setup::Unconnected;

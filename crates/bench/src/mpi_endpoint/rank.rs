@@ -1,8 +1,12 @@
 //! The MPI of a process that a launcher has started.
 
+use std::sync::Arc;
+
 use mpi::{Communicator, Library, ThreadLevel, World, search};
 use serde::{Deserialize, Serialize};
 
+use super::carried::{Carried, UcxLog};
+use super::choices::MpiTransport;
 use crate::Error;
 use crate::topology::Part;
 
@@ -22,6 +26,8 @@ pub struct MpiOptions {
     pub launcher: Option<String>,
     /// Path or name of the library; absent for the one that fits the launcher.
     pub library: Option<String>,
+    /// Where UCX writes what it does, if it was told to.
+    pub log: Option<Arc<UcxLog>>,
 }
 
 enum State {
@@ -105,6 +111,12 @@ impl RankMpi {
     pub(crate) fn context(&mut self, part: Part) -> Result<Context, Error> {
         let context = self.contexts.get_mut(part.0 as usize).and_then(Option::take);
         context.ok_or_else(|| Error::Mpi { reason: "a part of the point has no communicators".to_owned() })
+    }
+
+    /// What can be known of how messages go that a point wants to go so.
+    pub(super) fn carried(&self, identity: &Identity, asked: MpiTransport) -> Carried {
+        let library = identity.library.clone();
+        Carried { asked, library, ranks: identity.size as usize, log: self.options.log.clone() }
     }
 
     /// The library, as far as it is known before MPI is initialised: its name and its file.

@@ -2,15 +2,17 @@
 
 use measure::clock::Clock;
 
+use super::carried::Carried;
 use super::check;
 use super::endpoint::MpiEndpoint;
 use super::rank::{Context, Identity};
 use crate::Error;
+use crate::axis;
 use crate::endpoint::connecting::{Offer, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::point::{Carrier, MpiCall};
+use crate::point::{Carrier, MpiCall, MpiTransport};
 use crate::topology::PartSpec;
 
 /// A rank that does not know the others yet.
@@ -19,6 +21,7 @@ pub(crate) struct Unconnected {
     rank: u32,
     clock: Clock,
     context: Context,
+    carried: Carried,
     offer: Offer<Identity, ()>,
 }
 
@@ -40,11 +43,14 @@ impl EndpointKind for Unconnected {
     fn prepare(spec: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
         let identity = site.mpi.identity(site.topology.ranks)?;
         let context = site.mpi.context(spec.part)?;
+        let asked = axis::MPI_TRANSPORT.at(&site.spec.axes).unwrap_or(MpiTransport::Default);
+        let carried = site.mpi.carried(&identity, asked);
         let mut offer = Offer::new(identity, spec.links.ranks());
         for partner in spec.links.partners(site.rank) {
             offer.give(*partner, ());
         }
-        Ok(Self { spec: spec.clone(), rank: site.rank, clock: site.rank_clock.clock, context, offer })
+        let clock = site.rank_clock.clock;
+        Ok(Self { spec: spec.clone(), rank: site.rank, clock, context, carried, offer })
     }
 }
 
@@ -82,7 +88,7 @@ impl UnconnectedEndpoint for Unconnected {
             }
         });
         let peers = peers.collect::<Result<Vec<_>, _>>()?;
-        MpiEndpoint::new(&self.spec, self.context, own.library.clone(), &peers, yields_cpu, self.clock)
+        MpiEndpoint::new(&self.spec, self.context, self.carried, &peers, yields_cpu, self.clock)
     }
 }
 

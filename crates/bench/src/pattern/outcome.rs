@@ -35,6 +35,8 @@ pub struct Outcome {
     pub reported: Option<Reported>,
     /// The library that carried its messages, if one did.
     pub library: Option<String>,
+    /// What that carried them over, where the library chose.
+    pub transport: Option<String>,
     /// Where more ranks run on its CPUs than those are.
     pub oversubscribed: Option<Oversubscribed>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.

@@ -87,6 +87,11 @@ impl<E: DrivenEndpoint> Endpoints<E> {
         self.parts.get(&Part::MAIN)?.library()
     }
 
+    /// What that library has carried them over.
+    pub(crate) fn transport(&self) -> Result<Option<String>, Error> {
+        self.parts.get(&Part::MAIN).map_or(Ok(None), E::transport)
+    }
+
     /// Where messages of any part go through.
     pub(crate) fn ways(&self) -> Ways {
         self.parts.values().map(E::ways).fold(Ways::default(), Ways::and)

@@ -211,6 +211,7 @@ fn end(rank: u32, outcome: &mut Outcome) -> End {
         host: std::mem::take(&mut outcome.host),
         start_skew: outcome.skew.take(),
         library: outcome.library.take(),
+        transport: outcome.transport.take(),
     }
 }
 

@@ -317,6 +317,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),
         library: None,
+        transport: None,
         oversubscribed: None,
         reported: None,
         skew: None,

@@ -201,6 +201,107 @@ fn a_transport_is_a_launch_of_its_own() {
     });
 }
 
+/// What carried the messages of each point, of which all ends say the same.
+fn carried(points: &[Point]) -> Vec<String> {
+    let of = |point: &Point| {
+        let told: Vec<String> = point.ends.iter().filter_map(|end| end.transport.clone()).collect();
+        assert!(told.len() == point.ends.len() && told.windows(2).all(|two| two[0] == two[1]), "{told:?}");
+        told[0].clone()
+    };
+    points.iter().map(of).collect()
+}
+
+#[test]
+fn what_carried_the_messages_is_in_the_record() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        let arguments =
+            ["lat", "mpi", "-s", "8", "-n", "300", "--mpi-transport", "shm,tcp,verbs", "--out", "record"];
+        let ended = run(&scratch, &[&arguments[..], &["-d", "softdev0", "--mpi", mpi.template]].concat());
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (record, points) = scratch.record("record");
+        assert!(all_measured(&points), "{points:?}");
+        assert_eq!(carried(&points), ["shm", "tcp", "verbs softdev0:1"]);
+        assert!(ended.stdout.contains(" over verbs softdev0:1"), "{}", ended.stdout);
+        assert!(record.warnings.iter().any(|text| text.contains("a software device")), "{record:?}");
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn a_transport_that_was_not_taken_is_no_result() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        let template = match mpi.launcher {
+            "mpirun.openmpi" => "mpirun.openmpi --oversubscribe --mca btl self,vader -np {ranks}",
+            _ => "mpirun.mpich -genv UCX_TLS sm,self -np {ranks}",
+        };
+        let arguments = ["lat", "mpi", "-s", "8", "-n", "300", "--mpi-transport", "tcp", "--out", "record"];
+        let ended = run(&scratch, &[&arguments[..], &["--mpi", template]].concat());
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
+        assert!(error.contains("carries messages over shm and was to carry them over tcp"), "{error}");
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn what_the_user_asks_ucx_to_say_is_left_to_the_user() {
+    let scratch = Scratch::alone();
+    if !is_installed("mpirun.mpich") {
+        return skip("mpi", "there is no mpirun.mpich");
+    }
+    let mut command = program(&scratch, &["lat", "mpi", "-s", "8", "-n", "100", "--out", "record"]);
+    command.args(["--mpi", ALL[1].template]).env("UCX_LOG_LEVEL", "error");
+    let ended = finish(command);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert_eq!(carried(&scratch.record("record").1), ["transport not known"]);
+}
+
+/// MPI and verbs over one device with two links, by the same ranks where that can be.
+const LINKS: &str = r#"
+name = "links"
+title = "Links"
+[[experiment]]
+name = "mpi"
+pattern = "ping-pong"
+iterations = 500
+axes = { endpoint = "mpi", mpi_transport = "verbs", link = ["none", "latency=5us"], size_bytes = 8 }
+[[experiment]]
+name = "verbs"
+pattern = "ping-pong"
+iterations = 500
+axes = { endpoint = "verbs", link = ["none", "latency=5us"], service = ["RC", "UD"], size_bytes = 8 }
+"#;
+
+#[test]
+fn mpi_and_verbs_go_over_the_same_link() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", LINKS);
+        scratch.write("count.sh", "echo launch >> launches; exec \"$@\"");
+        let template = format!("sh count.sh {}", mpi.template);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", &template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points) && points.len() == 2 + 4, "{points:?}");
+        assert_eq!(carried(&points[..2]), ["verbs softdev0:1"; 2]);
+        // The device of those that MPI has is in the ranks that measure verbs.
+        assert_eq!(fs::read_to_string(scratch.at("launches")).unwrap().lines().count(), 2);
+        for point in &points {
+            let typical = point.latency.as_ref().unwrap().p50_ns;
+            match &point.link_model {
+                Some(link) => {
+                    assert!(link == "latency=5us" && (5000..100_000).contains(&typical), "{point:?}");
+                }
+                None => assert!(typical < 5000, "{point:?}"),
+            }
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
 /// Two points of which the first takes long.
 const LONG: &str = r#"
 name = "long"
@@ -274,6 +375,13 @@ fn what_mpi_cannot_is_refused() {
         (&["lat", "mpi", "-s", "3GiB"], "a count of MPI is an int"),
         (&["bw", "mpi", "--mpi-call", "blocking", "-n", "10"], "use nonblocking"),
         (&["open-loop", "mpi", "--loaders", "2"], "nobody would take a load"),
+        (&["lat", "mpi", "-d", "softdev0"], "add --mpi-transport verbs"),
+        (&["lat", "mpi", "-d", "softdev7", "--mpi-transport", "verbs"], "softdev7"),
+        (
+            &["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"],
+            "give mpi_transport verbs alone",
+        ),
+        (&["lat", "mpi", "--mpi-transport", "verbs", "--link", "5Gb/s,back=1us"], "leave back out"),
         (&["lat", "mpi", "--via", "ssh {host}", "--hosts", "a,b"], "--via starts no ranks of MPI"),
     ] {
         scratch.refused(arguments, 2, &[words]);

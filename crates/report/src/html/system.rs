@@ -1,7 +1,7 @@
 //! The system that was measured: devices, what the measurement itself costs, placement,
 //! environments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use measure::record::{Overhead, Point, Run};
@@ -28,6 +28,7 @@ pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
             p class="hint" { "A value that is the same on every rank is shown once." }
             (all(&cards))
             (asked::render(points))
+            (libraries(points))
             @if environments.is_empty() {
                 p class="hint" { "The record holds no description of the hosts." }
             } @else {
@@ -89,6 +90,41 @@ impl Facts {
 
 fn cell(value: Option<&str>, columns: usize) -> Markup {
     html! { td colspan=[(columns > 1).then_some(columns)] { (value.unwrap_or("–")) } }
+}
+
+/// The libraries that carried messages, and what over; nothing where none did.
+fn libraries(points: &[Point]) -> Markup {
+    let mut found: BTreeMap<[&str; 3], BTreeSet<u64>> = BTreeMap::new();
+    for point in points {
+        for end in &point.ends {
+            let Some(library) = &end.library else { continue };
+            let transport = end.transport.as_deref().unwrap_or("–");
+            found.entry([&point.experiment, library, transport]).or_default().insert(point.id);
+        }
+    }
+    if found.is_empty() {
+        return html! {};
+    }
+    let names = ["experiment", "library", "over", "points"];
+    let head = html! { thead { tr { @for name in names { th scope="col" { (name) } } } } };
+    let rows = html! {
+        tbody {
+            @for ([experiment, library, transport], ids) in &found {
+                tr {
+                    td { (experiment) }
+                    th scope="row" { (library) }
+                    td { (transport) }
+                    td { (ids.len()) }
+                }
+                "\n"
+            }
+        }
+    };
+    html! {
+        h3 { "Libraries" }
+        p class="hint" { "What carried the messages of points that go through a library, and what that took." }
+        (super::table::frame("Libraries", "facts-table", &head, &rows))
+    }
 }
 
 fn devices(run: &Run) -> Facts {

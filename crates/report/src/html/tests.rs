@@ -379,3 +379,15 @@ fn what_became_of_environments_is_a_table_of_the_system() {
                <td>tuned-adm is &lt;not&gt; installed</td><td>rank 1</td></tr>";
     assert!(table.contains(row), "{table}");
 }
+
+#[test]
+fn libraries_that_carried_messages_are_a_table_of_the_system() {
+    let mut points = points();
+    assert!(!rendered(&run(), &points).contains("<h3>Libraries</h3>"));
+    let end = json!({"rank": 0, "library": "Open MPI v4.1.4", "transport": "verbs <x>:1"});
+    points[0].ends = vec![serde_json::from_value(end).unwrap()];
+    let page = rendered(&run(), &points);
+    let table = page.split("<h3>Libraries</h3>").nth(1).unwrap().split("</table>").next().unwrap();
+    let row = "<th scope=\"row\">Open MPI v4.1.4</th><td>verbs &lt;x&gt;:1</td><td>1</td></tr>";
+    assert!(table.contains(row), "{table}");
+}

@@ -1,8 +1,10 @@
 //! The lines above a table, which say what its rows are before any number, and the rows of points
 //! that failed.
 
+use std::collections::BTreeSet;
+
 use measure::presentation::{Patterns, Presentation};
-use measure::record::{Axes, Point};
+use measure::record::{Axes, End, Point};
 use measure::table::{Table, with_axes};
 use measure::text::{axes_text, plain};
 
@@ -38,6 +40,7 @@ impl Key {
             what += &format!(", {}", plain(&test));
             shown_apart.push("endpoint");
         }
+        what += &carried(point).map_or_else(String::new, |by| format!(", {}", plain(&by)));
         if let Some(shown) = shown {
             what += &format!("; {}", table::title(shown, point));
             shown_apart.extend(shown.says_direction.then_some("direction"));
@@ -64,6 +67,17 @@ impl Key {
         let test = patterns.of(&self.pattern).test.map(|test| format!("_{test}")).unwrap_or_default();
         Some(endpoint.to_uppercase() + &test)
     }
+}
+
+/// The library that chose what carries the messages of a point, and what it took.
+fn carried(point: &Point) -> Option<String> {
+    let by = |end: &End| Some((end.library.clone()?, end.transport.clone()?));
+    let all: BTreeSet<(String, String)> = point.ends.iter().filter_map(by).collect();
+    let words = all.into_iter().map(|(library, transport)| match transport.starts_with("transport") {
+        true => format!("{library}, {transport}"),
+        false => format!("{library} over {transport}"),
+    });
+    words.reduce(|all, one| all + "; " + &one)
 }
 
 /// The row of a point that failed.

@@ -535,6 +535,19 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
 }
 
 #[test]
+fn a_banner_says_what_a_library_took() {
+    let banner = |transport: Option<&str>| {
+        let mut point = pipeline(100, 1);
+        let end = json!({"rank": 0, "library": "MPICH 4.0.2", "transport": transport});
+        point.ends = vec![serde_json::from_value(end).unwrap()];
+        tables(&[point], &[], Unit::GbPerS).unwrap()
+    };
+    assert!(banner(Some("verbs softdev0:1")).contains(", MPICH 4.0.2 over verbs softdev0:1"));
+    assert!(banner(Some("transport not known")).contains(", MPICH 4.0.2, transport not known"));
+    assert!(!banner(None).contains("MPICH"));
+}
+
+#[test]
 fn shares_of_steps_are_of_all_that_were_due() {
     let point = pipeline(100_000, 8);
     let steps = measure::record::steps(&point.counters).unwrap()[0] as f64;
