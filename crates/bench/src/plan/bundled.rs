@@ -41,7 +41,7 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 11] = [
+const PLANS: [Bundled; 12] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
     Bundled { name: "gamess-2016-ipoib", text: include_str!("../../../../plans/gamess-2016-ipoib.toml") },
@@ -49,6 +49,7 @@ const PLANS: [Bundled; 11] = [
     Bundled { name: "layers", text: include_str!("../../../../plans/layers.toml") },
     Bundled { name: "load", text: include_str!("../../../../plans/load.toml") },
     Bundled { name: "models", text: include_str!("../../../../plans/models.toml") },
+    Bundled { name: "mpi", text: include_str!("../../../../plans/mpi.toml") },
     Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },
     Bundled { name: "potter-2018-nodes", text: include_str!("../../../../plans/potter-2018-nodes.toml") },
     Bundled { name: "subramoni-2009", text: include_str!("../../../../plans/subramoni-2009.toml") },
