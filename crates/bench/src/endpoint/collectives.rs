@@ -1,5 +1,5 @@
-//! What all ranks of a point do together, by one call of each: what endpoints offer beside messages,
-//! to time that on every rank.
+//! What all ranks of a point do together, by one call of each: what endpoints offer beside
+//! messages, to time that on every rank.
 
 use super::Endpoint;
 use crate::Error;

@@ -53,7 +53,9 @@ impl CollectiveCall {
 
     /// Fills what this rank gives.
     fn fill(&mut self) {
-        let (rank, size, spec) = (self.rank, self.spec.size_bytes, self.spec);
+        let rank = self.rank;
+        let spec = self.spec;
+        let size = spec.size_bytes;
         let given: Vec<u8> = match spec.operation {
             operation if operation.reduces() => vector(spec.element, size, |index| element(rank, index)),
             _ => (0..self.sent.length())

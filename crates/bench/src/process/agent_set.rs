@@ -90,7 +90,7 @@ impl<'i> AgentSet<'i> {
             }
             match broken {
                 // A launcher ends all ranks when one has failed: that one says more.
-                Some(_) if failed => return Ok(replies),
+                Some((index, _)) if failed && self.agents[index].ends_with_others() => return Ok(replies),
                 Some((index, err)) => return Err(self.with_last_words(err, index, doing, sink)),
                 None => {}
             }

@@ -66,6 +66,11 @@ impl Agent {
         self.link.is_replaceable()
     }
 
+    /// Whether it is ended where another has failed.
+    pub(super) fn ends_with_others(&self) -> bool {
+        self.link.ends_with_others()
+    }
+
     /// What it last said that was no message, for the end of an error.
     pub(super) fn said(&self) -> String {
         if self.greeting.is_none() && self.decoder.is_partial() {

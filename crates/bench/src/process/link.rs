@@ -23,6 +23,11 @@ pub(super) trait Link: fmt::Debug {
     /// Whether another one can take its place.
     fn is_replaceable(&self) -> bool;
 
+    /// Whether it is ended where another has failed: by a launcher, which ends all.
+    fn ends_with_others(&self) -> bool {
+        false
+    }
+
     /// What to wait for.
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>>;
 

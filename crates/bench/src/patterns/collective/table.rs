@@ -1,5 +1,5 @@
-//! Calls that all ranks make together: the columns of the OSU and the Intel MPI Benchmarks, and what
-//! only stamps of all ranks tell.
+//! Calls that all ranks make together: the columns of the OSU and the Intel MPI Benchmarks, and
+//! what only stamps of all ranks tell.
 
 use measure::presentation::Presentation;
 use measure::quantity::number;

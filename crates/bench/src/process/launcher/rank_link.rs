@@ -77,6 +77,10 @@ impl Link for RankLink {
         true
     }
 
+    fn ends_with_others(&self) -> bool {
+        true
+    }
+
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>> {
         let ears = self.ears.iter().flatten().filter(|_| wants.lines);
         let death = self.death.iter().filter(|_| wants.to_read);
