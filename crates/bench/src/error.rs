@@ -234,7 +234,11 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         matches!(
             self,
-            Self::Clocks { .. } | Self::Impossible { .. } | Self::NoLauncher { .. } | Self::NotKeptUp { .. }
+            Self::Clocks { .. }
+                | Self::Impossible { .. }
+                | Self::LauncherEnded { came: 0, .. }
+                | Self::NoLauncher { .. }
+                | Self::NotKeptUp { .. }
         )
     }
 

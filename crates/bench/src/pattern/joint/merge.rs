@@ -15,6 +15,10 @@ use crate::point::PointSpec;
 
 /// Puts the calls of all ranks together.
 pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<CallStamps>>) -> Merged {
+    // It was not measured, or has failed: that stands.
+    if outcomes.is_empty() {
+        return Merged::of(outcomes);
+    }
     let told: Vec<CallStamps> = told.into_iter().flatten().collect();
     let (Some(first), true) = (told.first(), told.len() == outcomes.len()) else {
         let error = "a rank has not told when its calls began and ended".to_owned();
