@@ -6,13 +6,13 @@
 //!      └═══════════════════════ TCP, encrypted ═════════════════════┘  each dials back
 //! ```
 //!
-//! * [`kind`]: the launchers that are known, a row each;
-//! * [`device`]: the variables that ranks are started with, those of a device among them;
-//! * [`start`](mod@start): starts a launcher and waits until all of its ranks have connected;
-//! * [`launched`]: a launcher that runs; [`rank_link`]: the way to one of its ranks;
+//! * `kind`: the launchers that are known, a row each;
+//! * `device`: the variables that ranks are started with, those of a device among them;
+//! * `start`: starts a launcher and waits until all of its ranks have connected;
+//! * `launched`: a launcher that runs; `rank_link`: the way to one of its ranks;
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
 //!   behind, however either ends;
-//! * [`dial_back`]: the agent's side, with [`introduction`], what it says of itself first.
+//! * [`dial_back`]: the agent's side, with `introduction`, what it says of itself first.
 //!
 //! # Invariants
 //!
