@@ -14,6 +14,9 @@ pub(crate) struct Introduction {
     pub(crate) rank: Option<u32>,
     /// How many ranks there are, if the launcher has told it.
     pub(crate) size: Option<u32>,
+    /// Whether Slurm started it without a process management interface, so that no MPI can find the
+    /// other ranks.
+    pub(crate) lacks_pmi: bool,
 }
 
 /// Variables that say the number of a rank, the number of all, and the number among those of the
@@ -29,19 +32,30 @@ const VARIABLES: &[[&str; 3]] = &[
 ];
 
 /// The numbers that the environment has for this rank: its own, of how many, and among those of its
-/// host.
+/// host. `srun --mpi=pmi2` says the first two as MPICH's launcher does and the third as Slurm: where
+/// a row lacks it, another row has it that says the same of the others.
 fn numbers(variable: impl Fn(&str) -> Option<String>) -> [Option<u32>; 3] {
     let number = |name: &str| variable(name)?.parse::<u32>().ok();
-    let row = VARIABLES.iter().find(|row| number(row[0]).is_some());
-    row.map_or([None; 3], |row| row.map(number))
+    let rows = || VARIABLES.iter().map(|row| row.map(number)).filter(|row| row[0].is_some());
+    let Some([rank, size, local]) = rows().next() else { return [None; 3] };
+    let elsewhere = || rows().filter(|row| row[..2] == [rank, size]).find_map(|row| row[2]);
+    [rank, size, local.or_else(elsewhere)]
+}
+
+/// Whether the variables are those of a task of Slurm that was given no PMI (`--mpi=none`).
+fn lacks_pmi(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name: &&str| variable(name).is_some();
+    let is_task = ["SLURM_PROCID", "SLURM_STEP_ID"].iter().all(is_set);
+    is_task && !["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_FD", "PMIX_RANK"].iter().any(is_set)
 }
 
 impl Introduction {
     /// Of this process.
     pub(crate) fn own() -> Self {
-        let [rank, size, _] = numbers(|name| std::env::var(name).ok());
+        let variable = |name: &str| std::env::var(name).ok();
+        let [rank, size, _] = numbers(variable);
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self { pid: std::process::id(), host, rank, size }
+        Self { pid: std::process::id(), host, rank, size, lacks_pmi: lacks_pmi(variable) }
     }
 }
 
@@ -54,6 +68,19 @@ pub fn local_rank() -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_of_slurm_without_pmi_is_told() {
+        let lacks = |set: &[(&str, &str)]| {
+            lacks_pmi(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        };
+        let task = [("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0")];
+        assert!(lacks(&task));
+        for name in ["OMPI_COMM_WORLD_RANK", "PMI_FD", "PMIX_RANK"] {
+            assert!(!lacks(&[&task[..], &[(name, "0")]].concat()), "{name}");
+        }
+        assert!(!lacks(&[("SLURM_STEP_ID", "0")]) && !lacks(&[]));
+    }
 
     #[test]
     fn the_innermost_launcher_that_can_be_told_apart_is_believed() {
@@ -76,6 +103,22 @@ mod tests {
             ("PMIX_RANK", "1"),
         ]);
         assert_eq!(numbers(srun), [Some(1), Some(2), Some(1)]);
+        let pmi2 = environment(&[
+            ("PMI_RANK", "1"),
+            ("PMI_SIZE", "2"),
+            ("SLURM_PROCID", "1"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_LOCALID", "0"),
+        ]);
+        assert_eq!(numbers(pmi2), [Some(1), Some(2), Some(0)]);
+        let outside = environment(&[
+            ("PMI_RANK", "1"),
+            ("PMI_SIZE", "2"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+            ("SLURM_LOCALID", "0"),
+        ]);
+        assert_eq!(numbers(outside), [Some(1), Some(2), None], "that is the rank of another launcher");
         assert_eq!(numbers(environment(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")])), [Some(1), Some(2), None]);
         assert_eq!(numbers(environment(&[("PMI_RANK", "one")])), [None; 3], "it is no number");
         assert_eq!(numbers(environment(&[])), [None; 3]);

@@ -26,8 +26,8 @@ pub(super) struct Launched {
     unread: Vec<u8>,
     /// The first line that it printed: what follows explains that.
     first_line: Option<String>,
-    /// The signal that it spoke of last.
-    last_signal: Option<u32>,
+    /// The signal that it spoke of first: others follow from that, such as those that end all ranks.
+    first_signal: Option<u32>,
     line: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl Launched {
             outputs: [Some(output.into()), Some(errors.into())],
             unread: Vec::new(),
             first_line: None,
-            last_signal: None,
+            first_signal: None,
             line: Vec::new(),
         }
     }
@@ -95,7 +95,7 @@ impl Launched {
             let text = String::from_utf8_lossy(&line).replace(|c: char| c.is_control() && c != '\t', "");
             let text = text.trim_end().to_owned();
             if text.chars().any(char::is_alphanumeric) {
-                self.last_signal = signal(&text).or(self.last_signal);
+                self.first_signal = self.first_signal.or_else(|| signal(&text));
                 self.first_line.get_or_insert_with(|| quotable(text.as_bytes()));
                 lines.push(text);
             }
@@ -105,8 +105,9 @@ impl Launched {
 
     /// The signal that ended a rank, if the launcher says so before the deadline.
     pub(super) fn signal(&mut self, deadline: Deadline) -> Option<u32> {
-        let mut kept = Vec::new();
-        while self.last_signal.is_none() && !self.has_ended() && !deadline.is_over() {
+        self.take_in();
+        let mut kept = self.lines();
+        while self.first_signal.is_none() && !self.has_ended() && !deadline.is_over() {
             if wait(self.interest(), deadline, None).is_err() {
                 break;
             }
@@ -115,7 +116,7 @@ impl Launched {
         }
         // They are handed on later, as all lines are.
         self.unread = kept.into_iter().flat_map(|line| (line + "\n").into_bytes()).collect();
-        self.last_signal
+        self.first_signal
     }
 
     /// How it has ended.
@@ -156,8 +157,27 @@ fn signal(line: &str) -> Option<u32> {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse().ok().filter(|signal| (1..=64).contains(signal))
     };
-    after("on signal").or_else(|| after("BY SIGNAL:")).or_else(|| after("Exited with signal"))
+    after("on signal").or_else(|| after("BY SIGNAL:")).or_else(|| of_slurm(line))
 }
+
+/// The signal in a line of srun such as "srun: error: n1: task 1: Killed", which has its name
+/// (`strsignal` of libc); what its plugin of core dumps adds follows that.
+fn of_slurm(line: &str) -> Option<u32> {
+    let task = line.split_once("error: ")?.1.split_once(": task")?.1;
+    let end = task.split_once(": ")?.1;
+    SIGNALS.iter().find(|(name, _)| end.starts_with(name)).map(|(_, number)| *number as u32)
+}
+
+/// The names of signals that end ranks.
+const SIGNALS: [(&str, i32); 7] = [
+    ("Killed", libc::SIGKILL),
+    ("Terminated", libc::SIGTERM),
+    ("Segmentation fault", libc::SIGSEGV),
+    ("Aborted", libc::SIGABRT),
+    ("Bus error", libc::SIGBUS),
+    ("Illegal instruction", libc::SIGILL),
+    ("Floating point exception", libc::SIGFPE),
+];
 
 /// Longest line that is kept together.
 const LINE_BYTES_MAX: usize = 4096;
@@ -176,6 +196,9 @@ mod tests {
                 Some(9),
             ),
             ("=   KILLED BY SIGNAL: 11", Some(11)),
+            ("srun: error: n1: task 1: Killed", Some(9)),
+            ("srun: error: n1: tasks 0-1: Segmentation fault (core dumped)", Some(11)),
+            ("srun: error: n1: tasks 0-1: Exited with exit code 1", None),
             ("There are not enough slots available", None),
             ("exited on signal (Killed)", None),
         ] {

@@ -125,12 +125,12 @@ impl Link for RankLink {
     }
 
     fn end(&self, deadline: Deadline) -> String {
-        if self.launched.borrow().has_ended() {
-            return self.connection.end(deadline);
-        }
         let mut launched = self.launched.borrow_mut();
+        let has_ended = launched.has_ended();
         match launched.signal(Deadline::after(SIGNAL_TOLD)) {
             Some(signal) => format!("was killed by signal {signal}"),
+            None if self.introduction.lacks_pmi => format!("{}{NO_PMI}", self.connection.end(deadline)),
+            None if has_ended => self.connection.end(deadline),
             None => format!("{}{}", self.connection.end(deadline), launched.quoted()),
         }
     }
@@ -144,5 +144,8 @@ impl Link for RankLink {
     }
 }
 
+/// Why a rank of Slurm ends where Open MPI is initialised; MPICH takes each rank to be alone.
+const NO_PMI: &str = " (Slurm gave the rank no PMI, without which Open MPI does not start: add --mpi=pmix, or --mpi=pmi2 for \
+                      MPICH, to srun)";
 /// Open MPI says a second later that a rank was killed.
 const SIGNAL_TOLD: Duration = Duration::from_millis(2500);
