@@ -11,7 +11,8 @@
 //! * `start`: starts a launcher and waits until all of its ranks have connected;
 //! * `launched`: a launcher that runs; `rank_link`: the way to one of its ranks;
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
-//!   behind, however either ends;
+//!   behind, however either ends; `slurm`: the job that srun makes; `environments`: how processes
+//!   of a launch are found;
 //! * [`dial_back`]: the agent's side, with `introduction`, what it says of itself first.
 //!
 //! # Invariants
@@ -27,12 +28,14 @@
 
 pub(super) mod device;
 pub mod dial_back;
+mod environments;
 pub(crate) mod introduction;
 pub(crate) mod kind;
 mod launched;
 pub(super) mod rank_link;
+mod slurm;
 pub(super) mod start;
 pub mod supervisor;
 
+pub use environments::TOKEN_VARIABLE;
 pub use start::KEY_VARIABLE;
-pub use supervisor::TOKEN_VARIABLE;

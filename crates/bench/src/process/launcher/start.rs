@@ -20,11 +20,11 @@ use super::super::sink::Sink;
 use super::super::template;
 use super::super::wait::wait;
 use super::device::{self, MpiDevice};
+use super::environments::TOKEN_VARIABLE;
 use super::introduction::Introduction;
 use super::kind::{self, Kind};
 use super::launched::Launched;
 use super::rank_link::RankLink;
-use super::supervisor::TOKEN_VARIABLE;
 use crate::Error;
 use crate::point::World;
 

@@ -7,9 +7,8 @@
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -19,10 +18,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
+use super::environments::{TOKEN_VARIABLE, processes, variable};
+use super::slurm::SlurmJob;
 use crate::Error;
-
-/// The variable by which processes of one launch are found again.
-pub const TOKEN_VARIABLE: &str = "RDMASCOPE_LAUNCH";
 
 /// Starts a launcher with these words and stays until it has ended: by itself, or because standard
 /// input ends, which is the coordinator's. Gives its exit status as a shell does: 128 and the
@@ -34,7 +32,8 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
     let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
     // SIGINT and SIGTERM end the launcher as the end of the input does.
     let interrupt = Interrupt::install()?;
-    let mut launcher = start(words)?;
+    let job = SlurmJob::of(words, &token);
+    let mut launcher = start(words, &job)?;
     let pid = Pid::from_child(&launcher);
     let death = pidfd_open(pid, PidfdFlags::empty()).ok();
     while is_wanted(&interrupt) && matches!(launcher.try_wait(), Ok(None)) {
@@ -50,18 +49,21 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
     // Taken before the ranks end, which know what there is to remove.
     let mut left = Leavings::of(&token);
     let status = end(&mut launcher, pid);
+    if status != 0 {
+        job.cancel(processes(&token).into_iter().map(|(_, environment)| environment));
+    }
     left.remove(&token, pid);
     Ok(status)
 }
 
 /// Starts the launcher in a process group of its own, so that all of it can be ended.
-fn start(words: &[String]) -> Result<Child, Error> {
+fn start(words: &[String], job: &SlurmJob) -> Result<Child, Error> {
     let (program, arguments) = words.split_first().ok_or_else(|| {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "the command has no words");
         Error::NoLauncher { launcher: String::new(), cause }
     })?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).process_group(0);
+    command.args(arguments).envs(job.variables()).stdin(Stdio::null()).process_group(0);
     // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
     unsafe { command.pre_exec(end_with_supervisor) };
     command.spawn().map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })
@@ -191,28 +193,6 @@ fn sessions() -> PathBuf {
     std::env::temp_dir().join(format!("ompi.{host}.{user}"))
 }
 
-/// The processes of this user that have a token in their environment, but for this one, with their
-/// environments.
-fn processes(token: &str) -> Vec<(Pid, Vec<u8>)> {
-    let own = rustix::process::getpid();
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    let with_environment = |pid: Pid| {
-        let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
-        let is_ours = !token.is_empty() && variable(&environment, TOKEN_VARIABLE).as_deref() == Some(token);
-        is_ours.then_some((pid, environment))
-    };
-    pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
-}
-
-/// The value of a variable of an environment as the kernel shows it.
-fn variable(environment: &[u8], name: &str) -> Option<String> {
-    let named = environment
-        .split(|byte| *byte == 0)
-        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    Some(std::ffi::OsStr::from_bytes(named).to_string_lossy().into_owned())
-}
-
 /// How long a launcher may take whose ranks have ended.
 const BY_ITSELF: Duration = Duration::from_millis(500);
 /// How long it may take that was asked to end, once: Open MPI gives its ranks a second, and those
@@ -224,22 +204,3 @@ const KILLED: Duration = Duration::from_secs(2);
 const STRAY: Duration = Duration::from_millis(1300);
 /// How often what ends is looked at.
 const REAP_INTERVAL: Duration = Duration::from_millis(5);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_found_by_its_whole_name() {
-        let environment = b"RDMASCOPE_LAUNCHER=x\0RDMASCOPE_LAUNCH=abc\0OTHER=RDMASCOPE_LAUNCH=y\0";
-        assert_eq!(variable(environment, TOKEN_VARIABLE).as_deref(), Some("abc"));
-        assert_eq!(variable(environment, "RDMASCOPE_LAUNC"), None);
-        assert_eq!(variable(b"", TOKEN_VARIABLE), None);
-    }
-
-    #[test]
-    fn nothing_is_found_without_a_token() {
-        assert!(processes("").is_empty());
-        assert!(processes("no process has this one").is_empty());
-    }
-}

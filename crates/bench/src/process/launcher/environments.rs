@@ -1,0 +1,50 @@
+//! Processes of a launch, by what their environments have.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+/// The variable by which processes of one launch are found again.
+pub const TOKEN_VARIABLE: &str = "RDMASCOPE_LAUNCH";
+
+/// The processes of this user that have a token in their environment, but for this one, with their
+/// environments.
+pub(super) fn processes(token: &str) -> Vec<(Pid, Vec<u8>)> {
+    let own = rustix::process::getpid();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let with_environment = |pid: Pid| {
+        let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
+        let is_ours = !token.is_empty() && variable(&environment, TOKEN_VARIABLE).as_deref() == Some(token);
+        is_ours.then_some((pid, environment))
+    };
+    pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
+}
+
+/// The value of a variable of an environment as the kernel shows it.
+pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
+    let named = environment
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(std::ffi::OsStr::from_bytes(named).to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let environment = b"RDMASCOPE_LAUNCHER=x\0RDMASCOPE_LAUNCH=abc\0OTHER=RDMASCOPE_LAUNCH=y\0";
+        assert_eq!(variable(environment, TOKEN_VARIABLE).as_deref(), Some("abc"));
+        assert_eq!(variable(environment, "RDMASCOPE_LAUNC"), None);
+        assert_eq!(variable(b"", TOKEN_VARIABLE), None);
+    }
+
+    #[test]
+    fn nothing_is_found_without_a_token() {
+        assert!(processes("").is_empty());
+        assert!(processes("no process has this one").is_empty());
+    }
+}
