@@ -8,25 +8,29 @@ use crate::packages::install;
 use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
-/// with, what drops packets between network namespaces, message libraries, and those whose numbers
-/// ours are compared with.
-const PACKAGES: [(&str, &str); 10] = [
+/// with, what drops packets between network namespaces, message libraries, Slurm with its PMI, and
+/// those whose numbers ours are compared with.
+const PACKAGES: [(&str, &str); 14] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("iperf3", "/usr/bin/iperf3"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
     ("libnanomsg5", "/usr/share/doc/libnanomsg5"),
     ("libnng1", "/usr/share/doc/libnng1"),
+    ("libpmi2-0", "/usr/share/doc/libpmi2-0"),
     ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
     ("libzmq5", "/usr/share/doc/libzmq5"),
+    ("munge", "/usr/sbin/munged"),
     ("nftables", "/usr/sbin/nft"),
+    ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
+    ("slurm-wlm-basic-plugins", "/usr/share/doc/slurm-wlm-basic-plugins"),
     ("sockperf", "/usr/bin/sockperf"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.
 const REQUIRED: &str = "browser,header,libraries,mpi,numpy,vm";
 /// What must not be skipped where only root can do it.
-const REQUIRED_OF_ROOT: &str = "namespaces";
+const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]

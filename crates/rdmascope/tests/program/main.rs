@@ -32,6 +32,7 @@ mod placing;
 mod prtt;
 mod report;
 mod run;
+mod slurm;
 mod sockets;
 mod strangers;
 mod support;

@@ -7,6 +7,7 @@ mod machine;
 pub(crate) mod namespaces;
 pub(crate) mod processes;
 pub(crate) mod schema;
+pub(crate) mod slurm;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,0 +1,167 @@
+//! Ranks that Slurm starts, by a Slurm of the test's own: what is measured, what does not fit, and
+//! what is left of a job whose coordinator or launcher was killed.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use measure::record::{Point, Run, Status};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::support::processes::{Process, gone_within, signal, with_token};
+use crate::support::slurm::Cluster;
+use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, wait};
+
+/// How srun tells the ranks of each library of the others.
+const PMIX: &str = "srun --mpi=pmix -K1 -n {ranks}";
+const PMI2: &str = "srun --mpi=pmi2 -n {ranks}";
+const NONE: &str = "srun --mpi=none -n {ranks}";
+/// How long a job may take to end that nobody waits for: the step's, and `KillWait` before it.
+const JOB_ENDS: Duration = Duration::from_secs(10);
+
+fn program(scratch: &Scratch, cluster: &Cluster, arguments: &[&str]) -> Command {
+    let mut command = scratch.program(arguments);
+    let (name, value) = cluster.variable();
+    command.env(name, value);
+    command
+}
+
+/// A latency of two ranks.
+fn latency(scratch: &Scratch, cluster: &Cluster, template: &str, more: &[&str]) -> Ended {
+    let arguments = ["lat", "mpi", "-s", "8", "-n", "300", "--out", "record", "--mpi", template];
+    finish(program(scratch, cluster, &[&arguments[..], more].concat()))
+}
+
+#[track_caller]
+fn assert_nothing_left(scratch: &Scratch, cluster: &Cluster) {
+    let jobs = cluster.jobs_after(JOB_ENDS);
+    assert_eq!(jobs, "", "jobs are left");
+    scratch.assert_nothing_left();
+}
+
+/// What the library of every rank calls itself, where each has a CPU of its own.
+fn library((run, points): (Run, Vec<Point>)) -> String {
+    assert!(all_measured(&points), "{points:?}");
+    let cpus = run.environments.iter().map(|environment| environment.pinned_cpus.clone());
+    let cpus: Vec<_> = cpus.collect();
+    assert!(cpus.len() == 2 && cpus[0] != cpus[1], "each rank has a CPU: {cpus:?}");
+    run.environments[1].facts["mpi"]["library"].clone()
+}
+
+#[test]
+fn the_ranks_of_slurm_are_measured_with_the_library_that_fits() {
+    let scratch = Scratch::alone();
+    let Some(cluster) = Cluster::new() else { return };
+    for (template, more, name) in [
+        (PMIX, &[][..], "Open MPI v"),
+        (PMI2, &["--mpi-library", "libmpich.so.12"], "MPICH "),
+        (PMI2, &[], "MPICH "),
+    ] {
+        let ended = latency(&scratch, &cluster, template, more);
+        assert_eq!(ended.status, Some(0), "{template}: {ended:?}");
+        assert!(library(scratch.record("record")).starts_with(name), "{template}: {ended:?}");
+        assert_nothing_left(&scratch, &cluster);
+        fs::remove_dir_all(scratch.at("record")).unwrap();
+    }
+}
+
+#[test]
+fn ranks_of_slurm_that_are_alone_are_a_sentence() {
+    let scratch = Scratch::waiting();
+    let Some(cluster) = Cluster::new() else { return };
+    let alone = ["as if each were alone", "MPICH ", "srun", "--mpi-library"];
+    let library = ["--mpi-library", "libmpich.so.12"];
+    for (template, more, words) in [
+        (NONE, &library[..], &alone[..]),
+        (PMIX, &library, &alone),
+        (NONE, &[], &["Slurm gave the rank no PMI", "add --mpi=pmix"]),
+    ] {
+        let ended = latency(&scratch, &cluster, template, more);
+        assert_eq!(ended.status, Some(1), "{template}: {ended:?}");
+        let (_, points) = scratch.record("record");
+        let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
+        for word in words {
+            assert!(error.contains(word), "{template}: no {word:?} in {error}");
+        }
+        assert_nothing_left(&scratch, &cluster);
+        fs::remove_dir_all(scratch.at("record")).unwrap();
+    }
+}
+
+/// A run whose point takes long, and that is in the middle of it.
+fn in_a_point(scratch: &Scratch, cluster: &Cluster, template: &str) -> Child {
+    let arguments = ["lat", "mpi", "-s", "8", "-D", "60", "--out", "record", "--mpi", template];
+    let mut child = program(scratch, cluster, &arguments).spawn().unwrap();
+    let start = Instant::now();
+    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));
+        assert!(start.elapsed() < DEADLINE, "the ranks did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // MPI is initialised, and messages go.
+    std::thread::sleep(Duration::from_millis(700));
+    child
+}
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Victim {
+    Coordinator,
+    Supervisor,
+    /// srun alone, which has a helper that cancels the job.
+    Launcher,
+    /// srun and its helper.
+    LauncherGroup,
+    Rank,
+}
+
+/// Kills it in the middle of a point.
+fn kill(victim: Victim, template: &str) {
+    let scratch = Scratch::alone();
+    let Some(cluster) = Cluster::new() else { return };
+    let mut child = in_a_point(&scratch, &cluster, template);
+    let all = with_token(&scratch.token());
+    let find = |is: &dyn Fn(&Process) -> bool| {
+        let found = all.iter().filter(|process| is(process)).map(|process| process.pid).min();
+        found.unwrap_or_else(|| panic!("no {victim:?} in {all:?}"))
+    };
+    let is_rank = |process: &Process| {
+        process.command.starts_with(*PROGRAM)
+            && process.command.contains(" agent ")
+            && !process.command.contains(" supervise ")
+    };
+    match victim {
+        Victim::Coordinator => signal(child.id().cast_signed(), Signal::KILL),
+        Victim::Supervisor => signal(find(&|process| process.command.contains(" supervise ")), Signal::KILL),
+        Victim::Launcher => signal(find(&|process| process.command.starts_with("srun ")), Signal::KILL),
+        Victim::LauncherGroup => {
+            let group = find(&|process| process.command.starts_with("srun "));
+            kill_process_group(Pid::from_raw(group).unwrap(), Signal::KILL).unwrap();
+        }
+        Victim::Rank => signal(find(&is_rank), Signal::KILL),
+    }
+    if victim == Victim::Coordinator {
+        wait(&mut child);
+    } else {
+        let ended = collect(child);
+        assert_eq!(ended.status, Some(1), "{victim:?}: {ended:?}");
+        assert!(ended.stderr.contains("1 of 1 points failed"), "{victim:?}: {ended:?}");
+        let (_, points) = scratch.record("record");
+        let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
+        let is_told = victim != Victim::Rank || error.contains("was killed by signal 9");
+        assert!(is_told, "{victim:?}, {template}: {error}, {ended:?}");
+    }
+    let left = gone_within(&scratch.token(), Duration::from_secs(5));
+    assert!(left.is_empty(), "{victim:?}: {left:?}");
+    assert_nothing_left(&scratch, &cluster);
+}
+
+#[test]
+fn whoever_of_a_job_is_killed_nothing_is_left() {
+    for victim in [Victim::Coordinator, Victim::LauncherGroup, Victim::Rank] {
+        kill(victim, PMIX);
+        kill(victim, PMI2);
+    }
+    kill(Victim::Supervisor, PMIX);
+    kill(Victim::Launcher, PMI2);
+}

@@ -1,0 +1,249 @@
+//! Slurm of one node on this host, all of whose files are in a directory of its own.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{is_installed, skip};
+
+/// Its daemons, which end with the value.
+pub(crate) struct Cluster {
+    dir: tempfile::TempDir,
+    daemons: Vec<Child>,
+}
+
+/// The programs of it, each of which has a package of Debian.
+const PROGRAMS: [&str; 5] = ["munged", "slurmctld", "slurmd", "srun", "setpriv"];
+/// The plugins of which tests need each.
+const PLUGINS: [&str; 2] = ["mpi_pmix.so", "mpi_pmi2.so"];
+/// How long the daemons may take to start, and jobs to end.
+const DEADLINE: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl Cluster {
+    /// Starts it; none where that cannot be, which is said.
+    pub(crate) fn new() -> Option<Self> {
+        let missing = PROGRAMS.iter().find(|program| !is_found(program));
+        let why = match missing {
+            Some(program) => format!("there is no {program}"),
+            None if !rustix::process::geteuid().is_root() => "slurmd runs as root".to_owned(),
+            None => match Self::start() {
+                Ok(cluster) => return Some(cluster),
+                Err(why) => why,
+            },
+        };
+        skip("slurm", &why);
+        None
+    }
+
+    /// The variable by which programs of Slurm find it.
+    pub(crate) fn variable(&self) -> (&'static str, PathBuf) {
+        ("SLURM_CONF", self.dir.path().join("slurm.conf"))
+    }
+
+    /// The jobs that have not ended, a line each.
+    pub(crate) fn jobs(&self) -> String {
+        let text = self.output(&["squeue", "--noheader", "--format", "%i %j %T"]);
+        text.unwrap_or_else(|why| format!("squeue failed: {why}"))
+    }
+
+    /// Waits until there are no jobs, and gives those that stay.
+    pub(crate) fn jobs_after(&self, patience: Duration) -> String {
+        let start = Instant::now();
+        loop {
+            let jobs = self.jobs();
+            if jobs.is_empty() || start.elapsed() > patience {
+                return jobs;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn start() -> Result<Self, String> {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut cluster = Self { dir, daemons: Vec::new() };
+        let path = cluster.dir.path().to_owned();
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        cluster.write_files(&host).map_err(|error| error.to_string())?;
+        let at = |name: &str| path.join(name).display().to_string();
+        let key = format!("--key-file={}", at("munge/key"));
+        let socket = format!("--socket={}", at("munge/socket"));
+        let pid = format!("--pid-file={}", at("munge/pid"));
+        let log = format!("--log-file={}", at("munge/log"));
+        let seed = format!("--seed-file={}", at("munge/seed"));
+        // By force: whatever the modes of the directories above are.
+        cluster.daemon(&["munged", "--force", "--foreground", &key, &socket, &pid, &log, &seed])?;
+        let configuration = at("slurm.conf");
+        cluster.daemon(&["slurmctld", "-D", "-f", &configuration])?;
+        cluster.daemon(&["slurmd", "-D", "-f", &configuration, "-N", "n1"])?;
+        cluster.is_idle_in_time()?;
+        let known = cluster.output(&["srun", "--mpi=list"]).unwrap_or_default();
+        let lacks = PLUGINS.iter().find(|name| !is_plugin(name));
+        match lacks {
+            Some(name) => Err(format!("Slurm has no {name}: {known}")),
+            None => Ok(cluster),
+        }
+    }
+
+    /// The key of munge and the configuration.
+    fn write_files(&self, host: &str) -> std::io::Result<()> {
+        let path = self.dir.path();
+        for name in ["log", "state", "spool", "tmp", "munge"] {
+            fs::create_dir(path.join(name))?;
+        }
+        let key =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.join("munge/key"));
+        let mut random = std::io::Read::take(fs::File::open("/dev/urandom")?, 1024);
+        std::io::copy(&mut random, &mut key?)?;
+        // slurmd looks for cgroups though no plugin uses them; without this line it ends where
+        // there are none, and where the second version stands beside the first.
+        fs::write(path.join("cgroup.conf"), "CgroupPlugin=cgroup/v1\n")?;
+        let ports = free_ports()?;
+        let text = CONFIGURATION
+            .replace("{dir}", &path.display().to_string())
+            .replace("{host}", host)
+            .replace("{controller}", &ports[0].to_string())
+            .replace("{node}", &ports[1].to_string());
+        fs::write(path.join("slurm.conf"), text)
+    }
+
+    /// Starts a daemon that stays this process's child, and ends with the thread that started it.
+    fn daemon(&mut self, words: &[&str]) -> Result<(), String> {
+        let log = fs::File::create(self.dir.path().join("log").join(format!("{}.out", words[0])));
+        let log = log.map_err(|error| error.to_string())?;
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).args(words).current_dir(self.dir.path());
+        command.env("PATH", path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().map_err(|error| format!("{}: {error}", words[0]))?;
+        self.daemons.push(child);
+        let socket = self.dir.path().join("munge/socket");
+        let start = Instant::now();
+        // The other daemons need what the first one listens at.
+        while !socket.exists() && start.elapsed() < DEADLINE {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    fn is_idle_in_time(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while self.output(&["sinfo", "--noheader", "--states=idle", "--format=%D"]).as_deref() != Ok("1") {
+            let has_ended = self.daemons.iter_mut().any(|daemon| !matches!(daemon.try_wait(), Ok(None)));
+            if has_ended || start.elapsed() > DEADLINE {
+                return Err(format!("its daemons do not start: {}", self.last_words()));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    /// The last lines of what the daemons said.
+    fn last_words(&self) -> String {
+        let logs = fs::read_dir(self.dir.path().join("log")).into_iter().flatten().flatten();
+        let last = logs.filter_map(|entry| {
+            let text = fs::read_to_string(entry.path()).ok()?;
+            text.lines().last().map(str::to_owned)
+        });
+        last.collect::<Vec<_>>().join("; ")
+    }
+
+    /// What a program of Slurm prints.
+    fn output(&self, words: &[&str]) -> Result<String, String> {
+        let (name, value) = self.variable();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env(name, value).stdin(Stdio::null());
+        let ended = command.output().map_err(|error| error.to_string())?;
+        match ended.status.success() {
+            true => Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned()),
+            false => Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned()),
+        }
+    }
+}
+
+impl Drop for Cluster {
+    /// Jobs first: their steps are no children of the daemons.
+    fn drop(&mut self) {
+        if self.daemons.len() == 3 && !self.jobs().is_empty() {
+            let _ = self.output(&["scancel", "--signal=KILL", "--full", "--user=root"]);
+            let _ = self.output(&["scancel", "--user=root"]);
+            self.jobs_after(DEADLINE);
+        }
+        let start = Instant::now();
+        while is_stepped_in(self.dir.path()) && start.elapsed() < DEADLINE {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        for daemon in self.daemons.iter_mut().rev() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// Whether a step that has files in a directory is still there.
+fn is_stepped_in(dir: &Path) -> bool {
+    let is_step = |process: &Path| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        let files = || fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        command.starts_with(b"slurmstepd: [")
+            && files().any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(dir)))
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| is_step(&entry.path()))
+}
+
+/// Ports that nobody listens at now. Other tests may have clusters of their own.
+fn free_ports() -> std::io::Result<Vec<u16>> {
+    let listeners = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0"));
+    listeners.into_iter().map(|listener| Ok(listener?.local_addr()?.port())).collect()
+}
+
+/// Daemons are where only root looks for programs.
+fn path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
+fn is_found(program: &str) -> bool {
+    is_installed(program) || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).is_file())
+}
+
+/// Whether a plugin is where Debian or an installation below /usr has it.
+fn is_plugin(name: &str) -> bool {
+    let below = |dir: &str| Path::new(dir).join(name).exists();
+    let architecture = format!("/usr/lib/{}-linux-gnu/slurm-wlm", std::env::consts::ARCH);
+    below(&architecture) || below("/usr/lib/slurm") || below("/usr/lib64/slurm")
+}
+
+/// Steps are found by the parents of processes and bound to nothing, so that neither cgroups nor
+/// rights beyond those of root are needed. A node of two CPUs takes what it is told.
+const CONFIGURATION: &str = "\
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={dir}/munge/socket
+CredType=cred/munge
+SlurmctldPidFile={dir}/slurmctld.pid
+SlurmctldLogFile={dir}/log/slurmctld.log
+StateSaveLocation={dir}/state
+SlurmdPidFile={dir}/slurmd.pid
+SlurmdLogFile={dir}/log/slurmd.log
+SlurmdSpoolDir={dir}/spool
+TmpFS={dir}/tmp
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+ReturnToService=2
+SchedulerType=sched/builtin
+KillWait=2
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node} CPUs=2 RealMemory=500 State=UNKNOWN
+PartitionName=all Nodes=n1 Default=YES MaxTime=INFINITE State=UP
+";
