@@ -16,7 +16,7 @@ pub(crate) use survey::{Device, Port, Survey, survey};
 
 const HELP: &str = "\
 Examples:
-  rdmascope devices                    a line for each port, its GIDs below it
+  rdmascope devices                    ports, each with its GIDs, and MPI
   rdmascope devices --verbose          all GIDs, LIDs, limits and drivers
   rdmascope devices --json             for programs
 
@@ -35,6 +35,10 @@ The object of --json:
            global, link-local)
   missing  what is not there, a sentence each
   default_device, default_reason: what is measured without -d, and why
+  mpi_libraries  path, abi (MPICH, Open MPI, MPI 5 standard), version, launchers
+           (the names of those that start ranks for it)
+  mpi_launchers  name, aliases, path, kind (Open MPI, MPICH, Slurm), version
+           (as --version prints it), libraries (the paths of those that fit)
 What is not known or does not apply is null. Names stay; more may come.";
 
 #[derive(Args, Debug)]
@@ -48,7 +52,7 @@ pub(crate) struct DevicesArguments {
     verbose: bool,
 }
 
-/// Lists the devices of every provider.
+/// Lists the devices of every provider, and the libraries and launchers of MPI.
 pub(crate) fn list(arguments: &DevicesArguments) -> anyhow::Result<ExitCode> {
     let survey = survey(providers(), missing(), Path::new("/"));
     for sentence in &survey.missing {

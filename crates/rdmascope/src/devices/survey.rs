@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use bench::choice::{self, Candidate, Reason};
+use bench::process::launcher::installed::InstalledMpi;
 use bench::worker::{LocalPort, PortOptions};
 use serde::{Serialize, Serializer};
 use verbs::{Context, DeviceKind, GidEntry, LinkLayer, PortState, Provider, Transport};
@@ -18,6 +19,9 @@ pub(crate) struct Survey {
     pub(crate) missing: Vec<String>,
     pub(crate) default_device: Option<String>,
     pub(crate) default_reason: Option<String>,
+    /// The MPI of this host.
+    #[serde(flatten)]
+    pub(crate) mpi: InstalledMpi,
 }
 
 /// A device.
@@ -99,9 +103,9 @@ fn as_text<S: Serializer>(kind: &DeviceKind, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(&kind.to_string().replace([' ', '-'], "_"))
 }
 
-/// Looks at the devices of all providers; `root` is where `/sys` is.
+/// Looks at the devices of all providers and at MPI; `root` is where `/sys` is.
 pub(crate) fn survey(providers: &[&'static Provider], missing: Vec<String>, root: &Path) -> Survey {
-    let mut survey = Survey { missing, ..Survey::default() };
+    let mut survey = Survey { missing, mpi: InstalledMpi::here(), ..Survey::default() };
     let sysfs = Sysfs::new(root);
     for provider in providers {
         match verbs::devices(provider) {

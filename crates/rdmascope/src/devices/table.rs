@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bench::process::launcher::installed::InstalledMpi;
 use verbs::DeviceKind;
 
 use super::survey::{Device, Port, Survey};
@@ -39,6 +40,27 @@ pub(super) fn text(survey: &Survey, is_verbose: bool) -> String {
     }
     if let (Some(device), Some(reason)) = (&survey.default_device, &survey.default_reason) {
         let _ = writeln!(out, "\nWithout -d, {device} is measured: {reason}.");
+    }
+    out + &mpi(&survey.mpi)
+}
+
+/// The libraries of MPI with the launchers that fit each, and the versions of those.
+fn mpi(mpi: &InstalledMpi) -> String {
+    let mut out = String::new();
+    for library in &mpi.libraries {
+        let version = library.version.clone().unwrap_or_else(|| format!("{} ABI", library.abi));
+        let launchers = match &library.launchers[..] {
+            [] => "no launcher".to_owned(),
+            names => names.join(", "),
+        };
+        let _ =
+            write!(out, "\n{version}  {}\n{:INDENT$}started by {launchers}\n", library.path.display(), "");
+    }
+    for launcher in &mpi.launchers {
+        let names: Vec<&str> =
+            [&launcher.name].into_iter().chain(&launcher.aliases).map(String::as_str).collect();
+        let version = launcher.version.as_deref().unwrap_or("version not known");
+        let _ = write!(out, "\n{}  {}\n{:INDENT$}{version}\n", names.join(", "), launcher.kind, "");
     }
     out
 }

@@ -1,5 +1,6 @@
 //! Made-up devices, as they are shown.
 
+use bench::process::launcher::installed::{MpiLauncher, MpiLibrary};
 use verbs::DeviceKind;
 
 use super::survey::{Device, Gid, Port, Survey};
@@ -132,4 +133,32 @@ fn a_port_without_gids_says_so() {
     let mut one = device("mlx5_0", DeviceKind::Hardware);
     one.ports[0].gids.clear();
     assert!(table::text(&survey(vec![one]), false).contains("\n    no GID\n"));
+}
+
+#[test]
+fn libraries_of_mpi_are_shown_with_their_launchers() {
+    let mut found = survey(vec![device("mlx5_0", DeviceKind::Hardware)]);
+    let library = |path: &str, version: Option<&str>, launchers: &[&str]| MpiLibrary {
+        path: path.into(),
+        abi: "MPICH".to_owned(),
+        version: version.map(str::to_owned),
+        launchers: launchers.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    found.mpi.libraries = vec![
+        library("/usr/lib/libmpich.so.12", Some("MPICH 4.0.2"), &["mpirun.mpich", "srun"]),
+        library("/opt/lib/libmpi.so.12", None, &[]),
+    ];
+    found.mpi.launchers = vec![MpiLauncher {
+        name: "mpirun.mpich".to_owned(),
+        aliases: vec!["mpiexec.hydra".to_owned()],
+        path: "/usr/bin/mpiexec.hydra".into(),
+        kind: "MPICH".to_owned(),
+        version: Some("HYDRA build details: Version: 4.0.2".to_owned()),
+        libraries: vec!["/usr/lib/libmpich.so.12".into()],
+    }];
+    let text = table::text(&found, false);
+    let expected = "\n\nMPICH 4.0.2  /usr/lib/libmpich.so.12\n    started by mpirun.mpich, srun\n\n\
+                    MPICH ABI  /opt/lib/libmpi.so.12\n    started by no launcher\n\n\
+                    mpirun.mpich, mpiexec.hydra  MPICH\n    HYDRA build details: Version: 4.0.2\n";
+    assert!(text.contains(expected), "{text}");
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use bench::process::launcher::installed::{MpiLauncher, MpiLibrary};
 use tempfile::TempDir;
 use verbs::DeviceKind;
 use verbs::DeviceKind::{Hardware, KernelSoftware, UserSoftware};
@@ -144,6 +145,45 @@ fn a_host_that_shows_nothing_has_no_device() {
     assert_eq!((found[0].check, found[0].severity), ("device", Severity::Problem));
     let json = print::json(&facts, &found);
     assert_eq!((&json["worst"], &json["device"]), (&"problem".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn halves_of_an_mpi_are_told_with_what_is_missing() {
+    let library = |abi: &str, version: Option<&str>, launchers: &[&str]| MpiLibrary {
+        path: "/usr/lib/libmpi.so.12".into(),
+        abi: abi.to_owned(),
+        version: version.map(str::to_owned),
+        launchers: launchers.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let launcher = |name: &str, kind: &str| MpiLauncher {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        path: "/usr/bin/mpirun".into(),
+        kind: kind.to_owned(),
+        version: None,
+        libraries: Vec::new(),
+    };
+    let mut facts = host(&[]);
+    assert!(findings(&facts).iter().all(|finding| finding.check != "MPI"), "no MPI is no fault");
+    facts.survey.mpi.libraries = vec![library("MPICH", Some("MPICH 4.0.2"), &["mpirun.mpich", "srun"])];
+    expect(&facts, "MPI", Severity::Good, "MPICH 4.0.2 has mpirun.mpich, srun", None);
+    for (abi, remedy) in
+        [("Open MPI", "sudo apt-get install openmpi-bin"), ("MPI 5 standard", "sudo apt-get install mpich")]
+    {
+        facts.survey.mpi.libraries = vec![library(abi, None, &[])];
+        let words = format!("MPI with the {abi} ABI has no launcher");
+        expect(&facts, "MPI", Severity::Note, &words, Some(remedy));
+    }
+    facts.survey.mpi.libraries.clear();
+    for (kind, remedy) in [
+        ("Open MPI", Some("sudo apt-get install libopenmpi3")),
+        ("MPICH", Some("sudo apt-get install libmpich12")),
+        ("an unknown launcher", None),
+    ] {
+        facts.survey.mpi.launchers = vec![launcher("mpirun", kind)];
+        let words = format!("mpirun ({kind}) has no library");
+        expect(&facts, "MPI", Severity::Note, &words, remedy);
+    }
 }
 
 #[test]

@@ -146,7 +146,9 @@ fn devices_and_plans_are_listed() {
     // Every name that is printed is in the help.
     let help = scratch.succeed(&["devices", "--help"]);
     let ports = softdev["ports"].as_array().unwrap();
-    for object in [&survey, softdev, &ports[0], &ports[0]["gids"][0]] {
+    let mpi = ["mpi_libraries", "mpi_launchers"].map(|list| survey[list].as_array().unwrap());
+    let objects = [&survey, softdev, &ports[0], &ports[0]["gids"][0]].into_iter();
+    for object in objects.chain(mpi.into_iter().flatten()) {
         for name in object.as_object().unwrap().keys() {
             assert!(help.contains(name.as_str()), "{name} is not in the help");
         }

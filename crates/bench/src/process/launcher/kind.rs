@@ -142,11 +142,12 @@ pub(crate) fn program(words: &[String]) -> &str {
     words.iter().find(is_launcher).or(words.first()).map_or("", String::as_str)
 }
 
-/// The first line that a process prints, if it does so in time.
+/// The first line that a process prints, if it does so in time; with the second where the first is
+/// a heading ("HYDRA build details:").
 fn first_line(streams: &mut Streams, deadline: Deadline) -> Option<String> {
     let mut all = Vec::new();
     let mut bytes = [0; 1024];
-    while !all.contains(&b'\n') {
+    while !is_whole(&all) {
         match streams.output.read(&mut bytes) {
             Ok(0) => break,
             Ok(count) => all.extend_from_slice(&bytes[..count]),
@@ -158,7 +159,21 @@ fn first_line(streams: &mut Streams, deadline: Deadline) -> Option<String> {
         }
     }
     let text = String::from_utf8_lossy(&all).into_owned();
-    text.lines().next().map(str::to_owned)
+    let mut lines = text.lines();
+    let first = lines.next()?;
+    let second = lines.next().filter(|_| is_heading(first)).unwrap_or_default();
+    Some([first, second].join(" ").split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn is_heading(line: &str) -> bool {
+    line.trim_end().ends_with(':')
+}
+
+/// Whether the lines of a version have come.
+fn is_whole(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let wanted = if text.lines().next().is_some_and(is_heading) { 2 } else { 1 };
+    text.matches('\n').count() >= wanted
 }
 
 /// A launcher may have to be read from a file system of the site.

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * `kind`: the launchers that are known, a row each;
+//! * [`installed`]: the launchers and libraries of this host, and which fit each other;
 //! * `device`: the variables that ranks are started with, those of a device among them;
 //! * `start`: starts a launcher and waits until all of its ranks have connected;
 //! * `launched`: a launcher that runs; `rank_link`: the way to one of its ranks;
@@ -29,6 +30,7 @@
 pub(super) mod device;
 pub mod dial_back;
 mod environments;
+pub mod installed;
 pub(crate) mod introduction;
 pub(crate) mod kind;
 mod launched;

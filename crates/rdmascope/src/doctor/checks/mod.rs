@@ -5,6 +5,7 @@ mod choice;
 mod environment;
 mod firewall;
 mod memory;
+mod mpi;
 mod ports;
 mod processors;
 mod stack;
@@ -17,7 +18,7 @@ type Check = fn(&Facts) -> Vec<Finding>;
 
 /// All of them: first what keeps anything from being measured, from the library to the port, then
 /// what spoils numbers.
-const CHECKS: [Check; 22] = [
+const CHECKS: [Check; 23] = [
     choice::device,
     stack::libraries,
     stack::kernel,
@@ -38,6 +39,7 @@ const CHECKS: [Check; 22] = [
     processors::interrupts,
     processors::guest,
     processors::clock,
+    mpi::pairs,
     environment::left_behind,
     environment::techniques,
 ];

@@ -1,0 +1,194 @@
+//! The MPI of this host: its libraries, and the launchers that start ranks with them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mpi::Abi;
+use mpi::search::{self, Found};
+use serde::Serialize;
+
+use super::kind::Kind;
+
+/// What is installed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct InstalledMpi {
+    /// The libraries, in the order in which the dynamic linker has them.
+    #[serde(rename = "mpi_libraries")]
+    pub libraries: Vec<MpiLibrary>,
+    /// The launchers, in the order of their names.
+    #[serde(rename = "mpi_launchers")]
+    pub launchers: Vec<MpiLauncher>,
+}
+
+/// A library of MPI.
+#[derive(Clone, Debug, Serialize)]
+pub struct MpiLibrary {
+    /// Its file.
+    pub path: PathBuf,
+    /// The ABI of its functions: `MPICH`, `Open MPI` or `MPI 5 standard`.
+    pub abi: String,
+    /// What it calls itself, where its file says so.
+    pub version: Option<String>,
+    /// Names of the launchers whose ranks it connects.
+    pub launchers: Vec<String>,
+}
+
+/// A launcher that is in `PATH`.
+#[derive(Clone, Debug, Serialize)]
+pub struct MpiLauncher {
+    /// Its name, as `--mpi` has it.
+    pub name: String,
+    /// Other names of the same file.
+    pub aliases: Vec<String>,
+    /// Its file.
+    pub path: PathBuf,
+    /// Whose it is: `Open MPI`, `MPICH`, `Slurm` or `an unknown launcher`.
+    pub kind: String,
+    /// The first line of what `--version` prints; none where it prints nothing.
+    pub version: Option<String>,
+    /// The libraries that fit it.
+    pub libraries: Vec<PathBuf>,
+}
+
+impl InstalledMpi {
+    /// Looks at the directories of libraries and of `PATH`. Opens no library, and starts each
+    /// launcher with `--version`.
+    #[must_use]
+    pub fn here() -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let launchers =
+            launchers_in(&directories).into_iter().filter_map(|(path, names)| launcher(path, names));
+        Self::of(search::installed(), launchers.collect())
+    }
+
+    /// Says which of them fit each other.
+    fn of(found: Vec<Found>, mut launchers: Vec<MpiLauncher>) -> Self {
+        launchers.sort_by(|a, b| a.name.cmp(&b.name));
+        for launcher in &mut launchers {
+            let fitting = found.iter().filter(|library| fits(&launcher.kind, library.abi));
+            launcher.libraries = fitting.map(|library| library.path.clone()).collect();
+        }
+        let library = |found: Found| {
+            let fitting = launchers.iter().filter(|launcher| fits(&launcher.kind, found.abi));
+            let names = fitting.map(|launcher| launcher.name.clone()).collect();
+            let Found { path, abi, version } = found;
+            MpiLibrary { path, abi: abi.to_string(), version, launchers: names }
+        };
+        Self { libraries: found.into_iter().map(library).collect(), launchers }
+    }
+}
+
+/// Whether ranks of a launcher are one world for libraries of an ABI. Slurm's are for any that its
+/// `--mpi` has a plugin for.
+fn fits(kind: &str, abi: Abi) -> bool {
+    match kind {
+        "Open MPI" => abi == Abi::OpenMpi,
+        "MPICH" => abi != Abi::OpenMpi,
+        "Slurm" => true,
+        _ => false,
+    }
+}
+
+/// The files of launchers, each with all of its names; names come in the order of `PATH`.
+fn launchers_in(directories: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PathBuf>> {
+    let mut found: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for directory in directories {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| is_launcher(path)).collect();
+        paths.sort_unstable();
+        for path in paths {
+            let Ok(file) = path.canonicalize() else { continue };
+            let names = found.entry(file).or_default();
+            // The first of a name hides the others.
+            if !names.iter().any(|name| name.file_name() == path.file_name()) {
+                names.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a file has the name of a launcher, alone or with an ending such as `.openmpi`.
+fn is_launcher(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    (name == "srun" || ["mpirun", "mpiexec"].contains(&stem)) && path.is_file()
+}
+
+/// A launcher by the name that says most: `mpirun.openmpi` rather than `mpirun`.
+fn launcher(path: PathBuf, mut names: Vec<PathBuf>) -> Option<MpiLauncher> {
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    names.sort_by_key(|path| {
+        let name = name(path).unwrap_or_default();
+        (!name.starts_with("mpirun."), !name.starts_with("mpirun"), name)
+    });
+    let (kind, version) = Kind::of(&names.first()?.to_string_lossy()).ok()?;
+    let mut names: Vec<String> = names.iter().filter_map(name).collect();
+    let aliases = names.split_off(1);
+    let version = Some(version).filter(|version| !version.is_empty());
+    let kind = kind.name.to_owned();
+    Some(MpiLauncher { name: names.remove(0), aliases, path, kind, version, libraries: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(path: &str, abi: Abi) -> Found {
+        Found { path: path.into(), abi, version: None }
+    }
+
+    fn of_kind(name: &str, kind: &str) -> MpiLauncher {
+        MpiLauncher {
+            name: name.to_owned(),
+            aliases: Vec::new(),
+            path: Path::new("/bin").join(name),
+            kind: kind.to_owned(),
+            version: None,
+            libraries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn launchers_and_libraries_know_each_other() {
+        let libraries =
+            vec![library("/o", Abi::OpenMpi), library("/m", Abi::Mpich), library("/s", Abi::Standard)];
+        let kinds = [
+            ("srun", "Slurm"),
+            ("mpirun.o", "Open MPI"),
+            ("mpirun.m", "MPICH"),
+            ("jsrun", "an unknown launcher"),
+        ];
+        let launchers = kinds.map(|(name, kind)| of_kind(name, kind)).into();
+        let mpi = InstalledMpi::of(libraries, launchers);
+        let of = |index: usize| mpi.libraries[index].launchers.join(" ");
+        assert_eq!([of(0), of(1), of(2)], ["mpirun.o srun", "mpirun.m srun", "mpirun.m srun"]);
+        let paths = |name: &str| {
+            let launcher = mpi.launchers.iter().find(|launcher| launcher.name == name).unwrap();
+            launcher.libraries.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(paths("mpirun.o"), "/o");
+        assert_eq!(paths("mpirun.m"), "/m /s");
+        assert_eq!(paths("srun"), "/o /m /s");
+        assert_eq!(paths("jsrun"), "");
+    }
+
+    #[test]
+    fn each_file_is_one_launcher_with_its_best_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("orterun"), "").unwrap();
+        std::fs::write(at("mpirunner"), "").unwrap();
+        for name in ["mpiexec", "mpirun.openmpi", "mpirun"] {
+            std::os::unix::fs::symlink("orterun", at(name)).unwrap();
+        }
+        let found = launchers_in(&[dir.path().to_owned(), dir.path().to_owned()]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let names = found.into_values().next().unwrap();
+        assert_eq!(names, ["mpiexec", "mpirun", "mpirun.openmpi"].map(at));
+        // Whoever cannot be started is no launcher.
+        assert!(launcher(at("orterun"), names).is_none());
+    }
+}

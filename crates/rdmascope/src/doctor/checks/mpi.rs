@@ -1,0 +1,40 @@
+//! Libraries of MPI and the launchers that start ranks for them.
+
+use bench::process::launcher::installed::{MpiLauncher, MpiLibrary};
+
+use crate::doctor::facts::Facts;
+use crate::doctor::finding::{Finding, Severity};
+
+/// Each library has a launcher, and each launcher a library. A host without MPI lacks nothing.
+pub(in crate::doctor) fn pairs(facts: &Facts) -> Vec<Finding> {
+    let mpi = &facts.survey.mpi;
+    let libraries = mpi.libraries.iter().map(|one| library(facts, one));
+    let alone = mpi.launchers.iter().filter(|launcher| launcher.libraries.is_empty());
+    libraries.chain(alone.map(|one| launcher(facts, one))).collect()
+}
+
+fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
+    let name = library.version.clone().unwrap_or_else(|| format!("MPI with the {} ABI", library.abi));
+    let looked_at = library.path.display().to_string();
+    if !library.launchers.is_empty() {
+        let found = format!("{name} has {}", library.launchers.join(", "));
+        return Finding::good("MPI", looked_at, found);
+    }
+    let why = "points over MPI cannot be measured with it: no program in PATH starts its ranks";
+    let package = if library.abi == "Open MPI" { "openmpi-bin" } else { "mpich" };
+    Finding::good("MPI", looked_at, format!("{name} has no launcher"))
+        .but(Severity::Note, why)
+        .mended_by(facts.as_root(&format!("apt-get install {package}")))
+}
+
+fn launcher(facts: &Facts, launcher: &MpiLauncher) -> Finding {
+    let found = format!("{} ({}) has no library", launcher.name, launcher.kind);
+    let why = "points over MPI cannot be measured with it: no library in the directories of the dynamic linker fits it";
+    let finding = Finding::good("MPI", launcher.path.display().to_string(), found).but(Severity::Note, why);
+    let package = match launcher.kind.as_str() {
+        "Open MPI" | "Slurm" => "libopenmpi3",
+        "MPICH" => "libmpich12",
+        _ => return finding,
+    };
+    finding.mended_by(facts.as_root(&format!("apt-get install {package}")))
+}
