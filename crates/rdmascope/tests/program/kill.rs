@@ -14,21 +14,9 @@ use std::time::{Duration, Instant};
 use measure::record::{Point, Status};
 use rustix::process::Signal;
 
+use crate::support::moments::Moments;
 use crate::support::processes::{agents, signal};
 use crate::support::{DEADLINE, SMALL, Scratch, all_measured, collect, wait};
-
-/// A generator of moments: xorshift with a fixed seed.
-struct Moments(u64);
-
-impl Moments {
-    /// A time from 0 to `max`.
-    fn next(&mut self, max: Duration) -> Duration {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        max.mul_f64((self.0 >> 11) as f64 / (1u64 << 53) as f64)
-    }
-}
 
 const RUN: [&str; 4] = ["run", "plan.toml", "--out", "record"];
 /// Points of [`PLAN`].

@@ -18,6 +18,7 @@ mod import;
 mod kernel_device;
 mod kernel_network;
 mod kill;
+mod launch_kill;
 mod launcher;
 mod model;
 mod mpi;

@@ -4,6 +4,7 @@
 pub(crate) mod failures;
 pub(crate) mod hands;
 mod machine;
+pub(crate) mod moments;
 pub(crate) mod namespaces;
 pub(crate) mod processes;
 pub(crate) mod schema;
