@@ -120,6 +120,7 @@ functions! {
         start = Start(Out);
         startall = Startall(c_int, Out);
         test = Test(Out, *mut c_int, StatusOut);
+        testall = Testall(c_int, Out, *mut c_int, StatusOut);
         type_size = Type_size(Handle, *mut c_int);
         wait = Wait(Out, StatusOut);
         waitall = Waitall(c_int, Out, StatusOut);

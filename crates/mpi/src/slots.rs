@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::functions::Call;
 use crate::handles::HandleArray;
 use crate::memory::Memory;
-use crate::status::{RawStatus, Status};
+use crate::status::{RawStatus, RawStatuses, Status};
 use crate::waiting;
 
 /// The size of a cache line: no two slots share one.
@@ -29,6 +29,8 @@ pub struct Slots {
     bytes: usize,
     stride: usize,
     status: RawStatus,
+    /// Room for the statuses of all.
+    statuses: RawStatuses,
 }
 
 /// What a request is.
@@ -46,8 +48,9 @@ struct Slot {
     is_persistent: bool,
     /// MPI may use the buffer.
     is_pending: bool,
-    /// What a send's status says.
-    sent: Status,
+    /// What the status of a send says, and that of a receive which was tested with others; whom a
+    /// pending receive is for.
+    told: Status,
 }
 
 /// Whom a request is for: count, rank and tag as MPI takes them.
@@ -64,7 +67,7 @@ impl Slots {
         let constants = &communicator.0.library.constants;
         let null = constants.handles.request_null;
         let empty = Status { source: 0, tag: 0, bytes: 0 };
-        let slot = Slot { kind: Kind::None, is_persistent: false, is_pending: false, sent: empty };
+        let slot = Slot { kind: Kind::None, is_persistent: false, is_pending: false, told: empty };
         Ok(Self {
             memory: Memory::new(stride.checked_mul(slots).ok_or(Error::TooLong { bytes })?)?,
             requests: HandleArray::new(constants.numbers.handle_bytes, slots, null),
@@ -73,6 +76,7 @@ impl Slots {
             bytes,
             stride,
             status: RawStatus::new(),
+            statuses: RawStatuses::new(slots),
         })
     }
 
@@ -124,7 +128,7 @@ impl Slots {
         let envelope = self.send_envelope(bytes, to, tag)?;
         self.begin(slot, Call::Isend, envelope)?;
         self.slots[slot] =
-            Slot { kind: Kind::Send, is_persistent: false, is_pending: true, sent: sent(envelope) };
+            Slot { kind: Kind::Send, is_persistent: false, is_pending: true, told: sent(envelope) };
         Ok(())
     }
 
@@ -137,7 +141,7 @@ impl Slots {
         let envelope = self.receive_envelope(bytes, from, tag)?;
         self.begin(slot, Call::Irecv, envelope)?;
         self.slots[slot] =
-            Slot { kind: Kind::Receive, is_persistent: false, is_pending: true, sent: sent(envelope) };
+            Slot { kind: Kind::Receive, is_persistent: false, is_pending: true, told: sent(envelope) };
         Ok(())
     }
 
@@ -150,7 +154,7 @@ impl Slots {
         let envelope = self.send_envelope(bytes, to, tag)?;
         self.begin(slot, Call::Send_init, envelope)?;
         self.slots[slot] =
-            Slot { kind: Kind::Send, is_persistent: true, is_pending: false, sent: sent(envelope) };
+            Slot { kind: Kind::Send, is_persistent: true, is_pending: false, told: sent(envelope) };
         Ok(())
     }
 
@@ -168,7 +172,7 @@ impl Slots {
         let envelope = self.receive_envelope(bytes, from, tag)?;
         self.begin(slot, Call::Recv_init, envelope)?;
         self.slots[slot] =
-            Slot { kind: Kind::Receive, is_persistent: true, is_pending: false, sent: sent(envelope) };
+            Slot { kind: Kind::Receive, is_persistent: true, is_pending: false, told: sent(envelope) };
         Ok(())
     }
 
@@ -262,6 +266,45 @@ impl Slots {
             slot.is_pending = false;
         }
         Ok(())
+    }
+
+    /// `MPI_Testall` of a range of slots whose requests are pending: whether all of them have
+    /// completed. Then [`status`](Self::status) gives what each says.
+    ///
+    /// # Errors
+    /// Those of MPI, a slot without a pending request.
+    #[inline]
+    pub fn test_all(&mut self, range: Range<usize>) -> Result<bool> {
+        let length = count(range.len())?;
+        for slot in range.clone() {
+            self.pending(slot, Call::Testall)?;
+        }
+        let inner = &*self.communicator.0;
+        let requests = self.requests.range(range.clone());
+        let mut are_complete = 0;
+        // SAFETY: the array has `length` requests, and there is room for as many statuses of any
+        // ABI.
+        let code = unsafe {
+            (inner.functions.testall)(length, requests, &raw mut are_complete, self.statuses.out())
+        };
+        inner.library.check(Call::Testall, None, code)?;
+        if are_complete == 0 {
+            return Ok(false);
+        }
+        for (index, slot) in self.slots[range].iter_mut().enumerate() {
+            slot.is_pending = false;
+            if slot.kind == Kind::Receive {
+                slot.told = self.statuses.read(index, inner.library);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the request of a slot says that [`test_all`](Self::test_all) has completed.
+    #[inline]
+    #[must_use]
+    pub fn status(&self, slot: usize) -> Status {
+        self.slots[slot].told
     }
 
     #[inline]
@@ -359,7 +402,7 @@ impl Slots {
         let slot = &mut self.slots[slot];
         slot.is_pending = false;
         match slot.kind {
-            Kind::Send => slot.sent,
+            Kind::Send => slot.told,
             _ => self.status.read(self.communicator.0.library),
         }
     }
@@ -379,7 +422,7 @@ impl Slots {
 impl Slot {
     /// The rank that the request is for, unless any may send.
     fn peer(&self) -> Option<u32> {
-        u32::try_from(self.sent.source).ok()
+        u32::try_from(self.told.source).ok()
     }
 }
 

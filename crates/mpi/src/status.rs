@@ -19,18 +19,18 @@ pub struct Status {
 /// Room for an `MPI_Status` of any ABI (32 bytes are the most), aligned as its members are.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-pub(crate) struct RawStatus([i32; 8]);
+pub(crate) struct RawStatus([i32; RAW_WORDS]);
 
 impl RawStatus {
     /// An empty one.
     #[inline]
     pub(crate) const fn new() -> Self {
-        Self([0; 8])
+        Self([0; RAW_WORDS])
     }
 
     /// One of a value that shows which bytes a function has written.
     pub(crate) const fn filled(byte: u8) -> Self {
-        Self([i32::from_ne_bytes([byte; 4]); 8])
+        Self([i32::from_ne_bytes([byte; 4]); RAW_WORDS])
     }
 
     /// Its bytes.
@@ -47,39 +47,74 @@ impl RawStatus {
     /// The status of a receive that `library` has completed. MPI is not finalised.
     #[inline]
     pub(crate) fn read(&self, library: &Library) -> Status {
-        let constants = &library.constants;
-        Status {
-            source: self.0[constants.numbers.status_source as usize / 4],
-            tag: self.0[constants.numbers.status_tag as usize / 4],
-            bytes: self.count(library),
-        }
-    }
-
-    /// The count of bytes. It is in a field that two of the ABIs have made public in their headers;
-    /// reading it takes a tenth of the time of the function. `World::init` has compared it with the
-    /// length of a message.
-    #[inline]
-    fn count(&self, library: &Library) -> usize {
-        match library.abi() {
-            // `_ucount`, a `size_t` behind four ints.
-            Abi::OpenMpi => (self.0[OPEN_MPI_COUNT] as u32) as usize,
-            // `count_lo`; the other half is 0, because every count was an int.
-            Abi::Mpich => (self.0[0] as u32) as usize,
-            Abi::Standard => self.asked_count(library),
-        }
-    }
-
-    fn asked_count(&self, library: &Library) -> usize {
-        let mut bytes = 0;
-        let byte = library.constants.handles.byte;
-        // SAFETY: the status was filled by this library, and the count is writable.
-        unsafe {
-            (library.functions.get_count)((&raw const *self).cast(), byte, &raw mut bytes);
-        }
-        // MPI_UNDEFINED, which is negative, cannot be: every count was an int.
-        usize::try_from(bytes).unwrap_or(0)
+        read(&self.0, library)
     }
 }
 
+/// Room for an array of statuses of any ABI.
+pub(crate) struct RawStatuses(Vec<RawStatus>);
+
+impl RawStatuses {
+    /// Room for so many.
+    pub(crate) fn new(count: usize) -> Self {
+        Self(vec![RawStatus::new(); count])
+    }
+
+    /// Where a function stores them.
+    #[inline]
+    pub(crate) fn out(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The status of number `index` of the receives that `library` has completed. It is read where
+    /// it is: a copy would have to wait for what the library has just stored piece by piece.
+    #[inline]
+    pub(crate) fn read(&self, index: usize, library: &Library) -> Status {
+        let words = library.constants.numbers.status_bytes as usize / 4;
+        // SAFETY: each is an array of ints, aligned for more than these, without padding.
+        let all: &[i32] =
+            unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * RAW_WORDS) };
+        read(&all[index * words..][..words], library)
+    }
+}
+
+/// The status whose ints these are.
+#[inline]
+fn read(words: &[i32], library: &Library) -> Status {
+    let numbers = &library.constants.numbers;
+    Status {
+        source: words[numbers.status_source as usize / 4],
+        tag: words[numbers.status_tag as usize / 4],
+        bytes: count(words, library),
+    }
+}
+
+/// The count of bytes. It is in a field that two of the ABIs have made public in their headers;
+/// reading it takes a tenth of the time of the function. `World::init` has compared it with the
+/// length of a message.
+#[inline]
+fn count(words: &[i32], library: &Library) -> usize {
+    match library.abi() {
+        // `_ucount`, a `size_t` behind four ints.
+        Abi::OpenMpi => (words[OPEN_MPI_COUNT] as u32) as usize,
+        // `count_lo`; the other half is 0, because every count was an int.
+        Abi::Mpich => (words[0] as u32) as usize,
+        Abi::Standard => asked_count(words, library),
+    }
+}
+
+fn asked_count(words: &[i32], library: &Library) -> usize {
+    let mut bytes = 0;
+    let byte = library.constants.handles.byte;
+    // SAFETY: the status was filled by this library, and the count is writable.
+    unsafe {
+        (library.functions.get_count)(words.as_ptr().cast(), byte, &raw mut bytes);
+    }
+    // MPI_UNDEFINED, which is negative, cannot be: every count was an int.
+    usize::try_from(bytes).unwrap_or(0)
+}
+
+/// Ints of [`RawStatus`].
+const RAW_WORDS: usize = 8;
 /// Place of `_ucount` in Open MPI's status, in ints.
 const OPEN_MPI_COUNT: usize = 4;

@@ -98,6 +98,20 @@ impl Sends {
         Ok(true)
     }
 
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.under_way == self.slots.count()
+    }
+
+    /// Takes note of all sends, which are done or about to be.
+    #[inline]
+    fn take_all(&mut self) -> Result<(), Error> {
+        self.slots.wait_all(0..self.slots.count())?;
+        self.done += self.under_way as u64;
+        (self.under_way, self.oldest) = (0, self.next);
+        Ok(())
+    }
+
     /// Whether the next slot is free.
     #[inline]
     fn has_room(&mut self) -> Result<bool, Error> {
@@ -186,13 +200,22 @@ impl MpiEndpoint {
     /// Sends to the next peer, or posts that.
     #[inline]
     fn post(&mut self, tag: Tag, bytes: usize) -> Result<Posted, Error> {
+        let is_alone = self.lanes.len() == 1;
         let lane = &mut self.lanes[self.next_out];
         if self.call == MpiCall::Blocking {
             self.messages.send(&self.out.slots.bytes(0)[..bytes], lane.peer, tag.number())?;
             self.out.done += 1;
         } else {
             let counts = tag != Tag::Greeting;
-            if !self.out.has_room()? || (counts && !lane.may_send()?) {
+            if counts && !lane.may_send()? {
+                self.awaits_room = true;
+                return Ok(Posted::Busy);
+            }
+            // The only receiver has answered all that went.
+            if counts && self.out.is_full() && is_alone && lane.answers() {
+                self.out.take_all()?;
+            }
+            if !self.out.has_room()? {
                 self.awaits_room = true;
                 return Ok(Posted::Busy);
             }

@@ -14,6 +14,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("refused", refused),
     ("truncated", truncated),
     ("slots", slots),
+    ("slots together", slots_together),
     ("slots refused", slots_refused),
     ("persistent", persistent),
     ("communicators", communicators),
@@ -145,6 +146,31 @@ fn slots(world: &World) {
     // Slot 1 has no request.
     slots.wait_all(1..4).unwrap();
     assert!((0..4).all(|slot| !slots.is_pending(slot)));
+}
+
+fn slots_together(world: &World) {
+    let mut slots = Slots::new(&world.communicator(), 4, 64).unwrap();
+    for slot in 0..3 {
+        slots.irecv(slot, 64, Some(previous(world)), None).unwrap();
+    }
+    assert!(matches!(slots.test_all(0..4), Err(Error::Slot { call: "MPI_Testall", slot: 3, .. })));
+    for number in 0..3 {
+        // Before the last is sent, not all have come.
+        if number == 2 && world.size() == 1 {
+            assert!(!slots.test_all(0..3).unwrap() && slots.is_pending(0));
+        }
+        let bytes = 20 * number;
+        slots.bytes_mut(3)[..bytes].copy_from_slice(&pattern(world.rank(), number, bytes));
+        slots.isend(3, bytes, next(world), number as i32).unwrap();
+        slots.wait(3).unwrap();
+    }
+    while !slots.test_all(0..3).unwrap() {}
+    for number in 0..3 {
+        let bytes = 20 * number;
+        let expected = Status { source: previous(world) as i32, tag: number as i32, bytes };
+        assert_eq!((slots.status(number), slots.is_pending(number)), (expected, false));
+        assert_eq!(slots.bytes(number)[..bytes], pattern(previous(world), number, bytes));
+    }
 }
 
 fn slots_refused(world: &World) {
