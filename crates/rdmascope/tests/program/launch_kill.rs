@@ -42,8 +42,8 @@ iterations = 100
 axes = { endpoint = "mpi", size_bytes = 8 }
 "#;
 
-/// How many are killed under each MPI, of each kind of process in turn. `cargo xtask ci --full` asks
-/// for more; another seed gives other moments.
+/// How many are killed under each MPI, of each kind of process in turn. `cargo xtask ci --full`
+/// asks for more; another seed gives other moments.
 const KILLS: usize = 12;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
 const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";

@@ -31,9 +31,9 @@ const VARIABLES: &[[&str; 3]] = &[
     ["PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"],
 ];
 
-/// The numbers that the environment has for this rank: its own, of how many, and among those of its
-/// host. `srun --mpi=pmi2` says the first two as MPICH's launcher does and the third as Slurm: where
-/// a row lacks it, another row has it that says the same of the others.
+/// The numbers that the environment has for this rank: its own, of how many, and among those of
+/// its host. `srun --mpi=pmi2` says the first two as MPICH's launcher does and the third as Slurm
+/// does: where a row lacks it, another row has it that says the same of the others.
 fn numbers(variable: impl Fn(&str) -> Option<String>) -> [Option<u32>; 3] {
     let number = |name: &str| variable(name)?.parse::<u32>().ok();
     let rows = || VARIABLES.iter().map(|row| row.map(number)).filter(|row| row[0].is_some());

@@ -26,7 +26,8 @@ pub(super) struct Launched {
     unread: Vec<u8>,
     /// The first line that it printed: what follows explains that.
     first_line: Option<String>,
-    /// The signal that it spoke of first: others follow from that, such as those that end all ranks.
+    /// The signal that it spoke of first: others follow from that, such as those that end all
+    /// ranks.
     first_signal: Option<u32>,
     line: Vec<u8>,
 }

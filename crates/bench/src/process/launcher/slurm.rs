@@ -24,8 +24,8 @@ pub(super) struct SlurmJob {
 }
 
 impl SlurmJob {
-    /// Of a launch by these words. Within a job of the user's, and where the user has chosen a name,
-    /// it has no name of ours.
+    /// Of a launch by these words. Within a job of the user's, and where the user has chosen a
+    /// name, it has no name of ours.
     pub(super) fn of(words: &[String], token: &str) -> Self {
         let program = kind::program(words);
         if program.rsplit('/').next() != Some("srun") {
@@ -69,7 +69,8 @@ impl SlurmJob {
         }
     }
 
-    /// The job of a rank, or its step where the job is the user's; none of a process that is no rank.
+    /// The job of a rank, or its step where the job is the user's; none of a process that is no
+    /// rank.
     fn number(&self, environment: &[u8]) -> Option<String> {
         let job = variable(environment, JOB)?;
         let step = variable(environment, STEP)?;
