@@ -36,7 +36,8 @@ const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
   --full   also what takes too long for every change: licences, the tests of all features, how a kernel device
-           behaves, the tests between two virtual machines, every verbs program, and every part of parity";
+           behaves, the tests between two virtual machines, every verbs program, every part of parity, and processes of
+           launches of MPI that are killed at 200 moments each";
 
 /// A part of CI, whose time is printed at the end.
 struct Stage {
@@ -56,8 +57,9 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// What `--full` adds.
-const FULL: [Stage; 6] = [
+const FULL: [Stage; 7] = [
     Stage { name: "licences", run: licences },
+    Stage { name: "200 kills of launches", run: kills },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -101,6 +103,12 @@ fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
+}
+
+/// Processes of launches of MPI that are killed, many times as often as the tests do it.
+fn kills() -> Result<()> {
+    let words = ["cargo", "test", "--quiet", "-p", "rdmascope", "--test", "program", "launch_kill"];
+    shell::run_with(&words, &[("RDMASCOPE_KILLS", "200"), ("RDMASCOPE_REQUIRE", REQUIRED)])
 }
 
 /// Where nothing but this program has been built, nothing is kept for building it again: that takes
