@@ -1,8 +1,8 @@
-//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, and beside sockperf,
-//! qperf and iperf3 over sockets, turn and turn about.
+//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, beside sockperf, qperf
+//! and iperf3 over sockets, and beside programs that are linked to an MPI, turn and turn about.
 //!
 //! ```text
-//! plan.rs ─► rounds: perftest.rs | qperf.rs | sockets.rs | ours.rs ─► table.rs
+//! plan.rs ─► rounds: perftest.rs | qperf.rs | sockets.rs | mpi.rs | ours.rs ─► table.rs
 //! ```
 //!
 //! Each round measures every point with each program, one right after the other, in an order that
@@ -12,6 +12,7 @@
 //! measures. So each program's best three runs are compared, and a point is measured again until
 //! those agree among themselves.
 
+mod mpi;
 mod ours;
 mod perftest;
 mod plan;
@@ -30,12 +31,13 @@ use self::table::Row;
 use crate::{shell, vm};
 
 const USAGE: &str = "\
-usage: cargo xtask parity [--part counted|timed|native|sockets|sockets-counted] [--quick] [--rounds N] [--only WORD]
+usage: cargo xtask parity [--part counted|timed|native|sockets|sockets-counted|mpi] [--quick] [--rounds N] [--only WORD]
                           [--device NAME] [--verbose]
 
-Runs rdmascope and perftest, qperf, sockperf or iperf3 turn and turn about, and prints the ratios of their figures for each
-point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %; points where they
-do not are measured again. There are five parts, with a table each; three have a boot of the virtual machine (rxe0):
+Runs rdmascope and perftest, qperf, sockperf, iperf3 or a program of MPI turn and turn about, and prints the ratios of their
+figures for each point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %;
+points where they do not are measured again. There are six parts, with a table each; three have a boot of the virtual machine
+(rxe0):
 
   counted   both ends on one CPU whose time is the number of its instructions, so that nothing else has a say: operations
             that the target's program has no part in, by polling, and Send by events
@@ -46,8 +48,11 @@ do not are measured again. There are five parts, with a table each; three have a
             sockperf and qperf, floods and their CPU time beside iperf3
   sockets-counted   the same, both ends on one CPU whose time is the number of its instructions, in a virtual machine; its
             sockets have buffers of which nothing is lost
+  mpi       Open MPI and MPICH between two CPUs of this host, in ten rounds, by the ratio of the medians: beside a loop of the
+            same calls in C, and beside the OSU benchmarks and the Intel MPI Benchmarks where the directories of the
+            variables OSU and IMB ({mpi} in them stands for openmpi or mpich) or PATH have them
 
-  --part PART    only one of the five
+  --part PART    only one of the six
   --quick        one round of fewer points: what CI runs
   --rounds N     rounds at most (16; at least 3 are measured)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
@@ -61,6 +66,8 @@ const LIMIT_S: &str = "5400";
 /// Rounds of which none is left out, and the most that there are.
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 16;
+/// Rounds of MPI, whose medians are compared.
+const ROUNDS_OF_MPI: usize = 10;
 
 /// rxe does its work in softirqs, which the kernel leaves to ksoftirqd when they are many; that
 /// waits for whole time slices behind a program that polls, and then half of all messages take
@@ -214,15 +221,18 @@ fn boot_for(part: Part, words: &[String]) -> Result<()> {
 /// All rounds of a part on a device of this machine, or of the one that we are in.
 fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     let amount = if options.quick { Amount::Quick } else { Amount::Full };
-    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS_MAX });
+    let (least, most) =
+        if part == Part::Mpi { (ROUNDS_OF_MPI, ROUNDS_OF_MPI) } else { (ROUNDS_MIN, ROUNDS_MAX) };
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { most });
     let program = shell::root().join("target/release/rdmascope");
     let scratch = std::env::temp_dir().join(format!("parity-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
     // In the virtual machine nobody else runs.
     let goes_first = part == Part::Native && go_first(true);
-    let mut rows: Vec<Row> = plan::points(part, amount, &options.only).into_iter().map(Row::new).collect();
+    let points = plan::points(part, amount, &options.only).into_iter().filter(can_be_measured);
+    let mut rows: Vec<Row> = points.map(Row::new).collect();
     for round in 0..rounds {
-        let wanting = rows.iter_mut().filter(|row| round < ROUNDS_MIN || !row.is_steady());
+        let wanting = rows.iter_mut().filter(|row| round < least || !row.is_steady());
         let wanting: Vec<&mut Row> = wanting.collect();
         if wanting.is_empty() {
             break;
@@ -235,7 +245,7 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
                 let value = if is_ours {
                     ours::measure(&program, device, &row.point, &scratch.join("record"))
                 } else {
-                    measure_theirs(&row.point, &program, device)
+                    measure_theirs(&row.point, &program, device, &scratch)
                 };
                 if options.is_verbose {
                     let text = value.as_ref().map_or_else(|error| format!("{error:#}"), f64::to_string);
@@ -256,12 +266,23 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether their program is there. What nobody has built is said not to be measured.
+fn can_be_measured(point: &Point) -> bool {
+    let lacks = if point.part == Part::Mpi { mpi::lacks(point) } else { None };
+    if let Some(why) = &lacks {
+        let Point { test, service, size_bytes, .. } = point;
+        eprintln!("xtask: parity: {test} {service} {size_bytes} B is not measured: {why}");
+    }
+    lacks.is_none()
+}
+
 /// Measures a point once with their tool, which `program` starts where it runs on softdev.
-fn measure_theirs(point: &Point, program: &Path, device: &str) -> Result<f64> {
+fn measure_theirs(point: &Point, program: &Path, device: &str, scratch: &Path) -> Result<f64> {
     if point.part.is_of_sockets() {
         return sockets::measure(point);
     }
     match point.tool {
+        Tool::Imb | Tool::Linked | Tool::Osu => mpi::measure(point, scratch),
         Tool::Iperf3 | Tool::Sockperf => unreachable!("they know sockets alone"),
         Tool::Perftest => perftest::measure(program, point, device),
         Tool::Qperf => qperf::measure(point, device),

@@ -7,14 +7,23 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::mpi;
 use super::plan::{Part, Point, Quantity};
 
 /// Measures a point once: the median latency or its mean in ns, or messages per second.
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
     let mut command = Command::new(program);
-    command.args(point.ours).args(["--local", "--cpus", &point.part.cpus().join(",")]);
+    command.args(point.ours).args(["--cpus", &point.part.cpus().join(",")]);
     let messages = point.messages.to_string();
-    if point.part.is_of_sockets() {
+    if point.part == Part::Mpi {
+        let launcher = format!("{} -np {{ranks}}", mpi::launcher(point.service));
+        command.args(["-n", &messages, "--mpi", &launcher]).envs(mpi::VARIABLES);
+    } else {
+        command.arg("--local");
+    }
+    if point.part == Part::Mpi {
+        // A library of MPI takes what carries its messages by itself.
+    } else if point.part.is_of_sockets() {
         // As long as theirs; each sample is kept, as it is where nothing is said, and not put into
         // a histogram.
         let length = if point.is_counted_latency() { ["-n", &messages] } else { ["-D", "1"] };
@@ -50,7 +59,9 @@ fn read(record: &Path, quantity: Quantity) -> Result<f64> {
         Quantity::MeanLatency => "/latency/mean_ns",
         Quantity::Cost | Quantity::Rate => "/throughput/messages_per_s",
     };
-    let value = point.pointer(path).and_then(Value::as_f64);
+    // Of pairs each sender has a latency of its own.
+    let of_end = || point.pointer(&format!("/ends/0{path}"));
+    let value = point.pointer(path).or_else(of_end).and_then(Value::as_f64);
     value.with_context(|| format!("its point has no {path}: {}", point["status"]))
 }
 

@@ -11,7 +11,12 @@ pub(super) enum Amount {
 /// Whose test it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tool {
+    /// The Intel MPI Benchmarks.
+    Imb,
     Iperf3,
+    /// A loop of ours in C.
+    Linked,
+    Osu,
     Perftest,
     Qperf,
     Sockperf,
@@ -46,11 +51,13 @@ pub(super) enum Part {
     /// The same on one CPU whose time is counted: what a message costs both ends and the kernel,
     /// and nothing else.
     SocketsCounted,
+    /// MPI between two CPUs of this host, by each MPI's own transport.
+    Mpi,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Counted, Self::Timed, Self::Native, Self::SocketsCounted, Self::Sockets];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Counted, Self::Timed, Self::Native, Self::SocketsCounted, Self::Sockets, Self::Mpi];
 
     /// Whether it is measured on a device that is named.
     pub(super) fn is_of_device(self) -> bool {
@@ -64,6 +71,7 @@ impl Part {
             Self::Native => "native",
             Self::Sockets => "sockets",
             Self::SocketsCounted => "sockets-counted",
+            Self::Mpi => "mpi",
         }
     }
 
@@ -86,7 +94,7 @@ impl Part {
     pub(super) fn cpus(self) -> [&'static str; 2] {
         match self {
             Self::Counted | Self::SocketsCounted => ["0", "0"],
-            Self::Timed | Self::Native | Self::Sockets => ["0", "1"],
+            Self::Timed | Self::Native | Self::Sockets | Self::Mpi => ["0", "1"],
         }
     }
 }
@@ -98,6 +106,7 @@ pub(super) struct Point {
     pub(super) tool: Tool,
     /// Their name for it.
     pub(super) test: &'static str,
+    /// What carries it: the service of a queue pair, or whose MPI.
     pub(super) service: &'static str,
     pub(super) quantity: Quantity,
     /// Whether both ends sleep until events wake them.
@@ -120,6 +129,8 @@ impl Point {
 /// the link, a rate is that of a longer time.
 fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
     match (quantity, size) {
+        (Quantity::Rate, _) if part == Part::Mpi => 320_000,
+        _ if part == Part::Mpi => 100_000,
         (Quantity::Rate, 0..8192) if part == Part::Native => 500_000,
         (Quantity::Rate, _) if part == Part::Native => 20_000,
         (_, 0..8192) if part == Part::Native => 50_000,
@@ -143,6 +154,7 @@ fn tests(part: Part) -> Vec<Test> {
     // through RDMA CM; it knows means alone. On one CPU its connections are rejected more often
     // than not, whoever is to blame.
     match part {
+        Part::Mpi => ["openmpi", "mpich"].into_iter().flat_map(tests_of_mpi).collect(),
         Part::Counted => vec![
             (Perftest, "ib_send_lat", "RC", Latency, true, &["lat", "send"]),
             (Perftest, "ib_send_lat", "UC", Latency, true, &["lat", "send"]),
@@ -195,12 +207,33 @@ fn tests(part: Part) -> Vec<Test> {
     }
 }
 
+/// What is measured of an MPI. The OSU benchmarks have barriers between round trips of pairs and
+/// between their windows.
+fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
+    use Quantity::{MeanLatency, Rate};
+    use Tool::{Imb, Linked, Osu};
+    const LATENCY: &[&str] = &["lat", "mpi"];
+    const PAIRS: &[&str] = &["pairs", "mpi", "--pairs", "1"];
+    const FLOOD: &[&str] = &["bw", "mpi", "--tx-depth", "64"];
+    const PAIRS_FLOOD: &[&str] = &["pairs", "mpi", "--pairs", "1", "--stream", "--tx-depth", "64"];
+    vec![
+        (Linked, "linked", mpi, MeanLatency, false, LATENCY),
+        (Osu, "osu_latency", mpi, MeanLatency, false, LATENCY),
+        (Imb, "IMB PingPong", mpi, MeanLatency, false, LATENCY),
+        (Osu, "osu_multi_lat", mpi, MeanLatency, false, PAIRS),
+        (Osu, "osu_bw", mpi, Rate, false, FLOOD),
+        (Osu, "osu_mbw_mr", mpi, Rate, false, PAIRS_FLOOD),
+    ]
+}
+
 /// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets
 /// have 1500; an atomic has 8 B. A quick round only shows that every test still gives numbers, for
 /// which one size is enough.
 fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     match (amount, service) {
         _ if ours.contains(&"atomic") => &[8],
+        (Amount::Full, _) if ours.contains(&"mpi") => &[8, 4096],
+        (Amount::Quick, _) if ours.contains(&"mpi") => &[8],
         // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the
         // loopback.
         (Amount::Full, "") if *ours == ["bw", "udp"] => &[1452, 16384],
@@ -221,6 +254,7 @@ pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     for (tool, test, service, quantity, has_events, ours) in tests(part) {
         let is_quick = match (part, tool) {
             (Part::Native, _) => test.starts_with("ib_send"),
+            (_, Tool::Imb | Tool::Linked | Tool::Osu) => true,
             (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
             (_, Tool::Qperf) => part.is_of_sockets() || ["rc_lat", "rc_bw"].contains(&test),
         };

@@ -33,6 +33,7 @@ pub(super) fn measure(point: &Point) -> Result<f64> {
             let printed = process::pair(cpus, &["iperf3", "-s", "-1"], IPERF3_PORT, &client, true)?;
             iperf3(&printed, point)
         }
+        Tool::Imb | Tool::Linked | Tool::Osu => unreachable!("they know MPI alone"),
         Tool::Perftest | Tool::Qperf => {
             let client = ["qperf", "-t", "1", "-m", &size, "-e", "5", HOST, point.test];
             let printed = process::pair(cpus, &["qperf"], QPERF_PORT, &client, false)?;

@@ -4,13 +4,15 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::plan::{Point, Quantity};
+use super::plan::{Part, Point, Quantity, Tool};
 use crate::stats::median;
 
 /// Repeated runs within this agree, and so do two programs.
 const AGREES: f64 = 0.03;
 /// The least bandwidth, as a share of theirs.
 const RATE_MIN: f64 = 0.98;
+/// The OSU benchmarks and the Intel MPI Benchmarks print hundredths of a microsecond.
+const ROUNDED_NS: f64 = 5.0;
 /// How many of a program's runs must agree for it to be steady.
 const BEST: usize = 3;
 
@@ -72,6 +74,9 @@ impl Row {
         let is_rate = self.is_rate();
         let theirs = Summary::of(&self.theirs, is_rate)?;
         let ours = Summary::of(&self.ours, is_rate)?;
+        if self.point.part == Part::Mpi {
+            return Some(self.of_medians(theirs, ours));
+        }
         let ratio = ours.best / theirs.best;
         let holds = match (self.point.part.is_of_device(), is_rate) {
             (true, true) => ratio >= RATE_MIN,
@@ -87,6 +92,24 @@ impl Row {
             (true, false) => Verdict::Differs,
         };
         Some(Compared { theirs, ours, ratio, verdict })
+    }
+}
+
+impl Row {
+    /// The same where medians are compared, whatever ours are among themselves; but for what theirs
+    /// round.
+    fn of_medians(&self, theirs: Summary, ours: Summary) -> Compared {
+        let ratio = ours.median / theirs.median;
+        let rounds = !self.is_rate() && self.point.tool != Tool::Linked;
+        let rounded = if rounds { ROUNDED_NS } else { 0.0 };
+        let holds = (ours.median - theirs.median).abs() <= AGREES * theirs.median + rounded;
+        let verdict = match (theirs.is_steady(), holds) {
+            _ if theirs.spread.and(ours.spread).is_none() => Verdict::TooFew,
+            (false, _) => Verdict::Unsteady,
+            (true, true) => Verdict::Agrees,
+            (true, false) => Verdict::Differs,
+        };
+        Compared { theirs, ours, ratio, verdict }
     }
 }
 
@@ -189,8 +212,9 @@ pub(super) fn print(rows: &[Row]) -> String {
     let count = |verdict: Option<Verdict>| verdicts.iter().filter(|other| **other == verdict).count();
     let _ = write!(
         out,
-        "# {} points: {} agree (latency within 3 %, rate at least 0.98; native, sockets: latency at most 1, rate at least 1), \
-         {} differ, {} unsteady (the best runs of one are more than 3 % apart), {} with too few runs, {} failed",
+        "# {} points: {} agree (latency within 3 %, rate at least 0.98; native, sockets: latency at most 1, rate at least 1; \
+         mpi: medians within 3 % and what theirs round), {} differ, {} unsteady (the best runs of one are more than 3 % \
+         apart), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
         count(Some(Verdict::Differs)),
@@ -239,6 +263,19 @@ mod tests {
         ] {
             assert_eq!(row.compared().map(|compared| compared.verdict), verdict, "{row:?}");
         }
+    }
+
+    #[test]
+    fn of_mpi_the_medians_count() {
+        let row = |tool, ours: &[f64]| {
+            let mut row = row(Quantity::MeanLatency, ours, &[110.0, 110.0, 110.0]);
+            (row.point.part, row.point.tool) = (Part::Mpi, tool);
+            row.compared().map(|compared| compared.verdict)
+        };
+        assert_eq!(row(Tool::Linked, &[90.0, 113.0, 150.0]), Some(Verdict::Agrees));
+        assert_eq!(row(Tool::Linked, &[90.0, 114.0, 150.0]), Some(Verdict::Differs));
+        assert_eq!(row(Tool::Osu, &[90.0, 118.0, 150.0]), Some(Verdict::Agrees), "they round");
+        assert_eq!(row(Tool::Osu, &[90.0, 119.0, 150.0]), Some(Verdict::Differs));
     }
 
     #[test]
