@@ -96,14 +96,14 @@ impl Row {
 }
 
 impl Row {
-    /// The same where medians are compared, whatever ours are among themselves; but for what theirs
-    /// round.
+    /// The same where medians are compared, but for what theirs round: where the middle half of
+    /// each program's runs agrees, and a hypervisor has not moved the CPUs under some.
     fn of_medians(&self, theirs: Summary, ours: Summary) -> Compared {
-        let ratio = ours.median / theirs.median;
+        let ratio = ours.best / theirs.best;
         let rounds = !self.is_rate() && self.point.tool != Tool::Linked;
         let rounded = if rounds { ROUNDED_NS } else { 0.0 };
         let holds = (ours.median - theirs.median).abs() <= AGREES * theirs.median + rounded;
-        let verdict = match (theirs.is_steady(), holds) {
+        let verdict = match (theirs.middle.max(ours.middle) <= AGREES, holds) {
             _ if theirs.spread.and(ours.spread).is_none() => Verdict::TooFew,
             (false, _) => Verdict::Unsteady,
             (true, true) => Verdict::Agrees,
@@ -122,6 +122,8 @@ struct Summary {
     best: f64,
     /// How far the best three are apart, as a share of their median; none of fewer runs.
     spread: Option<f64>,
+    /// How far the quartiles are apart, as a share of the median.
+    middle: f64,
 }
 
 impl Summary {
@@ -129,13 +131,15 @@ impl Summary {
     fn of(runs: &[f64], is_rate: bool) -> Option<Self> {
         let mut sorted = runs.to_vec();
         let median = median(&mut sorted)?;
+        let quarter = sorted.len() / 4;
+        let middle = (sorted[sorted.len() - 1 - quarter] - sorted[quarter]) / median;
         if is_rate {
             sorted.reverse();
         }
         let of_best = &sorted[..sorted.len().min(BEST)];
         let best = of_best[of_best.len() / 2];
         let spread = (of_best.len() == BEST).then(|| (of_best[0] - of_best[BEST - 1]).abs() / best);
-        Some(Self { runs: runs.len(), median, best, spread })
+        Some(Self { runs: runs.len(), median, best, spread, middle })
     }
 
     fn is_steady(&self) -> bool {
@@ -213,8 +217,8 @@ pub(super) fn print(rows: &[Row]) -> String {
     let _ = write!(
         out,
         "# {} points: {} agree (latency within 3 %, rate at least 0.98; native, sockets: latency at most 1, rate at least 1; \
-         mpi: medians within 3 % and what theirs round), {} differ, {} unsteady (the best runs of one are more than 3 % \
-         apart), {} with too few runs, {} failed",
+         mpi: medians within 3 % and what theirs round), {} differ, {} unsteady (the best runs of one, of mpi \
+         the middle half, are more than 3 % apart), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
         count(Some(Verdict::Differs)),
@@ -272,18 +276,24 @@ mod tests {
             (row.point.part, row.point.tool) = (Part::Mpi, tool);
             row.compared().map(|compared| compared.verdict)
         };
-        assert_eq!(row(Tool::Linked, &[90.0, 113.0, 150.0]), Some(Verdict::Agrees));
-        assert_eq!(row(Tool::Linked, &[90.0, 114.0, 150.0]), Some(Verdict::Differs));
-        assert_eq!(row(Tool::Osu, &[90.0, 118.0, 150.0]), Some(Verdict::Agrees), "they round");
-        assert_eq!(row(Tool::Osu, &[90.0, 119.0, 150.0]), Some(Verdict::Differs));
+        let steady = |median| [60.0, median, median, median, 170.0];
+        assert_eq!(row(Tool::Linked, &steady(113.0)), Some(Verdict::Agrees));
+        assert_eq!(row(Tool::Linked, &steady(114.0)), Some(Verdict::Differs));
+        assert_eq!(row(Tool::Osu, &steady(118.0)), Some(Verdict::Agrees), "they round");
+        assert_eq!(row(Tool::Osu, &steady(119.0)), Some(Verdict::Differs));
+        assert_eq!(row(Tool::Linked, &[60.0, 110.0, 150.0, 160.0]), Some(Verdict::Unsteady));
     }
 
     #[test]
     fn the_best_are_the_fastest() {
         let runs = [300.0, 50.0, 100.0, 101.0, 400.0];
-        let summary = |best, spread| Some(Summary { runs: 5, median: 101.0, best, spread: Some(spread) });
-        assert_eq!(Summary::of(&runs, false), summary(100.0, 0.51));
-        assert_eq!(Summary::of(&runs, true), summary(300.0, 299.0 / 300.0));
+        let summary = |best, spread| Some((5, 101.0, best, Some(spread), 2.0));
+        let of = |is_rate| {
+            let Summary { runs, median, best, spread, middle } = Summary::of(&runs, is_rate)?;
+            Some((runs, median, best, spread, (middle * 101.0 / 100.0).round()))
+        };
+        assert_eq!(of(false), summary(100.0, 0.51));
+        assert_eq!(of(true), summary(300.0, 299.0 / 300.0));
         assert_eq!(Summary::of(&runs[..2], false).map(|of| (of.median, of.spread)), Some((175.0, None)));
         assert_eq!(Summary::of(&[], true), None);
     }
