@@ -55,7 +55,8 @@ pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
         (Tool::Linked, _) => vec![&program, &size, &messages],
         (Tool::Imb, _) => {
             let exactly = ["-iter_policy", "off", "-iter", &messages, "-time", "100", "-msglen"];
-            [&[&*program], &exactly[..], &[&lengths, "PingPong"]].concat()
+            let name = point.test.rsplit(' ').next().unwrap_or_default();
+            [&[&*program], &exactly[..], &[&lengths, name]].concat()
         }
         // Each message has memory of its own, as ours has.
         (_, Quantity::Rate) => vec![&program, "-m", &range, "-i", &windows, "-b", "multiple"],
@@ -65,7 +66,7 @@ pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
     let printed = process::printed(&mut command, point.test)?;
     match point.tool {
         Tool::Linked => printed.trim().parse().context("the program printed no number"),
-        Tool::Imb => imb(&printed, point.size_bytes),
+        Tool::Imb => imb(&printed, point),
         _ => osu(&printed, point),
     }
 }
@@ -153,13 +154,15 @@ fn osu(printed: &str, point: &Point) -> Result<f64> {
     })
 }
 
-/// The row of the Intel MPI Benchmarks: `#bytes #repetitions t[usec] Mbytes/sec`.
-fn imb(printed: &str, size: u64) -> Result<f64> {
+/// The row of the Intel MPI Benchmarks: `#bytes #repetitions t[usec] Mbytes/sec`, or `#bytes
+/// #repetitions t_min[usec] t_max[usec] t_avg[usec]` of a collective operation.
+fn imb(printed: &str, point: &Point) -> Result<f64> {
+    let (columns, wanted) = if point.quantity == Quantity::MeanOfRanks { (5, 4) } else { (4, 2) };
     let numbers =
         |line: &str| -> Vec<f64> { line.split_whitespace().map_while(|word| word.parse().ok()).collect() };
     let mut rows = printed.lines().map(numbers);
-    let row = rows.find(|row| row.len() == 4 && row[0] == size as f64);
-    Ok(row.context("it printed no row of the size")?[2] * 1e3)
+    let row = rows.find(|row| row.len() == columns && row[0] == point.size_bytes as f64);
+    Ok(row.context("it printed no row of the size")?[wanted] * 1e3)
 }
 
 #[cfg(test)]
@@ -183,8 +186,13 @@ mod tests {
         assert!(osu(head, &point("osu_latency")).is_err() && osu("16 0.1\n", &point("osu_latency")).is_err());
         let printed = "#bytes #repetitions      t[usec]   Mbytes/sec\n            0       100000         0.10         0.00\n\
                        \x20           8       100000         0.12        66.67\n";
-        assert_eq!(imb(printed, 8).unwrap(), 120.0);
-        assert!(imb(printed, 16).is_err());
+        let [pingpong, allreduce] = ["IMB PingPong", "IMB Allreduce"].map(point);
+        assert_eq!(imb(printed, &pingpong).unwrap(), 120.0);
+        assert!(imb(printed, &Point { size_bytes: 16, ..pingpong }).is_err());
+        assert!(imb(printed, &allreduce).is_err());
+        let printed = "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n\
+                       \x20           8       100000         0.35         0.37         0.36\n";
+        assert_eq!(imb(printed, &allreduce).unwrap(), 360.0);
     }
 
     #[test]

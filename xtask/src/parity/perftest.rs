@@ -48,7 +48,7 @@ fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
     };
     Ok(match quantity {
         Quantity::Latency | Quantity::MeanLatency => number(4)? * 1e3,
-        Quantity::Cost => anyhow::bail!("perftest does not say what a message costs"),
+        Quantity::Cost | Quantity::MeanOfRanks => anyhow::bail!("perftest has no such test"),
         // Of the two columns that say the same, the one with more digits.
         Quantity::Rate if size < 1024 => number(4)? * 1e6,
         Quantity::Rate => number(3)? * 1_048_576.0 / size as f64,

@@ -31,6 +31,8 @@ pub(super) enum Quantity {
     Latency,
     /// Mean latency in ns, of a tool that knows no other.
     MeanLatency,
+    /// The mean over the ranks of each rank's mean time in a collective operation, in ns.
+    MeanOfRanks,
     /// Messages per second.
     Rate,
 }
@@ -136,8 +138,8 @@ fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
         (_, 0..8192) if part == Part::Native => 50_000,
         (..) if part == Part::Native => 10_000,
         (Quantity::Latency | Quantity::MeanLatency, _) if part == Part::SocketsCounted => 20_000,
-        (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 2000,
-        (Quantity::Latency | Quantity::MeanLatency, _) => 300,
+        (Quantity::Latency | Quantity::MeanLatency | Quantity::MeanOfRanks, 0..8192) => 2000,
+        (Quantity::Latency | Quantity::MeanLatency | Quantity::MeanOfRanks, _) => 300,
         (Quantity::Rate | Quantity::Cost, 0..8192) => 3000,
         (Quantity::Rate | Quantity::Cost, _) => 300,
     }
@@ -207,15 +209,18 @@ fn tests(part: Part) -> Vec<Test> {
     }
 }
 
-/// What is measured of an MPI. The OSU benchmarks have barriers between round trips of pairs and
-/// between their windows.
+/// What is measured of an MPI. The OSU benchmarks have barriers between round trips of pairs,
+/// between their windows and before each collective operation; the Intel MPI Benchmarks have none.
 fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
-    use Quantity::{MeanLatency, Rate};
+    use Quantity::{MeanLatency, MeanOfRanks, Rate};
     use Tool::{Imb, Linked, Osu};
     const LATENCY: &[&str] = &["lat", "mpi"];
     const PAIRS: &[&str] = &["pairs", "mpi", "--pairs", "1"];
     const FLOOD: &[&str] = &["bw", "mpi", "--tx-depth", "64"];
     const PAIRS_FLOOD: &[&str] = &["pairs", "mpi", "--pairs", "1", "--stream", "--tx-depth", "64"];
+    const ALLGATHER: &[&str] = &["collective", "allgather", "--ranks", "2"];
+    const ALLREDUCE: &[&str] = &["collective", "allreduce", "--ranks", "2"];
+    const BACK_TO_BACK: &[&str] = &["collective", "allreduce", "--ranks", "2", "--start", "none"];
     vec![
         (Linked, "linked", mpi, MeanLatency, false, LATENCY),
         (Osu, "osu_latency", mpi, MeanLatency, false, LATENCY),
@@ -223,6 +228,9 @@ fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
         (Osu, "osu_multi_lat", mpi, MeanLatency, false, PAIRS),
         (Osu, "osu_bw", mpi, Rate, false, FLOOD),
         (Osu, "osu_mbw_mr", mpi, Rate, false, PAIRS_FLOOD),
+        (Osu, "osu_allgather", mpi, MeanOfRanks, false, ALLGATHER),
+        (Osu, "osu_allreduce", mpi, MeanOfRanks, false, ALLREDUCE),
+        (Imb, "IMB Allreduce", mpi, MeanOfRanks, false, BACK_TO_BACK),
     ]
 }
 
@@ -232,8 +240,8 @@ fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
 fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     match (amount, service) {
         _ if ours.contains(&"atomic") => &[8],
-        (Amount::Full, _) if ours.contains(&"mpi") => &[8, 4096],
-        (Amount::Quick, _) if ours.contains(&"mpi") => &[8],
+        (Amount::Full, "mpich" | "openmpi") => &[8, 4096],
+        (Amount::Quick, "mpich" | "openmpi") => &[8],
         // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the
         // loopback.
         (Amount::Full, "") if *ours == ["bw", "udp"] => &[1452, 16384],
