@@ -56,7 +56,7 @@ const PLANS: [Bundled; 12] = [
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 12] = [
+const REFERENCES: [(&str, &str); 16] = [
     reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
     reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
@@ -68,5 +68,9 @@ const REFERENCES: [(&str, &str); 12] = [
     reference!("reference/potter-2018-hca/medians.csv"),
     reference!("reference/potter-2018-hca/unreliable_connection.csv"),
     reference!("reference/subramoni-2009/applications.csv"),
-    reference!("reference/subramoni-2009/levels.csv"),
+    reference!("reference/subramoni-2009/mpi_allgather_us.csv"),
+    reference!("reference/subramoni-2009/mpi_allreduce_us.csv"),
+    reference!("reference/subramoni-2009/mpi_latency_us.csv"),
+    reference!("reference/subramoni-2009/mpi_pairs_us.csv"),
+    reference!("reference/subramoni-2009/verbs_latency_us.csv"),
 ];
