@@ -104,7 +104,7 @@ impl Kind {
         Ok((KINDS.iter().find(is).unwrap_or(&OTHER), version))
     }
 
-    /// Options to add to those of the user.
+    /// Options to add before those of the user, which may end with a program that starts each rank.
     pub(crate) fn options(&self, given: &[String], map: MpiMap, exported: &[&str]) -> Vec<String> {
         let has = |options: &[&str]| {
             let is = |word: &String| options.contains(&word.split('=').next().unwrap_or_default());
@@ -132,14 +132,19 @@ impl Kind {
     }
 }
 
-/// The word of a command that is the launcher: what stands before it, such as `env` or `nice`,
-/// starts it.
-pub(crate) fn program(words: &[String]) -> &str {
-    let is_launcher = |word: &&String| {
+/// The place of the launcher among the words of a command: what stands before it, such as `env` or
+/// `nice`, starts it.
+pub(crate) fn place(words: &[String]) -> usize {
+    let is_launcher = |word: &String| {
         let name = word.rsplit('/').next().unwrap_or_default();
         ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| name.starts_with(known))
     };
-    words.iter().find(is_launcher).or(words.first()).map_or("", String::as_str)
+    words.iter().position(is_launcher).unwrap_or(0)
+}
+
+/// The launcher of a command.
+pub(crate) fn program(words: &[String]) -> &str {
+    words.get(place(words)).map_or("", String::as_str)
 }
 
 /// The first line that a process prints, if it does so in time; with the second where the first is

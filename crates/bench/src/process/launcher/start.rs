@@ -90,8 +90,10 @@ impl Launcher {
         let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
         let ranks = world.ranks.to_string();
         let mut words = self.supervisor.clone();
-        words.extend(template.iter().map(|word| word.replace("{ranks}", &ranks)));
+        let (before, after) = template.split_at((kind::place(&template) + 1).min(template.len()));
+        words.extend_from_slice(before);
         words.extend(kind.options(&template, world.map, &exported));
+        words.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
         let token = Key::generate()?.to_string();
