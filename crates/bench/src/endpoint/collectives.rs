@@ -162,6 +162,24 @@ pub(crate) trait Collectives: Endpoint {
     /// # Errors
     /// As [`call`](Self::call).
     fn largest(&mut self, number: u64) -> Result<u64, Error>;
+
+    /// Sends a number to a rank that waits for it by [`take`](Self::take).
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn give(&mut self, to: u32, number: u64) -> Result<(), Error>;
+
+    /// Waits for a number that a rank sends by [`give`](Self::give).
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn take(&mut self, from: u32) -> Result<u64, Error>;
+
+    /// Sends an empty message to one rank and waits for that of another, both at the same time.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn swap(&mut self, to: u32, from: u32) -> Result<(), Error>;
 }
 
 /// What is done with an endpoint that has [`Collectives`].

@@ -60,4 +60,23 @@ impl Collectives for MpiEndpoint {
         self.messages.allreduce(&number.to_ne_bytes(), &mut largest, Datatype::Uint64, Op::Max)?;
         Ok(u64::from_ne_bytes(largest))
     }
+
+    fn give(&mut self, to: u32, number: u64) -> Result<(), Error> {
+        Ok(self.messages.send(&number.to_ne_bytes(), to, TAG)?)
+    }
+
+    fn take(&mut self, from: u32) -> Result<u64, Error> {
+        let mut bytes = [0; 8];
+        self.messages.receive(&mut bytes, Some(from), Some(TAG))?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    #[inline]
+    fn swap(&mut self, to: u32, from: u32) -> Result<(), Error> {
+        self.messages.sendrecv((&[], to, TAG), (&mut [], Some(from), Some(TAG)))?;
+        Ok(())
+    }
 }
+
+/// The tag of numbers and of empty messages, which no operation has while these go.
+const TAG: i32 = 7;

@@ -2,6 +2,7 @@
 //! something is wrong.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -448,10 +449,10 @@ fn what_all_ranks_do_together_is_measured_over_every_mpi() {
     });
 }
 
-/// Medians of a collective call in us, with a delay at rank 1: of the ranks' own times, and by
-/// kind.
-fn medians(mpi: &Mpi, operation: &str, inject: &str) -> impl Fn(&str) -> f64 + use<> {
+/// A point of a collective call with a delay at rank 1.
+fn delayed(template: &str, operation: &str, inject: &str) -> Point {
     let scratch = Scratch::alone();
+    scratch.write("skew.sh", SKEW);
     let arguments = [
         "collective",
         operation,
@@ -464,12 +465,21 @@ fn medians(mpi: &Mpi, operation: &str, inject: &str) -> impl Fn(&str) -> f64 + u
         "--out",
         "record",
         "--mpi",
-        mpi.template,
+        template,
     ];
     let ended = run(&scratch, &arguments);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let (_, mut points) = scratch.record("record");
-    let point = points.remove(0);
+    scratch.record("record").1.remove(0)
+}
+
+/// Makes the clock of rank 1 wrong.
+const SKEW: &str = r#"
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && exec "$@" --clock-skew offset=5ms,drift=20ppm
+exec "$@"
+"#;
+
+/// The medians of a point in us: of the ranks' own times, and by kind.
+fn medians(point: &Point) -> impl Fn(&str) -> f64 + '_ {
     move |name: &str| {
         let of_kind =
             || point.kinds.iter().map(|timed| &timed.latency).find(|latency| latency.kind.name() == name);
@@ -486,8 +496,6 @@ fn medians(mpi: &Mpi, operation: &str, inject: &str) -> impl Fn(&str) -> f64 + u
 /// most, whatever a busy machine does to a median.
 #[test]
 fn a_delay_shows_in_exactly_the_columns_that_it_should() {
-    const THERE: f64 = 99.0;
-    const ELSEWHERE: f64 = 50.0;
     // By operation and delay: the names that show it, and those that do not.
     let table: [(&str, &str, &[&str], &[&str]); 6] = [
         ("allreduce", "before", &["own 0", "start_skew", "slowest", "first_last"], &["own 1", "last_last"]),
@@ -499,13 +507,130 @@ fn a_delay_shows_in_exactly_the_columns_that_it_should() {
     ];
     each(|mpi| {
         for (operation, when, there, elsewhere) in table {
-            let medians = medians(mpi, operation, &format!("rank=1,{when}=100us"));
-            for name in there {
-                assert!(medians(name) >= THERE, "{operation}, {when}: {name} is {} us", medians(name));
-            }
-            for name in elsewhere {
-                assert!(medians(name) <= ELSEWHERE, "{operation}, {when}: {name} is {} us", medians(name));
-            }
+            let point = delayed(mpi.template, operation, &format!("rank=1,{when}=100us"));
+            assert_shown(&point, there, elsewhere);
         }
     });
+}
+
+/// The same of ranks whose clocks are apart: they are compared, and the bound of that is said.
+#[test]
+fn ranks_of_several_clocks_begin_together_and_are_timed_within_a_bound() {
+    each(|mpi| {
+        let template = format!("{} sh skew.sh", mpi.template);
+        for (when, there, elsewhere) in [
+            ("before", &["own 0", "start_skew", "first_last"][..], &["own 1", "last_last"][..]),
+            ("within", &["own 0", "own 1", "last_last", "first_last"], &["start_skew"]),
+        ] {
+            let point = delayed(&template, "allreduce", &format!("rank=1,{when}=100us"));
+            assert_shown(&point, there, elsewhere);
+            let bound_ns = point.own["collective"]["clock_bound_ns"].as_f64().unwrap();
+            assert!(bound_ns > 0.0 && bound_ns < 50_000.0, "{bound_ns}");
+        }
+    });
+}
+
+/// A delay of 100 us shows in these medians and not in those.
+#[track_caller]
+fn assert_shown(point: &Point, there: &[&str], elsewhere: &[&str]) {
+    let medians = medians(point);
+    for name in there {
+        assert!(medians(name) >= 99.0, "{:?}: {name} is {} us", point.axes, medians(name));
+    }
+    for name in elsewhere {
+        assert!(medians(name) <= 50.0, "{:?}: {name} is {} us", point.axes, medians(name));
+    }
+}
+
+/// Halo exchanges of more ranks than most machines for tests have CPUs, and of one rank with
+/// itself.
+const TORUS: &str = r#"
+name = "torus"
+title = "Halo exchanges on a torus"
+[[experiment]]
+name = "halo"
+pattern = "halo"
+iterations = 10
+warmup = 1
+[experiment.axes]
+endpoint = "mpi"
+mpi_oversubscribe = true
+grid = ["1x1", "2x2"]
+halo_method = ["sendrecv", "nonblocking", "persistent", "neighbour", "put"]
+side_values = [0, 3]
+"#;
+
+#[test]
+fn sides_come_from_the_right_neighbours_of_a_torus() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", TORUS);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        let (_, points) = scratch.record("record");
+        assert_eq!(points.len(), 2 * 5 * 2, "{ended:?}");
+        for point in &points {
+            let is_alone = point.axes["grid"] == "1x1" && point.axes["halo_method"] == "neighbour";
+            match &point.status {
+                Status::Measured if !is_alone => {}
+                Status::NotMeasured { reason } if is_alone => {
+                    assert!(reason.contains("its own neighbour on all sides"), "{reason}");
+                }
+                status => panic!("{:?}: {status:?}", point.axes),
+            }
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+/// A library of MPI, of which two functions bring something else than they should.
+const WRONG: &str = r"
+typedef void *any;
+extern int PMPI_Allreduce(any, any, int, any, any, any);
+extern int PMPI_Sendrecv(any, int, any, int, int, any, int, any, int, int, any, any);
+int MPI_Allreduce(any sent, any got, int count, any type, any op, any all) {
+    int code = PMPI_Allreduce(sent, got, count, type, op, all);
+    if (count == 5) ((char *)got)[2] ^= 1;
+    return code;
+}
+int MPI_Sendrecv(any sent, int a, any b, int c, int d, any got, int count, any e, int f, int g, any all, any status) {
+    int code = PMPI_Sendrecv(sent, a, b, c, d, got, count, e, f, g, all, status);
+    if (count == 24) ((char *)got)[23] ^= 1;
+    return code;
+}
+";
+
+#[test]
+fn a_wrong_result_of_a_library_fails_the_point() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("wrong.c", WRONG);
+        let library = scratch.at("libwrong.so");
+        let ended = run(&scratch, &["lat", "mpi", "-n", "10", "--out", "right", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let right = scratch.record("right").0.environments[0].facts["mpi"]["library_path"].clone();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(scratch.at("wrong.c")).arg(&right);
+        cc.arg(format!("-Wl,-rpath,{}", Path::new(&right).parent().unwrap().display()));
+        assert!(cc.status().unwrap().success());
+        let library = library.to_str().unwrap();
+        for (out, arguments, call) in [
+            ("allreduce", ["collective", "allreduce", "-s", "20"], "allreduce"),
+            ("halo", ["halo", "sendrecv", "--values", "3"], "sendrecv"),
+        ] {
+            let more = ["-n", "10", "--out", out, "--mpi", mpi.template, "--mpi-library", library];
+            let ended = run(&scratch, &[&arguments[..], &more].concat());
+            assert_eq!(ended.status, Some(1), "{ended:?}");
+            let (_, points) = scratch.record(out);
+            let Status::Failed { error } = &points[0].status else { panic!("{ended:?}") };
+            assert!(error.contains(call) && error.contains("byte"), "{error}");
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn the_program_needs_no_library_of_mpi() {
+    let listed = Command::new("ldd").arg(*PROGRAM).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("libc.so") && !listed.contains("mpi"), "{listed}");
 }

@@ -6,7 +6,7 @@ use measure::samples::Samples;
 use super::choices::Start;
 use super::pass::pass;
 use super::stamps::CallStamps;
-use super::start::Starter;
+use super::start::{Among, Starter};
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
@@ -42,12 +42,14 @@ pub(crate) fn run<E: Collectives>(
     endpoint.prepare(&joint)?;
     checked(endpoint)?;
     let delays = Injection::of(injection, rank, clock);
-    let mut starter = Starter::new(start, endpoint, barrier, has_one_clock, ranks, delays)?;
+    let among = Among { rank, ranks, barrier, has_one_clock };
+    let mut starter = Starter::new(start, endpoint, among, delays)?;
     let mut stamps = Stamped::room(calls, spec.warmup);
     let (done, cpu) = watched(clock, || stamps.take(endpoint, &mut starter, delays));
     done?;
     // Some start where others have not ended: what follows is no part of it.
     endpoint.meet()?;
+    let exchanged = starter.end(endpoint)?;
     checked(endpoint)?;
     let Stamped { begun, ended, late, .. } = stamps;
     let own = begun.iter().zip(&ended).map(|(begin, end)| clock.ns(end.saturating_sub(*begin)));
@@ -57,7 +59,7 @@ pub(crate) fn run<E: Collectives>(
         cpu: cpu.map(|cpu| cpu.of(calls + spec.warmup)),
         ..Outcome::default()
     };
-    Ok((outcome, Some(CallStamps::new(rank_clock, begun, ended, late))))
+    Ok((outcome, Some(CallStamps::new(rank_clock, [begun, ended], late, exchanged))))
 }
 
 impl CollectivesVisitor for Share<'_> {

@@ -8,12 +8,13 @@ choice! {
         /// After the barrier of the library, as the OSU and the Intel MPI Benchmarks do: its ranks
         /// leave it one after the other.
         Barrier = "barrier",
-        /// At a common instant, which all know before: ranks of one clock.
+        /// At a common instant, which all know before. Ranks of several clocks compare them by
+        /// messages again and again, and the bound of that is said.
         Instant = "instant",
         /// Right after the call before: ranks drift apart.
         None = "none",
-        /// After a barrier of our own in shared memory, the same for every library: ranks of one
-        /// host.
+        /// After a barrier of our own, the same for every library: in memory that the ranks of a
+        /// host share, by dissemination of empty messages between hosts.
         OwnBarrier = "own_barrier",
     }
 }

@@ -7,9 +7,11 @@
 
 use measure::record::{LatencyKind, Status, Timed};
 use measure::samples::Samples;
+use measure::stats;
 use serde_json::{Value, json};
 
 use super::stamps::CallStamps;
+use super::times::Times;
 use crate::pattern::outcome::{KeptSamples, Merged, Outcome, Source};
 use crate::point::PointSpec;
 
@@ -29,22 +31,9 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
         return Merged::without_numbers(Status::Failed { error });
     }
     let mut merged = Merged { own: Some(means(outcomes, &told)), ..Merged::of(outcomes) };
-    if told.iter().all(|other| other.clock.shares_with(&first.clock)) || told.len() == 1 {
-        for (kind, ns) in kinds(&told) {
-            let samples = Samples::from_ns(ns);
-            let Some(latency) = samples.latency(kind, &spec.share_above_ns) else { continue };
-            let histogram = (!spec.keep_samples).then(|| samples.histogram());
-            merged.kinds.push(Timed { latency, samples: None, histogram });
-            if spec.keep_samples {
-                let samples_ns = samples.raw().unwrap_or_default().to_vec();
-                merged.samples.push(KeptSamples { of: Source::Kind(kind), samples_ns });
-            }
-        }
-    } else {
-        merged.unstable.push(
-            "the ranks have several clocks, which cannot be compared to a call's length: only each rank's own time is known"
-                .to_owned(),
-        );
+    match Times::of(&told) {
+        Ok(times) => keep(spec, &times, &mut merged),
+        Err(reason) => merged.unstable.push(format!("{reason}: only each rank's own time is known")),
     }
     let late = late(&told);
     if late as f64 > LATE_SHARE_MAX * first.begun.len() as f64 {
@@ -56,22 +45,54 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
     merged
 }
 
+/// Keeps the times of all calls by kind, with the bound of those between two ranks.
+fn keep(spec: &PointSpec, times: &Times, merged: &mut Merged) {
+    let bound_ns = times.bound_ns;
+    for (kind, ns) in kinds(&times.calls) {
+        let thresholds = &spec.share_above_ns;
+        // A rank's own time is by its own clock.
+        let latency = match kind {
+            LatencyKind::Slowest => stats::latency(kind, &ns, thresholds),
+            _ if bound_ns == 0.0 => stats::latency(kind, &ns, thresholds),
+            _ => stats::latency_within(kind, &ns, thresholds, bound_ns),
+        };
+        let Some(latency) = latency else { continue };
+        if kind == LatencyKind::LastLast && bound_ns > latency.p50_ns as f64 * BOUND_SHARE_MAX {
+            merged.unstable.push(format!(
+                "times between ranks are known to {:.3} us, by which their clocks may be apart, and the operation itself takes \
+                 {:.3} us",
+                bound_ns / 1e3,
+                latency.p50_ns as f64 / 1e3
+            ));
+        }
+        if spec.keep_samples {
+            merged.samples.push(KeptSamples { of: Source::Kind(kind), samples_ns: ns.clone() });
+        }
+        let histogram = (!spec.keep_samples).then(|| Samples::from_ns(ns).histogram());
+        merged.kinds.push(Timed { latency, samples: None, histogram });
+    }
+    if let Some(Value::Object(own)) = merged.own.as_mut().filter(|_| bound_ns > 0.0) {
+        own.insert("clock_bound_ns".to_owned(), json!(bound_ns));
+    }
+}
+
 /// Times of all calls, in ns, by kind: the headline first.
-fn kinds(told: &[CallStamps]) -> [(LatencyKind, Vec<u64>); 4] {
+fn kinds(ranks: &[Vec<[f64; 2]>]) -> [(LatencyKind, Vec<u64>); 4] {
     let [mut slowest, mut last_last, mut first_last, mut skew] = [(); 4].map(|()| Vec::new());
-    let tick_hz = told.first().map_or(1e9, |first| first.tick_hz);
-    let ns = |ticks: u64| (ticks as f64 * 1e9 / tick_hz).round() as u64;
-    for call in 0..told.first().map_or(0, |first| first.begun.len()) {
-        let begun = || told.iter().map(|rank| rank.begun[call]);
-        let ended = || told.iter().map(|rank| rank.ended[call]);
-        let first_begun = begun().min().unwrap_or(0);
-        let last_begun = begun().max().unwrap_or(0);
-        let last_ended = ended().max().unwrap_or(0);
-        let own = begun().zip(ended()).map(|(begin, end)| end.saturating_sub(begin));
-        slowest.push(ns(own.max().unwrap_or(0)));
-        last_last.push(ns(last_ended.saturating_sub(last_begun)));
-        first_last.push(ns(last_ended.saturating_sub(first_begun)));
-        skew.push(ns(last_begun - first_begun));
+    let least = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
+    let largest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::NEG_INFINITY, f64::max);
+    // Clocks may be apart by more than a call takes.
+    let whole = |ns: f64| ns.round().max(0.0) as u64;
+    for call in 0..ranks.first().map_or(0, Vec::len) {
+        let begun = || ranks.iter().map(|calls| calls[call][0]);
+        let ended = || ranks.iter().map(|calls| calls[call][1]);
+        let first_begun = least(&mut begun());
+        let last_begun = largest(&mut begun());
+        let last_ended = largest(&mut ended());
+        slowest.push(whole(largest(&mut begun().zip(ended()).map(|(begin, end)| end - begin))));
+        last_last.push(whole(last_ended - last_begun));
+        first_last.push(whole(last_ended - first_begun));
+        skew.push(whole(last_begun - first_begun));
     }
     [
         (LatencyKind::Slowest, slowest),
@@ -102,6 +123,8 @@ fn means(outcomes: &[Outcome], told: &[CallStamps]) -> Value {
 /// Above this share of calls that some rank came to late, they did not begin at the instants that
 /// are said.
 const LATE_SHARE_MAX: f64 = 0.05;
+/// Above this share of the operation's time, a bound leaves little of it.
+const BOUND_SHARE_MAX: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {
@@ -112,17 +135,27 @@ mod tests {
 
     fn stamps(begun: &[u64], ended: &[u64], late: &[u64]) -> CallStamps {
         let clock = RankClock::new(Clock::monotonic(), None);
-        CallStamps::new(&clock, begun.to_vec(), ended.to_vec(), late.to_vec())
+        CallStamps::new(&clock, [begun.to_vec(), ended.to_vec()], late.to_vec(), Vec::new())
     }
 
     #[test]
     fn calls_of_several_ranks_come_to_the_kinds_that_are_defined() {
         let told = [stamps(&[100, 1000], &[180, 1300], &[1]), stamps(&[130, 1050], &[150, 1200], &[1])];
-        let found = kinds(&told);
+        let times = Times::of(&told).unwrap();
+        assert_eq!(times.bound_ns, 0.0);
+        let found = kinds(&times.calls);
         assert_eq!(found[0], (LatencyKind::Slowest, vec![80, 300]));
         assert_eq!(found[1], (LatencyKind::LastLast, vec![50, 250]));
         assert_eq!(found[2], (LatencyKind::FirstLast, vec![80, 300]));
         assert_eq!(found[3], (LatencyKind::StartSkew, vec![30, 50]));
         assert_eq!(late(&told), 1, "both were late to the same call");
+    }
+
+    #[test]
+    fn clocks_that_nothing_compares_give_no_times_between_ranks() {
+        let wrong = RankClock::new(Clock::monotonic(), Some("offset=5ms".parse().unwrap()));
+        let other = CallStamps::new(&wrong, [vec![130], vec![150]], Vec::new(), Vec::new());
+        let reason = Times::of(&[stamps(&[100], &[180], &[]), other]).unwrap_err();
+        assert!(reason.contains("the clocks of rank 0 and rank 1 cannot be compared"), "{reason}");
     }
 }

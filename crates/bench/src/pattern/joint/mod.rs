@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! start.rs: how calls begin ─► calls.rs: a rank's calls ─► stamps.rs: what it tells ─► merge.rs
+//!    └ clocks.rs: those of several hosts, compared by messages ───► times.rs: stamps by one clock
 //! ```
 //!
 //! # Invariants
@@ -16,10 +17,12 @@
 mod calls;
 mod check;
 mod choices;
+mod clocks;
 mod merge;
 mod pass;
 mod stamps;
 mod start;
+mod times;
 
 pub(crate) use calls::Share;
 pub(crate) use check::length;

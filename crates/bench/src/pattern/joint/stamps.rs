@@ -1,6 +1,6 @@
 //! What a rank tells of its calls.
 
-use measure::clock::Domain;
+use measure::clock::{Domain, Nominal};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -11,13 +11,14 @@ use crate::rank_clock::RankClock;
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallStamps {
-    /// Which clock it is, and how many ticks it has in a second.
+    /// Which clock it is, and what is known of its rate.
     pub(crate) clock: Domain,
-    pub(crate) tick_hz: f64,
+    pub(crate) nominal: Nominal,
     /// How many calls there are, and how many this rank came to late. The columns travel behind the
     /// message, in this order.
     calls: usize,
     lates: usize,
+    exchange_stamps: usize,
     #[serde(skip)]
     pub(crate) begun: Vec<u64>,
     #[serde(skip)]
@@ -25,25 +26,35 @@ pub(crate) struct CallStamps {
     /// Numbers of calls.
     #[serde(skip)]
     pub(crate) late: Vec<u64>,
+    /// What it stamped to compare clocks; nothing where the ranks have one.
+    #[serde(skip)]
+    pub(crate) exchanged: Vec<u64>,
 }
 
 impl CallStamps {
-    pub(super) fn new(rank_clock: &RankClock, begun: Vec<u64>, ended: Vec<u64>, late: Vec<u64>) -> Self {
+    pub(super) fn new(
+        rank_clock: &RankClock,
+        [begun, ended]: [Vec<u64>; 2],
+        late: Vec<u64>,
+        exchanged: Vec<u64>,
+    ) -> Self {
         Self {
             clock: rank_clock.domain.clone(),
-            tick_hz: rank_clock.clock.tick_hz(),
+            nominal: Nominal::of(&rank_clock.clock),
             calls: begun.len(),
             lates: late.len(),
+            exchange_stamps: exchanged.len(),
             begun: rank_clock.shows(begun),
             ended: rank_clock.shows(ended),
             late,
+            exchanged: rank_clock.shows(exchanged),
         }
     }
 }
 
 impl Told for CallStamps {
     fn take_columns(&mut self) -> Vec<u64> {
-        let columns = [&mut self.begun, &mut self.ended, &mut self.late];
+        let columns = [&mut self.begun, &mut self.ended, &mut self.late, &mut self.exchanged];
         columns.into_iter().flat_map(std::mem::take).collect()
     }
 
@@ -54,6 +65,7 @@ impl Told for CallStamps {
             })?;
             Ok::<_, Error>(columns.split_off(start))
         };
+        self.exchanged = take(self.exchange_stamps)?;
         self.late = take(self.lates)?;
         self.ended = take(self.calls)?;
         self.begun = take(self.calls)?;

@@ -1,0 +1,64 @@
+//! The stamps of all ranks as times by the clock of rank 0.
+
+use measure::clock::{Nominal, Offset, holds_one_clock};
+
+use super::clocks::of_rank;
+use super::stamps::CallStamps;
+
+/// Times in ns since rank 0 began its first call.
+#[derive(Debug)]
+pub(super) struct Times {
+    /// By rank, the begin and the end of each call.
+    pub(super) calls: Vec<Vec<[f64; 2]>>,
+    /// How far a time between stamps of two ranks may be from the truth; 0 of one clock.
+    pub(super) bound_ns: f64,
+}
+
+impl Times {
+    /// Of what the ranks tell.
+    ///
+    /// # Errors
+    /// Why the clocks cannot be compared.
+    pub(super) fn of(told: &[CallStamps]) -> Result<Self, String> {
+        let Some(first) = told.first() else { return Ok(Self { calls: Vec::new(), bound_ns: 0.0 }) };
+        let origin = first.begun.first().copied().unwrap_or(0);
+        let mut calls = Vec::with_capacity(told.len());
+        let mut bounds = Vec::with_capacity(told.len());
+        for (rank, stamps) in told.iter().enumerate() {
+            let (times, bound_ns) = of_one(told, (rank, stamps), origin)?;
+            calls.push(times);
+            bounds.push(bound_ns);
+        }
+        // The two that are known worst may be those that a time lies between.
+        bounds.sort_unstable_by(f64::total_cmp);
+        let bound_ns = bounds.iter().rev().take(2).sum();
+        Ok(Self { calls, bound_ns })
+    }
+}
+
+/// The times of a rank, and how far they may be off.
+fn of_one(
+    told: &[CallStamps],
+    (rank, stamps): (usize, &CallStamps),
+    origin: u64,
+) -> Result<(Vec<[f64; 2]>, f64), String> {
+    let first = &told[0];
+    let both = stamps.begun.iter().zip(&stamps.ended);
+    let exchanges = of_rank(rank, told.len(), &first.exchanged, &stamps.exchanged);
+    // What exchanges refute is not believed, whatever the hosts say.
+    let is_one = stamps.clock.shares_with(&first.clock) && holds_one_clock(&exchanges, 0);
+    if rank == 0 || is_one {
+        let ns_per_tick = 1e9 / first.nominal.tick_hz;
+        let ns = |stamp: u64| stamp.wrapping_sub(origin).cast_signed() as f64 * ns_per_tick;
+        return Ok((both.map(|(begun, ended)| [ns(*begun), ns(*ended)]).collect(), 0.0));
+    }
+    let [leading, own]: [Nominal; 2] = [first.nominal, stamps.nominal];
+    let offset = Offset::of(&exchanges, leading, own)
+        .map_err(|reason| format!("the clocks of rank 0 and rank {rank} cannot be compared: {reason}"))?;
+    let ns = |stamp: u64| offset.elapsed(origin, stamp).ns;
+    let [Some(&since), Some(&until)] = [stamps.begun.first(), stamps.ended.last()] else {
+        return Ok((Vec::new(), 0.0));
+    };
+    let times = both.map(|(begun, ended)| [ns(*begun), ns(*ended)]).collect();
+    Ok((times, offset.bound_ns(since, until)))
+}
