@@ -253,11 +253,13 @@ impl<'i> RankSet<'i> {
             match reply.map(&read) {
                 Some(Ok(value)) => read_replies.push(value),
                 Some(Err(Reply::Failed { error })) => {
-                    refused = Some(Status::Failed { error: format!("rank {rank}: {error}") });
-                    break;
+                    refused.get_or_insert(Status::Failed { error: format!("rank {rank}: {error}") });
                 }
+                // Others fail for want of what this rank would have given.
                 Some(Err(Reply::NotMeasured { reason })) => {
-                    refused.get_or_insert(Status::NotMeasured { reason });
+                    if !matches!(refused, Some(Status::NotMeasured { .. })) {
+                        refused = Some(Status::NotMeasured { reason });
+                    }
                 }
                 Some(Err(other)) => return Err(self.agents.out_of_turn(rank, &other, doing).into()),
                 None => {}

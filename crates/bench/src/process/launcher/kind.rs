@@ -22,6 +22,10 @@ pub(crate) struct Kind {
     /// options of the user that they would contradict.
     unbound: &'static [&'static str],
     binds: &'static [&'static str],
+    /// Options that let more ranks run on this host than it has cores, and the options of the user
+    /// that say where ranks go or how many.
+    crowded: &'static [&'static str],
+    places: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
     /// Options that place ranks on hosts one host after the other, and in turn.
@@ -38,6 +42,24 @@ pub(crate) static KINDS: &[Kind] = &[
         version: &["(Open MPI)", "OpenRTE", "PRRTE"],
         unbound: &["--bind-to", "none"],
         binds: &["--bind-to", "-bind-to", "--bind-to-core", "--cpu-set", "--cpu-list", "--rankfile", "-rf"],
+        crowded: &["--oversubscribe"],
+        places: &[
+            "--host",
+            "-host",
+            "-H",
+            "--hostfile",
+            "-hostfile",
+            "--machinefile",
+            "-machinefile",
+            "--default-hostfile",
+            "--oversubscribe",
+            "-oversubscribe",
+            "--nooversubscribe",
+            "-nooversubscribe",
+            "--use-hwthread-cpus",
+            "--map-by",
+            "-map-by",
+        ],
         export: Some("-x"),
         block: &["--map-by", "slot"],
         cyclic: &["--map-by", "node"],
@@ -57,6 +79,8 @@ pub(crate) static KINDS: &[Kind] = &[
         version: &["HYDRA", "Intel(R) MPI Library"],
         unbound: &[],
         binds: &[],
+        crowded: &[],
+        places: &[],
         export: None,
         block: &[],
         cyclic: &["-ppn", "1"],
@@ -67,6 +91,8 @@ pub(crate) static KINDS: &[Kind] = &[
         version: &["slurm"],
         unbound: &["--cpu-bind=none"],
         binds: &["--cpu-bind", "--cpu_bind"],
+        crowded: &[],
+        places: &[],
         export: None,
         block: &["--distribution=block"],
         cyclic: &["--distribution=cyclic"],
@@ -80,6 +106,8 @@ static OTHER: Kind = Kind {
     version: &[],
     unbound: &[],
     binds: &[],
+    crowded: &[],
+    places: &[],
     export: None,
     block: &[],
     cyclic: &[],
@@ -105,12 +133,20 @@ impl Kind {
     }
 
     /// Options to add before those of the user, which may end with a program that starts each rank.
-    pub(crate) fn options(&self, given: &[String], map: MpiMap, exported: &[&str]) -> Vec<String> {
+    /// What a scheduler allocates is not exceeded.
+    pub(crate) fn options(
+        &self,
+        given: &[String],
+        map: MpiMap,
+        exported: &[&str],
+        is_allocated: bool,
+    ) -> Vec<String> {
         let has = |options: &[&str]| {
             let is = |word: &String| options.contains(&word.split('=').next().unwrap_or_default());
             given.iter().any(is)
         };
         let unbound = if has(self.binds) { &[] } else { self.unbound };
+        let crowded = if is_allocated || has(self.places) { &[] } else { self.crowded };
         let mapped = match map {
             _ if has(self.maps) => &[],
             MpiMap::Launcher => &[],
@@ -118,7 +154,7 @@ impl Kind {
             MpiMap::Cyclic => self.cyclic,
         };
         let exports = exported.iter().filter_map(|name| Some([self.export?, *name])).flatten();
-        unbound.iter().chain(mapped).copied().chain(exports).map(str::to_owned).collect()
+        unbound.iter().chain(crowded).chain(mapped).copied().chain(exports).map(str::to_owned).collect()
     }
 
     /// Whether it can place ranks so.
@@ -130,6 +166,12 @@ impl Kind {
             MpiMap::Cyclic => !self.cyclic.is_empty(),
         }
     }
+}
+
+/// Whether a scheduler has allocated hosts and cores to this process.
+pub(crate) fn is_allocated() -> bool {
+    const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
+    JOBS.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 /// The place of the launcher among the words of a command: what stands before it, such as `env` or
@@ -208,14 +250,27 @@ mod tests {
     #[test]
     fn what_the_user_says_of_binding_and_maps_is_not_contradicted() {
         let open_mpi = kind("mpirun (Open MPI) 4.1.4");
-        let options = |given: &str, map| open_mpi.options(&words(given), map, &["K"]).join(" ");
+        let options = |given: &str, map| open_mpi.options(&words(given), map, &["K"], true).join(" ");
         assert_eq!(options("mpirun -np 2", MpiMap::Launcher), "--bind-to none -x K");
         assert_eq!(options("mpirun --bind-to core -np 2", MpiMap::Launcher), "-x K");
         assert_eq!(options("mpirun -np 2", MpiMap::Cyclic), "--bind-to none --map-by node -x K");
         assert_eq!(options("mpirun --map-by=socket", MpiMap::Cyclic), "--bind-to none -x K");
         let mpich = kind("HYDRA build details:");
-        assert_eq!(mpich.options(&words("mpirun -np 2"), MpiMap::Cyclic, &["K"]).join(" "), "-ppn 1");
+        assert_eq!(mpich.options(&words("mpirun -np 2"), MpiMap::Cyclic, &["K"], false).join(" "), "-ppn 1");
         assert!(!OTHER.maps(MpiMap::Cyclic) && open_mpi.maps(MpiMap::Cyclic));
+    }
+
+    #[test]
+    fn more_ranks_than_cores_are_started_where_nobody_says_how_many() {
+        let open_mpi = kind("mpirun (Open MPI) 4.1.4");
+        let options = |given: &str, is_allocated| {
+            open_mpi.options(&words(given), MpiMap::Launcher, &[], is_allocated).join(" ")
+        };
+        assert_eq!(options("mpirun -np 2", false), "--bind-to none --oversubscribe");
+        for given in ["mpirun --host a:2,b:2", "mpirun --hostfile=hosts", "mpirun --nooversubscribe"] {
+            assert_eq!(options(given, false), "--bind-to none", "{given}");
+        }
+        assert_eq!(options("mpirun -np 2", true), "--bind-to none");
     }
 
     #[test]

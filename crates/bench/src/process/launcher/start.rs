@@ -92,7 +92,7 @@ impl Launcher {
         let mut words = self.supervisor.clone();
         let (before, after) = template.split_at((kind::place(&template) + 1).min(template.len()));
         words.extend_from_slice(before);
-        words.extend(kind.options(&template, world.map, &exported));
+        words.extend(kind.options(&template, world.map, &exported, kind::is_allocated()));
         words.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
