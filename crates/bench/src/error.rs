@@ -242,6 +242,11 @@ impl Error {
         )
     }
 
+    /// Whether it will be the same however often ranks are started.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self, Self::Impossible { .. } | Self::NoLauncher { .. })
+    }
+
     /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened
     /// then.
     pub fn is_usage(&self) -> bool {

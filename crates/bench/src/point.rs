@@ -46,6 +46,10 @@ pub struct PointSpec {
     pub experiment: String,
     /// Which repetition of the same combination of axes, from 0.
     pub repetition: u32,
+    /// Which launch of its experiment measures it, from 0; absent where any ranks do that are
+    /// started as it needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<u32>,
     /// What is done with the endpoints.
     pub pattern: Pattern,
     /// Which program measures it; absent for this one.

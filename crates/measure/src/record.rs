@@ -21,6 +21,7 @@ mod cost;
 mod fairness;
 mod kinds;
 mod latency;
+mod launch;
 mod one_way;
 mod pipeline;
 mod reported;
@@ -41,6 +42,7 @@ pub use cost::Cost;
 pub use fairness::Fairness;
 pub use kinds::{LatencyKind, Scale};
 pub use latency::{Histogram, Latency, Mavericks};
+pub use launch::{Launch, LaunchedRank};
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
 pub use pipeline::{Pipeline, SinkReport, TimerAlone, steps};
 pub use reported::Reported;
@@ -89,6 +91,10 @@ pub struct Run {
     /// What the measurement itself costs, per rank.
     #[serde(default)]
     pub overheads: Vec<Overhead>,
+    /// Every start of ranks by a launcher of MPI, and of those that the plan wants started anew
+    /// (`launches`), in the order of their numbers; empty without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<Launch>,
     /// What the reader should know before trusting a number.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -173,6 +179,10 @@ pub struct Point {
     pub status: Status,
     /// Which repetition of the same combination, from 0.
     pub repetition: u32,
+    /// The number of the launch whose ranks measured it, in [`Run::launches`]; absent where none of
+    /// those did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<u32>,
     /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the
     /// link was taken as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -69,6 +69,7 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
         devices: Vec::new(),
         environments: Vec::new(),
         overheads: Vec::new(),
+        launches: Vec::new(),
         warnings: vec![NOT_OURS.to_owned()],
     };
     let out = arguments.out.clone().unwrap_or_else(|| directory("import"));

@@ -3,6 +3,7 @@
 mod advise;
 mod agent;
 mod backends;
+mod banner;
 mod benchmark;
 mod cli;
 mod command;

@@ -43,7 +43,8 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
         let findings = report::terminal::findings(&run.findings, shown);
-        stdout::print(&(tables + &repeated + &findings + &missing))?;
+        let launched = report::launched::text(&run.plan, &points);
+        stdout::print(&(tables + &repeated + &launched + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
     let written = write_html(&arguments.run, arguments.output.as_deref())?;

@@ -17,7 +17,7 @@ use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
 use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
 use crate::server_args::ServerArgs;
-use crate::{agent, failure, launch, sink, stdout};
+use crate::{agent, banner, failure, launch, stdout};
 
 /// A command that is to wait for its client. It knows nothing of the benchmark, which the client
 /// alone decides.
@@ -76,7 +76,7 @@ impl Waiting {
         }
         let server = Server::listen(address, given.map_or_else(Key::generate, Ok)?)?;
         let described = worker.describe(SERVER_RANK as u32).map_err(reason)?;
-        let here = sink::rank(SERVER_RANK, described.device.as_ref(), Some(&described.environment));
+        let here = banner::rank(SERVER_RANK, described.device.as_ref(), Some(&described.environment));
         stdout::print(&self.banner(&server, &here))?;
         if !self.idle.is_empty() {
             eprintln!(

@@ -7,21 +7,22 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bench::PATTERNS;
-use bench::choice::Reason;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Figure;
 use measure::placement;
-use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
+use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::Points;
+use report::launched;
 use report::repeated::{self, Repeated};
 use report::terminal::Stream;
 use serde_json::Value;
 use verbs::DeviceKind;
 
+use crate::banner::{banner, plain, runs};
 use crate::job::Job;
 use crate::placing::Placing;
 use crate::stdout;
@@ -76,6 +77,7 @@ impl Output {
             devices: Vec::new(),
             environments: Vec::new(),
             overheads: Vec::new(),
+            launches: Vec::new(),
             warnings: of_mpi(job).into_iter().collect(),
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
@@ -130,7 +132,8 @@ impl Output {
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
         let findings = report::terminal::findings(&self.run.findings, asked);
-        let rest = rest + &repeated::text(&repeated) + &findings;
+        let launched = launched::text(&self.run.plan, &self.asked);
+        let rest = rest + &repeated::text(&repeated) + &launched + &findings;
         let printed = self.print(&rest);
         self.placing.keep();
         for sentence in repeated::unknown(&repeated) {
@@ -260,6 +263,14 @@ impl Sink for Output {
         Ok(())
     }
 
+    fn launched(&mut self, launch: &Launch) -> Result<(), SinkError> {
+        self.run.launches.push(launch.clone());
+        if let Some(writer) = &self.writer {
+            writer.update(&self.run)?;
+        }
+        Ok(())
+    }
+
     fn point_started(&mut self, spec: &PointSpec) {
         let pattern = serde_json::to_value(spec.pattern).ok();
         let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
@@ -280,7 +291,7 @@ impl Sink for Output {
         self.points += 1;
         self.placing.ended(&point);
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
-        if !self.run.findings.is_empty() || !self.repeatable.is_empty() {
+        if !self.run.findings.is_empty() || !self.repeatable.is_empty() || launched::asked(&self.run.plan) {
             self.asked.push(without_distributions(point));
         }
         self.progress.inc(1);
@@ -335,106 +346,6 @@ fn progress(points: u64) -> ProgressBar {
         ProgressStyle::with_template("{bar:30} {pos}/{len} points, {elapsed} ({eta} left)  {wide_msg}");
     ProgressBar::with_draw_target(Some(points), target)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// What people paste into tickets: the settings of the run.
-fn banner(run: &Run) -> String {
-    let mut out = format!("# rdmascope {}: {}\n", run.program.version, run.title);
-    for (name, choice) in choices(run) {
-        out += &format!("# device: {name} ({choice})\n");
-    }
-    for ranks in alike(run) {
-        let at = |rank: &usize| (run.devices.get(*rank), run.environments.get(*rank));
-        let (device, environment) = at(&ranks[0]);
-        if ranks.len() == 1 {
-            out += &rank(ranks[0], device, environment);
-            continue;
-        }
-        let pinned = ranks.iter().filter_map(|rank| at(rank).1?.pinned_cpus.clone());
-        let cpus: BTreeSet<u32> = pinned.flatten().collect();
-        let together = environment.map(|environment| Environment {
-            pinned_cpus: (!cpus.is_empty()).then(|| cpus.into_iter().collect()),
-            ..environment.clone()
-        });
-        let line = rank(ranks[0], device, together.as_ref());
-        out += &line.replacen(
-            &format!("rank {}:", ranks[0]),
-            &format!("{} ranks ({}):", ranks.len(), runs(&ranks)),
-            1,
-        );
-    }
-    for warning in &run.warnings {
-        out += &format!("# warning: {warning}\n");
-    }
-    out
-}
-
-/// The ranks of a run: each for itself where there are two, of more those together whose devices
-/// and hosts are the same.
-fn alike(run: &Run) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let key = |rank: usize| {
-        let device = run.devices.get(rank).map(|device| (&device.name, &device.provider, &device.attributes));
-        (device, run.environments.get(rank).map(|environment| &environment.hostname))
-    };
-    let ranks = run.devices.len().max(run.environments.len());
-    for rank in 0..ranks {
-        match groups.iter_mut().find(|group| ranks > 2 && key(group[0]) == key(rank)) {
-            Some(group) => group.push(rank),
-            None => groups.push(vec![rank]),
-        }
-    }
-    groups
-}
-
-/// Rising numbers, e.g. `0-3,7`.
-fn runs(numbers: &[usize]) -> String {
-    let follows = |pair: &usize, next: &usize| *next == pair + 1;
-    let run = |run: &[usize]| match run {
-        [one] => one.to_string(),
-        run => format!("{}-{}", run[0], run[run.len() - 1]),
-    };
-    numbers.chunk_by(follows).map(run).collect::<Vec<_>>().join(",")
-}
-
-/// A rank's line of the banner: its device, its host and its CPU.
-pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&Environment>) -> String {
-    let host = environment.map_or("?", |environment| environment.hostname.as_str());
-    let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
-    let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
-    let Some(device) = device else {
-        let release = environment.and_then(|environment| environment.facts.get("kernel")?.get("release"));
-        let kernel = release.map_or_else(|| "no device".to_owned(), |release| format!("Linux {release}"));
-        return format!("# rank {rank}: {kernel} on {host}, {cpus}\n");
-    };
-    let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
-    format!(
-        "# rank {rank}: {} on {host}, {cpus}; {}, {}, port {}, MTU {} B, GID {}\n",
-        device.name,
-        device.provider,
-        attribute("link_layer"),
-        attribute("port_state"),
-        attribute("active_mtu_bytes"),
-        attribute("gid"),
-    )
-}
-
-/// The devices that nobody named, each with the reason why it was taken.
-fn choices(run: &Run) -> BTreeSet<(&str, &str)> {
-    let named = Reason::Named.to_string();
-    let choices = run.devices.iter().filter_map(|device| {
-        let choice = device.attributes.get("device_choice")?.as_str()?;
-        Some((device.name.as_str(), choice))
-    });
-    choices.filter(|(_, choice)| *choice != named).collect()
-}
-
-fn join(cpus: &[u32]) -> String {
-    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// What the reader must know where MPI alone takes the software device: no rank describes it.

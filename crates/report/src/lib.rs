@@ -10,6 +10,7 @@
 //! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by
 //!   tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
+//! * [`launched`]: the medians over launches, where there are several;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `table`: the writer of tables; what is shown of a pattern comes with the points ([`Points`]);
 //! * `placement`: whether the run as a whole was made by CPUs far from each other;
@@ -21,6 +22,7 @@ mod conditions;
 mod error;
 mod findings;
 pub mod html;
+pub mod launched;
 pub mod link;
 mod link_limit;
 mod list;

@@ -57,7 +57,7 @@ pub fn asked(plan: &Value, experiment: &str) -> Option<(f64, usize)> {
 }
 
 /// What a point is about: floods are about throughput.
-fn path(point: &Point) -> &'static str {
+pub(crate) fn path(point: &Point) -> &'static str {
     match point.latency {
         _ if point.cost.is_some() => COST,
         Some(_) => "latency.p50_ns",
@@ -112,19 +112,25 @@ impl Repeated {
 
 /// What is known of all of them, a line each; nothing without any.
 pub fn text(all: &[Repeated]) -> String {
-    let varies = |name: &str| {
-        let mut values = all.iter().map(|one| one.axes.get(name));
-        let first = values.next();
-        name == "size_bytes" || values.any(|value| Some(value) != first)
-    };
-    let lines: Vec<String> =
-        all.iter().filter_map(|one| one.line(varies)).map(|line| format!("   {line}\n")).collect();
+    let axes: Vec<&Axes> = all.iter().map(|one| &one.axes).collect();
+    let lines: Vec<String> = all
+        .iter()
+        .filter_map(|one| one.line(|name| varies(&axes, name)))
+        .map(|line| format!("   {line}\n"))
+        .collect();
     match lines.is_empty() {
         true => String::new(),
         false => {
             format!("\n means over the repetitions, with their 95 % confidence interval:\n{}", lines.concat())
         }
     }
+}
+
+/// Whether an axis tells combinations apart; the size is always said.
+pub(crate) fn varies(all: &[&Axes], name: &str) -> bool {
+    let mut values = all.iter().map(|axes| axes.get(name));
+    let first = values.next();
+    name == "size_bytes" || values.any(|value| Some(value) != first)
 }
 
 /// What is not known as well as was asked for, a sentence for each experiment.

@@ -15,6 +15,9 @@ pub(crate) struct Filled {
     pub(crate) length: Length,
     pub(crate) bytes_max: Option<u64>,
     pub(crate) warmup: u64,
+    /// How often the ranks are started anew.
+    pub(crate) launches: u32,
+    /// How often each launch measures every point.
     pub(crate) repetitions: u32,
     /// How near the mean of how many repetitions at most is to be known.
     pub(crate) within: Option<(f64, u32)>,
@@ -56,7 +59,7 @@ impl Filled {
     pub(crate) fn points(&self) -> Option<u64> {
         let lengths = self.axes.iter().map(|axis| axis.values().len() as u64);
         let repetitions = self.within.map_or(self.repetitions, |(_, most)| most.max(self.repetitions));
-        lengths.chain([u64::from(repetitions)]).try_fold(1u64, u64::checked_mul)
+        lengths.chain([u64::from(repetitions), u64::from(self.launches)]).try_fold(1u64, u64::checked_mul)
     }
 
     /// The experiment as the record keeps it.
@@ -75,6 +78,9 @@ impl Filled {
             "timeout_s": self.timeout_s,
             "axes": axes,
         });
+        if self.launches > 1 {
+            json["launches"] = self.launches.into();
+        }
         match self.length {
             Length::Duration(duration_s) => json["duration_s"] = duration_s.into(),
             Length::Iterations(iterations) => json["iterations"] = iterations.into(),

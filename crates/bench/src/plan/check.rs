@@ -143,8 +143,9 @@ impl Check<'_> {
             }
         }
         let zero = |axis: &&Axis| axis.row.least == 1 && axis.numbers().any(|number| number == 0);
-        let repetitions = (self.0.repetitions == 0).then_some("repetitions");
-        if let Some(key) = repetitions.or(self.0.axes.iter().find(zero).map(|axis| axis.row.name)) {
+        let counts = [("repetitions", self.0.repetitions), ("launches", self.0.launches)];
+        let none = counts.into_iter().find(|(_, count)| *count == 0).map(|(key, _)| key);
+        if let Some(key) = none.or(self.0.axes.iter().find(zero).map(|axis| axis.row.name)) {
             return self.wrong(key, format!("{key} of {self} is 0: it must be at least 1"));
         }
         self.repeated()?;
@@ -172,6 +173,11 @@ impl Check<'_> {
             (Some(_), _) if least < 2 => {
                 let why = "one alone has no interval: give 2 or more";
                 self.refuse("repetitions", "1 repetition at least with within", why)
+            }
+            (Some(_), _) if self.0.launches > 1 => {
+                let why = "what is measured again until its mean is known has the ranks of the last launch: give \
+                           launches alone";
+                self.refuse("launches", "several launches with within", why)
             }
             _ => Ok(()),
         }

@@ -43,6 +43,7 @@ impl Filled {
                 Some(_) => REPETITIONS_WITHIN.min(settings.repetitions_max.unwrap_or(u32::MAX)),
                 None => REPETITIONS,
             }),
+            launches: settings.launches.unwrap_or(LAUNCHES),
             within: settings
                 .within
                 .map(|within| (within, settings.repetitions_max.unwrap_or(REPETITIONS_MAX))),
@@ -112,6 +113,8 @@ fn axes(defaults: Defaults, carrier: Carrier, given: &AxisList, tx_depth: u32) -
 const WARMUP_MIN: u64 = 10;
 /// Once: repetitions multiply the time of a run, so they are asked for.
 const REPETITIONS: u32 = 1;
+/// Any ranks that are started as the points need them.
+const LAUNCHES: u32 = 1;
 /// The least and the most of netperf, whose interval is narrowed so (`-i`).
 const REPETITIONS_WITHIN: u32 = 3;
 const REPETITIONS_MAX: u32 = 30;

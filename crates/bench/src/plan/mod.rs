@@ -20,6 +20,7 @@
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
+//! launches = 2                         # ranks that are started anew, each time for all points
 //! repetitions = 3                      # or as many as it takes, 3 to 30: within = "2.5 %", repetitions_max = 30
 //! tx_depth = 128
 //! rx_depth = 512

@@ -1,8 +1,10 @@
 //! From a plan to its points.
 //!
-//! The order of the points: experiments as they are written; inside one, repetitions outermost, so
-//! that a machine that drifts (heat, neighbours) hits every combination alike instead of one
-//! combination in all its repetitions; then the axes as they are written, the size innermost.
+//! The order of the points: experiments as they are written; inside one, launches outermost and
+//! then repetitions, so that a machine that drifts (heat, neighbours) hits every combination alike
+//! instead of one combination in all its repetitions; then the axes as they are written, the size
+//! innermost. Every launch measures every combination: what differs from launch to launch is then
+//! in all of them alike, and two combinations are compared within the same launches.
 
 use measure::conditions::{AS_IS, Wanted};
 use measure::figure::Figure;
@@ -106,16 +108,17 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
 
 /// Appends the points of one experiment, of each kind of endpoint.
 fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
-    let repetitions = experiment.first().map_or(0, |filled| filled.repetitions);
-    for repetition in 0..repetitions {
+    let Some(&Filled { launches, repetitions, .. }) = experiment.first() else { return };
+    for repetition in 0..launches * repetitions {
+        let launch = (launches > 1).then(|| repetition / repetitions);
         for filled in experiment {
-            combine(plan, filled, repetition, points);
+            combine(plan, filled, (repetition, launch), points);
         }
     }
 }
 
-/// Appends a point for each combination of the values of the axes.
-fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<PointSpec>) {
+/// Appends a point for each combination of the values of the axes, of one repetition in a launch.
+fn combine(plan: &Plan, filled: &Filled, time: (u32, Option<u32>), points: &mut Vec<PointSpec>) {
     let lists: Vec<(&str, &[Value])> =
         filled.axes.iter().map(|axis| (axis.row.name, axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
@@ -132,11 +135,17 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
             let size_bytes = size_bytes(&axes);
             axes.insert(axis::SIZE_BYTES.row.name.to_owned(), size_bytes.into());
         }
-        points.push(point(plan, filled, points.len() as u64, repetition, axes));
+        points.push(point(plan, filled, points.len() as u64, time, axes));
     }
 }
 
-fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
+fn point(
+    plan: &Plan,
+    filled: &Filled,
+    id: u64,
+    (repetition, launch): (u32, Option<u32>),
+    axes: Axes,
+) -> PointSpec {
     let size_bytes = given(&axes, axis::SIZE_BYTES);
     let (length, warmup) = filled.length_at(size_bytes, axis::RATE_HZ.at(&axes));
     let tx_depth = axis::TX_DEPTH.at(&axes).unwrap_or(filled.tx_depth);
@@ -178,6 +187,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         id,
         experiment: filled.name.clone(),
         repetition,
+        launch,
         pattern: filled.pattern,
         tool,
         message,

@@ -64,7 +64,10 @@ settings! {
     iterations: u64 = "iterations", whole;
     /// Whether the raw samples stay in the record.
     keep_samples: bool = "keep_samples", flag;
-    /// How often the whole product of the axes is measured; with `within` how often at least.
+    /// How often the ranks are started anew, each time to measure all points of the experiment.
+    launches: u32 = "launches", whole_u32;
+    /// How often the whole product of the axes is measured, in each launch; with `within` how often
+    /// at least.
     repetitions: u32 = "repetitions", whole_u32;
     /// How often at most, with `within`.
     repetitions_max: u32 = "repetitions_max", whole_u32;

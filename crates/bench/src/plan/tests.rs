@@ -80,8 +80,8 @@ fn misspelt_keys_are_refused_with_the_nearest() {
         (
             "zzz = 4",
             "plans/x.toml:7: unknown key \"zzz\" in [[experiment]]: use one of axes, name, pattern, quick, bytes_max, \
-             duration, iterations, keep_samples, repetitions, repetitions_max, rx_depth, share_above_ns, sink_dir, \
-             timeout, tx_depth, warmup, within",
+             duration, iterations, keep_samples, launches, repetitions, repetitions_max, rx_depth, share_above_ns, \
+             sink_dir, timeout, tx_depth, warmup, within",
         ),
         ("[[figur]]", "plans/x.toml:7: unknown key \"figur\" in the plan: did you mean \"figure\"?"),
         ("[[figure]]\nkid = 4", "plans/x.toml:8: unknown key \"kid\" in [[figure]]: did you mean \"kind\"?"),
@@ -209,6 +209,7 @@ fn what_cannot_be_measured_is_refused() {
             "iterations = 0",
             "plans/x.toml:7: iterations of experiment \"lat\" is 0: measure at least 1 message",
         ),
+        ("launches = 0", "plans/x.toml:7: launches of experiment \"lat\" is 0: it must be at least 1"),
         ("repetitions = 0", "plans/x.toml:7: repetitions of experiment \"lat\" is 0: it must be at least 1"),
         (
             "axes = { signal_interval = 0 }",
@@ -491,6 +492,7 @@ fn means_that_are_to_be_known_have_repetitions_of_their_own() {
         ("within = \"5 %\"\nrepetitions_max = 1", "1 repetitions at least and 1 at most"),
         ("within = \"5 %\"\nrepetitions = 5\nrepetitions_max = 4", "5 repetitions at least and 4 at most"),
         ("repetitions_max = 4", "or repetitions alone"),
+        ("within = \"5 %\"\nlaunches = 3", "has the ranks of the last launch: give launches alone"),
     ] {
         let error = refusal(lines);
         assert!(error.contains(words), "{lines}: {error}");
@@ -595,6 +597,15 @@ fn points_come_in_the_written_order_with_the_size_innermost() {
 }
 
 #[test]
+fn every_launch_measures_each_combination_in_all_its_repetitions() {
+    let points = points("launches = 3\nrepetitions = 2\n[experiment.axes]\nsize_bytes = [8, 4]", &[], false);
+    let seen: Vec<_> = points.iter().map(|p| (p.launch, p.repetition, p.message.size_bytes)).collect();
+    let times = [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)];
+    let expected = times.map(|(launch, repetition)| [8, 4].map(|size| (Some(launch), repetition, size)));
+    assert_eq!(seen, expected.concat());
+}
+
+#[test]
 fn a_signal_rate_is_the_rate_of_the_link_that_is_modelled() {
     let links = |axes: &str| -> Vec<_> {
         let points = points(&format!("axes = {{ {axes} }}"), &[], false);
@@ -695,8 +706,8 @@ fn the_documented_plan_is_a_plan() {
     let text = documented(include_str!("mod.rs"));
     let kinds: Vec<_> = parse(&text).unwrap().findings.iter().map(|finding| finding.kind.name()).collect();
     assert_eq!(kinds, ["change", "value", "flat", "step", "crossover", "order", "falls", "linear", "argmin"]);
-    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 5);
-    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 5);
+    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 2 * 3 * 2 * 22 + 5);
+    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 2 * 3 * 2 * 2 + 5);
 }
 
 #[test]

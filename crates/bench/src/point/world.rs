@@ -18,16 +18,19 @@ pub struct World {
     /// What the link of their device is to be like, where MPI takes one: a device reads it when a
     /// rank starts.
     pub link: Option<LinkModel>,
+    /// Which launch of an experiment it is, where that asks for several.
+    pub launch: Option<u32>,
 }
 
 impl World {
     /// So many ranks of a point with these axes, where MPI carries its messages over such a link.
-    pub(crate) fn of(ranks: u32, axes: &Axes, link: Option<LinkModel>) -> Self {
+    pub(crate) fn of(ranks: u32, axes: &Axes, link: Option<LinkModel>, launch: Option<u32>) -> Self {
         Self {
             ranks,
             map: axis::MPI_MAP.at(axes).unwrap_or(MpiMap::Launcher),
             transport: axis::MPI_TRANSPORT.at(axes).unwrap_or(MpiTransport::Default),
             link,
+            launch,
         }
     }
 }

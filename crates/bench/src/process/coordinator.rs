@@ -63,6 +63,9 @@ pub fn run(
             } else if started.is_new {
                 sink.joined(all).map_err(kept)?;
             }
+            if let Some(launch) = started.launch.as_ref().filter(|_| started.is_new) {
+                sink.launched(launch).map_err(kept)?;
+            }
         }
         let spec = &points[i];
         sink.point_started(spec);
@@ -81,8 +84,10 @@ pub fn run(
         };
         // Agents of which one is dead, silent or confused are killed here.
         let lost = ready.as_ref().ok().and_then(|started| started.rank_set.lost());
+        let launch = ready.as_ref().ok().and_then(|started| Some(started.launch.as_ref()?.number));
         rank_sets.keep(ready.ok());
-        let (point, samples) = result.into_point(spec, clock.ns(clock.now().since(began)));
+        let (mut point, samples) = result.into_point(spec, clock.ns(clock.now().since(began)));
+        point.launch = launch;
         summary.count(&point);
         sink.point(point, &samples).map_err(kept)?;
         i += 1;

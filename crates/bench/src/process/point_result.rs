@@ -70,6 +70,7 @@ impl PointResult {
             status: self.status,
             conditions: self.conditions,
             repetition: spec.repetition,
+            launch: None,
             iterations: spec.length.iterations(),
             latency: headline.or(merged.latency),
             kinds: merged.kinds,

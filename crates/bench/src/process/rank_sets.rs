@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::Status;
+use measure::record::{Launch as Launched, LaunchedRank, Status};
 
 use super::agent_set::AgentSet;
 use super::channel::Agent;
 use super::frame::Greeting;
 use super::interrupt::Interrupt;
 use super::launch::{Launch, NOT_BY_COMMANDS, Points, SERVER_RANK};
+use super::message::Hello;
 use super::rank_set::RankSet;
 use super::sink::Sink;
 use crate::Error;
@@ -18,8 +19,9 @@ use crate::point::{PointSpec, World};
 /// How the agents of a point are started.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Start {
-    /// A command for each rank, or a server that somebody started.
-    Commands,
+    /// A command for each rank, or a server that somebody started; which launch of an experiment it
+    /// is, where that asks for several.
+    Commands(Option<u32>),
     /// By a launcher of MPI.
     Launcher(World),
 }
@@ -30,6 +32,8 @@ pub(super) struct Started<'i> {
     pub(super) rank_set: RankSet<'i>,
     /// Whether it has measured nothing yet.
     pub(super) is_new: bool,
+    /// What the record says of the launch; absent where it says nothing.
+    pub(super) launch: Option<Launched>,
 }
 
 /// Why there are no agents of a kind, and will be none in this run.
@@ -49,6 +53,8 @@ pub(super) struct RankSets<'a, 'i> {
     points: Points,
     started: Option<Started<'i>>,
     refused: Vec<(World, Status)>,
+    /// Launches that the record knows.
+    launches: u32,
 }
 
 impl<'a, 'i> RankSets<'a, 'i> {
@@ -63,9 +69,12 @@ impl<'a, 'i> RankSets<'a, 'i> {
     ) -> Result<Self, Error> {
         let others = points.iter().filter(|spec| !spec.message.endpoint.is_mpi());
         let ranks = others.map(PointSpec::ranks).max().unwrap_or(0);
+        if launch.server.is_some() && points.iter().any(|spec| spec.launch.is_some()) {
+            return Err(Error::NothingPossible { reason: ONE_SERVER.to_owned() });
+        }
         let commands = launch.commands(ranks as usize)?;
         let points = launch.launcher.as_ref().map_or(Points::OfMpi, |launcher| launcher.points);
-        Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new() })
+        Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new(), launches: 0 })
     }
 
     /// Takes the agents for a point; where a launcher cannot start them, the reason.
@@ -84,8 +93,11 @@ impl<'a, 'i> RankSets<'a, 'i> {
         if let Some(started) = self.started.take() {
             return Ok(Ok(started));
         }
-        let Start::Launcher(world) = start else { return self.by_commands(sink).map(Ok) };
-        if let Some((_, status)) = self.refused.iter().find(|(refused, _)| *refused == world) {
+        let world = match start {
+            Start::Commands(launch) => return self.by_commands(launch, sink).map(Ok),
+            Start::Launcher(world) => world,
+        };
+        if let Some(status) = self.refusal(&world) {
             return Ok(Err(Refused { world, status: status.clone(), error: None }));
         }
         match self.by_launcher(&world, sink) {
@@ -94,7 +106,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
             Err(error) if !spec.message.endpoint.is_mpi() && self.points == Points::AllIfPossible => {
                 sink.warning(&format!("{error}; points that MPI does not carry have ranks without it"));
                 self.points = Points::OfMpi;
-                self.by_commands(sink).map(Ok)
+                self.by_commands(spec.launch, sink).map(Ok)
             }
             Err(error) => {
                 let words = error.to_string();
@@ -104,7 +116,9 @@ impl<'a, 'i> RankSets<'a, 'i> {
                     true => Status::NotMeasured { reason: words },
                     false => Status::Failed { error: words },
                 };
-                self.refused.push((world.clone(), status.clone()));
+                // What went wrong once may go well in the next launch; what cannot be, cannot.
+                let all = World { launch: world.launch.filter(|_| !error.is_lasting()), ..world.clone() };
+                self.refused.push((all, status.clone()));
                 Ok(Err(Refused { world, status, error: Some(error) }))
             }
         }
@@ -119,8 +133,8 @@ impl<'a, 'i> RankSets<'a, 'i> {
     /// Whether none of these points has agents.
     pub(super) fn are_refused(&self, points: &[PointSpec]) -> bool {
         points.iter().all(|spec| match self.start_of(spec) {
-            Start::Commands => false,
-            Start::Launcher(world) => self.refused.iter().any(|(refused, _)| *refused == world),
+            Start::Commands(_) => false,
+            Start::Launcher(world) => self.refusal(&world).is_some(),
         })
     }
 
@@ -131,24 +145,46 @@ impl<'a, 'i> RankSets<'a, 'i> {
         }
     }
 
+    /// Why there are no such ranks, if so: this launch failed, or every one would.
+    fn refusal(&self, world: &World) -> Option<&Status> {
+        let all = World { launch: None, ..world.clone() };
+        self.refused.iter().find(|(refused, _)| refused == world || *refused == all).map(|(_, status)| status)
+    }
+
+    /// What the record says of ranks that have just started.
+    fn launched(&mut self, hellos: &[Hello]) -> Launched {
+        let number = self.launches;
+        self.launches += 1;
+        let environments = || hellos.iter().map(|hello| (hello.pid, &hello.description.environment));
+        let facts = environments().find_map(|(_, environment)| environment.facts.get("mpi"));
+        let ranks = environments().map(|(pid, environment)| LaunchedRank {
+            hostname: environment.hostname.clone(),
+            pid,
+            pinned_cpus: environment.pinned_cpus.clone(),
+        });
+        Launched { number, facts: facts.cloned().unwrap_or_default(), ranks: ranks.collect() }
+    }
+
     /// How the agents of a point are started. What MPI does not carry is content with any ranks of
     /// the launcher that run.
     fn start_of(&self, spec: &PointSpec) -> Start {
         let is_mpi = spec.message.endpoint.is_mpi();
-        let world = World::of(spec.ranks(), &spec.axes, spec.link.filter(|_| is_mpi));
+        let world = World::of(spec.ranks(), &spec.axes, spec.link.filter(|_| is_mpi), spec.launch);
         if is_mpi {
             return Start::Launcher(world);
         }
         match &self.started {
-            _ if self.points == Points::OfMpi => Start::Commands,
-            Some(Started { start: Start::Launcher(other), .. }) if other.ranks >= world.ranks => {
+            _ if self.points == Points::OfMpi => Start::Commands(spec.launch),
+            Some(Started { start: Start::Launcher(other), .. })
+                if other.ranks >= world.ranks && other.launch == world.launch =>
+            {
                 Start::Launcher(other.clone())
             }
             _ => Start::Launcher(world),
         }
     }
 
-    fn by_launcher(&self, world: &World, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
+    fn by_launcher(&mut self, world: &World, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
         let launcher = self
             .launch
             .launcher
@@ -167,8 +203,10 @@ impl<'a, 'i> RankSets<'a, 'i> {
             };
             match started.and_then(hello) {
                 Ok((agents, hellos)) => {
+                    let launch = Some(self.launched(&hellos));
                     let rank_set = RankSet::new(agents, hellos);
-                    return Ok(Started { start: Start::Launcher(world.clone()), rank_set, is_new: true });
+                    let start = Start::Launcher(world.clone());
+                    return Ok(Started { start, rank_set, is_new: true, launch });
                 }
                 // Somebody has killed a rank: the next ones may live longer.
                 Err(error @ Error::AgentEnded { .. }) if attempt < START_ATTEMPTS => {
@@ -181,7 +219,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
     }
 
     /// Starts agents by their commands, again if that fails.
-    fn by_commands(&self, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
+    fn by_commands(&mut self, launch: Option<u32>, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
         // A server serves once.
         let attempts = if self.launch.server.is_some() { 1 } else { START_ATTEMPTS };
         let mut attempt = 1;
@@ -193,8 +231,10 @@ impl<'a, 'i> RankSets<'a, 'i> {
                     if let Some(theirs) = agents.versions().find(|version| *version != ours) {
                         sink.warning(&format!("an agent is version {theirs}, this program is {ours}"));
                     }
+                    let launched = launch.map(|_| self.launched(&hellos));
                     let rank_set = RankSet::new(agents, hellos);
-                    return Ok(Started { start: Start::Commands, rank_set, is_new: true });
+                    let start = Start::Commands(launch);
+                    return Ok(Started { start, rank_set, is_new: true, launch: launched });
                 }
                 // What is not rdmascope, or another one, or has no such device, is so the second
                 // time too.
@@ -236,3 +276,5 @@ impl Refused {
 }
 
 const START_ATTEMPTS: u32 = 2;
+const ONE_SERVER: &str = "a server that was started by hand serves one launch, and the plan asks for several: leave launches \
+                          out, or start both ranks from here (--local, --via or --mpi)";

@@ -1,6 +1,6 @@
 //! Where the results of a run go.
 
-use measure::record::Point;
+use measure::record::{Launch, Point};
 
 use super::message::Hello;
 pub use crate::pattern::outcome::{KeptSamples, Source};
@@ -13,6 +13,11 @@ pub trait Sink {
 
     /// Other agents are there than those before: all of them, in the order of their ranks.
     fn joined(&mut self, _agents: &[Hello]) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Ranks were started of which the record says how; their points refer to it.
+    fn launched(&mut self, _launch: &Launch) -> Result<(), SinkError> {
         Ok(())
     }
 

@@ -248,9 +248,8 @@ pub fn share(seen: f64, count: u64) -> Estimate {
 /// holds that of [`share`], and the one that the spread of the runs gives their mean (Student's t):
 /// runs may differ by more than chance. `None` without a message.
 pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
-    let count: u64 = runs.iter().map(|(_, count)| *count).sum();
-    let seen: f64 = runs.iter().map(|(seen, count)| seen * *count as f64).sum();
-    let together = (count > 0).then(|| share(seen / count as f64, count))?;
+    let (seen, count) = together(runs);
+    let together = (count > 0).then(|| share(seen, count))?;
     let n = runs.len() as f64;
     let Ok(student) = StudentsT::new(0.0, 1.0, n - 1.0) else { return Some(together) };
     let mean = runs.iter().map(|(seen, _)| seen).sum::<f64>() / n;
@@ -259,6 +258,13 @@ pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
     let low = together.value - half;
     let high = together.value + half;
     Some(Estimate { low: low.max(0.0).min(together.low), high: high.min(1.0).max(together.high), ..together })
+}
+
+/// A share of the messages of several runs, and their number; zero without a message.
+pub fn together(runs: &[(f64, u64)]) -> (f64, u64) {
+    let count: u64 = runs.iter().map(|(_, count)| *count).sum();
+    let seen: f64 = runs.iter().map(|(seen, count)| seen * *count as f64).sum();
+    (seen / count.max(1) as f64, count)
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -34,6 +34,7 @@ fn a_run() -> Run {
         devices: Vec::new(),
         environments: Vec::new(),
         overheads: Vec::new(),
+        launches: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -53,6 +54,7 @@ fn a_point(id: u64) -> Point {
         ]),
         status: Status::Measured,
         repetition: 0,
+        launch: None,
         link_model: None,
         conditions: Vec::new(),
         iterations: Some(100),

@@ -20,7 +20,7 @@ use bench::process::message::Hello;
 use bench::process::server::PORT;
 use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::figure::{Figure, FigureKind, Unit};
-use measure::record::Point;
+use measure::record::{Launch, Point};
 
 pub(crate) use self::arguments::AdviseArguments;
 use self::arguments::Rate;
@@ -193,6 +193,10 @@ impl Sink for Advisor {
 
     fn joined(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
         self.output.joined(agents)
+    }
+
+    fn launched(&mut self, launch: &Launch) -> Result<(), SinkError> {
+        self.output.launched(launch)
     }
 
     fn agent_line(&mut self, who: &str, line: &str) {

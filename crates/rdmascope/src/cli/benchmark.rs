@@ -34,6 +34,10 @@ pub(crate) struct Amount {
     /// at 95 % confidence: 2.5% is what netperf has as -I 95,5.
     #[arg(long, value_name = "PERCENT", value_parser = units::parse_percent)]
     within: Option<f64>,
+    /// Start the ranks anew so often, and measure every point each time: numbers differ more from
+    /// one launch to the next than within one. Medians over the launches follow the rows.
+    #[arg(long, value_name = "N", conflicts_with = "within")]
+    launches: Option<u32>,
     /// Most repetitions with --within [default: 30].
     #[arg(long, value_name = "N", requires = "within")]
     repetitions_max: Option<u32>,
@@ -48,6 +52,7 @@ impl Amount {
             warmup: self.warmup,
             within: self.within,
             repetitions_max: self.repetitions_max,
+            launches: self.launches,
             ..settings
         }
     }

@@ -634,3 +634,113 @@ fn the_program_needs_no_library_of_mpi() {
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("libc.so") && !listed.contains("mpi"), "{listed}");
 }
+
+/// Counts its starts, and fails at the one that it is told.
+const COUNTING: &str = "fails=$1; shift\n\
+    echo start >> starts\n\
+    [ $(wc -l < starts) = $fails ] && exit 3\n\
+    exec \"$@\"\n";
+
+/// Measures points in several launches by a launcher that fails at one start.
+fn launches(mpi: &Mpi, fails: u32, arguments: &[&str]) -> (Scratch, Ended) {
+    let scratch = Scratch::alone();
+    scratch.write("launcher.sh", COUNTING);
+    let options = ["--launches", "3", "-n", "200", "--out", "record"];
+    let template = format!("sh launcher.sh {fails} {}", mpi.template);
+    let ended = run(&scratch, &[arguments, &options, &["--mpi", &template]].concat());
+    (scratch, ended)
+}
+
+#[test]
+fn every_launch_has_ranks_of_its_own_and_measures_all_points() {
+    each(|mpi| {
+        let (scratch, ended) = launches(mpi, 0, &["lat", "mpi", "-s", "8,64"]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (run, points) = scratch.record("record");
+        assert!(all_measured(&points) && points.len() == 6, "{points:?}");
+        assert_eq!(fs::read_to_string(scratch.at("starts")).unwrap().lines().count(), 3);
+        let said: Vec<_> =
+            points.iter().map(|point| (point.repetition, point.launch, &point.axes["size_bytes"])).collect();
+        let sizes = [8, 64].map(serde_json::Value::from);
+        let all = (0..3).flat_map(|launch| sizes.iter().map(move |size| (launch, Some(launch), size)));
+        assert_eq!(said, all.collect::<Vec<_>>());
+        assert_eq!(run.launches.len(), 3);
+        let mut pids: Vec<u32> =
+            run.launches.iter().flat_map(|all| &all.ranks).map(|rank| rank.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len(), 6, "{:?}", run.launches);
+        for (number, launch) in (0..).zip(&run.launches) {
+            assert_eq!(launch.number, number);
+            assert!(launch.facts["library"].starts_with(mpi.library), "{launch:?}");
+            assert!(launch.facts["command"].starts_with("sh launcher.sh 0 mpirun."), "{launch:?}");
+        }
+        for (size, line) in [8, 64].iter().zip(launch_lines(&ended)) {
+            assert!(
+                line.contains(&format!("(size_bytes {size})")) && line.contains(" of 3 launches"),
+                "{line}"
+            );
+        }
+        assert_eq!(launch_lines(&ended).len(), 2, "{ended:?}");
+        scratch.assert_nothing_left();
+    });
+}
+
+/// The lines of medians over the launches.
+fn launch_lines(ended: &Ended) -> Vec<String> {
+    let lines = ended.stdout.lines().skip_while(|line| !line.contains("medians over the launches"));
+    lines.skip(1).take_while(|line| line.starts_with("   ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_launch_that_fails_leaves_the_others_measured() {
+    each(|mpi| {
+        let (scratch, ended) = launches(mpi, 2, &["lat", "mpi", "-s", "8,64"]);
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let (run, points) = scratch.record("record");
+        let measured: Vec<bool> = points.iter().map(|point| point.status == Status::Measured).collect();
+        assert_eq!(measured, [true, true, false, false, true, true], "{ended:?}");
+        let launches: Vec<_> = points.iter().map(|point| point.launch).collect();
+        assert_eq!(launches, [Some(0), Some(0), None, None, Some(1), Some(1)]);
+        assert_eq!(run.launches.len(), 2);
+        assert!(
+            launch_lines(&ended)[0].ends_with("of 2 launches, 1 of 3 points without numbers"),
+            "{ended:?}"
+        );
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn each_launch_of_a_record_says_what_it_was_started_with() {
+    each(|mpi| {
+        let (scratch, ended) = launches(mpi, 0, &["lat", "mpi", "-s", "8", "--mpi-transport", "shm,tcp"]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (run, points) = scratch.record("record");
+        assert_eq!(run.launches.len(), 6, "{:?}", run.launches);
+        for point in &points {
+            let launch = &run.launches[point.launch.unwrap() as usize];
+            let is_tcp = launch.facts["variables"].contains("tcp");
+            assert_eq!(is_tcp, point.axes["mpi_transport"] == "tcp", "{launch:?}");
+        }
+        let page = fs::read_to_string(scratch.at("record/report.html")).unwrap();
+        assert!(page.contains("Launches") && page.contains("launch 6"), "the report shows each");
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn commands_start_agents_anew_for_each_launch_and_a_server_cannot() {
+    let scratch = Scratch::alone();
+    let arguments =
+        ["lat", "send", "--local", "-d", "softdev0", "-n", "100", "--launches", "2", "--out", "record"];
+    scratch.succeed(&arguments);
+    let (run, points) = scratch.record("record");
+    let launches: Vec<_> = points.iter().map(|point| point.launch).collect();
+    assert_eq!(launches, [Some(0), Some(1)]);
+    assert!(run.launches.iter().all(|launch| launch.facts.is_empty() && launch.ranks.len() == 2));
+    assert_ne!(run.launches[0].ranks[0].pid, run.launches[1].ranks[0].pid);
+    let key = "abcdefghijklmnopqrstuvwxyz";
+    let arguments = ["lat", "send", "127.0.0.1", "--key", key, "-d", "softdev0", "--launches", "2"];
+    scratch.refused(&arguments, 2, &["a server that was started by hand serves one launch"]);
+}

@@ -40,6 +40,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         axes: axes.map(|(name, value)| (name.to_owned(), value)).into(),
         status: Status::Measured,
         repetition: round,
+        launch: None,
         link_model: None,
         iterations: Some(100),
         latency: stats::latency(LatencyKind::OneWay, &[value; 100], &[]),

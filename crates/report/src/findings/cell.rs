@@ -9,6 +9,7 @@ use measure::stats::shape::{self, At, Estimate};
 use measure::units::Dimension;
 
 use super::verdict::Doubts;
+use crate::launched;
 use crate::list::grouped;
 use crate::unit::{self, Scale};
 use crate::value;
@@ -187,7 +188,7 @@ pub(super) fn named(finding: &Finding, selection: &Selection, points: Asked<'_>)
     Numbers::of(grouped(named), finding, selection, points.patterns)
 }
 
-/// One number of several repetitions, or why there is none.
+/// One number of several repetitions, or why there is none. Of several launches each counts once.
 fn fold(points: &[&Point], patterns: Patterns, path: &str, finding: &Finding) -> Result<Measured, String> {
     let first = points.first().ok_or(NO_POINT)?;
     let differing = points
@@ -205,12 +206,19 @@ fn fold(points: &[&Point], patterns: Patterns, path: &str, finding: &Finding) ->
     let bounds =
         measured.iter().filter_map(|(point, _)| patterns.find_at(point, path)?.bound(point)).reduce(f64::max);
     let bound = bounds.map(|bound| if is_share { bound } else { bound.ceil() });
+    let launches = launched::by_launch(&measured, |(point, _)| point);
     let y = if is_share {
-        let runs: Vec<(f64, u64)> =
-            measured.iter().map(|(_, y)| (y.estimate.value, y.samples.unwrap_or_default())).collect();
-        shape::share_of_runs(&runs).map(|y| quantity::widened(y, bound.unwrap_or_default()))
+        let share = |(_, y): &(&Point, quantity::Measured)| (y.estimate.value, y.samples.unwrap_or_default());
+        let launch = |runs: &Vec<&(&Point, quantity::Measured)>| {
+            shape::together(&runs.iter().map(|run| share(run)).collect::<Vec<_>>())
+        };
+        shape::share_of_runs(&launches.iter().map(launch).collect::<Vec<_>>())
+            .map(|y| quantity::widened(y, bound.unwrap_or_default()))
     } else {
-        Estimate::of_runs(&measured.iter().map(|(_, y)| y.estimate).collect::<Vec<_>>())
+        let launch = |runs: &Vec<&(&Point, quantity::Measured)>| {
+            Estimate::of_runs(&runs.iter().map(|(_, y)| y.estimate).collect::<Vec<_>>())
+        };
+        Estimate::of_runs(&launches.iter().filter_map(launch).collect::<Vec<_>>())
     };
     let y = y.ok_or_else(|| without_number(points, path))?;
     let scale = Scale::of(finding.unit, path, patterns).map_err(|error| error.to_string())?;

@@ -9,23 +9,25 @@ use measure::record::{Overhead, Point, Run};
 use super::environments as asked;
 use crate::{unit, value};
 
-/// A table of facts: names down, ranks across.
+/// A table of facts: names down, ranks or launches across.
 struct Facts {
     title: String,
+    /// What stands across: `rank` or `launch`.
+    across: &'static str,
     ranks: Vec<u32>,
     rows: Vec<(String, Vec<Option<String>>)>,
 }
 
 /// The section on the system.
 pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
-    let mut cards = vec![devices(run), overheads(run), calibration(points)];
+    let mut cards = vec![devices(run), overheads(run), calibration(points), launches(run)];
     cards.retain(|facts| !facts.rows.is_empty());
     let environments = environments(run);
     let all = |facts: &[Facts]| html! { div class="cards" { @for facts in facts { (facts.render()) } } };
     html! {
         section id="system" {
             h2 { "System" }
-            p class="hint" { "A value that is the same on every rank is shown once." }
+            p class="hint" { "A value that is the same on every rank, or in every launch, is shown once." }
             (all(&cards))
             (asked::render(points))
             (libraries(points))
@@ -41,7 +43,7 @@ pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
 
 impl Facts {
     fn new(title: &str, ranks: impl Iterator<Item = u32>) -> Self {
-        Self { title: title.to_owned(), ranks: ranks.collect(), rows: Vec::new() }
+        Self { title: title.to_owned(), across: "rank", ranks: ranks.collect(), rows: Vec::new() }
     }
 
     /// Adds what one rank knows about a name.
@@ -65,7 +67,7 @@ impl Facts {
                         caption { (self.title) }
                         @if is_split {
                             thead {
-                                tr { td {} @for rank in &self.ranks { th scope="col" { "rank " (rank) } } }
+                                tr { td {} @for rank in &self.ranks { th scope="col" { (self.across) " " (rank) } } }
                             }
                         }
                         tbody {
@@ -213,6 +215,22 @@ fn environments(run: &Run) -> Vec<Facts> {
     all.extend(groups.into_values());
     all.retain(|facts| !facts.rows.is_empty());
     all
+}
+
+/// What each launch was started with, where there are several: of one, its hosts' facts say it.
+fn launches(run: &Run) -> Facts {
+    let numbers = run.launches.iter().map(|launch| launch.number + 1);
+    let mut facts = Facts { across: "launch", ..Facts::new("Launches", numbers) };
+    for launch in run.launches.iter().filter(|_| run.launches.len() > 1) {
+        let number = launch.number + 1;
+        let mut hosts: Vec<&str> = launch.ranks.iter().map(|rank| rank.hostname.as_str()).collect();
+        hosts.dedup();
+        facts.add(number, "ranks", format!("{} on {}", launch.ranks.len(), hosts.join(", ")));
+        for (name, value) in &launch.facts {
+            facts.add(number, name, value.clone());
+        }
+    }
+    facts
 }
 
 fn pinned(cpus: Option<&[u32]>) -> String {

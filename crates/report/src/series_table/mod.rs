@@ -1,7 +1,8 @@
 //! The cells of a figure: points selected, arranged by x and series, repetitions folded into one
 //! number each.
 //!
-//! Points are folded only if they differ in nothing but the repetition. Where a figure's `series`
+//! Points are folded only if they differ in nothing but the repetition and the launch: those of one
+//! launch first, then the launches. Where a figure's `series`
 //! would mix points that differ in some other axis, in experiment or in the kind of latency, that
 //! axis is made part of the series.
 
@@ -19,7 +20,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::list::distinct;
 use crate::unit::Scale;
-use crate::{Points, value};
+use crate::{Points, launched, value};
 pub(crate) use cells::{Cell, Number, Published, Series, SeriesTable};
 pub(crate) use published::label;
 use y::Y;
@@ -104,20 +105,23 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: Y<'_>) -> Cell {
         .filter_map(|p| Some((y.number(p)?, *p)))
         .collect();
     numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (Some(first), Some(last), Some(median)) =
-        (numbers.first(), numbers.last(), median(numbers.iter().map(|n| n.0).collect()))
-    else {
+    // What is repeated is a launch, where there are several: each counts once.
+    let launch = |runs: Vec<&(f64, &Point)>| median(runs.iter().map(|run| run.0).collect());
+    let launches = launched::by_launch(&numbers, |(_, point)| point).into_iter();
+    let mut runs: Vec<f64> = launches.filter_map(launch).collect();
+    runs.sort_by(f64::total_cmp);
+    let (Some(first), Some(last), Some(median)) = (runs.first(), runs.last(), median(runs.clone())) else {
         return without_number(&here, y.path);
     };
     let nearest = numbers.iter().min_by(|a, b| (a.0 - median).abs().total_cmp(&(b.0 - median).abs()));
     Cell::Value(Number {
         median,
-        runs: [first.0, last.0],
-        repetitions: numbers.len(),
+        runs: [*first, *last],
+        repetitions: runs.len(),
         quantiles: quantiles(&numbers, y),
         bound: bound(&numbers, y),
         samples: samples(&numbers, y),
-        id: nearest.map_or(first.1.id, |n| n.1.id),
+        id: nearest.map_or(0, |n| n.1.id),
         at_limit: None,
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })

@@ -97,7 +97,13 @@ pub(super) fn marks(point: &Point) -> String {
     format!("{unstable}{approximate}{}", repetition(point))
 }
 
-/// Which repetition a row is of, counted from 1; nothing for the first.
+/// Which repetition a row is of, counted from 1, and the launch that measured it, if it is not the
+/// first of the run; nothing for the first.
 pub(super) fn repetition(point: &Point) -> String {
-    if point.repetition == 0 { String::new() } else { format!("  repetition {}", point.repetition + 1) }
+    if point.repetition == 0 {
+        return String::new();
+    }
+    let launch = point.launch.filter(|launch| *launch > 0);
+    let launch = launch.map_or_else(String::new, |launch| format!(", launch {}", launch + 1));
+    format!("  repetition {}{launch}", point.repetition + 1)
 }

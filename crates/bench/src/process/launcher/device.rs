@@ -63,7 +63,7 @@ mod tests {
 
     fn world(transport: MpiTransport, link: Option<&str>) -> World {
         let link = link.map(|link| link.parse().unwrap());
-        World { ranks: 2, map: MpiMap::Launcher, transport, link }
+        World { ranks: 2, map: MpiMap::Launcher, transport, link, launch: None }
     }
 
     fn device(link_variable: Result<&'static str, &'static str>) -> Result<MpiDevice, String> {

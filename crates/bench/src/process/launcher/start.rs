@@ -91,9 +91,10 @@ impl Launcher {
         let ranks = world.ranks.to_string();
         let mut words = self.supervisor.clone();
         let (before, after) = template.split_at((kind::place(&template) + 1).min(template.len()));
-        words.extend_from_slice(before);
-        words.extend(kind.options(&template, world.map, &exported, kind::is_allocated()));
-        words.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
+        let mut command = before.to_vec();
+        command.extend(kind.options(&template, world.map, &exported, kind::is_allocated()));
+        command.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
+        words.extend(command.iter().cloned());
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
         let token = Key::generate()?.to_string();
@@ -115,6 +116,7 @@ impl Launcher {
         let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
         let facts = [
             ("launcher", self.template.clone()),
+            ("command", command.join(" ")),
             ("launcher_version", version),
             ("variables", set.collect::<Vec<_>>().join(" ")),
         ];

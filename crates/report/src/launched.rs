@@ -1,0 +1,147 @@
+//! Combinations of axes that several launches measured: the median over the launches.
+//!
+//! # Invariants
+//!
+//! * Where the points of a combination have the ranks of several launches, a launch is what is
+//!   repeated: its points come to one number, and intervals are those of the launches' numbers. To
+//!   count the repetitions of a launch as runs of their own would make intervals too narrow, as
+//!   these are alike.
+
+use measure::quantity::{self, COST, Measured};
+use measure::record::{Axes, Point, Status};
+use measure::stats::shape::Estimate;
+use serde_json::Value;
+
+use crate::repeated::{path, varies};
+use crate::unit;
+
+/// Items by the launch of their point, in the order of the items; each by itself where all are of
+/// one launch, or of none that the record knows.
+pub(crate) fn by_launch<T>(items: &[T], point: impl Fn(&T) -> &Point) -> Vec<Vec<&T>> {
+    let launch = |item: &T| point(item).launch;
+    let mut launches: Vec<(Option<u32>, Vec<&T>)> = Vec::new();
+    for item in items {
+        match launches.iter_mut().find(|(known, _)| *known == launch(item)) {
+            Some((_, group)) => group.push(item),
+            None => launches.push((launch(item), vec![item])),
+        }
+    }
+    match launches.len() {
+        0 | 1 => items.iter().map(|item| vec![item]).collect(),
+        _ => launches.into_iter().map(|(_, group)| group).collect(),
+    }
+}
+
+/// Whether an experiment of a resolved plan asks for several launches.
+pub fn asked(plan: &Value) -> bool {
+    plan["experiments"].as_array().is_some_and(|all| all.iter().any(is_asked))
+}
+
+/// The medians over the launches of the experiments that ask for several, a line for each
+/// combination; nothing without any.
+pub fn text(plan: &Value, points: &[Point]) -> String {
+    let experiments = plan["experiments"].as_array().into_iter().flatten();
+    let names: Vec<&str> =
+        experiments.filter(|one| is_asked(one)).filter_map(|one| one["name"].as_str()).collect();
+    let mut all: Vec<(&Point, Vec<&Point>)> = Vec::new();
+    for point in points.iter().filter(|point| names.contains(&point.experiment.as_str())) {
+        let is_it =
+            |(known, _): &&mut (&Point, _)| known.experiment == point.experiment && known.axes == point.axes;
+        match all.iter_mut().find(is_it) {
+            Some((_, group)) => group.push(point),
+            None => all.push((point, vec![point])),
+        }
+    }
+    let axes: Vec<&Axes> = all.iter().map(|(first, _)| &first.axes).collect();
+    let lines: Vec<String> =
+        all.iter().filter_map(|(first, group)| line(first, group, |name| varies(&axes, name))).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n medians over the launches, with their interval:\n{}", lines.concat()),
+    }
+}
+
+fn is_asked(experiment: &Value) -> bool {
+    experiment["launches"].as_u64().is_some_and(|launches| launches > 1)
+}
+
+/// What the launches say of a combination.
+fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Option<String> {
+    let measured: Vec<&Point> =
+        group.iter().copied().filter(|point| point.status == Status::Measured).collect();
+    let path = path(measured.first()?);
+    let found = quantity::find(path)?;
+    let numbers: Vec<(&Point, Measured)> =
+        measured.iter().filter_map(|point| Some((*point, found.measured(point)?))).collect();
+    let launches = by_launch(&numbers, |(point, _)| point);
+    let count = launches.len();
+    let launch = |runs: Vec<&(&Point, Measured)>| {
+        Estimate::of_runs(&runs.iter().map(|(_, number)| number.estimate).collect::<Vec<_>>())
+    };
+    let Estimate { value, low, high } =
+        Estimate::of_runs(&launches.into_iter().filter_map(launch).collect::<Vec<_>>())?;
+    let print = |number: f64| match path.ends_with("_ns") || path == COST {
+        true => unit::time(number),
+        false => format!("{:.3} Gb/s", number * 8.0 / 1e9),
+    };
+    let axes = measure::text::axes_text(&first.axes, varies);
+    let without = group.len() - measured.len();
+    let without = match without {
+        0 => String::new(),
+        points => format!(", {points} of {} points without numbers", group.len()),
+    };
+    let range = format!("{} to {}", print(low), print(high));
+    Some(format!(
+        "   {} ({axes}): {} ({range}) of {count} launches{without}\n",
+        first.experiment,
+        print(value)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::record::LatencyKind;
+    use measure::stats;
+    use serde_json::json;
+
+    use super::*;
+
+    fn point(repetition: u32, launch: Option<u32>, p50_ns: u64) -> Point {
+        let latency = stats::latency(LatencyKind::RttHalf, &[p50_ns; 9], &[]);
+        let mut point: Point = serde_json::from_value(json!({
+            "id": repetition, "experiment": "e", "pattern": "ping-pong", "axes": { "size_bytes": 8 },
+            "status": "measured", "repetition": repetition, "iterations": 9, "latency": latency, "wall_ns": 1,
+        }))
+        .unwrap();
+        point.launch = launch;
+        point
+    }
+
+    /// Two repetitions of each of three launches: three numbers, whose median is that of the second
+    /// launch. All six as runs of their own would have another.
+    #[test]
+    fn a_launch_counts_once_however_often_it_measures() {
+        let numbers = [(0, 1000), (0, 1200), (1, 2000), (1, 2200), (2, 5000), (2, 5000), (2, 5000)];
+        let points: Vec<Point> = (0..)
+            .zip(numbers)
+            .map(|(repetition, (launch, ns))| point(repetition, Some(launch), ns))
+            .collect();
+        let plan = json!({ "experiments": [{ "name": "e", "launches": 3 }] });
+        assert!(asked(&plan));
+        assert!(
+            text(&plan, &points)
+                .contains("   e (size_bytes 8): 2.10 us (1.00 us to 5.00 us) of 3 launches\n"),
+            "{}",
+            text(&plan, &points)
+        );
+        assert_eq!(text(&json!({ "experiments": [{ "name": "e" }] }), &points), "");
+    }
+
+    #[test]
+    fn repetitions_of_one_launch_are_runs_of_their_own() {
+        for launch in [None, Some(4)] {
+            let points: Vec<Point> = (0..3).map(|repetition| point(repetition, launch, 1000)).collect();
+            assert_eq!(by_launch(&points, |point| point).len(), 3);
+        }
+    }
+}
