@@ -138,6 +138,9 @@ functions! {
         ibcast = Ibcast(AddressMut, c_int, Handle, c_int, Handle, Out);
         igather = Igather(Address, c_int, Handle, AddressMut, c_int, Handle, c_int, Handle, Out);
         ireduce = Ireduce(Address, AddressMut, c_int, Handle, Handle, c_int, Handle, Out);
+        ireduce_scatter_block = Ireduce_scatter_block(
+            Address, AddressMut, c_int, Handle, Handle, Handle, Out,
+        );
         iscatter = Iscatter(Address, c_int, Handle, AddressMut, c_int, Handle, c_int, Handle, Out);
         neighbor_alltoall = Neighbor_alltoall(Address, c_int, Handle, AddressMut, c_int, Handle, Handle);
         put = Put(Address, c_int, Handle, c_int, Aint, c_int, Handle, Handle);

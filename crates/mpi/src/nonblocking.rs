@@ -150,6 +150,27 @@ impl NonblockingCollective {
         })
     }
 
+    /// `MPI_Ireduce_scatter_block` of the whole send buffer, which has the length of the receive
+    /// buffer for each rank.
+    ///
+    /// # Errors
+    /// Those of MPI, a pending call, a library without the function, lengths that do not fit.
+    #[inline]
+    pub fn ireduce_scatter_block(&mut self, datatype: Datatype, op: Op) -> Result<()> {
+        let call = Call::Ireduce_scatter_block;
+        let function = self.function(call, |functions| functions.ireduce_scatter_block)?;
+        let inner = &self.communicator.0;
+        inner.elements(call, (self.sent.at(0), self.sent_bytes), datatype, op)?;
+        let elements = inner.elements(call, (self.received.at(0), self.received_bytes), datatype, op)?;
+        Inner::length(call, "the send buffer", self.sent_bytes, (inner.ranks(), self.received_bytes))?;
+        let Elements { count, datatype, op } = elements;
+        // SAFETY: the receive buffer has `count` elements and the send buffer as many per rank;
+        // neither is freed nor lent before the call has completed.
+        self.begin(call, None, |on| unsafe {
+            function(on.sent, on.received, count, datatype, op, on.inner.handle, on.request)
+        })
+    }
+
     /// `MPI_Iallgather` of the whole send buffer.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Carrier, Choice, Collective, Element, Family, Filling, Flow, Grid, HaloMethod, Injection, LinkLayer,
-    Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll, Protocol, QueuePoll,
-    Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
+    Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid, HaloMethod, Injection,
+    LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll, Protocol,
+    QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -82,6 +82,10 @@ axes! {
         .flags(&[Flag::of("busy-poll", "US")]);
     /// The collective operation.
     COLLECTIVE: Collective = words::<Collective>("collective").on(ANY);
+    /// How a collective operation is called: by one call, by two, or by two with a calculation in
+    /// between.
+    COLLECTIVE_CALL: CollectiveCall = words::<CollectiveCall>("collective_call").on(Carrier::is_mpi)
+        .flags(&[Flag::of("collective-call", "CALL")]);
     /// TCP's congestion control; `"system"` is the one of the system.
     CONGESTION: Option<String> = row("congestion", Kind::Text).or("system").on(TCP)
         .flags(&[Flag::of("congestion", "NAME").letter('C')]);
@@ -160,6 +164,11 @@ axes! {
     /// they wait, and the others wait milliseconds for a turn.
     MPI_OVERSUBSCRIBE: bool = row("mpi_oversubscribe", Kind::Flag).on(Carrier::is_mpi)
         .flags(&[Flag::of("mpi-oversubscribe", "BOOL")]);
+    /// How often a calculation that overlaps with a collective call lets the library go on: calls
+    /// of MPI_Test.
+    MPI_TESTS: u32 = row("mpi_tests", Kind::Whole).on(Carrier::is_mpi)
+        .most(1 << 20, "no calculation has so many parts")
+        .flags(&[Flag::of("mpi-tests", "N")]);
     /// What MPI is told to carry messages over.
     MPI_TRANSPORT: MpiTransport = words::<MpiTransport>("mpi_transport").on(Carrier::is_mpi)
         .walked(Walk::Outermost)

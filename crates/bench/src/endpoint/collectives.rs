@@ -11,22 +11,31 @@ choice! {
     pub enum Collective {
         /// Each rank gives a block, and all get the blocks of all (MPI_Allgather).
         Allgather = "allgather",
+        /// The same, with a length and a place for each rank's block (MPI_Allgatherv): here the
+        /// blocks have the same length.
+        Allgatherv = "allgatherv",
         /// All get what reduces the vectors of all (MPI_Allreduce).
         Allreduce = "allreduce",
         /// Each rank gives every other a block of its own (MPI_Alltoall).
         Alltoall = "alltoall",
+        /// The same, with a length and a place for each block (MPI_Alltoallv).
+        Alltoallv = "alltoallv",
         /// No rank goes on before all have come (MPI_Barrier).
         Barrier = "barrier",
         /// All get what rank 0 has (MPI_Bcast).
         Bcast = "bcast",
         /// Rank 0 gets a block of each rank (MPI_Gather).
         Gather = "gather",
+        /// The same, with a length and a place for each rank's block (MPI_Gatherv).
+        Gatherv = "gatherv",
         /// Rank 0 gets what reduces the vectors of all (MPI_Reduce).
         Reduce = "reduce",
         /// Each rank gets a block of what reduces the vectors of all (MPI_Reduce_scatter_block).
         ReduceScatter = "reduce_scatter",
         /// Each rank gets a block of what rank 0 has (MPI_Scatter).
         Scatter = "scatter",
+        /// The same, with a length and a place for each rank's block (MPI_Scatterv).
+        Scatterv = "scatterv",
     }
 }
 
@@ -34,6 +43,32 @@ impl Collective {
     /// Whether it computes with what ranks give.
     pub(crate) fn reduces(self) -> bool {
         matches!(self, Self::Allreduce | Self::Reduce | Self::ReduceScatter)
+    }
+
+    /// Whether its call takes a length and a place for each rank's block.
+    pub(crate) fn has_blocks_of_their_own(self) -> bool {
+        matches!(self, Self::Allgatherv | Self::Alltoallv | Self::Gatherv | Self::Scatterv)
+    }
+}
+
+choice! {
+    /// How a collective operation is called.
+    pub enum CollectiveCall {
+        /// By one call that returns when this rank has its share (MPI_Allreduce).
+        Blocking = "blocking",
+        /// By a call that starts it, and MPI_Wait right after (MPI_Iallreduce): `Iallreduce_pure`
+        /// of the Intel MPI Benchmarks.
+        Nonblocking = "nonblocking",
+        /// The same with a calculation in between that takes as long as the operation alone:
+        /// `osu_iallreduce`, and `Iallreduce` of the Intel MPI Benchmarks.
+        Overlapped = "overlapped",
+    }
+}
+
+impl CollectiveCall {
+    /// Whether it is started by one call and completed by another.
+    pub(crate) fn is_nonblocking(self) -> bool {
+        self != Self::Blocking
     }
 }
 
@@ -98,6 +133,7 @@ impl Reduction {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CollectiveSpec {
     pub(crate) operation: Collective,
+    pub(crate) call: CollectiveCall,
     /// Of a vector that is reduced, all of it; elsewhere what one rank gives to another.
     pub(crate) size_bytes: usize,
     pub(crate) element: Element,
@@ -132,6 +168,30 @@ pub(crate) trait Collectives: Endpoint {
     /// # Errors
     /// What the library or the device says.
     fn call(&mut self) -> Result<(), Error>;
+
+    /// Starts it, where it can be started and completed apart; does it otherwise.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn begin(&mut self) -> Result<(), Error> {
+        self.call()
+    }
+
+    /// Whether what was started has completed; lets the library go on with it.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn test(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// Completes what was started.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Removes what the last call brought, so that the next is seen to bring it again.
     ///

@@ -2,9 +2,11 @@
 
 use super::collective::CollectiveCall;
 use super::halo::HaloCall;
+use super::nonblocking::NonblockingCall;
 
 /// A collective operation or an exchange.
 pub(super) enum JointCall {
     Collective(CollectiveCall),
     Halo(HaloCall),
+    Nonblocking(NonblockingCall),
 }

@@ -1,144 +1,88 @@
-//! Collective operations of MPI.
+//! Collective operations of MPI, by blocking calls.
 
-use mpi::{Communicator, Datatype, Op};
+use mpi::{Communicator, Datatype, Op, Parts};
 
-use super::memory::{CLEARED, Memory, byte, compare};
+use super::contents::Contents;
+use super::memory::Memory;
 use crate::Error;
 use crate::endpoint::collectives::{Collective, CollectiveSpec, Element, Reduction};
 
 /// A call, and the memory that it reads and writes.
 pub(super) struct CollectiveCall {
-    spec: CollectiveSpec,
+    contents: Contents,
     datatype: Datatype,
     op: Op,
-    rank: u32,
-    ranks: u32,
     sent: Memory,
     received: Memory,
+    /// The block of each rank, for calls that take them one by one: all have the same length, as
+    /// those of the OSU and the Intel MPI Benchmarks.
+    counts: Vec<i32>,
+    displacements: Vec<i32>,
 }
 
 impl CollectiveCall {
     pub(super) fn new(communicator: &Communicator, spec: CollectiveSpec) -> Result<Self, Error> {
-        let ranks = communicator.size();
-        let size = spec.size_bytes;
-        let all = size * ranks as usize;
-        if spec.operation == Collective::ReduceScatter
-            && !size.is_multiple_of(ranks as usize * spec.element.bytes())
-        {
-            let reason =
-                format!("a vector of {size} B has no equal blocks of whole elements for {ranks} ranks");
-            return Err(Error::Impossible { reason });
-        }
-        let [sent, received] = match spec.operation {
-            Collective::Barrier => [0, 0],
-            Collective::Bcast => [0, size],
-            Collective::Allreduce | Collective::Reduce => [size, size],
-            Collective::ReduceScatter => [size, size / ranks as usize],
-            Collective::Allgather | Collective::Gather => [size, all],
-            Collective::Alltoall => [all, all],
-            Collective::Scatter => [all, size],
-        };
+        let contents = Contents::new(communicator, spec)?;
+        let [sent, received] = contents.lengths();
         let mut call = Self {
-            spec,
+            contents,
             datatype: datatype(spec.element),
             op: op(spec.reduction),
-            rank: communicator.rank(),
-            ranks,
             sent: Memory::new(communicator, sent)?,
             received: Memory::new(communicator, received)?,
+            counts: Vec::new(),
+            displacements: Vec::new(),
         };
-        call.fill();
-        Ok(call)
-    }
-
-    /// Fills what this rank gives.
-    fn fill(&mut self) {
-        let rank = self.rank;
-        let spec = self.spec;
-        let size = spec.size_bytes;
-        let given: Vec<u8> = match spec.operation {
-            operation if operation.reduces() => vector(spec.element, size, |index| element(rank, index)),
-            _ => (0..self.sent.length())
-                .map(|at| byte(rank, (at / size.max(1)) as u32, at % size.max(1)))
-                .collect(),
-        };
-        self.sent.bytes_mut().copy_from_slice(&given);
-        self.give();
-    }
-
-    /// Puts what rank 0 broadcasts where it is sent from, which is where it arrives elsewhere.
-    fn give(&mut self) {
-        if self.spec.operation == Collective::Bcast && self.rank == 0 {
-            let given: Vec<u8> = (0..self.received.length()).map(|at| byte(0, 0, at)).collect();
-            self.received.bytes_mut().copy_from_slice(&given);
+        if spec.operation.has_blocks_of_their_own() {
+            let too_long = |_| Error::Impossible {
+                reason: format!(
+                    "{} blocks of {} B lie beyond 2147483647 B, the last that an int counts",
+                    contents.ranks, spec.size_bytes
+                ),
+            };
+            for rank in 0..contents.ranks as usize {
+                call.counts.push(i32::try_from(spec.size_bytes).map_err(too_long)?);
+                call.displacements.push(i32::try_from(rank * spec.size_bytes).map_err(too_long)?);
+            }
         }
+        call.sent.bytes_mut().copy_from_slice(&contents.given());
+        call.clear();
+        Ok(call)
     }
 
     #[inline]
     pub(super) fn run(&mut self, all: &Communicator) -> Result<(), mpi::Error> {
         let Self { sent, received, datatype, op, .. } = self;
-        match self.spec.operation {
+        let blocks = Parts { counts: &self.counts, displacements: &self.displacements };
+        match self.contents.spec.operation {
             Collective::Allgather => all.allgather(sent.bytes(), received.bytes_mut()),
+            Collective::Allgatherv => all.allgatherv(sent.bytes(), received.bytes_mut(), blocks),
             Collective::Allreduce => all.allreduce(sent.bytes(), received.bytes_mut(), *datatype, *op),
             Collective::Alltoall => all.alltoall(sent.bytes(), received.bytes_mut()),
+            Collective::Alltoallv => all.alltoallv((sent.bytes(), blocks), (received.bytes_mut(), blocks)),
             Collective::Barrier => all.barrier(),
             Collective::Bcast => all.bcast(received.bytes_mut(), 0),
             Collective::Gather => all.gather(sent.bytes(), received.bytes_mut(), 0),
+            Collective::Gatherv => all.gatherv(sent.bytes(), received.bytes_mut(), blocks, 0),
             Collective::Reduce => all.reduce(sent.bytes(), received.bytes_mut(), *datatype, *op, 0),
             Collective::ReduceScatter => {
                 all.reduce_scatter_block(sent.bytes(), received.bytes_mut(), *datatype, *op)
             }
             Collective::Scatter => all.scatter(sent.bytes(), received.bytes_mut(), 0),
+            Collective::Scatterv => all.scatterv(sent.bytes(), blocks, received.bytes_mut(), 0),
         }
     }
 
-    /// Removes what the last call brought.
     pub(super) fn clear(&mut self) {
-        self.received.bytes_mut().fill(CLEARED);
-        self.give();
+        self.contents.clear(self.received.bytes_mut());
     }
 
-    /// Compares what the last call brought with what it should have.
     pub(super) fn verify(&self) -> Result<(), Error> {
-        compare(self.spec.operation.word(), self.rank, &self.expected(), self.received.bytes())
-    }
-
-    /// What the call should have brought; nothing where it brings nothing to this rank.
-    fn expected(&self) -> Vec<u8> {
-        let Self { spec, rank, ranks, .. } = *self;
-        let size = spec.size_bytes;
-        let blocks = |to: u32| (0..ranks).flat_map(move |from| (0..size).map(move |at| byte(from, to, at)));
-        let reduced = |first: usize, bytes: usize| {
-            let of = |index: usize| spec.reduction.of((0..ranks).map(|from| element(from, first + index)));
-            vector(spec.element, bytes, of)
-        };
-        match spec.operation {
-            Collective::Barrier => Vec::new(),
-            Collective::Gather | Collective::Reduce if rank > 0 => Vec::new(),
-            Collective::Bcast => (0..size).map(|at| byte(0, 0, at)).collect(),
-            Collective::Scatter => (0..size).map(|at| byte(0, rank, at)).collect(),
-            Collective::Allgather | Collective::Gather => blocks(0).collect(),
-            Collective::Alltoall => blocks(rank).collect(),
-            Collective::Allreduce | Collective::Reduce => reduced(0, size),
-            Collective::ReduceScatter => {
-                let own = size / ranks as usize;
-                reduced(rank as usize * own / spec.element.bytes(), own)
-            }
-        }
+        self.contents.verify(self.received.bytes())
     }
 }
 
-/// An element that a rank gives to be reduced: so small that every datatype adds it exactly.
-fn element(rank: u32, index: usize) -> u32 {
-    rank % 100 + 1 + (index % 7) as u32
-}
-
-/// So many bytes of elements.
-fn vector(element: Element, bytes: usize, value: impl Fn(usize) -> u32) -> Vec<u8> {
-    (0..bytes / element.bytes()).flat_map(|index| element.encode(value(index))).collect()
-}
-
-fn datatype(element: Element) -> Datatype {
+pub(super) fn datatype(element: Element) -> Datatype {
     match element {
         Element::Double => Datatype::Double,
         Element::Float => Datatype::Float,
@@ -147,7 +91,7 @@ fn datatype(element: Element) -> Datatype {
     }
 }
 
-fn op(reduction: Reduction) -> Op {
+pub(super) fn op(reduction: Reduction) -> Op {
     match reduction {
         Reduction::Max => Op::Max,
         Reduction::Min => Op::Min,

@@ -6,12 +6,16 @@ use super::call::JointCall;
 use super::collective::CollectiveCall;
 use super::endpoint::MpiEndpoint;
 use super::halo::HaloCall;
+use super::nonblocking::NonblockingCall;
 use crate::Error;
 use crate::endpoint::collectives::{Collectives, Joint};
 
 impl Collectives for MpiEndpoint {
     fn prepare(&mut self, joint: &Joint) -> Result<(), Error> {
         self.joint = Some(match joint {
+            Joint::Collective(spec) if spec.call.is_nonblocking() => {
+                JointCall::Nonblocking(NonblockingCall::new(&self.messages, *spec)?)
+            }
             Joint::Collective(spec) => JointCall::Collective(CollectiveCall::new(&self.messages, *spec)?),
             Joint::Halo(spec) => JointCall::Halo(HaloCall::new(&self.messages, *spec)?),
         });
@@ -23,14 +27,34 @@ impl Collectives for MpiEndpoint {
         match &mut self.joint {
             Some(JointCall::Collective(call)) => Ok(call.run(&self.messages)?),
             Some(JointCall::Halo(call)) => Ok(call.run(&self.messages)?),
+            Some(JointCall::Nonblocking(call)) => {
+                call.begin()?;
+                call.finish()
+            }
             None => Ok(()),
         }
+    }
+
+    #[inline]
+    fn begin(&mut self) -> Result<(), Error> {
+        if let Some(JointCall::Nonblocking(call)) = &mut self.joint { call.begin() } else { self.call() }
+    }
+
+    #[inline]
+    fn test(&mut self) -> Result<bool, Error> {
+        if let Some(JointCall::Nonblocking(call)) = &mut self.joint { call.test() } else { Ok(true) }
+    }
+
+    #[inline]
+    fn finish(&mut self) -> Result<(), Error> {
+        if let Some(JointCall::Nonblocking(call)) = &mut self.joint { call.finish() } else { Ok(()) }
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         match &mut self.joint {
             Some(JointCall::Collective(call)) => call.clear(),
             Some(JointCall::Halo(call)) => call.clear()?,
+            Some(JointCall::Nonblocking(call)) => call.clear(),
             None => {}
         }
         Ok(())
@@ -40,6 +64,7 @@ impl Collectives for MpiEndpoint {
         match &self.joint {
             Some(JointCall::Collective(call)) => call.verify(),
             Some(JointCall::Halo(call)) => call.verify(),
+            Some(JointCall::Nonblocking(call)) => call.verify(),
             None => Ok(()),
         }
     }

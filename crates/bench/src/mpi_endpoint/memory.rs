@@ -15,10 +15,6 @@ impl Memory {
         Ok(Self { slots: Slots::new(communicator, 1, length)?, length })
     }
 
-    pub(super) fn length(&self) -> usize {
-        self.length
-    }
-
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.slots.bytes(0)[..self.length]

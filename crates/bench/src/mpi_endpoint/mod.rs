@@ -4,7 +4,8 @@
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
 //!   ─► lane.rs: messages between two ranks ─► endpoint.rs ─► carried.rs: what they went over
-//!   ─► collective.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
+//!   ─► contents.rs ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together
+//!   ─► call.rs ─► joint.rs
 //! ```
 //!
 //! A message has its mark in its tag, so that its payload is the pattern's alone and may be empty.
@@ -24,11 +25,13 @@ mod carried;
 mod check;
 pub(crate) mod choices;
 mod collective;
+mod contents;
 mod endpoint;
 mod halo;
 mod joint;
 mod lane;
 mod memory;
+mod nonblocking;
 mod rank;
 mod setup;
 pub(crate) mod transports;

@@ -267,4 +267,13 @@ fn nonblocking_reductions(world: &World) {
             }
         }
     }
+    let parts = size as usize;
+    let mut scattered = NonblockingCollective::new(&communicator, 8 * parts, 8).unwrap();
+    for op in Op::ALL {
+        let given: Vec<u8> = (0..size).flat_map(|to| u64::from(10 * rank + to % 2).to_ne_bytes()).collect();
+        scattered.sent_mut().copy_from_slice(&given);
+        scattered.ireduce_scatter_block(Datatype::Uint64, op).unwrap();
+        scattered.wait().unwrap();
+        assert_eq!(scattered.received(), u64::from(expected(op, size, rank % 2)).to_ne_bytes());
+    }
 }

@@ -377,6 +377,11 @@ fn what_mpi_cannot_is_refused() {
         (&["bw", "mpi", "--mpi-call", "blocking", "-n", "10"], "use nonblocking"),
         (&["open-loop", "mpi", "--loaders", "2"], "nobody would take a load"),
         (&["lat", "mpi", "-d", "softdev0"], "add --mpi-transport verbs"),
+        (&["collective", "allreduce", "--mpi-tests", "4"], "give collective_call overlapped"),
+        (
+            &["collective", "alltoallv", "--collective-call", "nonblocking"],
+            "only operations with equal blocks",
+        ),
         (&["lat", "mpi", "-d", "softdev7", "--mpi-transport", "verbs"], "softdev7"),
         (
             &["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"],
@@ -743,4 +748,89 @@ fn commands_start_agents_anew_for_each_launch_and_a_server_cannot() {
     let key = "abcdefghijklmnopqrstuvwxyz";
     let arguments = ["lat", "send", "127.0.0.1", "--key", key, "-d", "softdev0", "--launches", "2"];
     scratch.refused(&arguments, 2, &["a server that was started by hand serves one launch"]);
+}
+
+/// Each collective operation that MPI has nonblocking, by each way to call it, and those with
+/// lengths of their own.
+const CALLS: &str = r#"
+name = "calls"
+title = "Ways to call"
+[[experiment]]
+name = "calls"
+pattern = "collective"
+iterations = 50
+[experiment.axes]
+endpoint = "mpi"
+collective = ["allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
+collective_call = ["nonblocking", "overlapped"]
+start = ["barrier", "own_barrier", "instant", "none"]
+size_bytes = [16, 32768]
+[[experiment]]
+name = "barrier"
+pattern = "collective"
+iterations = 50
+axes = { endpoint = "mpi", collective = "barrier", collective_call = ["nonblocking", "overlapped"], size_bytes = 0 }
+[[experiment]]
+name = "tested"
+pattern = "collective"
+iterations = 50
+axes = { endpoint = "mpi", collective_call = "overlapped", mpi_tests = [0, 1, 10], size_bytes = 32768 }
+[[experiment]]
+name = "blocks"
+pattern = "collective"
+iterations = 50
+axes = { endpoint = "mpi", collective = ["allgatherv", "alltoallv", "gatherv", "scatterv"], size_bytes = [1, 4096] }
+"#;
+
+#[test]
+fn collective_operations_are_called_in_every_way_over_every_mpi() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", CALLS);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert_eq!(points.len(), 8 * 2 * 4 * 2 + 2 + 3 + 4 * 2);
+        assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
+        for point in &points {
+            let own = |name: &str| point.own["collective"].get(name).and_then(serde_json::Value::as_f64);
+            let times = ["t_pure_ns", "t_cpu_ns", "t_ovrl_ns"].map(own);
+            if point.axes["collective_call"] != "overlapped" {
+                assert_eq!(times, [None; 3]);
+                continue;
+            }
+            let [Some(pure), Some(cpu), Some(all)] = times else { panic!("{point:?}") };
+            // The calculation is within the call, whatever a busy machine does to either.
+            assert!(pure > 0.0 && cpu > 0.0 && all > cpu, "{point:?}");
+            let overlap = own("overlap").unwrap();
+            let defined = ((pure + cpu - all) / pure.min(cpu)).clamp(0.0, 1.0);
+            assert!((overlap - defined).abs() < 1e-9 && own("overlap_osu").unwrap() >= 0.0, "{point:?}");
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+#[test]
+fn collective_operations_have_the_names_of_other_benchmarks() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        for (name, collective, call) in [
+            ("osu_iallreduce", "allreduce", "overlapped"),
+            ("Ireduce_scatter_block", "reduce_scatter", "overlapped"),
+            ("osu_ibarrier", "barrier", "overlapped"),
+            ("osu_allgatherv", "allgatherv", "blocking"),
+            ("Alltoallv", "alltoallv", "blocking"),
+        ] {
+            let ended =
+                run(&scratch, &["collective", name, "-n", "20", "--out", name, "--mpi", mpi.template]);
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+            let (_, points) = scratch.record(name);
+            assert_eq!(
+                (&points[0].axes["collective"], &points[0].axes["collective_call"]),
+                (&collective.into(), &call.into())
+            );
+            assert_eq!(ended.stdout.contains("overlap[%]"), call == "overlapped", "{ended:?}");
+        }
+        scratch.assert_nothing_left();
+    });
 }

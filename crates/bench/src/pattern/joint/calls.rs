@@ -5,8 +5,9 @@ use measure::samples::Samples;
 
 use super::choices::Start;
 use super::pass::pass;
-use super::stamps::CallStamps;
+use super::stamps::{CallStamps, OverlapTimes};
 use super::start::{Among, Starter};
+use super::work::{Alone, Overlapped, Work};
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
@@ -26,6 +27,9 @@ pub(crate) struct Share<'a> {
     pub(crate) joint: Joint,
     pub(crate) start: Start,
     pub(crate) injection: Option<Injection>,
+    /// Whether a calculation is to overlap with each call, and how often that lets the library go
+    /// on.
+    pub(crate) overlap: Option<u32>,
 }
 
 /// Makes a rank's calls.
@@ -36,7 +40,8 @@ pub(crate) fn run<E: Collectives>(
     share: Share<'_>,
     endpoint: &mut E,
 ) -> Result<(Outcome, Option<CallStamps>), Error> {
-    let Share { spec, rank, ranks, rank_clock, has_one_clock, barrier, joint, start, injection } = share;
+    let Share { spec, rank, ranks, rank_clock, has_one_clock, barrier, joint, start, injection, overlap } =
+        share;
     let Length::Iterations(calls) = spec.length else { return Ok((Outcome::default(), None)) };
     let clock = rank_clock.clock;
     endpoint.prepare(&joint)?;
@@ -45,21 +50,41 @@ pub(crate) fn run<E: Collectives>(
     let among = Among { rank, ranks, barrier, has_one_clock };
     let mut starter = Starter::new(start, endpoint, among, delays)?;
     let mut stamps = Stamped::room(calls, spec.warmup);
-    let (done, cpu) = watched(clock, || stamps.take(endpoint, &mut starter, delays));
+    let mut times = None;
+    let (done, cpu) = match overlap {
+        None => watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut Alone)),
+        Some(tests) => {
+            // How long the call takes alone says how long the calculation is to take.
+            stamps.take(endpoint, &mut starter, delays, &mut Alone)?;
+            endpoint.meet()?;
+            let pure = middle(stamps.own());
+            let mut work = Overlapped::new(clock, pure, tests, stamps.begun.len());
+            starter.prepare(endpoint, delays, &mut work)?;
+            stamps.late.clear();
+            let done = watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut work));
+            let ns = |ticks: f64| ticks * 1e9 / clock.tick_hz();
+            times = Some(OverlapTimes {
+                pure_ns: ns(pure),
+                calculated_ns: ns(middle(work.calculated)),
+                overlapped_ns: ns(middle(stamps.own())),
+            });
+            done
+        }
+    };
     done?;
     // Some start where others have not ended: what follows is no part of it.
     endpoint.meet()?;
     let exchanged = starter.end(endpoint)?;
     checked(endpoint)?;
+    let own = Samples::from_ns(stamps.own().into_iter().map(|ticks| clock.ns(ticks)).collect());
     let Stamped { begun, ended, late, .. } = stamps;
-    let own = begun.iter().zip(&ended).map(|(begin, end)| clock.ns(end.saturating_sub(*begin)));
-    let own = Samples::from_ns(own.collect());
     let outcome = Outcome {
         latency: own.latency(LatencyKind::Own, &spec.share_above_ns),
         cpu: cpu.map(|cpu| cpu.of(calls + spec.warmup)),
         ..Outcome::default()
     };
-    Ok((outcome, Some(CallStamps::new(rank_clock, [begun, ended], late, exchanged))))
+    let told = CallStamps::new(rank_clock, [begun, ended], late, exchanged).with(times);
+    Ok((outcome, Some(told)))
 }
 
 impl CollectivesVisitor for Share<'_> {
@@ -97,24 +122,30 @@ impl Stamped {
         Self { begun: vec![UNTOUCHED; room], ended: vec![UNTOUCHED; room], late, warmup }
     }
 
+    /// What each call took, in ticks.
+    fn own(&self) -> Vec<u64> {
+        self.begun.iter().zip(&self.ended).map(|(begin, end)| end.saturating_sub(*begin)).collect()
+    }
+
     /// Makes the calls and stamps them, with delays in ticks before and after the first stamp.
-    fn take<E: Collectives>(
+    fn take<E: Collectives, W: Work>(
         &mut self,
         endpoint: &mut E,
         starter: &mut Starter,
         [before, within]: [u64; 2],
+        work: &mut W,
     ) -> Result<(), Error> {
         let clock = endpoint.clock();
         for _ in 0..self.warmup {
             starter.wait(endpoint)?;
-            endpoint.call()?;
+            work.once(endpoint, None)?;
         }
         for call in 0..self.begun.len() {
             let is_late = starter.wait(endpoint)?;
             pass(clock, before);
             let begin = clock.now();
             pass(clock, within);
-            endpoint.call()?;
+            work.once(endpoint, Some(call))?;
             let end = clock.now();
             (self.begun[call], self.ended[call]) = (begin.0, end.0);
             if is_late {
@@ -123,6 +154,14 @@ impl Stamped {
         }
         Ok(())
     }
+}
+
+/// The median, 0 of nothing.
+fn middle(mut ticks: Vec<u64>) -> f64 {
+    ticks.sort_unstable();
+    let upper = ticks.get(ticks.len() / 2).copied().unwrap_or(0);
+    let lower = ticks.get(ticks.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+    f64::midpoint(lower as f64, upper as f64)
 }
 
 /// Anything but zero, which a kernel may keep as no memory at all.

@@ -10,6 +10,7 @@ use measure::samples::Samples;
 use measure::stats;
 use serde_json::{Value, json};
 
+use super::overlap;
 use super::stamps::CallStamps;
 use super::times::Times;
 use crate::pattern::outcome::{KeptSamples, Merged, Outcome, Source};
@@ -110,14 +111,19 @@ fn late(told: &[CallStamps]) -> usize {
     late.len()
 }
 
-/// The least, the largest and the mean of the ranks' means.
+/// The least, the largest and the mean of the ranks' means, and what a calculation hides.
 fn means(outcomes: &[Outcome], told: &[CallStamps]) -> Value {
     let means: Vec<f64> =
         outcomes.iter().filter_map(|outcome| Some(outcome.latency.as_ref()?.mean_ns)).collect();
     let least = means.iter().copied().reduce(f64::min);
     let largest = means.iter().copied().reduce(f64::max);
     let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);
-    json!({ "t_min_ns": least, "t_max_ns": largest, "t_avg_ns": mean, "late": late(told) })
+    let mut own = json!({ "t_min_ns": least, "t_max_ns": largest, "t_avg_ns": mean, "late": late(told) });
+    let overlap = overlap::of(&told.iter().map(|rank| rank.overlap).collect::<Vec<_>>());
+    if let Some(own) = own.as_object_mut() {
+        own.extend(overlap);
+    }
+    own
 }
 
 /// Above this share of calls that some rank came to late, they did not begin at the instants that

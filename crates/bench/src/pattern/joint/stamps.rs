@@ -19,6 +19,9 @@ pub(crate) struct CallStamps {
     calls: usize,
     lates: usize,
     exchange_stamps: usize,
+    /// What its calls and a calculation beside them took, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overlap: Option<OverlapTimes>,
     #[serde(skip)]
     pub(crate) begun: Vec<u64>,
     #[serde(skip)]
@@ -44,12 +47,30 @@ impl CallStamps {
             calls: begun.len(),
             lates: late.len(),
             exchange_stamps: exchanged.len(),
+            overlap: None,
             begun: rank_clock.shows(begun),
             ended: rank_clock.shows(ended),
             late,
             exchanged: rank_clock.shows(exchanged),
         }
     }
+
+    /// The same with what a calculation beside the calls took.
+    pub(super) fn with(self, overlap: Option<OverlapTimes>) -> Self {
+        Self { overlap, ..self }
+    }
+}
+
+/// Medians over the calls of a rank, in ns.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverlapTimes {
+    /// The call alone.
+    pub(crate) pure_ns: f64,
+    /// The calculation within it.
+    pub(crate) calculated_ns: f64,
+    /// Both.
+    pub(crate) overlapped_ns: f64,
 }
 
 impl Told for CallStamps {

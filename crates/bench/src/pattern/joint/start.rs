@@ -7,6 +7,7 @@ use measure::clock::Ticks;
 use super::choices::Start;
 use super::clocks::Exchanges;
 use super::pass::pass;
+use super::work::{Alone, Work};
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::endpoint::collectives::Collectives;
@@ -57,11 +58,27 @@ impl Starter {
         let way = match (start, barrier) {
             (Start::Barrier, _) => Way::Library,
             (Start::None, _) => Way::Nothing,
-            (Start::Instant, _) => Way::At(Instants::new(endpoint, delays, exchanges.is_some())?),
+            (Start::Instant, _) => Way::At(Instants::new(endpoint, delays, &mut Alone, exchanges.is_some())?),
             (Start::OwnBarrier, Some(barrier)) if barrier.members() == ranks as usize => Way::Own(barrier),
             (Start::OwnBarrier, _) => Way::Messages(Dissemination { rank, ranks }),
         };
         Ok(Self { way, exchanges })
+    }
+
+    /// Agrees once more, for work that takes longer.
+    ///
+    /// # Errors
+    /// What the endpoint says.
+    pub(super) fn prepare<E: Collectives, W: Work>(
+        &mut self,
+        endpoint: &mut E,
+        delays: [u64; 2],
+        work: &mut W,
+    ) -> Result<(), Error> {
+        if let Way::At(instants) = &mut self.way {
+            *instants = Instants::new(endpoint, delays, work, self.exchanges.is_some())?;
+        }
+        Ok(())
     }
 
     /// Waits until the next call begins; whether this rank came too late for it.
@@ -118,16 +135,17 @@ struct Ratio {
 
 impl Instants {
     /// Agrees on how far apart they are.
-    fn new<E: Collectives>(
+    fn new<E: Collectives, W: Work>(
         endpoint: &mut E,
         delays: [u64; 2],
+        work: &mut W,
         has_several_clocks: bool,
     ) -> Result<Self, Error> {
         let clock = endpoint.clock();
         let mut longest = [0; PILOT];
         for ticks in &mut longest {
             endpoint.meet()?;
-            *ticks = time_once(endpoint, delays)?;
+            *ticks = time_once(endpoint, delays, work)?;
         }
         longest.sort_unstable();
         let usual_ns = endpoint.largest(clock.ns(longest[PILOT - 1 - PILOT / 100]))?;
@@ -200,11 +218,15 @@ impl Dissemination {
 
 /// The time of one call and the delays before and within it, in ticks.
 #[inline]
-fn time_once<E: Collectives>(endpoint: &mut E, [before, within]: [u64; 2]) -> Result<u64, Error> {
+fn time_once<E: Collectives, W: Work>(
+    endpoint: &mut E,
+    [before, within]: [u64; 2],
+    work: &mut W,
+) -> Result<u64, Error> {
     let clock = endpoint.clock();
     let begin = clock.now();
     pass(clock, before + within);
-    endpoint.call()?;
+    work.once(endpoint, None)?;
     Ok(clock.now().since(begin))
 }
 

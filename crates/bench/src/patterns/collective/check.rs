@@ -2,13 +2,14 @@
 
 use crate::Error;
 use crate::axis;
-use crate::endpoint::collectives::Collective;
+use crate::endpoint::collectives::{Collective, CollectiveCall};
 use crate::pattern::check::Check;
 use crate::pattern::joint;
 
 /// Checks an experiment of collective operations.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     joint::length(check)?;
+    calls(check)?;
     let reduces = check.0.axes.get(axis::COLLECTIVE).into_iter().find(|of| Collective::reduces(*of));
     let (Some(operation), elements) = (reduces, check.0.axes.get(axis::DATATYPE)) else { return Ok(()) };
     let sizes = check.0.axes.get(axis::SIZE_BYTES);
@@ -19,6 +20,30 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
             let why = format!("a vector of {} has a multiple of {bytes} B", element.word());
             return check.refuse("size_bytes", &what, &why);
         }
+    }
+    Ok(())
+}
+
+/// Ways to call that an operation has not.
+fn calls(check: &Check<'_>) -> Result<(), Error> {
+    let calls = check.0.axes.get(axis::COLLECTIVE_CALL);
+    let apart = calls.iter().find(|call| call.is_nonblocking());
+    let mut operations = check.0.axes.get(axis::COLLECTIVE).into_iter();
+    let own = operations.find(|operation| operation.has_blocks_of_their_own());
+    if let (Some(call), Some(operation)) = (apart, own) {
+        let what = format!("{} {}", call.word(), operation.word());
+        let why = "only operations with equal blocks are called so: give collective_call blocking";
+        return check.refuse("collective_call", &what, why);
+    }
+    let tests = check.0.axes.numbers(axis::MPI_TESTS.row).find(|tests| *tests > 0);
+    let other = calls.iter().find(|call| **call != CollectiveCall::Overlapped);
+    if let (Some(tests), Some(other)) = (tests, other) {
+        let what = format!("{tests} mpi_tests with the collective_call {}", other.word());
+        return check.refuse(
+            "mpi_tests",
+            &what,
+            "they interrupt a calculation: give collective_call overlapped",
+        );
     }
     Ok(())
 }

@@ -72,6 +72,84 @@ pub(super) const COMMAND: Command = Command {
             &[("collective", "scatter")],
             "Each rank gets a block of what rank 0 has",
         ),
+        subject(
+            "allgatherv",
+            &["osu_allgatherv", "Allgatherv"],
+            &[("collective", "allgatherv")],
+            "Each rank gives a block, and all get the blocks of all, with a length and a place for each block",
+        ),
+        subject(
+            "alltoallv",
+            &["osu_alltoallv", "Alltoallv"],
+            &[("collective", "alltoallv")],
+            "Each rank gives every other a block of its own, with a length and a place for each block",
+        ),
+        subject(
+            "gatherv",
+            &["osu_gatherv", "Gatherv"],
+            &[("collective", "gatherv")],
+            "Rank 0 gets a block of each rank, with a length and a place for each block",
+        ),
+        subject(
+            "scatterv",
+            &["osu_scatterv", "Scatterv"],
+            &[("collective", "scatterv")],
+            "Each rank gets a block of what rank 0 has, with a length and a place for each block",
+        ),
+        subject(
+            "iallgather",
+            &["osu_iallgather", "Iallgather"],
+            &[("collective", "allgather"), ("collective_call", "overlapped")],
+            "Each rank gives a block, and all get the blocks of all, while a calculation goes on",
+        ),
+        subject(
+            "iallreduce",
+            &["osu_iallreduce", "Iallreduce"],
+            &[("collective", "allreduce"), ("collective_call", "overlapped")],
+            "All get what reduces the vectors of all, while a calculation goes on",
+        ),
+        subject(
+            "ialltoall",
+            &["osu_ialltoall", "Ialltoall"],
+            &[("collective", "alltoall"), ("collective_call", "overlapped")],
+            "Each rank gives every other a block of its own, while a calculation goes on",
+        ),
+        subject(
+            "ibarrier",
+            &["osu_ibarrier", "Ibarrier"],
+            &[("collective", "barrier"), ("collective_call", "overlapped"), ("size_bytes", "0")],
+            "No rank goes on before all have come, while a calculation goes on",
+        ),
+        subject(
+            "ibcast",
+            &["osu_ibcast", "Ibcast"],
+            &[("collective", "bcast"), ("collective_call", "overlapped")],
+            "All get what rank 0 has, while a calculation goes on",
+        ),
+        subject(
+            "igather",
+            &["osu_igather", "Igather"],
+            &[("collective", "gather"), ("collective_call", "overlapped")],
+            "Rank 0 gets a block of each rank, while a calculation goes on",
+        ),
+        subject(
+            "ireduce",
+            &["osu_ireduce", "Ireduce"],
+            &[("collective", "reduce"), ("collective_call", "overlapped")],
+            "Rank 0 gets what reduces the vectors of all, while a calculation goes on",
+        ),
+        subject(
+            "ireduce-scatter",
+            &["ireduce_scatter", "osu_ireduce_scatter", "Ireduce_scatter_block", "osu_ireduce_scatter_block"],
+            &[("collective", "reduce_scatter"), ("collective_call", "overlapped")],
+            "Each rank gets a block of what reduces the vectors of all, while a calculation goes on",
+        ),
+        subject(
+            "iscatter",
+            &["osu_iscatter", "Iscatter"],
+            &[("collective", "scatter"), ("collective_call", "overlapped")],
+            "Each rank gets a block of what rank 0 has, while a calculation goes on",
+        ),
     ],
     examples: "
   rdmascope collective allreduce       8 B of floats, 2 ranks, after MPI's barrier
@@ -81,6 +159,10 @@ pub(super) const COMMAND: Command = Command {
                                        started by the site's own launcher
   rdmascope collective bcast --start instant,barrier,none
                                        how much of it is the way of starting
+  rdmascope collective iallreduce -s 8..64KiB --mpi-tests 4
+                                       how much of it a calculation hides, with 4 MPI_Test in that
+  rdmascope collective allreduce --collective-call blocking,nonblocking
+                                       MPI_Allreduce beside MPI_Iallreduce and MPI_Wait
   rdmascope collective reduce --inject rank=1,before=100us
                                        what a late rank does to the others",
     ..Command::new("collective", "Measure collective operations of MPI, each call timed on every rank")

@@ -10,6 +10,7 @@
 //! [experiment.axes]
 //! endpoint = "mpi"
 //! collective = ["allreduce", "allgather"]
+//! collective_call = ["blocking", "overlapped"]
 //! ranks = [2, 4]
 //! start = ["barrier", "instant"]
 //! size_bytes = "8..1MiB"
@@ -23,7 +24,7 @@ mod table;
 use self::settings::Settings;
 use crate::axis::AxisList;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::collectives::{CollectiveSpec, Joint};
+use crate::endpoint::collectives::{CollectiveCall, CollectiveSpec, Joint};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::defaults::Defaults;
@@ -65,6 +66,7 @@ impl Pattern for Collectives {
         let settings = Settings::of(spec);
         let collective = CollectiveSpec {
             operation: settings.collective,
+            call: settings.collective_call,
             size_bytes: spec.message.size(),
             element: settings.datatype,
             reduction: settings.op,
@@ -79,6 +81,7 @@ impl Pattern for Collectives {
             joint: Joint::Collective(collective),
             start: settings.start,
             injection: settings.inject,
+            overlap: (settings.collective_call == CollectiveCall::Overlapped).then_some(settings.mpi_tests),
         };
         let visited = rank.main()?.visit_collectives(share);
         visited.ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)

@@ -1,6 +1,6 @@
 //! What a plan asks of collective operations beside their messages.
 
-use crate::endpoint::collectives::{Collective, Element, Reduction};
+use crate::endpoint::collectives::{Collective, CollectiveCall, Element, Reduction};
 use crate::pattern::joint::Start;
 use crate::pattern::settings::settings;
 use crate::point::Injection;
@@ -8,6 +8,7 @@ use crate::point::Injection;
 settings! {
     usual {
         collective: Collective = COLLECTIVE or Collective::Allreduce,
+        collective_call: CollectiveCall = COLLECTIVE_CALL or CollectiveCall::Blocking,
         ranks: u32 = RANKS or 2,
         start: Start = START or Start::Barrier,
         datatype: Element = DATATYPE or Element::Float,
@@ -15,5 +16,6 @@ settings! {
     }
     asked {
         inject: Option<Injection> = INJECT or None,
+        mpi_tests: u32 = MPI_TESTS or 0,
     }
 }

@@ -4,14 +4,17 @@
 use measure::presentation::Presentation;
 use measure::quantity::number;
 use measure::record::Point;
-use measure::table::common::{ITERATIONS, SIZE, US3, WHOLE};
+use measure::table::common::{ITERATIONS, PERCENT, SIZE, US3, WHOLE};
 use measure::table::{Cell, Column, Note, Table};
 use measure::units::Dimension;
 
 pub(super) static SHOWN: Presentation = Presentation {
     row_axes: &["ranks", "size_bytes"],
     label: &["{ranks} ranks, {size_bytes} B"],
-    table: |point| point.own.get(NAME).map(|_| &CALLS),
+    table: |point| match of(point, "t_pure_ns") {
+        Some(_) => Some(&OVERLAPPED),
+        None => point.own.get(NAME).map(|_| &CALLS),
+    },
     quantities: &[
         number(
             "collective.t_min_ns",
@@ -33,6 +36,38 @@ pub(super) static SHOWN: Presentation = Presentation {
             "the mean of the ranks' mean times in a call",
         )
         .offered(),
+        number(
+            "collective.t_pure_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_pure_ns"),
+            "the median time of a nonblocking call alone, of the rank with the largest collective.t_ovrl_ns",
+        ),
+        number(
+            "collective.t_cpu_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_cpu_ns"),
+            "the median time of the calculation within a call, of the rank with the largest collective.t_ovrl_ns",
+        ),
+        number(
+            "collective.t_ovrl_ns",
+            Dimension::Time,
+            |point, _| of(point, "t_ovrl_ns"),
+            "the median time of a call and the calculation within it, of the rank for which it is the largest",
+        )
+        .offered(),
+        number(
+            "collective.overlap",
+            Dimension::Number,
+            |point, _| of(point, "overlap"),
+            "the share of a call that a calculation hides, as the Intel MPI Benchmarks define it",
+        )
+        .offered(),
+        number(
+            "collective.overlap_osu",
+            Dimension::Number,
+            |point, _| of(point, "overlap_osu"),
+            "the share of a call that a calculation hides, as the OSU Micro-Benchmarks define it",
+        ),
         number(
             "collective.late",
             Dimension::Number,
@@ -62,6 +97,37 @@ static CALLS: Table = Table {
     notes: &[Note::Always(NOTES)],
     ..Table::PLAIN
 };
+
+static OVERLAPPED: Table = Table {
+    title: "one call with a calculation in it, on all ranks",
+    says_direction: false,
+    columns: &[
+        Column::new("#ranks", Cell::Axis("ranks")).wide(6),
+        SIZE.wide(8),
+        ITERATIONS.wide(11),
+        Column::new("t_pure[us]", Cell::Number("collective.t_pure_ns", US3)).wide(11),
+        Column::new("t_cpu[us]", Cell::Number("collective.t_cpu_ns", US3)).wide(11),
+        Column::new("t_ovrl[us]", Cell::Number("collective.t_ovrl_ns", US3)).wide(11),
+        Column::new("overlap[%]", Cell::Number("collective.overlap", PERCENT)).wide(10),
+        Column::new("OSU[%]", Cell::Number("collective.overlap_osu", PERCENT)).wide(7),
+        Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11),
+        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13),
+        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
+        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
+    ],
+    notes: &[Note::Always(OVERLAPPED_NOTES)],
+    ..Table::PLAIN
+};
+
+const OVERLAPPED_NOTES: &str = "
+ medians over the calls, of the rank with the largest t_ovrl. t_pure: the call and MPI_Wait alone; t_cpu: a calculation of the
+   same length between the two, without the MPI_Test calls in it; t_ovrl: all of it
+ overlap: (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu), as the Intel MPI Benchmarks define it; OSU: as osu_iallreduce and its
+   like define it, 1 - (t_ovrl - t_cpu) / t_pure of the means over the ranks
+ slowest: the slowest rank's own time; last-last: from the last rank's begin to the last rank's end; first-last: from the first
+   begin to the last end; skew: from the first begin to the last; late: calls that some rank reached after their instant
+";
 
 const NOTES: &str = "
  t_min, t_max, t_avg: over the ranks, of each rank's mean, as the OSU and the Intel MPI Benchmarks print them

@@ -80,6 +80,7 @@ impl Pattern for Halo {
             joint: Joint::Halo(HaloSpec { grid, method: halo_method, side_bytes: spec.message.size() }),
             start,
             injection: inject,
+            overlap: None,
         };
         let visited = rank.main()?.visit_collectives(share);
         visited.ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)

@@ -1,0 +1,84 @@
+//! A calculation that is to run while the library carries messages.
+//!
+//! It is a number of turns of a loop, which were timed before, and not a time that the clock says
+//! is over: what takes the CPU from a rank meanwhile (the library's own thread, an interrupt,
+//! another process) makes the calculation longer, as it does a real one. One that looked at the
+//! clock would end in time whatever it had computed, and what was taken from it would count as
+//! overlap.
+
+use std::hint::black_box;
+
+use measure::clock::Clock;
+
+/// A number of turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calculation {
+    turns: u64,
+}
+
+impl Calculation {
+    /// One that takes so many ticks on this CPU while nothing takes that away: the least of some
+    /// times tells what a turn costs.
+    pub(super) fn of(clock: Clock, ticks: f64) -> Self {
+        let time = |_| {
+            let begin = clock.now();
+            Self { turns: TIMED_TURNS }.run();
+            clock.now().since(begin)
+        };
+        let least = (0..TIMES).map(time).min().unwrap_or(1).max(1);
+        Self { turns: (ticks * TIMED_TURNS as f64 / least as f64).round() as u64 }
+    }
+
+    /// This in so many equal parts, of which at least one has a turn.
+    pub(super) fn in_parts(self, parts: u64) -> Self {
+        Self { turns: self.turns.div_ceil(parts.max(1)) }
+    }
+
+    /// Runs it: a multiplication and an addition a turn, each of which needs the one before (the
+    /// generator of Knuth's MMIX).
+    #[inline]
+    pub(super) fn run(self) {
+        let mut value = black_box(1u64);
+        for _ in 0..self.turns {
+            value = black_box(
+                value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407),
+            );
+        }
+        black_box(value);
+    }
+}
+
+/// Some microseconds: much longer than two stamps take, much shorter than a turn of the scheduler.
+const TIMED_TURNS: u64 = 2000;
+const TIMES: usize = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calculation_of_twice_the_time_has_twice_the_turns() {
+        let clock = Clock::monotonic();
+        let one = Calculation::of(clock, 1e6).turns as f64;
+        let two = Calculation::of(clock, 2e6).turns as f64;
+        // The CPU may have another speed for a moment; no clock of a machine is off by half.
+        assert!(two / one > 1.0 && one > 0.0, "{one} {two}");
+        assert_eq!(Calculation::of(clock, 0.0).turns, 0);
+        assert_eq!(Calculation { turns: 10 }.in_parts(4).turns, 3);
+        assert_eq!(Calculation { turns: 10 }.in_parts(0).turns, 10);
+    }
+
+    #[test]
+    fn a_calculation_takes_the_time_that_it_was_made_for() {
+        let clock = Clock::monotonic();
+        let calculation = Calculation::of(clock, clock.ticks(std::time::Duration::from_micros(200)) as f64);
+        // Whatever takes the CPU away makes it longer, never shorter.
+        let time = |_| {
+            let begin = clock.now();
+            calculation.run();
+            clock.ns(clock.now().since(begin))
+        };
+        let least = (0..50).map(time).min().unwrap();
+        assert!(least > 100_000, "{least} ns");
+    }
+}
