@@ -834,3 +834,26 @@ fn collective_operations_have_the_names_of_other_benchmarks() {
         scratch.assert_nothing_left();
     });
 }
+
+/// How much of a call a calculation hides, with a delay at rank 1.
+fn overlap(mpi: &Mpi, inject: &str) -> f64 {
+    let scratch = Scratch::alone();
+    let arguments = ["collective", "iallreduce", "-n", "200", "--inject", inject, "--out", "record"];
+    let ended = run(&scratch, &[&arguments[..], &["--mpi", mpi.template]].concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (_, points) = scratch.record("record");
+    scratch.assert_nothing_left();
+    points[0].own["collective"]["overlap"].as_f64().unwrap()
+}
+
+/// A rank that waits for one that comes late can calculate meanwhile: all of its call is hidden. A
+/// rank that is slow within its own call cannot: nothing is.
+#[test]
+fn a_calculation_hides_the_wait_for_a_late_rank_and_not_the_time_of_a_slow_one() {
+    each(|mpi| {
+        let late = overlap(mpi, "rank=1,before=300us");
+        assert!(late > 0.8, "{late}");
+        let slow = overlap(mpi, "rank=1,within=300us");
+        assert!(slow < 0.2, "{slow}");
+    });
+}
