@@ -6,9 +6,10 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid, HaloMethod, Injection,
-    LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll, Protocol,
-    QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
+    Blocks, Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid, HaloMethod,
+    Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll,
+    Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic,
+    VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -65,6 +66,9 @@ axes! {
     BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
         .shown(Shown::Column)
         .flags(&[Flag::of("batch", "N")]);
+    /// How long the blocks of ranks are in collective operations that take a length for each.
+    BLOCKS: Blocks = words::<Blocks>("blocks").on(Carrier::is_mpi)
+        .flags(&[Flag::of("blocks", "LENGTHS")]);
     /// Buffers that messages are sent from in turn, and as many that they arrive in; `"page"` is as
     /// many as fit in a page, at least one.
     BUFFERS: Option<u32> = row("buffers", Kind::Whole).or("page").least(1)

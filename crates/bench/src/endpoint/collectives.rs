@@ -11,8 +11,7 @@ choice! {
     pub enum Collective {
         /// Each rank gives a block, and all get the blocks of all (MPI_Allgather).
         Allgather = "allgather",
-        /// The same, with a length and a place for each rank's block (MPI_Allgatherv): here the
-        /// blocks have the same length.
+        /// The same, with a length and a place for each rank's block (MPI_Allgatherv).
         Allgatherv = "allgatherv",
         /// All get what reduces the vectors of all (MPI_Allreduce).
         Allreduce = "allreduce",
@@ -48,6 +47,17 @@ impl Collective {
     /// Whether its call takes a length and a place for each rank's block.
     pub(crate) fn has_blocks_of_their_own(self) -> bool {
         matches!(self, Self::Allgatherv | Self::Alltoallv | Self::Gatherv | Self::Scatterv)
+    }
+}
+
+choice! {
+    /// How long the blocks of ranks are, where each has a length of its own.
+    pub enum Blocks {
+        /// All as long as the message, as the OSU and the Intel MPI Benchmarks have them.
+        Equal = "equal",
+        /// That of rank r of P ranks is 2 (r + 1) / (P + 1) of the message: the last is P times as
+        /// long as the first, and the mean is the message.
+        Rising = "rising",
     }
 }
 
@@ -134,6 +144,7 @@ impl Reduction {
 pub(crate) struct CollectiveSpec {
     pub(crate) operation: Collective,
     pub(crate) call: CollectiveCall,
+    pub(crate) blocks: Blocks,
     /// Of a vector that is reduced, all of it; elsewhere what one rank gives to another.
     pub(crate) size_bytes: usize,
     pub(crate) element: Element,

@@ -14,10 +14,44 @@ pub(super) struct CollectiveCall {
     op: Op,
     sent: Memory,
     received: Memory,
-    /// The block of each rank, for calls that take them one by one: all have the same length, as
-    /// those of the OSU and the Intel MPI Benchmarks.
+    /// The blocks of all ranks, for calls that take them one by one; and those that come to this
+    /// rank, where that is another list.
+    blocks: Layout,
+    arriving: Layout,
+}
+
+/// Where blocks lie, as calls take it.
+#[derive(Default)]
+struct Layout {
     counts: Vec<i32>,
     displacements: Vec<i32>,
+}
+
+impl Layout {
+    /// Blocks of these lengths, one behind the other.
+    fn new(lengths: impl Iterator<Item = usize>) -> Result<Self, Error> {
+        let int = |bytes: usize| {
+            i32::try_from(bytes).map_err(|_| Error::Impossible {
+                reason: format!(
+                    "a block lies at or beyond {bytes} B, and an int of MPI counts to {}",
+                    i32::MAX
+                ),
+            })
+        };
+        let mut layout = Self::default();
+        let mut end = 0;
+        for length in lengths {
+            layout.counts.push(int(length)?);
+            layout.displacements.push(int(end)?);
+            end += length;
+        }
+        Ok(layout)
+    }
+
+    #[inline]
+    fn parts(&self) -> Parts<'_> {
+        Parts { counts: &self.counts, displacements: &self.displacements }
+    }
 }
 
 impl CollectiveCall {
@@ -30,20 +64,12 @@ impl CollectiveCall {
             op: op(spec.reduction),
             sent: Memory::new(communicator, sent)?,
             received: Memory::new(communicator, received)?,
-            counts: Vec::new(),
-            displacements: Vec::new(),
+            blocks: Layout::default(),
+            arriving: Layout::default(),
         };
         if spec.operation.has_blocks_of_their_own() {
-            let too_long = |_| Error::Impossible {
-                reason: format!(
-                    "{} blocks of {} B lie beyond 2147483647 B, the last that an int counts",
-                    contents.ranks, spec.size_bytes
-                ),
-            };
-            for rank in 0..contents.ranks as usize {
-                call.counts.push(i32::try_from(spec.size_bytes).map_err(too_long)?);
-                call.displacements.push(i32::try_from(rank * spec.size_bytes).map_err(too_long)?);
-            }
+            call.blocks = Layout::new((0..contents.ranks).map(|rank| contents.block(rank)))?;
+            call.arriving = Layout::new((0..contents.ranks).map(|_| contents.block(contents.rank)))?;
         }
         call.sent.bytes_mut().copy_from_slice(&contents.given());
         call.clear();
@@ -52,24 +78,25 @@ impl CollectiveCall {
 
     #[inline]
     pub(super) fn run(&mut self, all: &Communicator) -> Result<(), mpi::Error> {
-        let Self { sent, received, datatype, op, .. } = self;
-        let blocks = Parts { counts: &self.counts, displacements: &self.displacements };
+        let Self { sent, received, datatype, op, blocks, arriving, .. } = self;
         match self.contents.spec.operation {
             Collective::Allgather => all.allgather(sent.bytes(), received.bytes_mut()),
-            Collective::Allgatherv => all.allgatherv(sent.bytes(), received.bytes_mut(), blocks),
+            Collective::Allgatherv => all.allgatherv(sent.bytes(), received.bytes_mut(), blocks.parts()),
             Collective::Allreduce => all.allreduce(sent.bytes(), received.bytes_mut(), *datatype, *op),
             Collective::Alltoall => all.alltoall(sent.bytes(), received.bytes_mut()),
-            Collective::Alltoallv => all.alltoallv((sent.bytes(), blocks), (received.bytes_mut(), blocks)),
+            Collective::Alltoallv => {
+                all.alltoallv((sent.bytes(), blocks.parts()), (received.bytes_mut(), arriving.parts()))
+            }
             Collective::Barrier => all.barrier(),
             Collective::Bcast => all.bcast(received.bytes_mut(), 0),
             Collective::Gather => all.gather(sent.bytes(), received.bytes_mut(), 0),
-            Collective::Gatherv => all.gatherv(sent.bytes(), received.bytes_mut(), blocks, 0),
+            Collective::Gatherv => all.gatherv(sent.bytes(), received.bytes_mut(), blocks.parts(), 0),
             Collective::Reduce => all.reduce(sent.bytes(), received.bytes_mut(), *datatype, *op, 0),
             Collective::ReduceScatter => {
                 all.reduce_scatter_block(sent.bytes(), received.bytes_mut(), *datatype, *op)
             }
             Collective::Scatter => all.scatter(sent.bytes(), received.bytes_mut(), 0),
-            Collective::Scatterv => all.scatterv(sent.bytes(), blocks, received.bytes_mut(), 0),
+            Collective::Scatterv => all.scatterv(sent.bytes(), blocks.parts(), received.bytes_mut(), 0),
         }
     }
 

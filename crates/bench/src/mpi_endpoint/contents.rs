@@ -4,7 +4,7 @@ use mpi::Communicator;
 
 use super::memory::{CLEARED, byte, compare};
 use crate::Error;
-use crate::endpoint::collectives::{Collective, CollectiveSpec, Element};
+use crate::endpoint::collectives::{Blocks, Collective, CollectiveSpec, Element};
 
 /// The share of one rank.
 #[derive(Clone, Copy, Debug)]
@@ -30,31 +30,47 @@ impl Contents {
         Ok(Self { spec, rank: communicator.rank(), ranks })
     }
 
+    /// Bytes of the block of a rank: of the one that it gives, or of those that are for it.
+    pub(super) fn block(&self, of: u32) -> usize {
+        let size = self.spec.size_bytes;
+        match self.spec.blocks {
+            Blocks::Rising if self.spec.operation.has_blocks_of_their_own() => {
+                size * 2 * (of as usize + 1) / (self.ranks as usize + 1)
+            }
+            Blocks::Equal | Blocks::Rising => size,
+        }
+    }
+
     /// Bytes that are sent from and received in.
     pub(super) fn lengths(&self) -> [usize; 2] {
         let size = self.spec.size_bytes;
-        let all = size * self.ranks as usize;
+        let own = self.block(self.rank);
+        let all = (0..self.ranks).map(|rank| self.block(rank)).sum();
         match self.spec.operation {
             Collective::Barrier => [0, 0],
             Collective::Bcast => [0, size],
             Collective::Allreduce | Collective::Reduce => [size, size],
             Collective::ReduceScatter => [size, size / self.ranks as usize],
             Collective::Allgather | Collective::Allgatherv | Collective::Gather | Collective::Gatherv => {
-                [size, all]
+                [own, all]
             }
-            Collective::Alltoall | Collective::Alltoallv => [all, all],
-            Collective::Scatter | Collective::Scatterv => [all, size],
+            Collective::Alltoall | Collective::Alltoallv => [all, own * self.ranks as usize],
+            Collective::Scatter | Collective::Scatterv => [all, own],
         }
     }
 
     /// What this rank sends.
     pub(super) fn given(&self) -> Vec<u8> {
         let rank = self.rank;
-        let size = self.spec.size_bytes;
-        let [sent, _] = self.lengths();
+        let block = |to: u32, bytes: usize| (0..bytes).map(move |at| byte(rank, to, at));
         match self.spec.operation {
-            operation if operation.reduces() => vector(self.spec.element, size, |index| element(rank, index)),
-            _ => (0..sent).map(|at| byte(rank, (at / size.max(1)) as u32, at % size.max(1))).collect(),
+            operation if operation.reduces() => {
+                vector(self.spec.element, self.spec.size_bytes, |index| element(rank, index))
+            }
+            Collective::Alltoall | Collective::Alltoallv | Collective::Scatter | Collective::Scatterv => {
+                (0..self.ranks).flat_map(|to| block(to, self.block(to))).collect()
+            }
+            _ => block(0, self.lengths()[0]).collect(),
         }
     }
 
@@ -76,7 +92,7 @@ impl Contents {
     fn expected(&self) -> Vec<u8> {
         let Self { spec, rank, ranks } = *self;
         let size = spec.size_bytes;
-        let blocks = |to: u32| (0..ranks).flat_map(move |from| (0..size).map(move |at| byte(from, to, at)));
+        let own = self.block(rank);
         let reduced = |first: usize, bytes: usize| {
             let of = |index: usize| spec.reduction.of((0..ranks).map(|from| element(from, first + index)));
             vector(spec.element, bytes, of)
@@ -85,11 +101,14 @@ impl Contents {
             Collective::Barrier => Vec::new(),
             Collective::Gather | Collective::Gatherv | Collective::Reduce if rank > 0 => Vec::new(),
             Collective::Bcast => (0..size).map(|at| byte(0, 0, at)).collect(),
-            Collective::Scatter | Collective::Scatterv => (0..size).map(|at| byte(0, rank, at)).collect(),
+            Collective::Scatter | Collective::Scatterv => (0..own).map(|at| byte(0, rank, at)).collect(),
             Collective::Allgather | Collective::Allgatherv | Collective::Gather | Collective::Gatherv => {
-                blocks(0).collect()
+                let block = |from: u32| (0..self.block(from)).map(move |at| byte(from, 0, at));
+                (0..ranks).flat_map(block).collect()
             }
-            Collective::Alltoall | Collective::Alltoallv => blocks(rank).collect(),
+            Collective::Alltoall | Collective::Alltoallv => {
+                (0..ranks).flat_map(|from| (0..own).map(move |at| byte(from, rank, at))).collect()
+            }
             Collective::Allreduce | Collective::Reduce => reduced(0, size),
             Collective::ReduceScatter => {
                 let own = size / ranks as usize;

@@ -377,6 +377,7 @@ fn what_mpi_cannot_is_refused() {
         (&["bw", "mpi", "--mpi-call", "blocking", "-n", "10"], "use nonblocking"),
         (&["open-loop", "mpi", "--loaders", "2"], "nobody would take a load"),
         (&["lat", "mpi", "-d", "softdev0"], "add --mpi-transport verbs"),
+        (&["collective", "alltoall", "--blocks", "rising"], "take a length for each block"),
         (&["collective", "allreduce", "--mpi-tests", "4"], "give collective_call overlapped"),
         (
             &["collective", "alltoallv", "--collective-call", "nonblocking"],
@@ -778,8 +779,14 @@ axes = { endpoint = "mpi", collective_call = "overlapped", mpi_tests = [0, 1, 10
 [[experiment]]
 name = "blocks"
 pattern = "collective"
-iterations = 50
-axes = { endpoint = "mpi", collective = ["allgatherv", "alltoallv", "gatherv", "scatterv"], size_bytes = [1, 4096] }
+iterations = 10
+[experiment.axes]
+endpoint = "mpi"
+collective = ["allgatherv", "alltoallv", "gatherv", "scatterv"]
+blocks = ["equal", "rising"]
+ranks = [2, 3]
+mpi_oversubscribe = true
+size_bytes = [1, 4096]
 "#;
 
 #[test]
@@ -790,7 +797,7 @@ fn collective_operations_are_called_in_every_way_over_every_mpi() {
         let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let (_, points) = scratch.record("record");
-        assert_eq!(points.len(), 8 * 2 * 4 * 2 + 2 + 3 + 4 * 2);
+        assert_eq!(points.len(), 8 * 2 * 4 * 2 + 2 + 3 + 4 * 2 * 2 * 2);
         assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
         for point in &points {
             let own = |name: &str| point.own["collective"].get(name).and_then(serde_json::Value::as_f64);

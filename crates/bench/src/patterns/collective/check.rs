@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::axis;
-use crate::endpoint::collectives::{Collective, CollectiveCall};
+use crate::endpoint::collectives::{Blocks, Collective, CollectiveCall};
 use crate::pattern::check::Check;
 use crate::pattern::joint;
 
@@ -34,6 +34,12 @@ fn calls(check: &Check<'_>) -> Result<(), Error> {
         let what = format!("{} {}", call.word(), operation.word());
         let why = "only operations with equal blocks are called so: give collective_call blocking";
         return check.refuse("collective_call", &what, why);
+    }
+    let equal = check.0.axes.get(axis::COLLECTIVE).into_iter().find(|of| !of.has_blocks_of_their_own());
+    if let (Some(operation), true) = (equal, check.0.axes.get(axis::BLOCKS).contains(&Blocks::Rising)) {
+        let what = format!("rising blocks of {}", operation.word());
+        let why = "only allgatherv, alltoallv, gatherv and scatterv take a length for each block";
+        return check.refuse("blocks", &what, why);
     }
     let tests = check.0.axes.numbers(axis::MPI_TESTS.row).find(|tests| *tests > 0);
     let other = calls.iter().find(|call| **call != CollectiveCall::Overlapped);

@@ -67,6 +67,7 @@ impl Pattern for Collectives {
         let collective = CollectiveSpec {
             operation: settings.collective,
             call: settings.collective_call,
+            blocks: settings.blocks,
             size_bytes: spec.message.size(),
             element: settings.datatype,
             reduction: settings.op,

@@ -1,6 +1,6 @@
 //! What a plan asks of collective operations beside their messages.
 
-use crate::endpoint::collectives::{Collective, CollectiveCall, Element, Reduction};
+use crate::endpoint::collectives::{Blocks, Collective, CollectiveCall, Element, Reduction};
 use crate::pattern::joint::Start;
 use crate::pattern::settings::settings;
 use crate::point::Injection;
@@ -15,6 +15,7 @@ settings! {
         op: Reduction = OP or Reduction::Sum,
     }
     asked {
+        blocks: Blocks = BLOCKS or Blocks::Equal,
         inject: Option<Injection> = INJECT or None,
         mpi_tests: u32 = MPI_TESTS or 0,
     }
