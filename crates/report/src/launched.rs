@@ -52,9 +52,12 @@ pub fn text(plan: &Value, points: &[Point]) -> String {
             None => all.push((point, vec![point])),
         }
     }
-    let axes: Vec<&Axes> = all.iter().map(|(first, _)| &first.axes).collect();
-    let lines: Vec<String> =
-        all.iter().filter_map(|(first, group)| line(first, group, |name| varies(&axes, name))).collect();
+    let of = |(first, group): &(&Point, Vec<&Point>)| {
+        let same = all.iter().filter(|(other, _)| other.experiment == first.experiment);
+        let axes: Vec<&Axes> = same.map(|(other, _)| &other.axes).collect();
+        line(first, group, |name| varies(&axes, name))
+    };
+    let lines: Vec<String> = all.iter().filter_map(of).collect();
     match lines.is_empty() {
         true => String::new(),
         false => format!("\n medians over the launches, with their interval:\n{}", lines.concat()),
@@ -85,6 +88,8 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
         false => format!("{:.3} Gb/s", number * 8.0 / 1e9),
     };
     let axes = measure::text::axes_text(&first.axes, varies);
+    let kind = numbers.first()?.0.latency.as_ref().filter(|_| path.starts_with("latency."));
+    let kind = kind.map_or_else(String::new, |latency| format!("{} ", latency.kind.name()));
     let without = group.len() - measured.len();
     let without = match without {
         0 => String::new(),
@@ -92,7 +97,7 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     };
     let range = format!("{} to {}", print(low), print(high));
     Some(format!(
-        "   {} ({axes}): {} ({range}) of {count} launches{without}\n",
+        "   {} ({axes}): {kind}{} ({range}) of {count} launches{without}\n",
         first.experiment,
         print(value)
     ))
@@ -130,7 +135,7 @@ mod tests {
         assert!(asked(&plan));
         assert!(
             text(&plan, &points)
-                .contains("   e (size_bytes 8): 2.10 us (1.00 us to 5.00 us) of 3 launches\n"),
+                .contains("   e (size_bytes 8): rtt_half 2.10 us (1.00 us to 5.00 us) of 3 launches\n"),
             "{}",
             text(&plan, &points)
         );

@@ -126,9 +126,9 @@ pub fn text(all: &[Repeated]) -> String {
     }
 }
 
-/// Whether an axis tells combinations apart; the size is always said.
+/// Whether an axis tells combinations apart that have it; the size is always said.
 pub(crate) fn varies(all: &[&Axes], name: &str) -> bool {
-    let mut values = all.iter().map(|axes| axes.get(name));
+    let mut values = all.iter().filter_map(|axes| axes.get(name));
     let first = values.next();
     name == "size_bytes" || values.any(|value| Some(value) != first)
 }

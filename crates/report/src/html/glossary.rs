@@ -8,7 +8,7 @@ use measure::record::Latency;
 use crate::Points;
 use crate::link_limit::LinkLimit;
 
-const TERMS: [(&str, &str); 20] = [
+const TERMS: [(&str, &str); 21] = [
     (
         "p-quantile (p10, p50, p90, p99, p99.9)",
         "The smallest sample such that at least the share p of all samples is not above it: the inverse \
@@ -38,6 +38,12 @@ const TERMS: [(&str, &str); 20] = [
     (
         "repetition",
         "The whole point measured anew, set-up included. Counted from 1 here, from 0 in the record.",
+    ),
+    (
+        "launch",
+        "A start of all ranks, by the launcher of MPI or by commands. Where several have measured a point, each counts once: \
+         the number of a launch is the median of its repetitions, and spreads and intervals are those of the launches. \
+         Counted from 1 here, from 0 in the record.",
     ),
     (
         "divided by n",
