@@ -257,9 +257,10 @@ impl<'i> RankSet<'i> {
                 }
                 // Others fail for want of what this rank would have given.
                 Some(Err(Reply::NotMeasured { reason })) => {
-                    if !matches!(refused, Some(Status::NotMeasured { .. })) {
-                        refused = Some(Status::NotMeasured { reason });
-                    }
+                    refused = match refused {
+                        Some(Status::NotMeasured { .. }) => refused,
+                        _ => Some(Status::NotMeasured { reason }),
+                    };
                 }
                 Some(Err(other)) => return Err(self.agents.out_of_turn(rank, &other, doing).into()),
                 None => {}

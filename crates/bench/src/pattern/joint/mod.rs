@@ -20,6 +20,8 @@ mod calls;
 mod check;
 mod choices;
 mod clocks;
+mod dissemination;
+mod instants;
 mod merge;
 mod overlap;
 mod pass;
