@@ -60,6 +60,8 @@ pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
         }
         // Each message has memory of its own, as ours has.
         (_, Quantity::Rate) => vec![&program, "-m", &range, "-i", &windows, "-b", "multiple"],
+        // Theirs would be chars.
+        (_, Quantity::MeanOfRanks) => vec![&program, "-m", &range, "-i", &messages, "-T", "mpi_float"],
         _ => vec![&program, "-m", &range, "-i", &messages],
     };
     let mut command = start(point, &words);

@@ -57,7 +57,7 @@ fn read(record: &Path, quantity: Quantity) -> Result<f64> {
     let path = match quantity {
         Quantity::Latency => "/latency/p50_ns",
         Quantity::MeanLatency => "/latency/mean_ns",
-        Quantity::MeanOfRanks => "/collective/t_avg_ns",
+        Quantity::MeanOfRanks => "/own/collective/t_avg_ns",
         Quantity::Cost | Quantity::Rate => "/throughput/messages_per_s",
     };
     // Of pairs each sender has a latency of its own.
