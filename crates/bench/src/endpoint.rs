@@ -22,6 +22,7 @@ pub(crate) mod collectives;
 #[cfg(test)]
 pub(crate) mod conformance;
 pub(crate) mod connecting;
+pub(crate) mod contents;
 pub(crate) mod header;
 pub(crate) mod kind;
 pub(crate) mod limits;

@@ -2,10 +2,10 @@
 
 use mpi::{Communicator, Datatype, Op, Parts};
 
-use super::contents::Contents;
 use super::memory::Memory;
 use crate::Error;
 use crate::endpoint::collectives::{Collective, CollectiveSpec, Element, Reduction};
+use crate::endpoint::contents::Contents;
 
 /// A call, and the memory that it reads and writes.
 pub(super) struct CollectiveCall {
@@ -56,7 +56,7 @@ impl Layout {
 
 impl CollectiveCall {
     pub(super) fn new(communicator: &Communicator, spec: CollectiveSpec) -> Result<Self, Error> {
-        let contents = Contents::new(communicator, spec)?;
+        let contents = Contents::new(spec, communicator.rank(), communicator.size())?;
         let [sent, received] = contents.lengths();
         let mut call = Self {
             contents,

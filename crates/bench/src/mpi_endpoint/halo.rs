@@ -2,9 +2,10 @@
 
 use mpi::{Communicator, Slots, Window};
 
-use super::memory::{CLEARED, Memory, byte, compare};
+use super::memory::Memory;
 use crate::Error;
 use crate::endpoint::collectives::HaloSpec;
+use crate::endpoint::contents::{CLEARED, compare, side_expected, sides};
 use crate::patterns::halo::choices::{SIDES, opposite};
 use crate::point::HaloMethod;
 
@@ -71,15 +72,9 @@ impl HaloCall {
         Ok(call)
     }
 
-    /// The sides that a rank gives: in the order of its neighbours, each with bytes of its own.
-    fn sides(&self, of: u32) -> Vec<u8> {
-        let bytes = self.spec.side_bytes;
-        (0..SIDES * bytes).map(|at| byte(of, (at / bytes) as u32, at % bytes)).collect()
-    }
-
     fn fill(&mut self) {
-        let given = self.sides(self.rank);
         let bytes = self.spec.side_bytes;
+        let given = sides(self.rank, bytes);
         match &mut self.way {
             Way::Each { sent, .. } | Way::Neighbour { sent, .. } => sent.bytes_mut().copy_from_slice(&given),
             Way::Slots(slots) | Way::Persistent(slots) => {
@@ -158,10 +153,7 @@ impl HaloCall {
         let found = self.found()?;
         let any_order = self.spec.method == HaloMethod::Neighbour;
         for side in 0..SIDES {
-            let of = |side: usize| {
-                let given = self.sides(self.neighbours[side]);
-                given[opposite(side) * bytes..(opposite(side) + 1) * bytes].to_vec()
-            };
+            let of = |side: usize| side_expected(self.spec, self.rank, side);
             let got = &found[side * bytes..(side + 1) * bytes];
             if any_order && self.spec.grid.is_narrow(side) && of(opposite(side)) == got {
                 continue;

@@ -4,7 +4,7 @@
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
 //!   ─► lane.rs: messages between two ranks ─► endpoint.rs ─► carried.rs: what they went over
-//!   ─► contents.rs ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together
+//!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together
 //!   ─► call.rs ─► joint.rs
 //! ```
 //!
@@ -25,7 +25,6 @@ mod carried;
 mod check;
 pub(crate) mod choices;
 mod collective;
-mod contents;
 mod endpoint;
 mod halo;
 mod joint;

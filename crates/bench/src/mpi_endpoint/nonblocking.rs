@@ -3,9 +3,9 @@
 use mpi::{Communicator, Datatype, NonblockingCollective, Op};
 
 use super::collective::{datatype, op};
-use super::contents::Contents;
 use crate::Error;
 use crate::endpoint::collectives::{Collective, CollectiveSpec};
+use crate::endpoint::contents::Contents;
 
 /// A call that is started and completed apart, and the memory that it reads and writes.
 pub(super) struct NonblockingCall {
@@ -17,7 +17,7 @@ pub(super) struct NonblockingCall {
 
 impl NonblockingCall {
     pub(super) fn new(communicator: &Communicator, spec: CollectiveSpec) -> Result<Self, Error> {
-        let contents = Contents::new(communicator, spec)?;
+        let contents = Contents::new(spec, communicator.rank(), communicator.size())?;
         let [sent, received] = contents.lengths();
         let mut call = NonblockingCollective::new(communicator, sent, received)?;
         call.sent_mut().copy_from_slice(&contents.given());

@@ -1,24 +1,27 @@
-//! What ranks give to a collective operation, and what it should bring.
+//! What ranks give each other in calls that all make together, and what such calls should bring:
+//! the same bytes whatever carries them.
 
-use mpi::Communicator;
-
-use super::memory::{CLEARED, byte, compare};
+use super::collectives::{Blocks, Collective, CollectiveSpec, Element, HaloSpec};
 use crate::Error;
-use crate::endpoint::collectives::{Blocks, Collective, CollectiveSpec, Element};
+use crate::patterns::halo::choices::{SIDES, opposite};
 
-/// The share of one rank.
+/// What no call brings everywhere.
+pub(crate) const CLEARED: u8 = 0xa5;
+
+/// What a collective operation takes from a rank and brings to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Contents {
-    pub(super) spec: CollectiveSpec,
-    pub(super) rank: u32,
-    pub(super) ranks: u32,
+pub(crate) struct Contents {
+    pub(crate) spec: CollectiveSpec,
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
 }
 
 impl Contents {
+    /// That of a rank among so many.
+    ///
     /// # Errors
     /// [`Error::Impossible`] where so many ranks cannot do it.
-    pub(super) fn new(communicator: &Communicator, spec: CollectiveSpec) -> Result<Self, Error> {
-        let ranks = communicator.size();
+    pub(crate) fn new(spec: CollectiveSpec, rank: u32, ranks: u32) -> Result<Self, Error> {
         let size = spec.size_bytes;
         if spec.operation == Collective::ReduceScatter
             && !size.is_multiple_of(ranks as usize * spec.element.bytes())
@@ -27,11 +30,11 @@ impl Contents {
                 format!("a vector of {size} B has no equal blocks of whole elements for {ranks} ranks");
             return Err(Error::Impossible { reason });
         }
-        Ok(Self { spec, rank: communicator.rank(), ranks })
+        Ok(Self { spec, rank, ranks })
     }
 
     /// Bytes of the block of a rank: of the one that it gives, or of those that are for it.
-    pub(super) fn block(&self, of: u32) -> usize {
+    pub(crate) fn block(&self, of: u32) -> usize {
         let size = self.spec.size_bytes;
         match self.spec.blocks {
             Blocks::Rising if self.spec.operation.has_blocks_of_their_own() => {
@@ -42,7 +45,7 @@ impl Contents {
     }
 
     /// Bytes that are sent from and received in.
-    pub(super) fn lengths(&self) -> [usize; 2] {
+    pub(crate) fn lengths(&self) -> [usize; 2] {
         let size = self.spec.size_bytes;
         let own = self.block(self.rank);
         let all = (0..self.ranks).map(|rank| self.block(rank)).sum();
@@ -60,7 +63,7 @@ impl Contents {
     }
 
     /// What this rank sends.
-    pub(super) fn given(&self) -> Vec<u8> {
+    pub(crate) fn given(&self) -> Vec<u8> {
         let rank = self.rank;
         let block = |to: u32, bytes: usize| (0..bytes).map(move |at| byte(rank, to, at));
         match self.spec.operation {
@@ -76,7 +79,7 @@ impl Contents {
 
     /// Removes what the last call brought. What rank 0 broadcasts stands where it is sent from,
     /// which is where it arrives elsewhere.
-    pub(super) fn clear(&self, received: &mut [u8]) {
+    pub(crate) fn clear(&self, received: &mut [u8]) {
         received.fill(CLEARED);
         if self.spec.operation == Collective::Bcast && self.rank == 0 {
             received.iter_mut().enumerate().for_each(|(at, here)| *here = byte(0, 0, at));
@@ -84,7 +87,10 @@ impl Contents {
     }
 
     /// Compares what the last call brought with what it should have.
-    pub(super) fn verify(&self, received: &[u8]) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// As [`compare`].
+    pub(crate) fn verify(&self, received: &[u8]) -> Result<(), Error> {
         compare(self.spec.operation.word(), self.rank, &self.expected(), received)
     }
 
@@ -116,6 +122,36 @@ impl Contents {
             }
         }
     }
+}
+
+/// The four sides that a rank gives: in the order of its neighbours, each with bytes of its own.
+pub(crate) fn sides(of: u32, side_bytes: usize) -> Vec<u8> {
+    (0..SIDES * side_bytes).map(|at| byte(of, (at / side_bytes) as u32, at % side_bytes)).collect()
+}
+
+/// What a rank's neighbour at a side gives it.
+pub(crate) fn side_expected(spec: HaloSpec, rank: u32, side: usize) -> Vec<u8> {
+    let bytes = spec.side_bytes;
+    let given = sides(spec.grid.neighbours(rank)[side], bytes);
+    given[opposite(side) * bytes..(opposite(side) + 1) * bytes].to_vec()
+}
+
+/// Compares what a call brought to a rank with what it should have.
+///
+/// # Errors
+/// [`Error::WrongResult`] with the first byte that differs.
+pub(crate) fn compare(call: &'static str, rank: u32, expected: &[u8], found: &[u8]) -> Result<(), Error> {
+    match expected.iter().zip(found).position(|(expected, found)| expected != found) {
+        None => Ok(()),
+        Some(byte) => {
+            Err(Error::WrongResult { call, rank, byte, found: found[byte], expected: expected[byte] })
+        }
+    }
+}
+
+/// A byte that one rank gives another, or puts on one of its sides.
+pub(crate) fn byte(from: u32, to: u32, at: usize) -> u8 {
+    (from.wrapping_mul(31) as usize + to.wrapping_mul(17) as usize + at * 7 + 1) as u8
 }
 
 /// An element that a rank gives to be reduced: so small that every datatype adds it exactly.
