@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::endpoint::collectives::Joint;
 use crate::point::{MessageSpec, Operation};
 
 /// The ranks of a point, and what they do beside each other.
@@ -66,12 +67,27 @@ pub(crate) struct PartSpec {
     pub usage: Usage,
     /// Which ranks exchange them.
     pub links: Links,
+    /// What all ranks do together by calls of their own, if so: then they exchange no messages
+    /// that the pattern would see.
+    pub joint: Option<Joint>,
 }
 
 impl PartSpec {
     /// The main part.
     pub(crate) fn main(message: &MessageSpec, usage: Usage, links: Links) -> Self {
-        Self { part: Part::MAIN, message: message.clone(), usage, links }
+        Self { part: Part::MAIN, message: message.clone(), usage, links, joint: None }
+    }
+
+    /// The same of ranks that do something together.
+    pub(crate) fn doing(self, joint: Joint) -> Self {
+        Self { joint: Some(joint), ..self }
+    }
+
+    /// Bytes that a work request carries itself, at most.
+    pub(crate) fn inline_bytes(&self) -> u64 {
+        // What ranks do together has a word of eight bytes behind each message.
+        let word = if self.joint.is_some() { 8 } else { 0 };
+        if self.message.inline { self.message.size_bytes.saturating_add(word) } else { 0 }
     }
 }
 
@@ -114,6 +130,12 @@ impl Links {
             both.dedup();
             both
         };
+        Self::new(ranks, partners, |_| true)
+    }
+
+    /// So many ranks of which each talks to every other, and all begin. One alone talks to itself.
+    pub(crate) fn mesh(ranks: u32) -> Self {
+        let partners = |rank: u32| (0..ranks).filter(|other| *other != rank || ranks == 1).collect();
         Self::new(ranks, partners, |_| true)
     }
 
@@ -181,9 +203,6 @@ pub(crate) struct Usage {
     pub pauses: bool,
     /// Whether the endpoint itself takes what comes where a rank does not begin: no pattern does.
     pub is_drained: bool,
-    /// Whether all ranks do something together by calls of their own, and exchange no messages that
-    /// the pattern would see.
-    pub is_joint: bool,
     /// Whether who takes messages posts its receives, and takes none before all are posted.
     pub fills_late: bool,
 }
@@ -201,7 +220,6 @@ impl Usage {
         is_one_sided_flood: false,
         pauses: true,
         is_drained: false,
-        is_joint: false,
         fills_late: false,
     };
 

@@ -246,6 +246,7 @@ impl MemoryRegion {
     ///
     /// # Errors
     /// [`Error::Range`] when they do not fit.
+    #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
         // SAFETY: the range was checked, and the source cannot overlap memory that only raw
@@ -264,6 +265,7 @@ impl MemoryRegion {
     ///
     /// # Errors
     /// [`Error::Range`] when there are not so many.
+    #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
         // SAFETY: the range was checked, and the target cannot overlap memory that only raw

@@ -6,10 +6,10 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Blocks, Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid, HaloMethod,
-    Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation, Poll,
-    Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool, Traffic,
-    VALUES_MAX,
+    Algorithm, Blocks, Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid,
+    HaloMethod, Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation,
+    Poll, Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool,
+    Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -62,6 +62,10 @@ const fn words<T: Choice>(name: &'static str) -> AxisRow {
 }
 
 axes! {
+    /// How ranks do a collective operation over verbs; `"usual"` is recursive doubling of an
+    /// allreduce, and dissemination of a barrier and an allgather.
+    ALGORITHM: Option<Algorithm> = words::<Algorithm>("algorithm").or("usual")
+        .flags(&[Flag::of("algorithm", "ALGORITHM")]);
     /// Calls between two stamps; `"step"` is as many as suit the step.
     BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
         .shown(Shown::Column)
@@ -112,8 +116,9 @@ axes! {
     GRID: Grid = row("grid", Kind::Grid).on(ANY)
         .shown(Shown::Row)
         .flags(&[Flag::of("grid", "GRID")]);
-    /// How a rank exchanges its four sides with its neighbours.
-    HALO_METHOD: HaloMethod = words::<HaloMethod>("halo_method").on(ANY);
+    /// How a rank exchanges its four sides with its neighbours by MPI. Over verbs there is one way:
+    /// an RDMA Write of each side, of which the neighbour polls the end.
+    HALO_METHOD: HaloMethod = words::<HaloMethod>("halo_method").on(Carrier::is_mpi);
     /// A delay in each call of a rank, for tests: `rank=1,before=100us` makes it late,
     /// `rank=1,within=100us` makes it slow; `"none"` is no delay.
     INJECT: Option<Injection> = row("inject", Kind::Delay).or("none").on(ANY)
@@ -320,6 +325,12 @@ axes! {
         .most(VALUES_MAX as u64, "a sample has no more")
         .shown(Shown::Row)
         .flags(&[Flag::of("values", "N")]);
+    /// The n of a dissemination over verbs: how many ranks each writes to in a round.
+    WAYS: u32 = row("ways", Kind::Count).least(1)
+        // More than one adapter sends at once, and more than a slip of the pen should ask for.
+        .most(64, "a round is to be short")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("ways", "N")]);
     /// Whether the kernel refers to what is sent instead of copying it (MSG_ZEROCOPY).
     ZERO_COPY: bool = row("zero_copy", Kind::Flag).on(TCP).of_floods()
         .flags(&[Flag::sets("zero-copy", "true", "Send from the program's memory without a copy (MSG_ZEROCOPY)")]);

@@ -83,6 +83,20 @@ impl CollectiveCall {
 }
 
 choice! {
+    /// How ranks that write to each other's memory do a collective operation.
+    pub enum Algorithm {
+        /// In round i each rank writes to those n ways on, at distances of (n+1)^i: a barrier, and
+        /// an allgather of any number of ranks.
+        Dissemination = "dissemination",
+        /// In round k each rank exchanges all that it has with the one whose number differs in bit
+        /// k: an allreduce of any number of ranks, and an allgather of a power of two.
+        RecursiveDoubling = "recursive_doubling",
+        /// Each rank writes to the next one only: an allreduce and an allgather.
+        Ring = "ring",
+    }
+}
+
+choice! {
     /// What the elements of a vector are that is reduced.
     pub enum Element {
         /// Floating point of 8 B (MPI_DOUBLE).
@@ -149,6 +163,67 @@ pub(crate) struct CollectiveSpec {
     pub(crate) size_bytes: usize,
     pub(crate) element: Element,
     pub(crate) reduction: Reduction,
+    /// How ranks do it over verbs; absent for what is usual for the operation.
+    pub(crate) algorithm: Option<Algorithm>,
+    /// The n of a dissemination in n ways.
+    pub(crate) ways: u32,
+}
+
+impl CollectiveSpec {
+    /// How ranks do it over verbs.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        // Those that any number of ranks can do, in the fewest rounds.
+        self.algorithm.unwrap_or(match self.operation {
+            Collective::Allreduce => Algorithm::RecursiveDoubling,
+            _ => Algorithm::Dissemination,
+        })
+    }
+
+    /// Why so many ranks do not do it over verbs, if so.
+    pub(crate) fn over_verbs(&self, ranks: u32) -> Option<Refusal> {
+        let algorithm = self.algorithm();
+        let (key, what, why) = match (self.operation, algorithm) {
+            (Collective::Allgather, Algorithm::RecursiveDoubling) if !ranks.is_power_of_two() => (
+                "algorithm",
+                format!("an allgather by recursive doubling of {ranks} ranks"),
+                "it takes a power of two: use dissemination or ring",
+            ),
+            (Collective::Allreduce, Algorithm::Dissemination) => (
+                "algorithm",
+                "an allreduce by dissemination".to_owned(),
+                "a sum would have some vectors twice: use recursive_doubling or ring",
+            ),
+            (Collective::Barrier, Algorithm::RecursiveDoubling | Algorithm::Ring) => (
+                "algorithm",
+                format!("a barrier by {}", algorithm.word()),
+                "over verbs a barrier is disseminated: leave algorithm out",
+            ),
+            (Collective::Allgather | Collective::Allreduce | Collective::Barrier, _) => {
+                let is_stray = self.ways > 1 && algorithm != Algorithm::Dissemination;
+                return is_stray.then(|| Refusal {
+                    key: "ways",
+                    what: format!("{} in {} ways", algorithm.word(), self.ways),
+                    why: "only dissemination has ways: leave ways out",
+                });
+            }
+            (operation, _) => (
+                "collective",
+                format!("{} over verbs", operation.word()),
+                "over verbs there are allgather, allreduce and barrier: measure it over MPI",
+            ),
+        };
+        Some(Refusal { key, what, why })
+    }
+}
+
+/// Why something cannot be.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refusal {
+    /// The axis that asks for it.
+    pub(crate) key: &'static str,
+    pub(crate) what: String,
+    /// And what to do.
+    pub(crate) why: &'static str,
 }
 
 /// An exchange of the sides of all ranks' blocks with their neighbours.
@@ -165,6 +240,10 @@ pub(crate) enum Joint {
     Collective(CollectiveSpec),
     Halo(HaloSpec),
 }
+
+/// Counters of an endpoint that does it by RDMA Writes: its calls, and its writes in them.
+pub(crate) const CALLS: &str = "joint_calls";
+pub(crate) const WRITES: &str = "joint_writes";
 
 /// An endpoint whose ranks do something together.
 pub(crate) trait Collectives: Endpoint {

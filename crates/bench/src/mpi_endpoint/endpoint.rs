@@ -171,8 +171,8 @@ impl MpiEndpoint {
         let receives = if spec.usage.flow == Flow::Alternating { RECEIVES } else { depth };
         let window = is_flood.then_some(depth as u64);
         let lane = |peer: &u32| Lane::new(&context, *peer, size, call, receives, window);
-        let depth = if spec.usage.is_joint { 1 } else { depth };
-        let peers = if spec.usage.is_joint { &[] } else { peers };
+        let depth = if spec.joint.is_some() { 1 } else { depth };
+        let peers = if spec.joint.is_some() { &[] } else { peers };
         let lanes = peers.iter().map(lane).collect::<Result<Vec<_>, _>>()?;
         let persistent = peers.first().copied().filter(|_| call == MpiCall::Persistent);
         Ok(Self {

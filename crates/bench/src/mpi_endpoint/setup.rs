@@ -66,7 +66,7 @@ impl UnconnectedEndpoint for Unconnected {
     fn connect(self, ranks: &[PeerInfo<Identity, ()>], yields_cpu: bool) -> Result<MpiEndpoint, Error> {
         let own = &self.offer.address;
         let settings = self.spec.message.mpi;
-        let waits_in_library = settings.call == MpiCall::Blocking || self.spec.usage.is_joint;
+        let waits_in_library = settings.call == MpiCall::Blocking || self.spec.joint.is_some();
         if yields_cpu && waits_in_library && !settings.may_oversubscribe && !yields(&own.library) {
             let reason = format!(
                 "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer ranks, or \

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::message::{Description, Limits};
-use crate::point::{MessageSpec, PointSpec, Service};
+use crate::point::{PointSpec, Service};
+use crate::topology::PartSpec;
 
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not
 /// what exceeds it, so that it is the same for all points beyond it and is printed once for them.
@@ -28,7 +29,7 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
     }
     let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
-        let reason = topology.parts_of(rank).find_map(|part| exceeded(&part.message, &description.limits))?;
+        let reason = topology.parts_of(rank).find_map(|part| exceeded(part, &description.limits))?;
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
     });
     exceeded.or_else(|| spec.message.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
@@ -58,10 +59,11 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
     refusals.all(|refusal| refusal.is_some()).then_some(first)
 }
 
-fn exceeded(message: &MessageSpec, limits: &Limits) -> Option<String> {
+fn exceeded(part: &PartSpec, limits: &Limits) -> Option<String> {
+    let message = &part.message;
     let size = message.size_bytes;
     let depth = message.tx_depth.max(message.rx_depth);
-    if let Some(max) = limits.inline_bytes_max.filter(|max| message.inline && size > *max) {
+    if let Some(max) = limits.inline_bytes_max.filter(|max| part.inline_bytes() > *max) {
         return Some(format!("more bytes inline than the limit of {max}"));
     }
     if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
@@ -129,13 +131,14 @@ mod tests {
     fn a_link_layer_that_is_not_there_is_a_limit() {
         let ethernet = spec("link_layer = \"ethernet\"");
         let any = spec("link_layer = \"any\"");
+        let part = |spec: &PointSpec| spec.topology().parts.remove(0);
         let on = |link_layer| Limits { link_layer, ..Limits::default() };
-        assert_eq!(exceeded(&ethernet.message, &on(Some(LinkLayer::Ethernet))), None);
-        let other = exceeded(&ethernet.message, &on(Some(LinkLayer::Infiniband)));
+        assert_eq!(exceeded(&part(&ethernet), &on(Some(LinkLayer::Ethernet))), None);
+        let other = exceeded(&part(&ethernet), &on(Some(LinkLayer::Infiniband)));
         assert_eq!(other.as_deref(), Some("another link layer than the InfiniBand"));
-        assert_eq!(exceeded(&ethernet.message, &on(None)).as_deref(), Some("a link, which is no part"));
+        assert_eq!(exceeded(&part(&ethernet), &on(None)).as_deref(), Some("a link, which is no part"));
         for layer in [None, Some(LinkLayer::Ethernet), Some(LinkLayer::Infiniband)] {
-            assert_eq!(exceeded(&any.message, &on(layer)), None);
+            assert_eq!(exceeded(&part(&any), &on(layer)), None);
         }
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct PeerParams {
     pub(super) target: Option<Target>,
     /// Where the other's signals go.
     pub(super) signal: Option<Target>,
+    /// Where the other's messages of what all ranks do together go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) joint: Option<Targets>,
 }
 
 /// What a rank has told this one.
@@ -52,6 +55,18 @@ pub(super) struct PairAddress {
 pub(super) struct Target {
     pub(super) addr: u64,
     pub(super) rkey: u32,
+}
+
+/// Memory for the messages of what all ranks do together.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Targets {
+    /// Those of the calls that are measured.
+    pub(super) measured: Target,
+    /// Those by which ranks begin together.
+    pub(super) control: Target,
+    /// Numbers between two ranks.
+    pub(super) mailboxes: Target,
 }
 
 impl From<Remote> for Target {

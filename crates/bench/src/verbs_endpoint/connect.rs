@@ -2,7 +2,7 @@
 
 use verbs::{AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, QueuePair, ReadyToSend, Route};
 
-use super::address::{Address, PairAddress, PeerInfo, PeerParams};
+use super::address::{Address, PairAddress, PeerInfo, PeerParams, Targets};
 use super::buffers::{Buffers, LINE};
 use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
@@ -26,6 +26,7 @@ const ROOT: usize = 0;
 struct Neighbour<'a> {
     /// Its place among the neighbours.
     index: usize,
+    rank: u32,
     address: &'a Address,
     /// What it has for this rank, and what this rank has for it.
     params: &'a PeerParams,
@@ -49,12 +50,15 @@ impl UnconnectedEndpoint for Unconnected {
             return Err(Error::Impossible { reason });
         }
         let pairs = std::mem::take(&mut self.pairs);
+        let joint = self.joint.take();
         let neighbours = self.neighbours(ranks)?;
         let (lanes, held) = if shares_queue_pair(&self.spec) {
             self.shared_lane(pairs, &neighbours, ranks)?
         } else {
             self.lanes(pairs, &neighbours)?
         };
+        let joined = joint.map(|joint| joint.link(|rank| joined_with(&neighbours, rank)));
+        let joined = joined.transpose()?;
         let partners = &neighbours[..self.spec.links.partners(self.rank).len()];
         let messages = match (self.spec.usage.form, partners) {
             (Form::Numbered { .. }, [peer]) => {
@@ -72,7 +76,7 @@ impl UnconnectedEndpoint for Unconnected {
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let context = self.domain.context().clone();
-        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages };
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages, joined };
         let origin = Origin { context, port: self.port, spec: self.spec.clone() };
         Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
@@ -115,7 +119,7 @@ impl Unconnected {
             let route = self.port.route(address)?;
             let is_datagram = self.spec.message.service == Service::Ud;
             let handle = is_datagram.then(|| self.domain.address_handle(&route)).transpose()?;
-            Ok(Neighbour { index, address, params, own_params, route, handle })
+            Ok(Neighbour { index, rank, address, params, own_params, route, handle })
         };
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
@@ -220,6 +224,15 @@ impl Unconnected {
             ..connection(&self.spec, &self.port, pairs.0.psn, pairs.1, peer.route)
         }
     }
+}
+
+/// The queue pair to a rank, and where that has memory for what all ranks do together.
+fn joined_with(neighbours: &[Neighbour<'_>], rank: u32) -> Result<(usize, Targets), Error> {
+    let peer = neighbours.iter().find(|peer| peer.rank == rank);
+    let known = peer.and_then(|peer| Some((peer.index, peer.params.joint?)));
+    known.ok_or_else(|| Error::PeerAddress {
+        reason: format!("rank {rank} has no memory for calls of all ranks"),
+    })
 }
 
 /// Where bytes of other ranks are polled for.

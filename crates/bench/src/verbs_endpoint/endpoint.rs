@@ -1,6 +1,8 @@
 //! Connected queue pairs (or some that know their peers) as an endpoint.
 
 mod calls;
+mod driven;
+mod joint;
 mod trouble;
 
 use std::time::Duration;
@@ -10,6 +12,7 @@ use verbs::Completion;
 
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
+use super::joint::Joined;
 use super::lane::Lane;
 use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
@@ -17,13 +20,8 @@ use super::parts::{Held, Messages, Notification, Origin, Others, Parts, silence}
 use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
-use crate::alarm::Alarm;
-use crate::endpoint::calls::CallsVisitor;
-use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::host_counters::Ways;
 use crate::topology::PartSpec;
 
 /// Completions taken at once.
@@ -76,11 +74,13 @@ pub(crate) struct VerbsEndpoint {
     is_patient: bool,
     /// What it is made of.
     origin: Box<Origin>,
+    /// What all ranks do together, but while they do.
+    joined: Option<Box<Joined>>,
 }
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let Parts { lanes, queues, buffers, held, messages } = parts;
+        let Parts { lanes, queues, buffers, held, messages, joined } = parts;
         let rx_fill = receive_fill(spec) as usize;
         let before = receives_before(spec) as usize;
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
@@ -119,6 +119,7 @@ impl VerbsEndpoint {
             messages,
             is_patient: spec.usage.is_timed,
             origin: Box::new(origin),
+            joined: joined.map(Box::new),
         }
     }
 
@@ -255,38 +256,6 @@ impl VerbsEndpoint {
             std::thread::yield_now();
         }
         Ok(())
-    }
-}
-
-impl DrivenEndpoint for VerbsEndpoint {
-    const CAPABILITIES: Capabilities =
-        Capabilities::COUNTED.and(Capabilities::VERBS_CALLS).and(Capabilities::ADDRESSED);
-
-    fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
-        Some(visitor.visit(self))
-    }
-
-    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to
-        /// keep a limit although the alarm went off right before the sleep that it was to end.
-        const PATIENCE: Duration = Duration::from_millis(50);
-        let timeout = Duration::from_secs_f64(timeout_s);
-        self.limits.start(timeout);
-        self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
-            (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.limits.deadline())),
-            // Who sleeps must notice that the end of a stream was lost.
-            (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
-        });
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        self.waiting.end_with(None);
-    }
-
-    fn ways(&self) -> Ways {
-        self.origin.port.ways()
     }
 }
 

@@ -110,6 +110,20 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
+    /// Posts a request of somebody else's.
+    #[inline]
+    pub(super) fn post_request(
+        &mut self,
+        request: &mut SendRequest,
+        signal_interval: u64,
+    ) -> Result<(), Error> {
+        let is_due = self.is_due(signal_interval, Mark::More);
+        request.set_signaled(is_due);
+        request.set_id(self.id | self.posted);
+        self.posted += 1;
+        Ok(self.qp.post_send(request)?)
+    }
+
     /// Whether the next request asks for a completion.
     #[inline]
     fn is_due(&mut self, signal_interval: u64, mark: Mark) -> bool {

@@ -5,6 +5,7 @@
 //!   device.rs, port.rs      setup.rs, buffers.rs   address.rs, connect.rs,    endpoint.rs, lane.rs, numbering.rs,
 //!                                       requests.rs, managed.rs    samples.rs, memory_flags.rs, waiting.rs
 //!                objects.rs: objects that are made and taken away, to time that
+//!              joint/: what all ranks do together by RDMA Writes, and endpoint/joint.rs, which does it
 //! ```
 
 mod address;
@@ -14,6 +15,7 @@ mod constants;
 mod device;
 mod endpoint;
 mod failure;
+mod joint;
 mod lane;
 mod managed;
 mod memory_flags;

@@ -7,6 +7,7 @@ use verbs::{Context, QueuePair, ReadyToSend, Route};
 
 use super::buffers::Buffers;
 use super::failure::Path;
+use super::joint::Joined;
 use super::lane::Lane;
 use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
@@ -63,6 +64,8 @@ pub(super) struct Parts {
     pub(super) buffers: Buffers,
     pub(super) held: Held,
     pub(super) messages: Messages,
+    /// What all ranks do together.
+    pub(super) joined: Option<Joined>,
 }
 
 /// What is held as long as the queue pairs are used.

@@ -13,6 +13,7 @@ use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
 use super::constants::{GREETINGS, MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::device::Open;
+use super::joint;
 use super::managed::Managed;
 use super::port::LocalPort;
 use crate::Error;
@@ -37,6 +38,7 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
+    pub(super) joint: Option<joint::Prepared>,
     pub(super) offer: Offer<Address, PeerParams>,
     pub(super) rank: u32,
     pub(super) spec: PartSpec,
@@ -74,6 +76,8 @@ impl Unconnected {
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
+        let joint = joint::Prepared::new(&domain, spec, rank)?;
+        let targets = joint.as_ref().map(joint::Prepared::targets).transpose()?;
         let asked = spec.message.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
             gid: port.gid.as_ref().map(GidAddress::new),
@@ -96,12 +100,13 @@ impl Unconnected {
                     true => buffers.remote_signal(partner)?.map(Target::from),
                     false => None,
                 },
+                joint: targets,
             };
             offer.give(*neighbour, params);
         }
         let port = Arc::clone(port);
         let spec = spec.clone();
-        Ok(Self { pairs, queues, buffers, domain, port, managed, offer, rank, spec, clock })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, joint, offer, rank, spec, clock })
     }
 }
 
@@ -156,14 +161,13 @@ fn pair(
 
 /// What a queue pair with queues of these depths is made with.
 pub(super) fn options(spec: &PartSpec, max_send_wr: u32, max_recv_wr: u32) -> QueuePairOptions {
-    let inline_bytes = if spec.message.inline { spec.message.size_bytes } else { 0 };
     QueuePairOptions {
         service: service(spec.message.service),
         max_send_wr,
         max_recv_wr,
         max_send_sge: spec.message.sge,
         max_recv_sge: spec.message.sge,
-        max_inline_data: u32::try_from(inline_bytes).unwrap_or(u32::MAX),
+        max_inline_data: u32::try_from(spec.inline_bytes()).unwrap_or(u32::MAX),
     }
 }
 

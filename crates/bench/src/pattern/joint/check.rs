@@ -1,14 +1,50 @@
 //! What a plan must not ask of calls that all ranks make together.
 
 use crate::Error;
+use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Length, RAW_SAMPLES_MAX};
+use crate::point::{Length, Operation, Poll, RAW_SAMPLES_MAX, Service, Setup};
 
-/// Refuses numbers of calls that ranks cannot have in common, or keep.
+/// Refuses what cannot be of any calls that all ranks make together.
 ///
 /// # Errors
 /// Why, and what to give.
-pub(crate) fn length(check: &Check<'_>) -> Result<(), Error> {
+pub(crate) fn experiment(check: &Check<'_>) -> Result<(), Error> {
+    length(check)?;
+    if check.0.carrier.is_verbs() { over_verbs(check) } else { Ok(()) }
+}
+
+/// Refuses what is no RDMA Write that arrives, or that a rank would not see.
+fn over_verbs(check: &Check<'_>) -> Result<(), Error> {
+    if let Some(service) = check.0.axes.get(axis::SERVICE).into_iter().find(|one| *one != Service::Rc) {
+        let what = format!("calls of all ranks over {}", service.word());
+        return check.refuse("service", &what, "each of their messages must arrive: use RC");
+    }
+    if let Some(other) = check.operation(|operation| *operation != Operation::Write) {
+        let why = "ranks write to each other's memory: leave operation out";
+        return check.refuse("operation", &format!("calls of all ranks by {}", other.name()), why);
+    }
+    let sleeps = check.0.axes.get(axis::POLL).into_iter().any(|poll| poll != Poll::Busy);
+    let sleeps_for_sends = check.0.axes.get(axis::SEND_POLL).into_iter().flatten().any(|poll| poll.sleeps());
+    if sleeps || sleeps_for_sends {
+        let why = "an RDMA Write announces itself by nothing but memory: use poll busy";
+        let key = if sleeps { "poll" } else { "send_poll" };
+        return check.refuse(key, "ranks that sleep for each other", why);
+    }
+    if check.has(axis::SETUP, Setup::RdmaCm) {
+        let why = "of each two ranks neither is the one that listens: leave setup out";
+        return check.refuse("setup", "calls of all ranks with RDMA CM", why);
+    }
+    check.one(
+        axis::QUEUE_PAIRS.row,
+        "several queue pairs between two ranks",
+        "one keeps the order of writes",
+    )?;
+    check.one(axis::SGE.row, "messages of several elements", "each is written from one place")
+}
+
+/// Refuses numbers of calls that ranks cannot have in common, or keep.
+fn length(check: &Check<'_>) -> Result<(), Error> {
     match check.0.length {
         Length::Duration(_) => {
             let why = "all ranks make each call together, so they need the same number: give iterations";

@@ -6,7 +6,7 @@ choice! {
     /// How the ranks begin each call together.
     pub enum Start {
         /// After the barrier of the library, as the OSU and the Intel MPI Benchmarks do: its ranks
-        /// leave it one after the other.
+        /// leave it one after the other. Over verbs it is a dissemination.
         Barrier = "barrier",
         /// At a common instant, which all know before. Ranks of several clocks compare them by
         /// messages again and again, and the bound of that is said.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::overlap;
 use super::stamps::CallStamps;
 use super::times::Times;
+use crate::endpoint::collectives::{CALLS, WRITES};
 use crate::pattern::outcome::{KeptSamples, Merged, Outcome, Source};
 use crate::point::PointSpec;
 
@@ -123,7 +124,19 @@ fn means(outcomes: &[Outcome], told: &[CallStamps]) -> Value {
     if let Some(own) = own.as_object_mut() {
         own.extend(overlap);
     }
+    if let Some(writes) = writes(outcomes) {
+        own["writes"] = writes.into();
+    }
     own
+}
+
+/// RDMA Writes of all ranks in a call, where they were counted.
+fn writes(outcomes: &[Outcome]) -> Option<f64> {
+    let of_call = |outcome: &Outcome| {
+        let [calls, writes] = [CALLS, WRITES].map(|name| outcome.counters.get(name).copied());
+        Some(writes? as f64 / calls? as f64)
+    };
+    outcomes.iter().map(of_call).sum()
 }
 
 /// Above this share of calls that some rank came to late, they did not begin at the instants that

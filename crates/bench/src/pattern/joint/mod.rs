@@ -28,10 +28,12 @@ mod pass;
 mod stamps;
 mod start;
 mod times;
+mod topology;
 mod work;
 
 pub(crate) use calls::Share;
-pub(crate) use check::length;
+pub(crate) use check::experiment;
 pub use choices::Start;
 pub(crate) use merge::merge;
 pub(crate) use stamps::CallStamps;
+pub(crate) use topology::{defaults, topology};

@@ -2,13 +2,16 @@
 
 use crate::Error;
 use crate::axis;
-use crate::endpoint::collectives::{Blocks, Collective, CollectiveCall};
+use crate::endpoint::collectives::{Blocks, Collective, CollectiveCall, CollectiveSpec, Element, Reduction};
 use crate::pattern::check::Check;
 use crate::pattern::joint;
 
 /// Checks an experiment of collective operations.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
-    joint::length(check)?;
+    joint::experiment(check)?;
+    if check.0.carrier.is_verbs() {
+        over_verbs(check)?;
+    }
     calls(check)?;
     let reduces = check.0.axes.get(axis::COLLECTIVE).into_iter().find(|of| Collective::reduces(*of));
     let (Some(operation), elements) = (reduces, check.0.axes.get(axis::DATATYPE)) else { return Ok(()) };
@@ -50,6 +53,33 @@ fn calls(check: &Check<'_>) -> Result<(), Error> {
             &what,
             "they interrupt a calculation: give collective_call overlapped",
         );
+    }
+    Ok(())
+}
+
+/// Refuses what ranks do not do over verbs, of any combination.
+fn over_verbs(check: &Check<'_>) -> Result<(), Error> {
+    let axes = &check.0.axes;
+    for operation in axes.get(axis::COLLECTIVE) {
+        for algorithm in axes.get(axis::ALGORITHM) {
+            for ways in axes.get(axis::WAYS) {
+                for ranks in axes.get(axis::RANKS) {
+                    let spec = CollectiveSpec {
+                        operation,
+                        call: CollectiveCall::Blocking,
+                        blocks: Blocks::Equal,
+                        size_bytes: 0,
+                        element: Element::Float,
+                        reduction: Reduction::Sum,
+                        algorithm,
+                        ways,
+                    };
+                    if let Some(refusal) = spec.over_verbs(ranks) {
+                        return check.refuse(refusal.key, &refusal.what, refusal.why);
+                    }
+                }
+            }
+        }
     }
     Ok(())
 }

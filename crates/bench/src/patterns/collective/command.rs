@@ -13,6 +13,15 @@ const fn subject(
     Subject { given, ..Subject::over(Carrier::Mpi, name, about).alias(aliases) }
 }
 
+/// The same over verbs.
+const fn over_verbs(
+    name: &'static str,
+    given: &'static [(&'static str, &'static str)],
+    about: &'static str,
+) -> Subject {
+    Subject { given, ..Subject::over(Carrier::Verbs, name, about) }
+}
+
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject}, timed on every rank",
     counts: "calls",
@@ -150,6 +159,21 @@ pub(super) const COMMAND: Command = Command {
             &[("collective", "scatter"), ("collective_call", "overlapped")],
             "Each rank gets a block of what rank 0 has, while a calculation goes on",
         ),
+        over_verbs(
+            "verbs-allgather",
+            &[("collective", "allgather")],
+            "The same as allgather, by RDMA Writes of our own",
+        ),
+        over_verbs(
+            "verbs-allreduce",
+            &[("collective", "allreduce")],
+            "The same as allreduce, by RDMA Writes of our own",
+        ),
+        over_verbs(
+            "verbs-barrier",
+            &[("collective", "barrier"), ("size_bytes", "0")],
+            "The same as barrier, by RDMA Writes of our own: a dissemination in n ways",
+        ),
     ],
     examples: "
   rdmascope collective allreduce       8 B of floats, 2 ranks, after MPI's barrier
@@ -164,6 +188,13 @@ pub(super) const COMMAND: Command = Command {
   rdmascope collective allreduce --collective-call blocking,nonblocking
                                        MPI_Allreduce beside MPI_Iallreduce and MPI_Wait
   rdmascope collective reduce --inject rank=1,before=100us
-                                       what a late rank does to the others",
-    ..Command::new("collective", "Measure collective operations of MPI, each call timed on every rank")
+                                       what a late rank does to the others
+  rdmascope collective verbs-barrier --ranks 4 --ways 1,2,3
+                                       the n-way dissemination of Hoefler et al. over RDMA Writes
+  rdmascope collective verbs-allreduce --ranks 4 --algorithm recursive_doubling,ring
+                                       over RDMA Writes",
+    ..Command::new(
+        "collective",
+        "Measure collective operations of MPI or over verbs, each call timed on every rank",
+    )
 };

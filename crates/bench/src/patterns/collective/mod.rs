@@ -14,6 +14,16 @@
 //! ranks = [2, 4]
 //! start = ["barrier", "instant"]
 //! size_bytes = "8..1MiB"
+//!
+//! [[experiment]]
+//! name = "barrier"
+//! pattern = "collective"
+//! [experiment.axes]
+//! endpoint = ["verbs", "mpi"]
+//! collective = "barrier"
+//! size_bytes = 0
+//! ranks = [2, 4, 8]
+//! ways = [1, 2, 3, 4]                  # of a dissemination over verbs
 //! ```
 
 mod check;
@@ -28,12 +38,12 @@ use crate::endpoint::collectives::{CollectiveCall, CollectiveSpec, Joint};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::defaults::Defaults;
-use crate::pattern::joint::{CallStamps, Share, Start, merge};
+use crate::pattern::joint::{self, CallStamps, Share, merge};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, PointSpec};
-use crate::topology::{Links, PartSpec, Topology, Usage};
+use crate::topology::Topology;
 
 /// The pattern.
 pub(crate) struct Collectives;
@@ -50,28 +60,17 @@ impl Pattern for Collectives {
     type Told = CallStamps;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
-        Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..Defaults::default() }
+        Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..joint::defaults() }
     }
 
     fn topology(spec: &PointSpec) -> Topology {
         let Settings { ranks, start, .. } = Settings::of(spec);
-        let usage = Usage { is_joint: true, ..Usage::PACED };
-        let main = PartSpec::main(&spec.message, usage, Links::ring(ranks));
-        let together = if start == Start::OwnBarrier { (0..ranks).collect() } else { Vec::new() };
-        Topology { together, ..Topology::of_one(main) }
+        joint::topology(spec, ranks, start, joint(spec))
     }
 
     fn run<E: DrivenEndpoint>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<CallStamps>), PointError> {
         let spec = rank.spec;
         let settings = Settings::of(spec);
-        let collective = CollectiveSpec {
-            operation: settings.collective,
-            call: settings.collective_call,
-            blocks: settings.blocks,
-            size_bytes: spec.message.size(),
-            element: settings.datatype,
-            reduction: settings.op,
-        };
         let share = Share {
             spec,
             rank: rank.rank,
@@ -79,7 +78,7 @@ impl Pattern for Collectives {
             rank_clock: rank.rank_clock,
             has_one_clock: rank.has_one_clock(),
             barrier: rank.barrier(),
-            joint: Joint::Collective(collective),
+            joint: joint(spec),
             start: settings.start,
             injection: settings.inject,
             overlap: (settings.collective_call == CollectiveCall::Overlapped).then_some(settings.mpi_tests),
@@ -91,6 +90,21 @@ impl Pattern for Collectives {
     fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<CallStamps>>) -> Merged {
         merge(spec, outcomes, told)
     }
+}
+
+/// What the ranks of a point do.
+fn joint(spec: &PointSpec) -> Joint {
+    let settings = Settings::of(spec);
+    Joint::Collective(CollectiveSpec {
+        operation: settings.collective,
+        call: settings.collective_call,
+        blocks: settings.blocks,
+        size_bytes: spec.message.size(),
+        element: settings.datatype,
+        reduction: settings.op,
+        algorithm: settings.algorithm,
+        ways: settings.ways,
+    })
 }
 
 /// Two elements of 4 B, as in the first rows of the OSU and the Intel MPI Benchmarks.

@@ -1,6 +1,6 @@
 //! What a plan asks of collective operations beside their messages.
 
-use crate::endpoint::collectives::{Blocks, Collective, CollectiveCall, Element, Reduction};
+use crate::endpoint::collectives::{Algorithm, Blocks, Collective, CollectiveCall, Element, Reduction};
 use crate::pattern::joint::Start;
 use crate::pattern::settings::settings;
 use crate::point::Injection;
@@ -13,6 +13,8 @@ settings! {
         start: Start = START or Start::Barrier,
         datatype: Element = DATATYPE or Element::Float,
         op: Reduction = OP or Reduction::Sum,
+        algorithm: Option<Algorithm> = ALGORITHM or None,
+        ways: u32 = WAYS or 1,
     }
     asked {
         blocks: Blocks = BLOCKS or Blocks::Equal,

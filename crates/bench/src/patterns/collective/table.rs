@@ -9,7 +9,7 @@ use measure::table::{Cell, Column, Note, Table};
 use measure::units::Dimension;
 
 pub(super) static SHOWN: Presentation = Presentation {
-    row_axes: &["ranks", "size_bytes"],
+    row_axes: &["ranks", "ways", "size_bytes"],
     label: &["{ranks} ranks, {size_bytes} B"],
     table: |point| match of(point, "t_pure_ns") {
         Some(_) => Some(&OVERLAPPED),
@@ -74,6 +74,12 @@ pub(super) static SHOWN: Presentation = Presentation {
             |point, _| of(point, "late"),
             "calls that a rank came to late",
         ),
+        number(
+            "collective.writes",
+            Dimension::Number,
+            |point, _| of(point, "writes"),
+            "RDMA Writes of all ranks in a call, over verbs",
+        ),
     ],
     ..Presentation::PLAIN
 };
@@ -83,6 +89,7 @@ static CALLS: Table = Table {
     says_direction: false,
     columns: &[
         Column::new("#ranks", Cell::Axis("ranks")).wide(6),
+        Column::new("ways", Cell::Axis("ways")).wide(4),
         SIZE.wide(8),
         ITERATIONS.wide(11),
         Column::new("t_min[us]", Cell::Number("collective.t_min_ns", US3)).wide(10),
@@ -93,6 +100,7 @@ static CALLS: Table = Table {
         Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14),
         Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
         Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
+        Column::new("#writes", Cell::Number("collective.writes", WHOLE)).wide(7),
     ],
     notes: &[Note::Always(NOTES)],
     ..Table::PLAIN
@@ -134,6 +142,7 @@ const NOTES: &str = "
  the others are medians over the calls. slowest: the slowest rank's own time; last-last: from the last rank's begin to the
    last rank's end; first-last: from the first begin to the last end; skew: from the first begin to the last
  late: calls that some rank reached after the instant at which all were to begin
+ ways: n of a dissemination over verbs; #writes: RDMA Writes of all ranks in a call
 ";
 
 const NAME: &str = "collective";

@@ -6,5 +6,5 @@ use crate::pattern::joint;
 
 /// Checks an experiment of halo exchanges.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
-    joint::length(check)
+    joint::experiment(check)
 }

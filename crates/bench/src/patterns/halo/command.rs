@@ -35,11 +35,18 @@ pub(super) const COMMAND: Command = Command {
             "MPI_Neighbor_alltoall on a Cartesian communicator",
         ),
         subject("put", &[("halo_method", "put")], "MPI_Put between two fences"),
+        Subject::over(
+            Carrier::Verbs,
+            "verbs",
+            "RDMA Writes into the memory of the neighbours, which poll the end of each side",
+        ),
     ],
     examples: "
   rdmascope halo mpi                   64 values a side, 2 ranks, all methods in turn
   rdmascope halo nonblocking --grid 2x2 --values 0,1,16,256,1024
                                        over the values of a side
+  rdmascope halo verbs --values 0,8,64,1024
+                                       the same without MPI
   rdmascope halo mpi --grid 4x4 --mpi 'srun --mpi=pmix -n {ranks}'
                                        16 ranks, started by the site's own launcher
   rdmascope run sur-2007               the evaluation that this is from",

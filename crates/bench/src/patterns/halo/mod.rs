@@ -9,9 +9,9 @@
 //! pattern = "halo"
 //! iterations = 1000
 //! [experiment.axes]
-//! endpoint = "mpi"
+//! endpoint = ["verbs", "mpi"]          # verbs: RDMA Writes into the neighbours' memory
 //! grid = ["4x1", "4x2"]                # rows and columns of ranks
-//! halo_method = ["nonblocking", "put"]
+//! halo_method = ["nonblocking", "put"] # of MPI
 //! side_values = [0, 1, 16, 256, 1024]  # values of 8 B on a side
 //! ```
 
@@ -30,12 +30,12 @@ use crate::endpoint::collectives::{HaloSpec, Joint};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::defaults::Defaults;
-use crate::pattern::joint::{CallStamps, Share, Start, merge};
+use crate::pattern::joint::{self, CallStamps, Share, merge};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, PointSpec};
-use crate::topology::{Links, PartSpec, Topology, Usage};
+use crate::topology::Topology;
 
 /// The pattern.
 pub(crate) struct Halo;
@@ -55,21 +55,17 @@ impl Pattern for Halo {
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
         let mut axes = Settings::usual();
         axes.push(axis::SIDE_VALUES.value(SIDE_VALUES));
-        Defaults { axes, made: &[axis::SIZE_BYTES.row], ..Defaults::default() }
+        Defaults { axes, made: &[axis::SIZE_BYTES.row], ..joint::defaults() }
     }
 
     fn topology(spec: &PointSpec) -> Topology {
         let Settings { grid, start, .. } = Settings::of(spec);
-        let ranks = grid.ranks();
-        let usage = Usage { is_joint: true, ..Usage::PACED };
-        let main = PartSpec::main(&spec.message, usage, Links::ring(ranks));
-        let together = if start == Start::OwnBarrier { (0..ranks).collect() } else { Vec::new() };
-        Topology { together, ..Topology::of_one(main) }
+        joint::topology(spec, grid.ranks(), start, joint(spec))
     }
 
     fn run<E: DrivenEndpoint>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<CallStamps>), PointError> {
         let spec = rank.spec;
-        let Settings { grid, halo_method, start, inject, .. } = Settings::of(spec);
+        let Settings { grid, start, inject, .. } = Settings::of(spec);
         let share = Share {
             spec,
             rank: rank.rank,
@@ -77,7 +73,7 @@ impl Pattern for Halo {
             rank_clock: rank.rank_clock,
             has_one_clock: rank.has_one_clock(),
             barrier: rank.barrier(),
-            joint: Joint::Halo(HaloSpec { grid, method: halo_method, side_bytes: spec.message.size() }),
+            joint: joint(spec),
             start,
             injection: inject,
             overlap: None,
@@ -89,6 +85,12 @@ impl Pattern for Halo {
     fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<CallStamps>>) -> Merged {
         merge(spec, outcomes, told)
     }
+}
+
+/// What the ranks of a point do.
+fn joint(spec: &PointSpec) -> Joint {
+    let Settings { grid, halo_method, .. } = Settings::of(spec);
+    Joint::Halo(HaloSpec { grid, method: halo_method, side_bytes: spec.message.size() })
 }
 
 /// Bytes of a side.

@@ -45,7 +45,7 @@ fn load_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     let usage =
         Usage { flow: Flow::Flood, has_place_each: true, is_timed: false, is_drained: true, ..Usage::PACED };
     let links = Links::new(ranks, |rank| loads_with(settings, rank, ranks), |rank| settings.is_loader(rank));
-    PartSpec { part: LOAD, message, usage, links }
+    PartSpec { part: LOAD, message, usage, links, joint: None }
 }
 
 /// A byte from rank 0 to each loader, and one back.
@@ -65,7 +65,8 @@ fn control_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
         rank if settings.is_loader(rank) => vec![0],
         _ => Vec::new(),
     };
-    PartSpec { part: CONTROL, message, usage, links: Links::new(ranks, partners, |rank| rank == 0) }
+    let links = Links::new(ranks, partners, |rank| rank == 0);
+    PartSpec { part: CONTROL, message, usage, links, joint: None }
 }
 
 /// What messages beside the main ones have in common: nothing that a plan varies of those.

@@ -1,0 +1,272 @@
+//! The memory of calls that all ranks make together, and the messages that go between the ranks'
+//! places.
+//!
+//! # Invariants
+//!
+//! * A message is one RDMA Write: its bytes, and behind them a word, the number of the call. The
+//!   receiver polls the word: on every device that writes in ascending order what is before it is
+//!   then there as well ([`verbs::MemoryRegion::peek`]).
+//! * Calls take two sets of places in turn, so that no message is written over before it was taken.
+//!   A rank that begins call g + 2 has finished call g + 1, for which it has waited for messages of
+//!   g + 1 from every rank that it writes to, directly or through others. Those ranks had begun
+//!   g + 1, and so had finished g: they had taken all messages of g, and the places of g are free.
+//!   The messages that this rank wrote in g have arrived for the same reason, so that their bytes
+//!   may change although nobody has asked for their completions.
+
+use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
+use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, Remote, SendRequest};
+
+use super::schedule::{Message, Place, Schedule, Step};
+use crate::Error;
+use crate::endpoint::collectives::{Element, Reduction};
+use crate::verbs_endpoint::address::Target;
+
+/// Bytes of the word that ends a message.
+pub(crate) const WORD_BYTES: usize = size_of::<u64>();
+/// Places do not share cache lines.
+const LINE: usize = 64;
+/// Sets of places.
+const SETS: usize = 2;
+
+/// What is done in a call, with places in memory in place of their numbers.
+pub(crate) enum Act {
+    /// What this rank gives goes to the vector from this byte on.
+    Give { at: usize },
+    /// So many bytes of the vector go to a message.
+    Pack { to: usize, from: usize, bytes: usize },
+    /// A message goes to another rank.
+    Write(Box<Write>),
+    /// A message of this rank goes to a place of its own.
+    Keep { from: usize, to: usize, bytes: usize },
+    /// The word here becomes the number of the call.
+    Await { word: usize },
+    /// So many bytes of a message go to the vector.
+    Unpack { from: usize, to: usize, bytes: usize },
+    /// A message of so many bytes is reduced into the vector.
+    Reduce { from: usize, to: usize, bytes: usize },
+}
+
+/// A message to another rank.
+pub(crate) struct Write {
+    /// The queue pair to that rank.
+    pub(crate) lane: usize,
+    pub(crate) request: SendRequest,
+    /// Where it begins, if it is inline.
+    inline_from: Option<usize>,
+    /// Its word; absent where the message came with it.
+    word: Option<usize>,
+}
+
+impl Write {
+    /// Ends the message with the number of a call.
+    #[inline]
+    pub(crate) fn number(&mut self, region: &MemoryRegion, number: u64) -> Result<(), Error> {
+        if let Some(word) = self.word {
+            region.store(word, number)?;
+        }
+        if let Some(from) = self.inline_from {
+            region.read(from, self.request.payload_mut())?;
+        }
+        Ok(())
+    }
+}
+
+/// The calls of a rank that is connected with the others.
+pub(crate) struct Exchange {
+    pub(crate) region: MemoryRegion,
+    /// By set of places.
+    pub(crate) acts: [Vec<Act>; SETS],
+    /// What this rank gives.
+    pub(crate) given: Vec<u8>,
+    /// What the call computes.
+    pub(crate) vector: Vec<u8>,
+    /// A message that is reduced.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) reduced_by: (Element, Reduction),
+    /// The number of the last call.
+    pub(crate) number: u64,
+    /// Messages that were written to other ranks.
+    pub(crate) written: u64,
+    layout: Layout,
+}
+
+/// The memory of a rank that does not know the others yet.
+pub(crate) struct Unlinked {
+    region: MemoryRegion,
+    schedule: Schedule,
+    layout: Layout,
+}
+
+/// Where the words of messages stand in the first set of places.
+struct Layout {
+    sources: Vec<usize>,
+    arrivals: Vec<usize>,
+    /// The longest message that may come to each of `arrivals`.
+    longest: Vec<usize>,
+    /// Bytes of a set.
+    set: usize,
+}
+
+impl Layout {
+    fn new(schedule: &Schedule) -> Self {
+        let mut set = 0;
+        let mut place = |bytes: &usize| {
+            set += (bytes + WORD_BYTES).next_multiple_of(LINE);
+            set - WORD_BYTES
+        };
+        let sources = schedule.sources.iter().map(&mut place).collect();
+        let arrivals = schedule.arrivals.iter().map(place).collect();
+        Self { sources, arrivals, longest: schedule.arrivals.clone(), set }
+    }
+
+    /// Where the word of a message stands: messages end where their places end.
+    fn word(&self, set: usize, place: Place) -> usize {
+        let first = match place {
+            Place::Arrival(arrival) => self.arrivals[arrival],
+            Place::Source(source) => self.sources[source],
+        };
+        set * self.set + first
+    }
+
+    fn begin(&self, set: usize, message: Message) -> usize {
+        self.word(set, message.place) - message.bytes
+    }
+}
+
+impl Unlinked {
+    /// Makes the memory of a rank's calls.
+    pub(crate) fn new(
+        domain: &ProtectionDomain,
+        kind: MemoryKind,
+        schedule: Schedule,
+    ) -> Result<Self, Error> {
+        let layout = Layout::new(&schedule);
+        let bytes = (SETS * layout.set).max(WORD_BYTES);
+        let mut buffer = domain.buffer(kind, bytes)?;
+        buffer.touch();
+        let region = domain.register(buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)?;
+        Ok(Self { region, schedule, layout })
+    }
+
+    /// Where other ranks write.
+    pub(crate) fn target(&self) -> Result<Target, Error> {
+        Ok(Target::from(self.region.remote(0)?))
+    }
+
+    /// Learns of the other ranks: the queue pair to each, and where its memory is. Messages of so
+    /// many bytes at most are inline.
+    pub(crate) fn link(
+        self,
+        rank: u32,
+        inline_bytes: usize,
+        other: impl Fn(u32) -> Result<(usize, Target), Error>,
+    ) -> Result<Exchange, Error> {
+        let Self { region, schedule, layout } = self;
+        let linking = Linking { region: &region, layout: &layout, rank, inline_bytes, other };
+        let acts = |set: usize| -> Result<Vec<Act>, Error> {
+            schedule.steps.iter().map(|step| linking.act(set, step)).collect()
+        };
+        let acts = [acts(0)?, acts(1)?];
+        let longest = layout.longest.iter().copied().max().unwrap_or(0);
+        Ok(Exchange {
+            acts,
+            region,
+            given: Vec::new(),
+            vector: vec![0; schedule.vector],
+            scratch: vec![0; longest],
+            reduced_by: (Element::Uint64, Reduction::Max),
+            number: 0,
+            written: 0,
+            layout,
+        })
+    }
+}
+
+/// What makes acts of steps.
+struct Linking<'a, F> {
+    region: &'a MemoryRegion,
+    layout: &'a Layout,
+    rank: u32,
+    inline_bytes: usize,
+    other: F,
+}
+
+impl<F: Fn(u32) -> Result<(usize, Target), Error>> Linking<'_, F> {
+    fn act(&self, set: usize, step: &Step) -> Result<Act, Error> {
+        let layout = self.layout;
+        Ok(match step {
+            Step::Give { at } => Act::Give { at: *at },
+            Step::Pack { message, at, from } => {
+                Act::Pack { to: layout.begin(set, *message) + at, from: from.start, bytes: from.len() }
+            }
+            Step::Write { message, to, arrival } if *to == self.rank => Act::Keep {
+                from: layout.begin(set, *message),
+                to: layout.begin(set, Message::arrived(*arrival, message.bytes)),
+                bytes: message.bytes,
+            },
+            Step::Write { message, to, arrival } => {
+                Act::Write(Box::new(self.write(set, *message, *to, *arrival)?))
+            }
+            Step::Await { arrival } => Act::Await { word: layout.word(set, Place::Arrival(*arrival)) },
+            Step::Unpack { message, at, to } => {
+                Act::Unpack { from: layout.begin(set, *message) + at, to: to.start, bytes: to.len() }
+            }
+            Step::Reduce { message, to } => {
+                Act::Reduce { from: layout.begin(set, *message), to: to.start, bytes: to.len() }
+            }
+        })
+    }
+
+    fn write(&self, set: usize, message: Message, to: u32, arrival: usize) -> Result<Write, Error> {
+        let (lane, target) = (self.other)(to)?;
+        let from = self.layout.begin(set, message);
+        let bytes = message.bytes + WORD_BYTES;
+        let begin = self.layout.begin(set, Message::arrived(arrival, message.bytes));
+        let remote = Remote { addr: target.addr + begin as u64, rkey: target.rkey };
+        let request = SendRequest::write(0, vec![self.region.sge(from, bytes)?], remote);
+        let is_inline = bytes <= self.inline_bytes;
+        Ok(Write {
+            lane,
+            request: if is_inline { request.inline(&vec![0; bytes]) } else { request },
+            inline_from: is_inline.then_some(from),
+            word: matches!(message.place, Place::Source(_)).then(|| self.layout.word(set, message.place)),
+        })
+    }
+}
+
+impl Exchange {
+    /// The set of places of the last call.
+    #[inline]
+    pub(crate) fn set(&self) -> usize {
+        (self.number % SETS as u64) as usize
+    }
+
+    /// Fills a message that no call makes anew.
+    pub(crate) fn fill(&mut self, source: usize, bytes: &[u8]) -> Result<(), Error> {
+        for set in 0..SETS {
+            let at = self.layout.begin(set, Message::made(source, bytes.len()));
+            self.region.write(at, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what calls have brought, but the words.
+    pub(crate) fn clear(&mut self, with: u8) -> Result<(), Error> {
+        self.vector.fill(with);
+        for set in 0..SETS {
+            for (arrival, longest) in self.layout.longest.iter().enumerate() {
+                let at = self.layout.begin(set, Message::arrived(arrival, *longest));
+                self.region.write(at, &vec![with; *longest])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the last call has brought to a place.
+    pub(crate) fn arrived(&self, arrival: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; self.layout.longest[arrival]];
+        let at = self.layout.begin(self.set(), Message::arrived(arrival, bytes.len()));
+        self.region.read(at, &mut bytes)?;
+        Ok(bytes)
+    }
+}
