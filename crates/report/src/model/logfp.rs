@@ -16,6 +16,7 @@ use measure::stats::fit::{Fit, Unfit};
 use measure::stats::shape::Estimate;
 
 use super::combine::residual;
+use super::dissemination::rounds;
 
 /// What was fitted to rounds over n.
 #[derive(Debug)]
@@ -63,6 +64,12 @@ impl LogfP {
             values.extend([free.value, gap.value]);
         }
         round(&values, n as f64) / 2.0
+    }
+
+    /// A barrier by dissemination of so many ranks in n ways, in ns: of each round what a round of
+    /// one to n takes without its way back.
+    pub(super) fn barrier(&self, ranks: u64, ways: u64) -> f64 {
+        rounds(ranks, ways).map(|ways| 2.0 * self.half(ways) - self.half(1)).sum()
     }
 }
 

@@ -6,6 +6,7 @@
 //! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by
 //!   themselves;
 //! * `logfp`: LogfP from rounds of one to n, beside what LogGP says of them;
+//! * `barriers`: barriers by dissemination in n ways, and the n that LogfP tells;
 //! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
 //! All but the last are fitted by least squares of the logarithms, so that an error counts by its
@@ -18,8 +19,10 @@
 //!   synthetic data with a known truth; the error of every point stands beside it, and each of more
 //!   than 10 % is named.
 
+mod barriers;
 mod column;
 mod combine;
+mod dissemination;
 mod fans;
 mod limit;
 mod line;
@@ -53,7 +56,9 @@ pub fn text(figures: &[Figure], run: Points<'_>, fitted: &[String]) -> Result<St
     }
     let rounds = rounds::measured(run.points);
     let fans = fans::measured(run.points);
-    if tables.is_empty() && limits.is_empty() && rounds.is_empty() && fans.is_empty() {
+    let barriers = barriers::measured(run.points);
+    let has_none = rounds.is_empty() && fans.is_empty() && barriers.is_empty();
+    if tables.is_empty() && limits.is_empty() && has_none {
         return Err(Error::NothingToModel);
     }
     for name in fitted {
@@ -67,9 +72,16 @@ pub fn text(figures: &[Figure], run: Points<'_>, fitted: &[String]) -> Result<St
         }
     }
     let tables = tables.iter().map(|table| text::table(table, fitted));
+    let barriers = barriers.iter().map(|barriers| barriers::text(barriers, &fans));
     let fans = fans.iter().map(|fan| logfp_text::fan(fan, &rounds));
     let rounds = rounds.iter().map(loggp_text::rounds);
-    Ok(tables.chain(rounds).chain(fans).chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
+    Ok(tables
+        .chain(rounds)
+        .chain(fans)
+        .chain(barriers)
+        .chain(limits.iter().map(limit::text))
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
 #[cfg(test)]
