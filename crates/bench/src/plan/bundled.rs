@@ -41,11 +41,15 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 12] = [
+const PLANS: [Bundled; 13] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
     Bundled { name: "gamess-2016-ipoib", text: include_str!("../../../../plans/gamess-2016-ipoib.toml") },
     Bundled { name: "hoefler-2006", text: include_str!("../../../../plans/hoefler-2006.toml") },
+    Bundled {
+        name: "hoefler-2006-barrier",
+        text: include_str!("../../../../plans/hoefler-2006-barrier.toml"),
+    },
     Bundled { name: "layers", text: include_str!("../../../../plans/layers.toml") },
     Bundled { name: "load", text: include_str!("../../../../plans/load.toml") },
     Bundled { name: "models", text: include_str!("../../../../plans/models.toml") },

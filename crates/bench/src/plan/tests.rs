@@ -840,8 +840,8 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, gamess-2016-ipoib, hoefler-2006, layers, load, models, mpi, potter-2018-hca, potter-2018-nodes, \
-         subramoni-2009, sur-2007: did you mean \"quick\"?"
+         gamess-2016, gamess-2016-ipoib, hoefler-2006, hoefler-2006-barrier, layers, load, models, mpi, potter-2018-hca, \
+         potter-2018-nodes, subramoni-2009, sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

@@ -15,6 +15,7 @@ mod fuzz;
 mod hands;
 mod help;
 mod import;
+mod joint;
 mod kernel_device;
 mod kernel_network;
 mod kill;

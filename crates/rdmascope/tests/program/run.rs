@@ -151,7 +151,7 @@ fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings()
     let scratch = Scratch::on_one_cpu();
     // Floods of several pairs are over too soon where all have one CPU; one pair always has its
     // number.
-    let few = ["repetitions=1", "experiment.bandwidth.duration=50ms"];
+    let few = ["repetitions=1", "experiment.bandwidth.duration=50ms", "experiment.halo-processes.grid=4x1"];
     let pairs = ["write", "write-long", "read"].map(|name| format!("experiment.{name}.pairs=1,2,8"));
     let messages =
         ["write", "write-long", "read", "send"].map(|name| format!("experiment.{name}.iterations=8"));
@@ -164,11 +164,15 @@ fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings()
     assert_eq!(points.len() as u64, run.points_planned);
     let (halo, points): (Vec<Point>, Vec<Point>) =
         points.into_iter().partition(|point| point.experiment.starts_with("halo"));
-    assert!(halo.iter().all(|point| matches!(point.status, Status::NotMeasured { .. })) && !halo.is_empty());
+    let (over_verbs, over_mpi): (Vec<Point>, Vec<Point>) =
+        halo.into_iter().partition(|point| point.axes["endpoint"] == "verbs");
+    assert!(over_verbs.len() == 4 + 1 + 2 && all_measured(&over_verbs), "{over_verbs:?}");
+    let is_not = |point: &Point| matches!(point.status, Status::NotMeasured { .. });
+    assert!(over_mpi.iter().all(is_not) && over_mpi.len() == 4 + 1 + 5 * 2);
     let latencies: Vec<Point> = points.into_iter().filter(|point| point.experiment != "bandwidth").collect();
     assert!(latencies.len() == 27 && all_measured(&latencies), "{latencies:?}");
     assert!(
-        stdout.contains(" 8 pairs, 1 B: the last begins") && stdout.contains(", of 22 cases"),
+        stdout.contains(" 8 pairs, 1 B: the last begins") && stdout.contains(", of 24 cases"),
         "{stdout}"
     );
     let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
