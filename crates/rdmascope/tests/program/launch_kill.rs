@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use measure::record::Status;
@@ -117,10 +117,8 @@ fn kill(mpi: &Mpi, victim: Victim, moment: Duration) -> &'static str {
     let before = leavings();
     let scratch = Scratch::alone();
     scratch.write("plan.toml", PLAN);
-    let mut command: Command =
-        scratch.program(["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    let mut child = command.spawn().unwrap();
+    let arguments = ["run", "plan.toml", "--out", "record", "--mpi", mpi.template];
+    let mut child = scratch.program(arguments).spawn().unwrap();
     std::thread::sleep(moment);
     let found = victim.find(&scratch, &child, mpi);
     found.into_iter().for_each(|pid| signal(pid, Signal::KILL));

@@ -48,15 +48,8 @@ fn each(test: impl Fn(&Mpi)) {
     }
 }
 
-/// The program, which root may start as well.
-fn program(scratch: &Scratch, arguments: &[&str]) -> Command {
-    let mut command = scratch.program(arguments);
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command
-}
-
 fn run(scratch: &Scratch, arguments: &[&str]) -> Ended {
-    finish(program(scratch, arguments))
+    finish(scratch.program(arguments))
 }
 
 /// The agents that a launcher has started.
@@ -253,7 +246,7 @@ fn what_the_user_asks_ucx_to_say_is_left_to_the_user() {
     if !is_installed("mpirun.mpich") {
         return skip("mpi", "there is no mpirun.mpich");
     }
-    let mut command = program(&scratch, &["lat", "mpi", "-s", "8", "-n", "100", "--out", "record"]);
+    let mut command = scratch.program(["lat", "mpi", "-s", "8", "-n", "100", "--out", "record"]);
     command.args(["--mpi", ALL[1].template]).env("UCX_LOG_LEVEL", "error");
     let ended = finish(command);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -329,7 +322,7 @@ fn disturbed(mpi: &Mpi, by: Signal) -> String {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", LONG);
     let mut child =
-        program(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]).spawn().unwrap();
+        scratch.program(["run", "plan.toml", "--out", "record", "--mpi", mpi.template]).spawn().unwrap();
     let start = Instant::now();
     while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
         assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", collect(child));

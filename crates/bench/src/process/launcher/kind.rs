@@ -26,6 +26,9 @@ pub(crate) struct Kind {
     /// that say where ranks go or how many.
     crowded: &'static [&'static str],
     places: &'static [&'static str],
+    /// Options without which it starts nothing for root. Who starts this program as root has decided
+    /// that.
+    as_root: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
     /// Options that place ranks on hosts one host after the other, and in turn.
@@ -60,6 +63,7 @@ pub(crate) static KINDS: &[Kind] = &[
             "--map-by",
             "-map-by",
         ],
+        as_root: &["--allow-run-as-root"],
         export: Some("-x"),
         block: &["--map-by", "slot"],
         cyclic: &["--map-by", "node"],
@@ -81,6 +85,7 @@ pub(crate) static KINDS: &[Kind] = &[
         binds: &[],
         crowded: &[],
         places: &[],
+        as_root: &[],
         export: None,
         block: &[],
         cyclic: &["-ppn", "1"],
@@ -93,6 +98,7 @@ pub(crate) static KINDS: &[Kind] = &[
         binds: &["--cpu-bind", "--cpu_bind"],
         crowded: &[],
         places: &[],
+        as_root: &[],
         export: None,
         block: &["--distribution=block"],
         cyclic: &["--distribution=cyclic"],
@@ -108,6 +114,7 @@ static OTHER: Kind = Kind {
     binds: &[],
     crowded: &[],
     places: &[],
+    as_root: &[],
     export: None,
     block: &[],
     cyclic: &[],
@@ -133,20 +140,20 @@ impl Kind {
     }
 
     /// Options to add before those of the user, which may end with a program that starts each rank.
-    /// What a scheduler allocates is not exceeded.
     pub(crate) fn options(
         &self,
         given: &[String],
         map: MpiMap,
         exported: &[&str],
-        is_allocated: bool,
+        here: Circumstances,
     ) -> Vec<String> {
         let has = |options: &[&str]| {
             let is = |word: &String| options.contains(&word.split('=').next().unwrap_or_default());
             given.iter().any(is)
         };
         let unbound = if has(self.binds) { &[] } else { self.unbound };
-        let crowded = if is_allocated || has(self.places) { &[] } else { self.crowded };
+        let crowded = if here.is_allocated || has(self.places) { &[] } else { self.crowded };
+        let as_root = if here.is_root && !has(self.as_root) { self.as_root } else { &[] };
         let mapped = match map {
             _ if has(self.maps) => &[],
             MpiMap::Launcher => &[],
@@ -154,7 +161,15 @@ impl Kind {
             MpiMap::Cyclic => self.cyclic,
         };
         let exports = exported.iter().filter_map(|name| Some([self.export?, *name])).flatten();
-        unbound.iter().chain(crowded).chain(mapped).copied().chain(exports).map(str::to_owned).collect()
+        as_root
+            .iter()
+            .chain(unbound)
+            .chain(crowded)
+            .chain(mapped)
+            .copied()
+            .chain(exports)
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Whether it can place ranks so.
@@ -168,10 +183,21 @@ impl Kind {
     }
 }
 
-/// Whether a scheduler has allocated hosts and cores to this process.
-pub(crate) fn is_allocated() -> bool {
-    const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
-    JOBS.iter().any(|name| std::env::var_os(name).is_some())
+/// What a launcher is started in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Circumstances {
+    /// Whether a scheduler has allocated hosts and cores, which are not exceeded.
+    is_allocated: bool,
+    is_root: bool,
+}
+
+impl Circumstances {
+    /// Those of this process.
+    pub(crate) fn here() -> Self {
+        const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
+        let is_allocated = JOBS.iter().any(|name| std::env::var_os(name).is_some());
+        Self { is_allocated, is_root: rustix::process::geteuid().is_root() }
+    }
 }
 
 /// The place of the launcher among the words of a command: what stands before it, such as `env` or
@@ -250,27 +276,35 @@ mod tests {
     #[test]
     fn what_the_user_says_of_binding_and_maps_is_not_contradicted() {
         let open_mpi = kind("mpirun (Open MPI) 4.1.4");
-        let options = |given: &str, map| open_mpi.options(&words(given), map, &["K"], true).join(" ");
+        let options = |given: &str, map| open_mpi.options(&words(given), map, &["K"], ALLOCATED).join(" ");
         assert_eq!(options("mpirun -np 2", MpiMap::Launcher), "--bind-to none -x K");
         assert_eq!(options("mpirun --bind-to core -np 2", MpiMap::Launcher), "-x K");
         assert_eq!(options("mpirun -np 2", MpiMap::Cyclic), "--bind-to none --map-by node -x K");
         assert_eq!(options("mpirun --map-by=socket", MpiMap::Cyclic), "--bind-to none -x K");
         let mpich = kind("HYDRA build details:");
-        assert_eq!(mpich.options(&words("mpirun -np 2"), MpiMap::Cyclic, &["K"], false).join(" "), "-ppn 1");
+        assert_eq!(
+            mpich.options(&words("mpirun -np 2"), MpiMap::Cyclic, &["K"], ALLOCATED).join(" "),
+            "-ppn 1"
+        );
         assert!(!OTHER.maps(MpiMap::Cyclic) && open_mpi.maps(MpiMap::Cyclic));
     }
+
+    const ALLOCATED: Circumstances = Circumstances { is_allocated: true, is_root: false };
 
     #[test]
     fn more_ranks_than_cores_are_started_where_nobody_says_how_many() {
         let open_mpi = kind("mpirun (Open MPI) 4.1.4");
-        let options = |given: &str, is_allocated| {
-            open_mpi.options(&words(given), MpiMap::Launcher, &[], is_allocated).join(" ")
-        };
-        assert_eq!(options("mpirun -np 2", false), "--bind-to none --oversubscribe");
+        let options =
+            |given: &str, here| open_mpi.options(&words(given), MpiMap::Launcher, &[], here).join(" ");
+        let alone = Circumstances::default();
+        assert_eq!(options("mpirun -np 2", alone), "--bind-to none --oversubscribe");
         for given in ["mpirun --host a:2,b:2", "mpirun --hostfile=hosts", "mpirun --nooversubscribe"] {
-            assert_eq!(options(given, false), "--bind-to none", "{given}");
+            assert_eq!(options(given, alone), "--bind-to none", "{given}");
         }
-        assert_eq!(options("mpirun -np 2", true), "--bind-to none");
+        assert_eq!(options("mpirun -np 2", ALLOCATED), "--bind-to none");
+        let root = Circumstances { is_root: true, ..ALLOCATED };
+        assert_eq!(options("mpirun -np 2", root), "--allow-run-as-root --bind-to none");
+        assert_eq!(options("mpirun --allow-run-as-root -np 2", root), "--bind-to none");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::super::wait::wait;
 use super::device::{self, MpiDevice};
 use super::environments::TOKEN_VARIABLE;
 use super::introduction::Introduction;
-use super::kind::{self, Kind};
+use super::kind::{self, Circumstances, Kind};
 use super::launched::Launched;
 use super::rank_link::RankLink;
 use crate::Error;
@@ -92,7 +92,7 @@ impl Launcher {
         let mut words = self.supervisor.clone();
         let (before, after) = template.split_at((kind::place(&template) + 1).min(template.len()));
         let mut command = before.to_vec();
-        command.extend(kind.options(&template, world.map, &exported, kind::is_allocated()));
+        command.extend(kind.options(&template, world.map, &exported, Circumstances::here()));
         command.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
         words.extend(command.iter().cloned());
         words.extend(self.agent.iter().cloned());
