@@ -130,6 +130,7 @@ table! {
         thread_funneled "MPI_THREAD_FUNNELED": 1, 1, 1024;
         thread_serialized "MPI_THREAD_SERIALIZED": 2, 2, 2048;
         thread_multiple "MPI_THREAD_MULTIPLE": 3, 3, 4096;
+        lock_shared "MPI_LOCK_SHARED": 2, 235, 302;
         mode_nocheck "MPI_MODE_NOCHECK": 1, 1024, 1024;
         /// The address that stands for `MPI_STATUS_IGNORE`.
         status_ignore "(int)(long)MPI_STATUS_IGNORE": 0, 1, 0;

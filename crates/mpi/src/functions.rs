@@ -150,10 +150,13 @@ functions! {
         win_fence = Win_fence(c_int, Handle);
         win_flush = Win_flush(c_int, Handle);
         win_flush_all = Win_flush_all(Handle);
+        win_flush_local = Win_flush_local(c_int, Handle);
         win_free = Win_free(Out);
+        win_lock = Win_lock(c_int, c_int, c_int, Handle);
         win_lock_all = Win_lock_all(c_int, Handle);
         win_set_errhandler = Win_set_errhandler(Handle, Handle);
         win_sync = Win_sync(Handle);
+        win_unlock = Win_unlock(c_int, Handle);
         win_unlock_all = Win_unlock_all(Handle);
     }
 }

@@ -1,12 +1,12 @@
 //! One-sided communication.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use crate::abi::{Datatype, Op};
 use crate::communicator::{Communicator, count};
 use crate::error::{Error, Result};
-use crate::functions::{Call, Functions};
+use crate::functions::{Call, Functions, Handle};
 use crate::handles::HandleArray;
 use crate::memory::Memory;
 
@@ -37,7 +37,15 @@ pub struct Window {
 enum Epoch {
     None,
     Fence,
+    /// One rank's window is locked.
+    Lock(u32),
     LockAll,
+}
+
+impl Epoch {
+    fn is_locked(self) -> bool {
+        matches!(self, Self::Lock(_) | Self::LockAll)
+    }
 }
 
 impl Window {
@@ -90,12 +98,12 @@ impl Window {
         Ok(window)
     }
 
-    /// `MPI_Win_free`. All ranks call it, outside of `lock_all`.
+    /// `MPI_Win_free`. All ranks call it, outside of locks.
     ///
     /// # Errors
     /// Those of MPI, a window that is locked.
     pub fn free(mut self) -> Result<()> {
-        if self.epoch == Epoch::LockAll {
+        if self.epoch.is_locked() {
             return Err(Error::State { call: Call::Win_free.name(), reason: "the window is locked" });
         }
         let inner = &*self.communicator.0;
@@ -199,7 +207,7 @@ impl Window {
     #[inline]
     pub fn fence(&mut self) -> Result<()> {
         let function = self.function(Call::Win_fence, |functions| functions.win_fence)?;
-        if self.epoch == Epoch::LockAll {
+        if self.epoch.is_locked() {
             return Err(Error::State { call: Call::Win_fence.name(), reason: "the window is locked" });
         }
         let handle = self.handle.get(0);
@@ -215,12 +223,10 @@ impl Window {
     ///
     /// # Errors
     /// Those of MPI, a window that is locked or was fenced.
+    #[inline]
     pub fn lock_all(&mut self) -> Result<()> {
         let function = self.function(Call::Win_lock_all, |functions| functions.win_lock_all)?;
-        if self.epoch != Epoch::None {
-            let reason = "the window is locked or has been fenced";
-            return Err(Error::State { call: Call::Win_lock_all.name(), reason });
-        }
+        self.lockable(Call::Win_lock_all)?;
         let inner = &*self.communicator.0;
         let nocheck = inner.library.constants.numbers.mode_nocheck;
         let handle = self.handle.get(0);
@@ -233,10 +239,13 @@ impl Window {
     /// `MPI_Win_unlock_all`: completes this rank's puts and gets.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked.
+    /// Those of MPI, a window that is not locked by [`lock_all`](Self::lock_all).
+    #[inline]
     pub fn unlock_all(&mut self) -> Result<()> {
         let function = self.function(Call::Win_unlock_all, |functions| functions.win_unlock_all)?;
-        self.locked(Call::Win_unlock_all)?;
+        if self.epoch != Epoch::LockAll {
+            return Err(not_locked(Call::Win_unlock_all));
+        }
         let handle = self.handle.get(0);
         // SAFETY: the window is valid.
         self.communicator.0.blocking(Call::Win_unlock_all, None, |_| unsafe { function(handle) })?;
@@ -245,19 +254,78 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_flush`: completes this rank's puts and gets to one rank.
+    /// `MPI_Win_lock` with `MPI_LOCK_SHARED`: the window of one rank, which may be this one. A
+    /// window that has been fenced cannot be locked.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is locked or was fenced.
+    #[inline]
+    pub fn lock(&mut self, target: u32) -> Result<()> {
+        let function = self.function(Call::Win_lock, |functions| functions.win_lock)?;
+        self.lockable(Call::Win_lock)?;
+        let inner = &*self.communicator.0;
+        let peer = inner.peer(target)?;
+        let shared = inner.library.constants.numbers.lock_shared;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        inner.blocking(Call::Win_lock, Some(target), |_| unsafe { function(shared, peer, 0, handle) })?;
+        self.epoch = Epoch::Lock(target);
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock`: completes this rank's puts and gets to the rank whose window it has
+    /// locked.
+    ///
+    /// # Errors
+    /// Those of MPI, a window that is not locked by [`lock`](Self::lock).
+    #[inline]
+    pub fn unlock(&mut self) -> Result<()> {
+        let function = self.function(Call::Win_unlock, |functions| functions.win_unlock)?;
+        let Epoch::Lock(target) = self.epoch else { return Err(not_locked(Call::Win_unlock)) };
+        let inner = &*self.communicator.0;
+        let peer = inner.peer(target)?;
+        let handle = self.handle.get(0);
+        // SAFETY: the window is valid.
+        inner.blocking(Call::Win_unlock, Some(target), |_| unsafe { function(peer, handle) })?;
+        self.epoch = Epoch::None;
+        self.completed();
+        Ok(())
+    }
+
+    /// `MPI_Win_flush`: completes this rank's puts and gets to one rank, here and there.
     ///
     /// # Errors
     /// Those of MPI, a window that is not locked.
     #[inline]
     pub fn flush(&mut self, target: u32) -> Result<()> {
         let function = self.function(Call::Win_flush, |functions| functions.win_flush)?;
-        self.locked(Call::Win_flush)?;
+        self.flush_by(Call::Win_flush, function, target)
+    }
+
+    /// `MPI_Win_flush_local`: completes this rank's puts and gets to one rank here alone. What was
+    /// got has come; what was put may still be under way, and the origin memory is free again.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    #[inline]
+    pub fn flush_local(&mut self, target: u32) -> Result<()> {
+        let function = self.function(Call::Win_flush_local, |functions| functions.win_flush_local)?;
+        self.flush_by(Call::Win_flush_local, function, target)
+    }
+
+    #[inline]
+    fn flush_by(
+        &mut self,
+        call: Call,
+        function: unsafe extern "C" fn(c_int, Handle) -> c_int,
+        target: u32,
+    ) -> Result<()> {
+        self.locked(call)?;
         let inner = &*self.communicator.0;
         let peer = inner.peer(target)?;
         let handle = self.handle.get(0);
         // SAFETY: the window is valid.
-        inner.blocking(Call::Win_flush, Some(target), |_| unsafe { function(peer, handle) })?;
+        inner.blocking(call, Some(target), |_| unsafe { function(peer, handle) })?;
         self.outstanding_total -= std::mem::take(&mut self.outstanding[target as usize]);
         Ok(())
     }
@@ -284,7 +352,7 @@ impl Window {
     /// Those of MPI.
     #[inline]
     pub fn sync(&self) -> Result<()> {
-        if self.epoch != Epoch::LockAll {
+        if !self.epoch.is_locked() {
             // Outside of passive epochs, the fences do that.
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             return Ok(());
@@ -304,10 +372,16 @@ impl Window {
 
     #[inline]
     fn locked(&self, call: Call) -> Result<()> {
-        if self.epoch == Epoch::LockAll {
+        if self.epoch.is_locked() { Ok(()) } else { Err(not_locked(call)) }
+    }
+
+    #[inline]
+    fn lockable(&self, call: Call) -> Result<()> {
+        if self.epoch == Epoch::None {
             return Ok(());
         }
-        Err(Error::State { call: call.name(), reason: "the window is not locked" })
+        let reason = "the window is locked or has been fenced";
+        Err(Error::State { call: call.name(), reason })
     }
 
     /// Checks a put or a get, counts it as outstanding, and returns its length, rank and
@@ -320,7 +394,7 @@ impl Window {
         (bytes, target, displacement): (usize, u32, usize),
     ) -> Result<(i32, i32, isize)> {
         if self.epoch == Epoch::None {
-            let reason = "it needs a fence or lock_all before";
+            let reason = "it needs a fence or a lock before";
             return Err(Error::State { call: call.name(), reason });
         }
         within(origin, bytes, self.origin_bytes)?;
@@ -349,6 +423,11 @@ impl Drop for Window {
             self.origin.leak();
         }
     }
+}
+
+#[cold]
+fn not_locked(call: Call) -> Error {
+    Error::State { call: call.name(), reason: "the window is not locked" }
 }
 
 /// `Ok` where a range lies in `length` bytes.

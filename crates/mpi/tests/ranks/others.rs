@@ -7,8 +7,13 @@ use crate::messages::{next, pattern, previous};
 
 pub(crate) const GRID: &[Check] = &[("torus", torus), ("line", line), ("not a grid", not_a_grid)];
 
-pub(crate) const WINDOWS: &[Check] =
-    &[("fence", fence), ("lock_all", lock_all), ("refused", window_refused), ("unequal", unequal)];
+pub(crate) const WINDOWS: &[Check] = &[
+    ("fence", fence),
+    ("lock", lock),
+    ("lock_all", lock_all),
+    ("refused", window_refused),
+    ("unequal", unequal),
+];
 
 pub(crate) const UNFINISHED: &[Check] =
     &[("receives", unfinished_receives), ("collective", unfinished_collective), ("clones", clones)];
@@ -76,6 +81,37 @@ fn fence(world: &World) {
         assert_eq!(read[..], pattern(previous(world), round, 64));
         window.fence().unwrap();
     }
+    window.free().unwrap();
+}
+
+fn lock(world: &World) {
+    let communicator = world.communicator();
+    let mut window = Window::allocate(&communicator, 100, 200).unwrap();
+    for round in 0..20 {
+        window.lock(next(world)).unwrap();
+        window.origin_mut()[..100].copy_from_slice(&pattern(world.rank(), round, 100));
+        window.put(0, 100, next(world), 0).unwrap();
+        window.flush_local(next(world)).unwrap();
+        window.origin_mut()[..100].fill(0);
+        window.unlock().unwrap();
+        communicator.barrier().unwrap();
+        window.lock(world.rank()).unwrap();
+        let mut read = [0; 100];
+        window.read(0, &mut read).unwrap();
+        window.unlock().unwrap();
+        assert_eq!(read[..], pattern(previous(world), round, 100));
+        window.lock(next(world)).unwrap();
+        window.get(100, 100, next(world), 0).unwrap();
+        window.flush_local(next(world)).unwrap();
+        assert_eq!(window.origin()[100..], pattern(world.rank(), round, 100));
+        window.unlock().unwrap();
+        communicator.barrier().unwrap();
+    }
+    assert!(matches!(window.unlock(), Err(Error::State { call: "MPI_Win_unlock", .. })));
+    window.lock(0).unwrap();
+    assert!(matches!(window.unlock_all(), Err(Error::State { .. })));
+    assert!(matches!(window.lock_all(), Err(Error::State { .. })));
+    window.unlock().unwrap();
     window.free().unwrap();
 }
 
