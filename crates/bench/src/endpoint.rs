@@ -293,6 +293,23 @@ pub trait Endpoint {
         }
     }
 
+    /// Takes part in what the peer does with this end's memory, where that takes calls of this end,
+    /// until the peer [releases](Self::release) it.
+    ///
+    /// # Errors
+    /// What the endpoint says; wrong contents of the memory.
+    fn attend(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Ends what this end does with the peer's memory, after the last operation is complete.
+    ///
+    /// # Errors
+    /// As [`attend`](Self::attend).
+    fn release(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Waits for the next message.
     #[inline]
     fn receive(&mut self) -> Result<Mark, Error> {

@@ -19,7 +19,7 @@ use verbs::LinkModel;
 use crate::axis;
 pub use crate::endpoint::calls::Step;
 pub use crate::endpoint::collectives::{Algorithm, Blocks, Collective, CollectiveCall, Element, Reduction};
-pub use crate::mpi_endpoint::choices::{MpiCall, MpiMap, MpiTransport};
+pub use crate::mpi_endpoint::choices::{MpiCall, MpiMap, MpiOperation, MpiSync, MpiTransport};
 pub use crate::pattern::id::PatternId as Pattern;
 pub use crate::pattern::joint::Start;
 pub use crate::patterns::fan_out::choices::{Mesh, Notify};

@@ -7,9 +7,9 @@ use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
     Algorithm, Blocks, Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid,
-    HaloMethod, Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiTransport, Notify, Operation,
-    Poll, Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink, Stamp, Start, Step, Timer, Tool,
-    Traffic, VALUES_MAX,
+    HaloMethod, Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiOperation, MpiSync,
+    MpiTransport, Notify, Operation, Poll, Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink,
+    Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -169,10 +169,16 @@ axes! {
     /// On which hosts the launcher of MPI places the ranks.
     MPI_MAP: MpiMap = words::<MpiMap>("mpi_map").on(Carrier::is_mpi).walked(Walk::Outermost)
         .flags(&[Flag::of("mpi-map", "MAP")]);
+    /// What carries a message of MPI: a send, or a put or a get of one rank.
+    MPI_OPERATION: MpiOperation = words::<MpiOperation>("mpi_operation").on(Carrier::is_mpi)
+        .flags(&[Flag::of("mpi-operation", "OPERATION")]);
     /// Whether more ranks than CPUs are measured although those of this MPI keep their CPU while
     /// they wait, and the others wait milliseconds for a turn.
     MPI_OVERSUBSCRIBE: bool = row("mpi_oversubscribe", Kind::Flag).on(Carrier::is_mpi)
         .flags(&[Flag::of("mpi-oversubscribe", "BOOL")]);
+    /// Which call completes a put or a get of MPI, or a window of them in a flood.
+    MPI_SYNC: MpiSync = words::<MpiSync>("mpi_sync").on(Carrier::is_mpi)
+        .flags(&[Flag::of("mpi-sync", "SYNC")]);
     /// How often a calculation that overlaps with a collective call lets the library go on: calls
     /// of MPI_Test.
     MPI_TESTS: u32 = row("mpi_tests", Kind::Whole).on(Carrier::is_mpi)

@@ -4,10 +4,10 @@ use verbs::LinkModel;
 
 use super::endpoint::MpiEndpoint;
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::pattern::check::{Check, patterns};
-use crate::point::{MpiCall, MpiTransport, Pattern, Poll, Traffic};
+use crate::point::{MpiCall, MpiOperation, MpiSync, MpiTransport, Pattern, Poll, Traffic};
 
 /// Checks an experiment that MPI carries.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
@@ -26,6 +26,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
         let why = "a flood keeps several messages under way: use nonblocking";
         return check.refuse("mpi_call", "a stream of blocking calls", why);
     }
+    one_sided(check)?;
     if check.0.axes.numbers(axis::LOADERS.row).any(|loaders| loaders > 0) {
         let why =
             "a rank takes messages of MPI only in its own calls, so nobody would take a load: give loaders 0";
@@ -39,6 +40,35 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses settings of puts and gets for sends, and of sends for them.
+fn one_sided(check: &Check<'_>) -> Result<(), Error> {
+    let is_given = |row: &AxisRow| check.0.settings.axes.find(row.name).is_some();
+    let operations = check.0.axes.get(axis::MPI_OPERATION);
+    let Some(operation) = operations.iter().find(|operation| operation.is_one_sided()) else {
+        if is_given(axis::MPI_SYNC.row) {
+            let why = "a send is complete by itself: give mpi_operation put or get, or leave it out";
+            return check.refuse("mpi_sync", "mpi_sync for sends", why);
+        }
+        return Ok(());
+    };
+    let word = operation.word();
+    if operations.contains(&MpiOperation::Send) {
+        let why =
+            "only puts and gets have mpi_sync, and only sends mpi_call: give each an experiment of its own";
+        return check.refuse("mpi_operation", &format!("send and {word} in one experiment"), why);
+    }
+    if is_given(axis::MPI_CALL.row) {
+        let why = "it says how messages are sent and received: leave it out";
+        return check.refuse("mpi_call", &format!("mpi_call for {word}"), why);
+    }
+    let is_counted = check.0.length.iterations().is_some();
+    if check.goes_both_ways() && check.has(axis::MPI_SYNC, MpiSync::Fence) && !is_counted {
+        let why = "both ranks make the same fences, so they need the same number: give iterations";
+        return check.refuse("duration", "puts both ways that fences complete, for a time", why);
+    }
+    Ok(())
 }
 
 /// Refuses links that MPI does not take, or not as they are meant.

@@ -8,6 +8,7 @@ use mpi::{Communicator, Slots};
 use super::call::JointCall;
 use super::carried::Carried;
 use super::lane::{GREETING_BYTES, Lane, Tag};
+use super::one_sided::OneSided;
 use super::rank::Context;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
@@ -33,6 +34,8 @@ pub(crate) struct MpiEndpoint {
     carried: Carried,
     call: MpiCall,
     lanes: Vec<Lane>,
+    /// What carries messages that are not sent.
+    one_sided: Option<OneSided>,
     out: Sends,
     size: usize,
     next_out: usize,
@@ -164,8 +167,12 @@ impl MpiEndpoint {
         clock: Clock,
     ) -> Result<Self, Error> {
         let message = &spec.message;
-        let size = message.size();
-        let call = message.mpi.call;
+        let one_sided = OneSided::new(&context, spec, peers)?;
+        // Only greetings are sent beside puts and gets.
+        let (size, call) = match one_sided {
+            Some(_) => (0, MpiCall::Nonblocking),
+            None => (message.size(), message.mpi.call),
+        };
         let depth = (message.tx_depth as usize).max(1);
         let is_flood = spec.usage.flow == Flow::Flood;
         let receives = if spec.usage.flow == Flow::Alternating { RECEIVES } else { depth };
@@ -182,6 +189,7 @@ impl MpiEndpoint {
             carried,
             call,
             lanes,
+            one_sided,
             size,
             next_out: 0,
             next_in: 0,
@@ -317,6 +325,9 @@ impl Endpoint for MpiEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        if let Some(one_sided) = &mut self.one_sided {
+            return one_sided.post().map(|()| Posted::Queued);
+        }
         self.post(Tag::Message(mark), self.size)
     }
 
@@ -389,6 +400,9 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn outstanding(&mut self) -> Result<u32, Error> {
+        if let Some(one_sided) = &mut self.one_sided {
+            one_sided.complete()?;
+        }
         while self.out.take_done()? {}
         let mut left = self.out.under_way as u64;
         for lane in &mut self.lanes {
@@ -440,6 +454,14 @@ impl Endpoint for MpiEndpoint {
         }
         self.spins = 0;
         self.rest()
+    }
+
+    fn attend(&mut self) -> Result<(), Error> {
+        self.one_sided.as_mut().map_or(Ok(()), OneSided::attend)
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.one_sided.as_mut().map_or(Ok(()), OneSided::release)
     }
 
     fn yield_cpu(&mut self) -> Result<(), Error> {

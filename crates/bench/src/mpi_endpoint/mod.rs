@@ -3,9 +3,9 @@
 //! ```text
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
-//!   ─► lane.rs: messages between two ranks ─► endpoint.rs ─► carried.rs: what they went over
-//!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together
-//!   ─► call.rs ─► joint.rs
+//!   ─► lane.rs: messages between two ranks; one_sided.rs: puts and gets
+//!   ─► endpoint.rs ─► carried.rs: what they went over
+//!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
 //! ```
 //!
 //! A message has its mark in its tag, so that its payload is the pattern's alone and may be empty.
@@ -31,6 +31,7 @@ mod joint;
 mod lane;
 mod memory;
 mod nonblocking;
+mod one_sided;
 mod rank;
 mod setup;
 pub(crate) mod transports;

@@ -66,7 +66,8 @@ impl UnconnectedEndpoint for Unconnected {
     fn connect(self, ranks: &[PeerInfo<Identity, ()>], yields_cpu: bool) -> Result<MpiEndpoint, Error> {
         let own = &self.offer.address;
         let settings = self.spec.message.mpi;
-        let waits_in_library = settings.call == MpiCall::Blocking || self.spec.joint.is_some();
+        let is_blocking = settings.call == MpiCall::Blocking || settings.operation.is_one_sided();
+        let waits_in_library = is_blocking || self.spec.joint.is_some();
         if yields_cpu && waits_in_library && !settings.may_oversubscribe && !yields(&own.library) {
             let reason = format!(
                 "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer ranks, or \

@@ -27,7 +27,8 @@ pub struct Command {
     pub counts: &'static str,
     /// Which ranks it starts.
     pub ranks: Ranks,
-    /// What it can measure over verbs. A command without subjects takes its flags itself.
+    /// What it can measure over verbs, and what has a name of its own. A command without subjects
+    /// takes its flags itself.
     pub subjects: &'static [Subject],
     /// What else it can measure: other carriers of messages.
     pub over: fn(Carrier) -> bool,
@@ -51,7 +52,7 @@ pub enum Ranks {
     Two,
 }
 
-/// What a command can measure: an operation of verbs, or another carrier of messages.
+/// What a command can measure: an operation of verbs or of MPI, or another carrier of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// Its name.
@@ -167,6 +168,18 @@ impl Subject {
     /// Either atomic.
     pub const fn atomic(about: &'static str) -> Self {
         Self { choice: Choice::Atomic, ..Self::verbs("atomic", Operation::FetchAdd, about) }
+    }
+
+    /// MPI_Put to a window of the other rank.
+    pub const fn mpi_put(about: &'static str) -> Self {
+        let given = &[("mpi_operation", "put")];
+        Self { given, ..Self::over(Carrier::Mpi, "mpi-put", about).alias(&["mpi_put"]) }
+    }
+
+    /// MPI_Get from a window of the other rank.
+    pub const fn mpi_get(about: &'static str) -> Self {
+        let given = &[("mpi_operation", "get")];
+        Self { given, ..Self::over(Carrier::Mpi, "mpi-get", about).alias(&["mpi_get"]) }
     }
 
     /// The same by other names too.

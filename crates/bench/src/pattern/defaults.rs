@@ -1,7 +1,7 @@
 //! What experiments are where a plan does not say, as far as patterns differ in that.
 
-use crate::axis::{Axis, AxisList, AxisRow, Key};
-use crate::point::{Carrier, Length, Operation};
+use crate::axis::{self, Axis, AxisList, AxisRow, Key};
+use crate::point::{Carrier, Length, MpiCall, MpiOperation, MpiSync, Operation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -58,6 +58,14 @@ pub(crate) fn are_all<T: DeserializeOwned + Serialize>(
     so: impl Fn(T) -> bool,
 ) -> bool {
     given.find(key.row.name).is_some() && given.get(key).into_iter().all(so)
+}
+
+/// How MPI carries messages: by which calls they are sent, or what completes a put or a get.
+pub(crate) fn over_mpi(given: &AxisList, call: MpiCall) -> Vec<Axis> {
+    if given.get(axis::MPI_OPERATION).into_iter().any(MpiOperation::is_one_sided) {
+        return vec![axis::MPI_SYNC.value(MpiSync::Flush)];
+    }
+    vec![axis::MPI_CALL.value(call), axis::MPI_OPERATION.value(MpiOperation::Send)]
 }
 
 /// Messages of a flood that are under way.

@@ -22,8 +22,8 @@ use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
-    Carrier, LinkLayer, Memory, MessageSpec, MpiCall, MpiSettings, Operation, PointSpec, Protocol, Service,
-    Setup, SocketSettings,
+    Carrier, LinkLayer, Memory, MessageSpec, MpiCall, MpiOperation, MpiSettings, MpiSync, Operation,
+    PointSpec, Protocol, Service, Setup, SocketSettings,
 };
 
 /// A plan with nothing left to decide.
@@ -176,6 +176,8 @@ fn point(
         buffers: axis::BUFFERS.at(&axes).flatten(),
         mpi: MpiSettings {
             call: axis::MPI_CALL.at(&axes).unwrap_or(MpiCall::Nonblocking),
+            operation: axis::MPI_OPERATION.at(&axes).unwrap_or(MpiOperation::Send),
+            sync: axis::MPI_SYNC.at(&axes).unwrap_or(MpiSync::Flush),
             may_oversubscribe: axis::MPI_OVERSUBSCRIBE.at(&axes).unwrap_or(false),
         },
         tx_depth,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carrier::{Carrier, LinkLayer, SocketSettings};
 use super::choices::{Memory, Operation, QueuePoll, Service, Setup};
-use crate::mpi_endpoint::choices::MpiCall;
+use crate::mpi_endpoint::choices::{MpiCall, MpiOperation, MpiSync};
 
 /// The messages of a point, and how an endpoint carries them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -63,11 +63,25 @@ pub struct MessageSpec {
 pub struct MpiSettings {
     /// Which calls send and receive them.
     pub call: MpiCall,
+    /// What carries them.
+    pub operation: MpiOperation,
+    /// Which call completes a put or a get.
+    pub sync: MpiSync,
     /// Whether ranks may share CPUs although those that wait keep theirs.
     pub may_oversubscribe: bool,
 }
 
 impl MessageSpec {
+    /// Whether a message tells the rank that it goes to that it has come.
+    pub(crate) fn arrives(&self) -> bool {
+        self.operation.arrives() && !self.mpi.operation.is_one_sided()
+    }
+
+    /// Whether each message is timed at one rank alone, until it is complete there.
+    pub(crate) fn completes_alone(&self) -> bool {
+        self.operation.is_fetch() || self.mpi.operation.is_one_sided()
+    }
+
     /// Payload of a message as a length in memory; the largest where no memory is so long.
     pub(crate) fn size(&self) -> usize {
         usize::try_from(self.size_bytes).unwrap_or(usize::MAX)

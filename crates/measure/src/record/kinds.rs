@@ -86,6 +86,9 @@ kinds! {
     LastLast = last_last, Whole, "from the last rank's begin of a call to the last rank's end";
     /// From when a message was due, at a set rate, to when it was posted.
     Lateness = lateness, Whole, "from when a message was due to when it was posted";
+    /// A put or a get of MPI and the call that completes it, from the end of the one before: its
+    /// own time, and that of a stamp.
+    OneSided = one_sided, Whole, "a put or a get of MPI and the call that completes it";
     /// t_recv - t_subm on one clock.
     OneWay = one_way, Whole, "from posting to arrival on one clock, t_recv - t_subm";
     /// t_recv - t_send on one clock.

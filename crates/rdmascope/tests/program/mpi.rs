@@ -13,9 +13,9 @@ use crate::support::processes::{Process, agents, signal};
 use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip};
 
 /// An MPI: its launcher, what that library calls itself, and the library of the other.
-struct Mpi {
-    launcher: &'static str,
-    template: &'static str,
+pub(crate) struct Mpi {
+    pub(crate) launcher: &'static str,
+    pub(crate) template: &'static str,
     library: &'static str,
     other_library: &'static str,
     other_name: &'static str,
@@ -39,7 +39,7 @@ const ALL: [Mpi; 2] = [
 ];
 
 /// Runs a test once for each MPI.
-fn each(test: impl Fn(&Mpi)) {
+pub(crate) fn each(test: impl Fn(&Mpi)) {
     for mpi in &ALL {
         match is_installed(mpi.launcher) {
             true => test(mpi),
@@ -48,7 +48,7 @@ fn each(test: impl Fn(&Mpi)) {
     }
 }
 
-fn run(scratch: &Scratch, arguments: &[&str]) -> Ended {
+pub(crate) fn run(scratch: &Scratch, arguments: &[&str]) -> Ended {
     finish(scratch.program(arguments))
 }
 

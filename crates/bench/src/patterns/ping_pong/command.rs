@@ -9,6 +9,8 @@ pub(super) const COMMAND: Command = Command {
         Subject::write("RDMA Write: half the round trip of a ping-pong whose ends poll their memory"),
         Subject::read("RDMA Read: the whole round trip"),
         Subject::atomic("Atomic operation on eight bytes: the whole round trip"),
+        Subject::mpi_put("MPI_Put and the call that completes it, by default MPI_Win_flush"),
+        Subject::mpi_get("MPI_Get and the call that completes it, by default MPI_Win_flush"),
     ],
     over: NO_LIBRARY,
     examples: "
@@ -23,6 +25,9 @@ pub(super) const COMMAND: Command = Command {
   rdmascope lat tcp --local            TCP_RR: half a round trip, transactions
   rdmascope lat udp --local --busy -s 64,1KiB
                                        poll the socket instead of sleeping
+  rdmascope lat mpi -s 8..4KiB         MPI_Send and MPI_Recv, as osu_latency
+  rdmascope lat mpi-put --mpi-sync flush,fence
+                                       MPI_Put until it is complete
   rdmascope lat send --listen 0.0.0.0  on node7: waits, and prints the key
   rdmascope lat send node7 --key KEY -a -c UC
                                        on another host: measures with node7",

@@ -1,4 +1,5 @@
-//! Round trips of operations that the peer's adapter answers alone: RDMA Read and atomics (G16).
+//! Round trips of operations that the peer's adapter answers alone: RDMA Read and atomics (G16);
+//! puts and gets of MPI, with the call that completes each.
 
 use measure::samples::Recorder;
 

@@ -1,5 +1,5 @@
 //! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is
-//! answered by an adapter alone.
+//! answered by an adapter alone, and a put or a get of MPI is complete without an answer.
 
 mod bounce;
 mod command;
@@ -19,7 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::Defaults;
+use crate::pattern::defaults::{Defaults, over_mpi};
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
@@ -33,7 +33,7 @@ pub(crate) struct PingPong;
 impl Pattern for PingPong {
     const ROW: Row = Row {
         check,
-        axes: &[axis::MPI_CALL.row],
+        axes: &[axis::MPI_CALL.row, axis::MPI_OPERATION.row, axis::MPI_SYNC.row],
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Qperf, Tool::Sockperf],
@@ -41,8 +41,8 @@ impl Pattern for PingPong {
     };
     type Told = ();
 
-    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
-        Defaults { axes: vec![axis::MPI_CALL.value(MpiCall::Blocking)], ..Defaults::default() }
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults { axes: over_mpi(given, MpiCall::Blocking), ..Defaults::default() }
     }
 
     fn topology(spec: &PointSpec) -> Topology {
@@ -53,19 +53,35 @@ impl Pattern for PingPong {
         let spec = rank.spec;
         let number = rank.rank;
         let clock = rank.clock();
-        let fetches = spec.message.operation.is_fetch();
+        let endpoint = rank.main()?;
+        let fetches = spec.message.completes_alone();
         if fetches && number > 0 {
-            // The peer's adapter answers alone.
-            return Ok((Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }, None));
+            let (done, cpu) = watched(clock, || endpoint.attend());
+            done?;
+            return Ok((Outcome { cpu, ..Outcome::default() }, None));
         }
-        let kind = if fetches { LatencyKind::Rtt } else { LatencyKind::RttHalf };
-        let bounce = Bounce { endpoint: rank.main()?, spec, rank: number };
+        let kind = kind(spec);
+        let bounce = Bounce { endpoint: &mut *endpoint, spec, rank: number };
         let (samples, cpu) = timed(bounce, spec, kind, clock)?;
+        if fetches {
+            endpoint.release()?;
+        }
         // The first interval ends with the message after the warm-up; where one goes forth, another
         // comes back.
         let messages = (samples.count() + spec.warmup + 1) * if fetches { 1 } else { 2 };
         let cpu = cpu.map(|cpu| cpu.of(messages));
         Ok((Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) }, None))
+    }
+}
+
+/// What is timed.
+fn kind(spec: &PointSpec) -> LatencyKind {
+    if spec.message.mpi.operation.is_one_sided() {
+        LatencyKind::OneSided
+    } else if spec.message.operation.is_fetch() {
+        LatencyKind::Rtt
+    } else {
+        LatencyKind::RttHalf
     }
 }
 
@@ -91,7 +107,7 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, rank } = self;
         watched(endpoint.clock(), || {
-            if spec.message.operation.is_fetch() {
+            if spec.message.completes_alone() {
                 fetch(endpoint, recorder, spec.warmup, spec.length)
             } else {
                 ping_pong(endpoint, recorder, rank == 0, spec.warmup, spec.length)

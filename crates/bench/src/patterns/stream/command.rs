@@ -9,6 +9,8 @@ pub(super) const COMMAND: Command = Command {
         Subject::write("RDMA Write: a flood that the target does not see"),
         Subject::read("RDMA Read: as many under way as the devices allow"),
         Subject::atomic("Atomic operations on eight bytes"),
+        Subject::mpi_put("MPI_Put: windows of 64, each completed by one call"),
+        Subject::mpi_get("MPI_Get: windows of 64, each completed by one call"),
     ],
     over: NO_LIBRARY,
     examples: "
@@ -23,6 +25,8 @@ pub(super) const COMMAND: Command = Command {
                                        UDP_STREAM: what arrives, and what is lost
   rdmascope bw tcp node7 --key KEY -P 4
                                        on another host: four streams at once
+  rdmascope bw mpi-get --tx-depth 16,64
+                                       windows of MPI_Get, a flush after each
   rdmascope bw read --listen 0.0.0.0   on node7: waits, and prints the key
   rdmascope bw read node7 --key KEY -a --report_gbits
                                        on another host: measures with node7",

@@ -23,7 +23,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
-use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, window};
+use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, over_mpi, window};
 use crate::pattern::flood::{Flood, messages_per_s};
 use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
@@ -51,7 +51,7 @@ impl Pattern for Stream {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED,
         floods: true,
-        axes: &[axis::MPI_CALL.row],
+        axes: &[axis::MPI_CALL.row, axis::MPI_OPERATION.row, axis::MPI_SYNC.row],
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Iperf3, Tool::Qperf],
@@ -60,13 +60,13 @@ impl Pattern for Stream {
     /// Told where nothing is acknowledged.
     type Told = StreamSpan;
 
-    fn defaults(_given: &AxisList, carrier: Carrier) -> Defaults {
+    fn defaults(given: &AxisList, carrier: Carrier) -> Defaults {
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: if carrier == Carrier::Udp { SIZE_BYTES_UDP } else { SIZE_BYTES_STREAM },
             tx_depth: window(carrier),
             signal_interval: Some(SIGNAL_INTERVAL),
-            axes: vec![axis::MPI_CALL.value(MpiCall::Nonblocking)],
+            axes: over_mpi(given, MpiCall::Nonblocking),
             ..Defaults::default()
         }
     }
@@ -87,7 +87,7 @@ impl Pattern for Stream {
         let number = rank.rank;
         let clock = rank.clock();
         let endpoint = rank.main()?;
-        if spec.message.operation.arrives() {
+        if spec.message.arrives() {
             return Ok(taken(endpoint, spec, number, clock)?);
         }
         Ok((pushed(endpoint, spec, number, clock)?, None))

@@ -25,6 +25,7 @@ pub(crate) fn push<E: Endpoint>(
         if !reliable {
             confirm(endpoint, flow)?;
         }
+        endpoint.attend()?;
         return Ok(None);
     }
     if warmup > 0 {
@@ -43,7 +44,9 @@ pub(crate) fn push<E: Endpoint>(
     if !reliable {
         confirm(endpoint, flow)?;
     }
-    Ok(Some(Flood { messages, ticks: clock.now().since(begin), total: messages }))
+    let ticks = clock.now().since(begin);
+    endpoint.release()?;
+    Ok(Some(Flood { messages, ticks, total: messages }))
 }
 
 /// Posts until it is enough; gives how many.

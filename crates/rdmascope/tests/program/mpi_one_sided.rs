@@ -1,0 +1,156 @@
+//! Puts and gets of MPI, by each MPI that is installed.
+
+use measure::record::{LatencyKind, Status};
+
+use super::mpi::{Mpi, each, run};
+use crate::support::{Scratch, all_measured, finish, is_installed, skip};
+
+/// Each operation, and each call that completes it.
+const PLAN: &str = r#"
+name = "one-sided"
+title = "Puts and gets"
+[[experiment]]
+name = "latency"
+pattern = "ping-pong"
+iterations = 200
+[experiment.axes]
+endpoint = "mpi"
+mpi_operation = ["put", "get"]
+mpi_sync = ["fence", "flush", "flush_local", "lock", "lock_all"]
+size_bytes = [0, 1, 100, 70000]
+[[experiment]]
+name = "throughput"
+pattern = "stream"
+iterations = 300
+[experiment.axes]
+endpoint = "mpi"
+mpi_operation = ["put", "get"]
+mpi_sync = ["fence", "flush", "flush_local", "lock", "lock_all"]
+direction = ["uni", "bi"]
+size_bytes = [3, 4096]
+[[experiment]]
+name = "for-a-time"
+pattern = "ping-pong"
+duration = "50ms"
+axes = { endpoint = "mpi", mpi_operation = "put", mpi_sync = ["fence", "flush"], size_bytes = 8 }
+[[experiment]]
+name = "flood-for-a-time"
+pattern = "stream"
+duration = "50ms"
+axes = { endpoint = "mpi", mpi_operation = "get", mpi_sync = ["fence", "flush"], size_bytes = 8 }
+"#;
+
+#[test]
+fn puts_and_gets_are_measured_over_every_mpi() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", PLAN);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert_eq!(points.len(), 2 * 5 * 4 + 2 * 5 * 2 * 2 + 2 + 2);
+        assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
+        for point in &points {
+            match (&point.latency, &point.throughput) {
+                (Some(latency), None) => {
+                    assert_eq!(latency.kind, LatencyKind::OneSided);
+                    assert!(point.iterations.is_none_or(|count| latency.count == count), "{point:?}");
+                }
+                (None, Some(throughput)) => assert!(throughput.messages_per_s > 0.0, "{point:?}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        scratch.assert_nothing_left();
+    });
+}
+
+/// A library that does what the other does, but for one function.
+fn altered(scratch: &Scratch, mpi: &Mpi, source: &str) -> String {
+    scratch.write("altered.c", source);
+    let library = if mpi.launcher == "mpirun.openmpi" { "-l:libmpi.so.40" } else { "-l:libmpich.so.12" };
+    let mut cc = scratch.command("cc");
+    cc.args(["-shared", "-fPIC", "-o", "libaltered.so", "altered.c", "-Wl,--no-as-needed", library]);
+    let ended = finish(cc);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    scratch.at("libaltered.so").to_string_lossy().into_owned()
+}
+
+/// The error of a point that such a library carries.
+#[track_caller]
+fn failed(mpi: &Mpi, source: &str, plan: &str) -> String {
+    let scratch = Scratch::alone();
+    let library = altered(&scratch, mpi, source);
+    scratch.write("plan.toml", plan);
+    let arguments = ["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library];
+    let ended = run(&scratch, &arguments);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let (_, points) = scratch.record("record");
+    let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
+    scratch.assert_nothing_left();
+    error.clone()
+}
+
+fn plan(pattern: &str, operation: &str, sync: &str) -> String {
+    format!(
+        "name = \"one\"\ntitle = \"One\"\n[[experiment]]\nname = \"one\"\npattern = \"{pattern}\"\niterations = 100\n\
+         timeout = \"4s\"\n[experiment.axes]\nendpoint = \"mpi\"\nmpi_operation = \"{operation}\"\nmpi_sync = \"{sync}\"\n\
+         size_bytes = 64\n"
+    )
+}
+
+/// A function that leaves out the transfer of messages of 64 B, from so many on.
+fn forgetful(function: &str, from: u32) -> String {
+    format!(
+        "int P{function}(void *, int, void *, int, long, int, void *, void *);\nstatic long calls;\n\
+         int {function}(void *origin, int n, void *type, int rank, long at, int m, void *other, void *window) {{\n\
+         if (n == 64 && calls++ >= {from}) n = m = 0;\nreturn P{function}(origin, n, type, rank, at, m, other, window);\n}}\n"
+    )
+}
+
+#[test]
+fn wrong_contents_fail_the_point() {
+    if !is_installed("cc") {
+        return skip("cc", "it is not installed");
+    }
+    each(|mpi| {
+        for (pattern, sync) in [("ping-pong", "flush"), ("ping-pong", "fence"), ("stream", "flush")] {
+            // Nothing is brought by what is measured, or by the last round of the proof alone,
+            // which follows 10 puts to warm up and 100 that are measured.
+            for from in [0, 110] {
+                let error = failed(mpi, &forgetful("MPI_Put", from), &plan(pattern, "put", sync));
+                assert!(
+                    error.contains("rank 1: MPI_Put brought a wrong result to rank 1: byte 0"),
+                    "{error}"
+                );
+            }
+            let error = failed(mpi, &forgetful("MPI_Get", 0), &plan(pattern, "get", sync));
+            assert!(error.contains("rank 0: MPI_Get brought a wrong result to rank 0: byte 0"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_put_that_never_completes_is_told_by_its_call() {
+    if !is_installed("cc") {
+        return skip("cc", "it is not installed");
+    }
+    each(|mpi| {
+        let source = "#include <unistd.h>\nint MPI_Win_flush(int rank, void *window) { for (;;) pause(); }\n";
+        let error = failed(mpi, source, &plan("ping-pong", "put", "flush"));
+        assert!(error.contains("it still waits in MPI_Win_flush, for rank 1"), "{error}");
+    });
+}
+
+#[test]
+fn what_puts_and_gets_do_not_have_is_refused() {
+    let scratch = Scratch::waiting();
+    for (arguments, words) in [
+        (&["lat", "mpi", "--mpi-sync", "fence"][..], "a send is complete by itself"),
+        (&["lat", "mpi", "--mpi-operation", "send,put"], "give each an experiment of its own"),
+        (&["lat", "mpi-put", "--mpi-call", "blocking"], "it says how messages are sent and received"),
+        (&["bw", "mpi-put", "-b", "-D", "1", "--mpi-sync", "fence"], "give iterations"),
+        (&["bw", "tcp", "--local", "--mpi-operation", "put"], "asks for mpi_operation over TCP"),
+    ] {
+        scratch.refused(arguments, 2, &[words]);
+    }
+}
