@@ -11,6 +11,7 @@ use bench::point::{Operation, Pattern, Service};
 use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
+use crate::cli::known::Known;
 use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark};
 use crate::execute::execute;
 use crate::job::Job;
@@ -28,6 +29,8 @@ const ALL_MIN: u64 = 2;
 pub(crate) struct Benchmark<'a> {
     pattern: Pattern,
     subject: Option<&'static Subject>,
+    /// The name of somebody else's benchmark that it is called by.
+    known: Option<&'static Known>,
     /// The operation that the subject and its flags choose.
     operation: Option<Operation>,
     /// The axes that flags can set.
@@ -39,15 +42,21 @@ impl<'a> Benchmark<'a> {
     /// The command line's, if it is the command of a pattern.
     pub(crate) fn asked_for(matches: &'a ArgMatches) -> Option<Self> {
         let (command, mut flags) = matches.subcommand()?;
-        let pattern = benchmark::pattern(command)?;
-        let mut subject = None;
+        let known = Known::named(command);
+        let (pattern, mut subject) = match known {
+            Some(known) => {
+                let (pattern, subject) = known.of_ours();
+                (pattern, Some(subject))
+            }
+            None => (benchmark::pattern(command)?, None),
+        };
         if let Some((name, below)) = flags.subcommand() {
             subject = pattern.command().subjects().find(|subject| subject.name == name);
             flags = below;
         }
         let operation = subject.and_then(|subject| benchmark::operation(subject, flags));
         let rows = Offer::of(pattern, subject).axes.iter().map(|offered| offered.row).collect();
-        Some(Self { pattern, subject, operation, rows, flags })
+        Some(Self { pattern, subject, known, operation, rows, flags })
     }
 
     /// Measures it.
@@ -91,6 +100,7 @@ impl<'a> Benchmark<'a> {
     /// The settings that the flags make, all sizes in one experiment.
     fn settings(&self) -> anyhow::Result<Settings> {
         let settings = start(self.pattern, self.subject, self.operation);
+        let settings = self.known.map_or(Ok(settings.clone()), |known| known.start(settings))?;
         let mut settings = Amount::from_arg_matches(self.flags)?.settle(settings);
         for flag in self.pattern.command().settings {
             if let Some(value) = self.flags.get_one::<String>(flag.key) {
@@ -99,6 +109,9 @@ impl<'a> Benchmark<'a> {
         }
         let given = axes::given(self.flags, &self.rows)?;
         settings = given.into_iter().fold(settings, axes::settle);
+        if let Some(known) = self.known {
+            settings = known.settle(self.flags, settings)?;
+        }
         let has_sizes = self.rows.iter().any(|row| row.name == axis::SIZE_BYTES.row.name);
         let is_all = has_sizes && self.flags.get_flag("all");
         // Atomics have but one size.

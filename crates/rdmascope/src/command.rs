@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
-use crate::cli::benchmark;
+use crate::cli::{benchmark, known};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
@@ -27,6 +27,8 @@ Examples:
   rdmascope pairs write                up to 8 pairs that begin together
   rdmascope open-loop send --loaders 0,4
                                        at a set rate, while 4 others load it
+  rdmascope osu_latency -m 8:4096      by names of the OSU benchmarks and of IMB:
+                                       osu_bw, osu_put_bw, PingPong, Allreduce
   rdmascope pipeline shmem --local     samples at a rate, and the steps missed
   rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
@@ -66,8 +68,9 @@ pub(crate) fn command() -> clap::Command {
         let is_run = sub.get_name() == "run";
         sub.display_order(if is_run { 0 } else { place })
     };
+    let known = known::commands().map(|command| command.display_order(LAST));
     let patterns = benchmark::commands().map(|command| command.display_order(1));
-    Cli::command().mut_subcommands(last).subcommands(patterns)
+    Cli::command().mut_subcommands(last).subcommands(patterns).subcommands(known)
 }
 
 /// Commands that measure come before these in the help.

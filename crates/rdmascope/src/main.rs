@@ -35,16 +35,22 @@ use bench::process::launcher::supervisor;
 use clap::{ArgMatches, FromArgMatches};
 
 use benchmark::Benchmark;
+use cli::known;
 use command::{Cli, Command};
 use server::Waiting;
 
 fn main() -> ExitCode {
     let mut line = command::command();
-    let matches = line.get_matches_mut();
+    let matches = line
+        .try_get_matches_from_mut(known::spelled(std::env::args_os()))
+        .unwrap_or_else(|error| error.exit());
     let words = server_args::without_key(std::env::args());
     let result = signals(&matches).and_then(|()| {
         if let Some(server) = Waiting::asked_for(&line, &matches) {
             return server.serve();
+        }
+        if let Some(usage) = matches.subcommand_name().and_then(known::lacks) {
+            return Err(usage.into());
         }
         match Benchmark::asked_for(&matches) {
             Some(benchmark) => benchmark.measure(words),

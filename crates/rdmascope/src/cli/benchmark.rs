@@ -100,7 +100,7 @@ fn subjects(command: Command) -> Command {
 }
 
 /// The flags of a subject: what the pattern's axes are, how much is measured, and where.
-fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) -> Command {
+pub(super) fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) -> Command {
     let row = pattern.command();
     let Offer { axes, length } = Offer::of(pattern, subject);
     let has_sizes = axes.iter().any(|offered| offered.row.name == SIZE_BYTES.row.name);

@@ -2,6 +2,7 @@
 
 pub(crate) mod axes;
 pub(crate) mod benchmark;
+pub(crate) mod known;
 mod placement;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,14 @@
+use std::collections::BTreeSet;
+
 use bench::axis::{self, AxisRow, ROWS};
 use bench::command::Subject;
+use bench::plan::Settings;
 use bench::plan::offer::Offer;
 use bench::point::Pattern;
 use clap::Command;
 
 use super::axes;
+use super::known::{self, KNOWN};
 use crate::failure::Usage;
 
 /// Every command of a pattern, with its subject where it has some.
@@ -40,6 +44,41 @@ fn every_command_of_every_pattern_is_one_that_clap_takes() {
             assert!(offered.row.flags.iter().all(|flag| has(flag.long)), "{command}: {name}");
         }
     }
+}
+
+#[test]
+fn every_name_of_other_suites_is_a_command_of_ours() {
+    let mut line = crate::command::command();
+    line.build();
+    for known in &KNOWN {
+        let (pattern, subject) = known.of_ours();
+        let command = line.find_subcommand(known.name).unwrap();
+        let has = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+        for offered in Offer::of(pattern, Some(subject)).axes {
+            assert!(
+                offered.row.flags.iter().all(|flag| has(flag.long)),
+                "{}: {}",
+                known.name,
+                offered.row.name
+            );
+        }
+        assert!(known.start(Settings::default()).is_ok(), "{}", known.name);
+        assert!(has("mpi") && has("out"), "{}", known.name);
+    }
+    let names: BTreeSet<_> = KNOWN.iter().map(|known| known.name).collect();
+    assert_eq!(names.len(), KNOWN.len());
+}
+
+#[test]
+fn words_of_imb_are_read_as_long_flags() {
+    let spelled = |text: &str| {
+        let words = known::spelled(text.split(' ').map(Into::into));
+        words.join(" ".as_ref()).into_string().unwrap()
+    };
+    assert_eq!(spelled("r PingPong -iter 10 -msglog 3:4 -h"), "r PingPong --iter 10 --msglog 3:4 -h");
+    assert_eq!(spelled("r PingPong --iter -5"), "r PingPong --iter -5");
+    assert_eq!(spelled("r osu_latency -iter 10"), "r osu_latency -iter 10");
+    assert_eq!(spelled("r"), "r");
 }
 
 #[test]

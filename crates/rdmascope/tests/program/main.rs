@@ -23,6 +23,7 @@ mod launch_kill;
 mod launcher;
 mod model;
 mod mpi;
+mod mpi_names;
 mod mpi_one_sided;
 mod namespaces;
 mod one_way;

@@ -1,0 +1,466 @@
+//! Names of the OSU benchmarks and the Intel MPI Benchmarks (IMB) as commands, with the flags that
+//! their users know: `rdmascope osu_latency -m 8:4096 -i 1000`.
+//!
+//! Such a command is one of ours by another name. It has all our flags by their long names, and
+//! letters as the OSU benchmarks have them. What they have and we do not is refused by a sentence
+//! which says what to do instead.
+
+use std::ffi::OsString;
+
+use bench::axis::{MPI_SYNC, SIZE_BYTES, TX_DEPTH};
+use bench::command::Subject;
+use bench::plan::Settings;
+use bench::point::{MpiSync, Pattern};
+use clap::builder::PossibleValuesParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::benchmark;
+use crate::failure::Usage;
+
+/// A benchmark of somebody else's, and ours that measures the same.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    suite: Suite,
+    /// Our command and its subject.
+    pub(crate) ours: [&'static str; 2],
+    /// What ours is told, as in `--set`.
+    pub(crate) given: &'static [(&'static str, &'static str)],
+    /// Whether an iteration is a window of messages.
+    pub(crate) counts_windows: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Suite {
+    Imb,
+    Osu,
+}
+
+const fn osu(name: &'static str, ours: [&'static str; 2]) -> Known {
+    Known { name, suite: Suite::Osu, ours, given: &[], counts_windows: false }
+}
+
+const fn imb(name: &'static str, ours: [&'static str; 2]) -> Known {
+    Known { suite: Suite::Imb, ..osu(name, ours) }
+}
+
+impl Known {
+    const fn by_windows(self) -> Self {
+        Self { counts_windows: true, ..self }
+    }
+
+    const fn with(self, given: &'static [(&'static str, &'static str)]) -> Self {
+        Self { given, ..self }
+    }
+}
+
+const BOTH_WAYS: &[(&str, &str)] = &[("direction", "bi")];
+const ONE_PAIR: &[(&str, &str)] = &[("pairs", "1")];
+const ONE_STREAM: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream")];
+
+/// All of them.
+pub(crate) static KNOWN: [Known; 32] = [
+    osu("osu_latency", ["lat", "mpi"]),
+    osu("osu_multi_lat", ["pairs", "mpi"]).with(ONE_PAIR),
+    osu("osu_bw", ["bw", "mpi"]).by_windows(),
+    osu("osu_bibw", ["bw", "mpi"]).with(BOTH_WAYS).by_windows(),
+    osu("osu_mbw_mr", ["pairs", "mpi"]).with(ONE_STREAM).by_windows(),
+    osu("osu_put_latency", ["lat", "mpi-put"]),
+    osu("osu_get_latency", ["lat", "mpi-get"]),
+    osu("osu_put_bw", ["bw", "mpi-put"]).by_windows(),
+    osu("osu_get_bw", ["bw", "mpi-get"]).by_windows(),
+    osu("osu_allgather", ["collective", "allgather"]),
+    osu("osu_allreduce", ["collective", "allreduce"]),
+    osu("osu_alltoall", ["collective", "alltoall"]),
+    osu("osu_barrier", ["collective", "barrier"]),
+    osu("osu_bcast", ["collective", "bcast"]),
+    osu("osu_gather", ["collective", "gather"]),
+    osu("osu_reduce", ["collective", "reduce"]),
+    osu("osu_reduce_scatter", ["collective", "reduce-scatter"]),
+    osu("osu_reduce_scatter_block", ["collective", "reduce-scatter"]),
+    osu("osu_scatter", ["collective", "scatter"]),
+    imb("PingPong", ["lat", "mpi"]),
+    imb("Uniband", ["pairs", "mpi"]).with(ONE_STREAM).by_windows(),
+    imb("Unidir_put", ["lat", "mpi-put"]),
+    imb("Unidir_get", ["lat", "mpi-get"]),
+    imb("Allgather", ["collective", "allgather"]),
+    imb("Allreduce", ["collective", "allreduce"]),
+    imb("Alltoall", ["collective", "alltoall"]),
+    imb("Barrier", ["collective", "barrier"]),
+    imb("Bcast", ["collective", "bcast"]),
+    imb("Gather", ["collective", "gather"]),
+    imb("Reduce", ["collective", "reduce"]),
+    imb("Reduce_scatter_block", ["collective", "reduce-scatter"]),
+    imb("Scatter", ["collective", "scatter"]),
+];
+
+/// Benchmarks of which we have no equal, and what is near.
+const NEAR: [(&str, &str); 6] = [
+    ("Biband", "its two ends answer each other's windows together: near is rdmascope bw mpi --bidirectional"),
+    ("Exchange", "it exchanges with both neighbours of a ring: near is rdmascope halo mpi --grid 1xN"),
+    (
+        "PingPing",
+        "both ranks send at once and receive then: near is rdmascope bw mpi --bidirectional --tx-depth 1",
+    ),
+    ("Sendrecv", "it shifts messages around a ring: near is rdmascope halo sendrecv --grid 1xN"),
+    (
+        "osu_latency_persistent",
+        "rdmascope has it as an axis: give rdmascope osu_latency --mpi-call persistent",
+    ),
+    (
+        "osu_put_bibw",
+        "it has two fences for a window and ours one: near is rdmascope osu_put_bw --bidirectional --mpi-sync fence",
+    ),
+];
+
+/// What both suites have and we do not, by what its flags are called: `-L` or `--long`, whether it
+/// has a value, and what to do.
+type Refused = (Option<char>, &'static str, bool, &'static str);
+
+const OSU_REFUSED: [Refused; 20] = [
+    (Some('D'), "ddt", true, "messages are bytes without gaps: leave it out"),
+    (Some('G'), "graph", true, "--out DIR writes a report with figures"),
+    (Some('I'), "session", false, "MPI is initialised by MPI_Init_thread: leave it out"),
+    (Some('M'), "mem-limit", true, "end the sizes with -m MIN:MAX"),
+    (Some('N'), "nhbr", true, "rdmascope halo neighbour measures neighbourhoods"),
+    (Some('P'), "papi", true, "run it beneath perf stat"),
+    (Some('R'), "print-rate", true, "the rate of messages is always a column: leave it out"),
+    (Some('V'), "vary-window", true, "--tx-depth 1,16,64 measures several windows in turn"),
+    (Some('a'), "array-size", true, "caches stay as the calls leave them: leave it out"),
+    (
+        Some('b'),
+        "buffer-num",
+        true,
+        "each message of a window has memory of its own, as with multiple: leave it out",
+    ),
+    (
+        Some('c'),
+        "validation",
+        false,
+        "contents of puts, gets and collectives are always verified: leave it out",
+    ),
+    (Some('d'), "accelerator", true, "messages are in the memory of the host: leave it out"),
+    (Some('f'), "full", false, "minimum and maximum are always columns: leave it out"),
+    (Some('k'), "root-rank", true, "the root is rank 0: leave it out"),
+    (
+        Some('l'),
+        "in-place",
+        false,
+        "what is sent and what is received have memory of their own: leave it out",
+    ),
+    (Some('r'), "cuda-target", true, "messages are in the memory of the host: leave it out"),
+    (Some('t'), "num-test-calls", true, "calls are blocking: leave it out"),
+    (
+        Some('u'),
+        "validation-warmup",
+        true,
+        "contents are verified once, after the last iteration: leave it out",
+    ),
+    (Some('v'), "version", false, "rdmascope --version prints it"),
+    (Some('z'), "tail-lat", false, "t_99 and t_99.9 are always columns: leave it out"),
+];
+
+const IMB_REFUSED: [Refused; 10] = [
+    (None, "npmin", true, "give the numbers of ranks themselves: --ranks 2,4 or --pairs 1,2"),
+    (None, "multi", true, "--pairs N measures several pairs at once"),
+    (None, "msglen", true, "--size takes a list such as 8,100,4096"),
+    (None, "mem", true, "end the sizes with -msglog MIN:MAX"),
+    (None, "time", true, "--duration SECONDS measures for a time, instead of -iter"),
+    (None, "iter_policy", true, "every size has as many iterations as -iter says: leave it out"),
+    (None, "off_cache", true, "caches stay as the calls leave them: leave it out"),
+    (None, "warm_up", true, "--warmup N says how many calls come before the first that counts"),
+    (None, "sync", true, "--start says how the ranks begin each call"),
+    (None, "map", true, "--mpi-map places the ranks"),
+];
+
+impl Known {
+    /// That of a name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.name == name)
+    }
+
+    /// What of ours measures the same.
+    pub(crate) fn of_ours(&self) -> (Pattern, &'static Subject) {
+        let [command, subject] = self.ours;
+        let pattern = benchmark::pattern(command).expect("a test finds the command of each name");
+        let found = pattern.command().subjects().find(|known| known.name == subject);
+        (pattern, found.expect("a test finds the subject of each name"))
+    }
+
+    /// The settings that its own flags and its name make, over those of our flags.
+    pub(crate) fn settle(&self, flags: &ArgMatches, settings: Settings) -> anyhow::Result<Settings> {
+        let refused = self.refused().iter().find(|(_, long, ..)| is_given(flags, long));
+        if let Some((letter, long, _, instead)) = refused {
+            let flag = match (letter, self.suite) {
+                (Some(letter), _) => format!("-{letter} (--{long})"),
+                (None, _) => format!("-{long}"),
+            };
+            return Err(Usage(format!("{flag} of {} is not here: {instead}", self.name)).into());
+        }
+        let mut settings = settings;
+        if let Some(text) = flags.get_one::<String>(self.range()) {
+            settings = settings.axis(SIZE_BYTES.values(self.sizes(text)?));
+        }
+        if self.has_window()
+            && let Some(window) = flags.get_one::<u32>(WINDOW)
+        {
+            settings.tx_depth = Some(*window);
+        }
+        if self.has_sync() {
+            if let Some(sync) = flags.get_one::<String>(SYNC) {
+                settings = settings.axis(MPI_SYNC.value(self.sync(sync)?));
+            }
+            if let Some(other) = flags.get_one::<String>(WINDOWS).filter(|window| *window != "allocate") {
+                let words = format!("-w {other}: windows are made by MPI_Win_allocate: leave it out");
+                return Err(Usage(words).into());
+            }
+        }
+        // Both suites count windows, and we count their messages.
+        let windows = settings.axes.get(TX_DEPTH);
+        let window = windows.first().copied().or(settings.tx_depth).unwrap_or(WINDOW_MESSAGES);
+        let messages =
+            |count: u64| if self.counts_windows { count.saturating_mul(window.into()) } else { count };
+        if let Some(count) = flags.get_one::<u64>(ITERATIONS) {
+            settings.iterations = Some(messages(*count));
+        }
+        if let Some(count) = self.has_warmup().then(|| flags.get_one::<u64>(WARMUP)).flatten() {
+            settings.warmup = Some(messages(*count));
+        }
+        Ok(settings)
+    }
+
+    /// What is measured in the words of the suite, as settings before those of flags.
+    pub(crate) fn start(&self, settings: Settings) -> anyhow::Result<Settings> {
+        let given = |settings: Settings, (key, value): &(&str, &str)| settings.set(key, value);
+        Ok(self.given.iter().try_fold(settings, given)?)
+    }
+
+    fn has_sync(&self) -> bool {
+        self.suite == Suite::Osu && matches!(self.ours[1], "mpi-put" | "mpi-get")
+    }
+
+    fn has_window(&self) -> bool {
+        self.suite == Suite::Osu && self.counts_windows
+    }
+
+    fn has_warmup(&self) -> bool {
+        self.suite == Suite::Osu
+    }
+
+    fn refused(&self) -> &'static [Refused] {
+        match self.suite {
+            Suite::Imb => &IMB_REFUSED,
+            Suite::Osu => &OSU_REFUSED,
+        }
+    }
+
+    fn range(&self) -> &'static str {
+        match self.suite {
+            Suite::Imb => MSGLOG,
+            Suite::Osu => MESSAGE_SIZE,
+        }
+    }
+
+    /// The least size where none is given: reductions need an element for each of two ranks.
+    fn least(&self) -> u64 {
+        match self.ours[1] {
+            "reduce-scatter" => 8,
+            "allreduce" | "reduce" => 4,
+            _ => 1,
+        }
+    }
+
+    /// The sizes of `MIN:MAX`, `MIN:` or `MAX`, in bytes or, of IMB, as powers of two.
+    fn sizes(&self, text: &str) -> Result<Vec<u64>, Usage> {
+        let wrong = || {
+            let of = if self.suite == Suite::Imb { "exponents of two" } else { "bytes" };
+            let example = if self.suite == Suite::Imb { "3:12" } else { "8:4096" };
+            Usage(format!(
+                "{}{} {text}: give the least and the largest size in {of} such as {example}",
+                if self.suite == Suite::Imb { "-" } else { "--" },
+                self.range()
+            ))
+        };
+        let (least, most) = text.split_once(':').unwrap_or(("", text));
+        let number = |text: &str, other: u64| match (text, self.suite) {
+            ("", _) => Ok(other),
+            (_, Suite::Osu) => text.parse().map_err(|_| wrong()),
+            (_, Suite::Imb) => {
+                let exponent = text.parse::<u32>().ok().filter(|exponent| *exponent < 31);
+                exponent.map(|exponent| 1 << exponent).ok_or_else(wrong)
+            }
+        };
+        let least = number(least, self.least())?;
+        let most = number(most, LARGEST)?;
+        let next = |size: &u64| if *size == 0 { Some(1) } else { size.checked_mul(2) };
+        let sizes: Vec<u64> =
+            std::iter::successors(Some(least), next).take_while(|size| *size <= most).collect();
+        if sizes.is_empty() { Err(wrong()) } else { Ok(sizes) }
+    }
+
+    fn sync(&self, word: &str) -> Result<MpiSync, Usage> {
+        match word {
+            "fence" => Ok(MpiSync::Fence),
+            "flush" => Ok(MpiSync::Flush),
+            "flush_local" => Ok(MpiSync::FlushLocal),
+            "lock" => Ok(MpiSync::Lock),
+            "lock_all" => Ok(MpiSync::LockAll),
+            _ => {
+                let instead = "MPI_Win_post, start, complete and wait are not measured: give fence or flush";
+                Err(Usage(format!("-s {word} of {}: {instead}", self.name)))
+            }
+        }
+    }
+
+    /// Its own flags.
+    fn flags(&self) -> Vec<Arg> {
+        let kind = if self.counts_windows { "windows" } else { "iterations" };
+        let number = |id: &'static str, long: &'static str| {
+            Arg::new(id).long(long).value_name("N").value_parser(clap::value_parser!(u64))
+        };
+        let mut flags = match self.suite {
+            Suite::Osu => vec![
+                Arg::new(MESSAGE_SIZE).short('m').long(MESSAGE_SIZE).value_name("[MIN:]MAX").help(format!(
+                    "Message sizes in bytes: MIN, twice that and so on up to MAX [default of MIN: {}; of MAX: 4 MiB]",
+                    self.least()
+                )),
+                number(ITERATIONS, "iterations")
+                    .short('i')
+                    .help(format!("Number of {kind} at each point (ours: --iters, in messages)")),
+                number(WARMUP, "skip")
+                    .short('x')
+                    .help(format!("Number of {kind} before the first that counts (ours: --warmup)")),
+            ],
+            Suite::Imb => vec![
+                Arg::new(MSGLOG).long(MSGLOG).value_name("[MIN:]MAX").help(
+                    "Message sizes from 2^MIN to 2^MAX bytes, each twice the one before, also as -msglog [default of \
+                     MIN: 0]",
+                ),
+                number(ITERATIONS, "iter").help(format!("Number of {kind} at each point, also as -iter")),
+            ],
+        };
+        if self.has_window() {
+            let window = Arg::new(WINDOW).short('W').long(WINDOW).value_name("N");
+            let window = window.value_parser(clap::value_parser!(u32).range(1..)).conflicts_with("tx-depth");
+            flags.push(window.help("Messages of a window (ours: --tx-depth) [default: 64]"));
+        }
+        if self.has_sync() {
+            let sync = PossibleValuesParser::new(SYNCS);
+            let sync = Arg::new(SYNC).short('s').long(SYNC).value_name("SYNC").value_parser(sync);
+            let help = "Which call completes a put or a get (ours: --mpi-sync) [default: flush]";
+            flags.push(sync.conflicts_with("mpi-sync").help(help));
+            let windows = PossibleValuesParser::new(["allocate", "create", "dynamic"]);
+            let windows =
+                Arg::new(WINDOWS).short('w').long(WINDOWS).value_name("WINDOW").value_parser(windows);
+            flags.push(windows.help("How the window is made: allocate alone"));
+        }
+        flags
+    }
+}
+
+/// Commands by these names. Their flags are made when one of them is used.
+pub(crate) fn commands() -> impl Iterator<Item = Command> {
+    let known = KNOWN.iter().map(|known| {
+        let suite = match known.suite {
+            Suite::Imb => "the Intel MPI Benchmarks",
+            Suite::Osu => "the OSU benchmarks",
+        };
+        let [command, subject] = known.ours;
+        let about = format!("{} of {suite}: rdmascope {command} {subject} by another name", known.name);
+        Command::new(known.name).about(about).hide(true).defer(flags)
+    });
+    let near = NEAR.iter().map(|(name, _)| {
+        let words = Arg::new("words").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+        Command::new(*name).hide(true).disable_help_flag(true).arg(words)
+    });
+    known.chain(near)
+}
+
+/// Why a command is none of ours, where it is a benchmark of somebody else's.
+pub(crate) fn lacks(command: &str) -> Option<Usage> {
+    let (name, near) = NEAR.iter().find(|(name, _)| *name == command)?;
+    Some(Usage(format!("there is no {name} here: {near}")))
+}
+
+/// Our flags by their long names, and letters of the suite.
+fn flags(command: Command) -> Command {
+    let known = Known::named(command.get_name()).expect("only known names' commands are made so");
+    let (pattern, subject) = known.of_ours();
+    let about = command.get_about().cloned().unwrap_or_default();
+    let is_pairs = |arg: &Arg| arg.get_long() == Some("pairs");
+    let own = known.flags();
+    let is_own: Vec<_> = own.iter().map(|arg| arg.get_id().clone()).collect();
+    let command = benchmark::flags(command.args(own), pattern, Some(subject)).about(about);
+    let command = command.mut_args(|arg| {
+        if is_own.contains(arg.get_id()) {
+            return arg;
+        }
+        let letter = match arg.get_short() {
+            Some('T') if known.suite == Suite::Osu => Some('T'),
+            _ if is_pairs(&arg) && known.suite == Suite::Osu => Some('p'),
+            _ => None,
+        };
+        // What the name gives is the default here.
+        let arg = if is_pairs(&arg) { arg.help("Pairs of ranks [default: 1]") } else { arg };
+        arg.short(letter)
+    });
+    let command = ["size", "all"].into_iter().fold(command, |command, long| {
+        let is_there = command.get_arguments().any(|arg| arg.get_id() == long);
+        if is_there { command.mut_arg(long, |arg| arg.conflicts_with(known.range())) } else { command }
+    });
+    let command = ["iters", "duration"]
+        .into_iter()
+        .fold(command, |command, long| command.mut_arg(long, |arg| arg.conflicts_with(ITERATIONS)));
+    let command = match known.has_warmup() {
+        true => command.mut_arg("warmup", |arg| arg.conflicts_with(WARMUP)),
+        false => command,
+    };
+    let refused = known.refused().iter().map(|(letter, long, has_value, instead)| {
+        let arg = Arg::new(*long).long(*long).short(*letter).hide(true).help(*instead);
+        match has_value {
+            true => arg.num_args(0..=1).action(ArgAction::Append),
+            false => arg.num_args(0..=1).require_equals(true).action(ArgAction::Append),
+        }
+    });
+    command.args(refused)
+}
+
+fn is_given(flags: &ArgMatches, id: &str) -> bool {
+    flags.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Words of a command line as clap reads them: the Intel MPI Benchmarks write `-msglog` and not
+/// `--msglog`.
+pub(crate) fn spelled(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    let name = words.get(1).and_then(|word| word.to_str()).and_then(Known::named);
+    if name.is_none_or(|known| known.suite != Suite::Imb) {
+        return words;
+    }
+    let is_long = |text: &str| {
+        let name = text.strip_prefix('-').unwrap_or_default();
+        name.len() > 1 && name.starts_with(|first: char| first.is_ascii_alphabetic())
+    };
+    for word in words.iter_mut().skip(2) {
+        if word.to_str().is_some_and(is_long) {
+            let long = [OsString::from("-"), word.clone()].into_iter().collect();
+            *word = long;
+        }
+    }
+    words
+}
+
+/// The flags of the suites.
+const MESSAGE_SIZE: &str = "message-size";
+const MSGLOG: &str = "msglog";
+const ITERATIONS: &str = "known-iterations";
+const WARMUP: &str = "known-warmup";
+const WINDOW: &str = "window-size";
+const SYNC: &str = "sync-option";
+const WINDOWS: &str = "win-options";
+const SYNCS: [&str; 6] = ["flush", "flush_local", "lock", "lock_all", "fence", "pscw"];
+/// Their default window, which is ours too.
+const WINDOW_MESSAGES: u32 = 64;
+/// The largest size where none is given: that of both suites.
+const LARGEST: u64 = 4 << 20;

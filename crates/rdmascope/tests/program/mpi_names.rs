@@ -1,0 +1,122 @@
+//! Names of the OSU benchmarks and the Intel MPI Benchmarks as commands.
+
+use measure::record::Point;
+
+use super::mpi::{each, run};
+use crate::support::{Scratch, all_measured};
+
+/// Flags as users of the OSU benchmarks and of the Intel MPI Benchmarks give them.
+const OSU: &str = "-m 8:32 -i 20 -x 5";
+const IMB: &str = "-msglog 3:5 -iter 20";
+
+/// A name with flags, and what it is to measure: the pattern, an axis that says more, and the
+/// messages of a point.
+type Name = (&'static str, &'static str, &'static str, (&'static str, &'static str), u64);
+
+/// Every name.
+const NAMES: [Name; 32] = [
+    ("osu_latency", OSU, "ping-pong", ("mpi_call", "blocking"), 20),
+    ("osu_multi_lat", OSU, "pairs", ("traffic", "ping_pong"), 20),
+    ("osu_bw", "-m 8:32 -i 20 -x 5 -W 32", "stream", ("direction", "uni"), 640),
+    ("osu_bibw", OSU, "stream", ("direction", "bi"), 20 * 64),
+    ("osu_mbw_mr", "-m 8:32 -i 20 -x 5 -p 1", "pairs", ("traffic", "stream"), 20 * 64),
+    ("osu_put_latency", OSU, "ping-pong", ("mpi_sync", "flush"), 20),
+    ("osu_get_latency", "-m 8:32 -i 20 -x 5 -s fence", "ping-pong", ("mpi_sync", "fence"), 20),
+    ("osu_put_bw", "-m 8:32 -i 20 -x 5 -s lock_all -w allocate", "stream", ("mpi_sync", "lock_all"), 20 * 64),
+    ("osu_get_bw", OSU, "stream", ("mpi_operation", "get"), 20 * 64),
+    ("osu_allgather", OSU, "collective", ("collective", "allgather"), 20),
+    ("osu_allreduce", "-m 8:32 -i 20 -x 5 -T int32", "collective", ("datatype", "int32"), 20),
+    ("osu_alltoall", OSU, "collective", ("collective", "alltoall"), 20),
+    ("osu_barrier", "-i 20 -x 5", "collective", ("collective", "barrier"), 20),
+    ("osu_bcast", OSU, "collective", ("collective", "bcast"), 20),
+    ("osu_gather", OSU, "collective", ("collective", "gather"), 20),
+    ("osu_reduce", OSU, "collective", ("collective", "reduce"), 20),
+    ("osu_reduce_scatter", OSU, "collective", ("collective", "reduce_scatter"), 20),
+    ("osu_reduce_scatter_block", OSU, "collective", ("collective", "reduce_scatter"), 20),
+    ("osu_scatter", OSU, "collective", ("collective", "scatter"), 20),
+    ("PingPong", IMB, "ping-pong", ("mpi_call", "blocking"), 20),
+    ("Uniband", IMB, "pairs", ("traffic", "stream"), 20 * 64),
+    ("Unidir_put", IMB, "ping-pong", ("mpi_operation", "put"), 20),
+    ("Unidir_get", IMB, "ping-pong", ("mpi_operation", "get"), 20),
+    ("Allgather", IMB, "collective", ("collective", "allgather"), 20),
+    ("Allreduce", IMB, "collective", ("collective", "allreduce"), 20),
+    ("Alltoall", IMB, "collective", ("collective", "alltoall"), 20),
+    ("Barrier", "-iter 20", "collective", ("collective", "barrier"), 20),
+    ("Bcast", IMB, "collective", ("collective", "bcast"), 20),
+    ("Gather", IMB, "collective", ("collective", "gather"), 20),
+    ("Reduce", IMB, "collective", ("collective", "reduce"), 20),
+    ("Reduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
+    ("Scatter", IMB, "collective", ("collective", "scatter"), 20),
+];
+
+/// What a name has measured is what it stands for.
+fn check(name: &str, points: &[Point], pattern: &str, (axis, value): (&str, &str), messages: u64) {
+    assert!(all_measured(points), "{name}: {points:?}");
+    let sizes: Vec<u64> = points.iter().map(|point| point.axes["size_bytes"].as_u64().unwrap()).collect();
+    let expected = if name.to_lowercase().contains("barrier") { &[0][..] } else { &[8, 16, 32] };
+    assert_eq!(sizes, expected, "{name}");
+    for point in points {
+        assert_eq!(point.pattern, pattern, "{name}");
+        assert_eq!(point.axes[axis], value, "{name}: {:?}", point.axes);
+        assert_eq!(point.iterations, Some(messages), "{name}");
+        assert!(point.axes.get("pairs").is_none_or(|pairs| *pairs == 1), "{name}");
+    }
+}
+
+#[test]
+fn every_name_starts_what_it_says() {
+    each(|mpi| {
+        for (name, flags, pattern, axis, messages) in NAMES {
+            let scratch = Scratch::alone();
+            let mut arguments = vec![name];
+            arguments.extend(flags.split(' '));
+            arguments.extend(["--out", "record", "--mpi", mpi.template]);
+            let ended = run(&scratch, &arguments);
+            assert_eq!(ended.status, Some(0), "{name}: {ended:?}");
+            let (record, points) = scratch.record("record");
+            check(name, &points, pattern, axis, messages);
+            assert!(name != "osu_bw" || record.plan["experiments"][0]["tx_depth"] == 32, "{name}");
+            scratch.assert_nothing_left();
+        }
+    });
+}
+
+#[test]
+fn what_other_suites_have_and_we_do_not_is_a_sentence() {
+    let scratch = Scratch::waiting();
+    for (arguments, words) in [
+        ("osu_latency -c", "always verified"),
+        ("osu_latency -z", "t_99 and t_99.9 are always columns"),
+        ("osu_bw -V yes", "--tx-depth 1,16,64"),
+        ("osu_bw -m 9:3", "give the least and the largest size in bytes such as 8:4096"),
+        ("osu_put_latency -s pscw", "give fence or flush"),
+        ("osu_put_latency -w create", "MPI_Win_allocate"),
+        ("osu_put_bibw -s fence", "near is rdmascope osu_put_bw --bidirectional --mpi-sync fence"),
+        ("PingPong -npmin 2", "--ranks 2,4 or --pairs 1,2"),
+        ("PingPong -msglog 3:40", "give the least and the largest size in exponents of two such as 3:12"),
+        ("PingPong -msglen lengths", "--size takes a list"),
+        ("Sendrecv -iter 10", "near is rdmascope halo sendrecv"),
+        ("Exchange", "near is rdmascope halo mpi"),
+    ] {
+        scratch.refused(&arguments.split(' ').collect::<Vec<_>>(), 2, &[words]);
+    }
+    for twice in ["osu_latency -m 8: --size 8", "osu_latency -i 10 --iters 10", "osu_bw -W 8 --tx-depth 8"] {
+        let ended = scratch.run(&twice.split(' ').collect::<Vec<_>>());
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("cannot be used with"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_name_teaches_the_flags_of_both() {
+    let scratch = Scratch::new();
+    for (name, ..) in NAMES {
+        let text = scratch.succeed(&[name, "--help"]);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{name}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in ["by another name", "(ours: --warmup)", "--mpi-transport"] {
+            let is_of_osu = name.starts_with("osu_") || words != "(ours: --warmup)";
+            assert_eq!(text.contains(words), is_of_osu, "{name}: {words}");
+        }
+    }
+}
