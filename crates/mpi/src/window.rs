@@ -27,9 +27,10 @@ pub struct Window {
     origin: Memory,
     origin_bytes: usize,
     epoch: Epoch,
-    /// Puts and gets to each rank that may still use the origin memory.
-    outstanding: Vec<u64>,
-    outstanding_total: u64,
+    /// The ranks whose puts and gets may still use the origin memory, and whether there may be
+    /// some.
+    outstanding: Vec<bool>,
+    may_be_outstanding: bool,
 }
 
 /// Between which calls puts and gets are allowed.
@@ -86,8 +87,8 @@ impl Window {
             origin,
             origin_bytes,
             epoch: Epoch::None,
-            outstanding: vec![0; inner.ranks()],
-            outstanding_total: 0,
+            outstanding: vec![false; inner.ranks()],
+            may_be_outstanding: false,
         };
         for offset in 0..bytes {
             // SAFETY: MPI has allocated `bytes` bytes, and no rank can put before the barrier.
@@ -150,7 +151,7 @@ impl Window {
     /// [`unlock_all`](Self::unlock_all) complete them.
     #[must_use]
     pub fn origin(&self) -> &[u8] {
-        assert!(self.outstanding_total == 0, "a put or a get is outstanding");
+        assert!(!self.is_outstanding(), "a put or a get is outstanding");
         // SAFETY: MPI does not use the memory, and to start a put or a get takes `&mut self`.
         unsafe { self.origin.bytes(0, self.origin_bytes) }
     }
@@ -161,7 +162,7 @@ impl Window {
     /// As [`origin`](Self::origin).
     #[must_use]
     pub fn origin_mut(&mut self) -> &mut [u8] {
-        assert!(self.outstanding_total == 0, "a put or a get is outstanding");
+        assert!(!self.is_outstanding(), "a put or a get is outstanding");
         // SAFETY: as in `origin`.
         unsafe { self.origin.bytes_mut(0, self.origin_bytes) }
     }
@@ -326,7 +327,7 @@ impl Window {
         let handle = self.handle.get(0);
         // SAFETY: the window is valid.
         inner.blocking(call, Some(target), |_| unsafe { function(peer, handle) })?;
-        self.outstanding_total -= std::mem::take(&mut self.outstanding[target as usize]);
+        self.outstanding[target as usize] = false;
         Ok(())
     }
 
@@ -401,8 +402,8 @@ impl Window {
         within(displacement, bytes, self.bytes)?;
         let peer = self.communicator.0.peer(target)?;
         let length = count(bytes)?;
-        self.outstanding[target as usize] += 1;
-        self.outstanding_total += 1;
+        self.outstanding[target as usize] = true;
+        self.may_be_outstanding = true;
         // The window has the displacement, and a window's size is an MPI_Aint.
         Ok((length, peer, displacement as isize))
     }
@@ -410,16 +411,20 @@ impl Window {
     /// Stores that all puts and gets have completed.
     #[inline]
     fn completed(&mut self) {
-        if self.outstanding_total != 0 {
-            self.outstanding.fill(0);
-            self.outstanding_total = 0;
+        if self.may_be_outstanding {
+            self.outstanding.fill(false);
+            self.may_be_outstanding = false;
         }
+    }
+
+    fn is_outstanding(&self) -> bool {
+        self.may_be_outstanding && self.outstanding.contains(&true)
     }
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
-        if self.outstanding_total != 0 {
+        if self.is_outstanding() {
             self.origin.leak();
         }
     }
