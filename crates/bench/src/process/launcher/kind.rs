@@ -26,8 +26,8 @@ pub(crate) struct Kind {
     /// that say where ranks go or how many.
     crowded: &'static [&'static str],
     places: &'static [&'static str],
-    /// Options without which it starts nothing for root. Who starts this program as root has decided
-    /// that.
+    /// Options without which it starts nothing for root. Who starts this program as root has
+    /// decided that.
     as_root: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
