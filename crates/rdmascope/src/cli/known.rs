@@ -60,7 +60,7 @@ const ONE_PAIR: &[(&str, &str)] = &[("pairs", "1")];
 const ONE_STREAM: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream")];
 
 /// All of them.
-pub(crate) static KNOWN: [Known; 32] = [
+pub(crate) static KNOWN: [Known; 58] = [
     osu("osu_latency", ["lat", "mpi"]),
     osu("osu_multi_lat", ["pairs", "mpi"]).with(ONE_PAIR),
     osu("osu_bw", ["bw", "mpi"]).by_windows(),
@@ -80,6 +80,19 @@ pub(crate) static KNOWN: [Known; 32] = [
     osu("osu_reduce_scatter", ["collective", "reduce-scatter"]),
     osu("osu_reduce_scatter_block", ["collective", "reduce-scatter"]),
     osu("osu_scatter", ["collective", "scatter"]),
+    osu("osu_allgatherv", ["collective", "allgatherv"]),
+    osu("osu_alltoallv", ["collective", "alltoallv"]),
+    osu("osu_gatherv", ["collective", "gatherv"]),
+    osu("osu_scatterv", ["collective", "scatterv"]),
+    osu("osu_iallgather", ["collective", "iallgather"]),
+    osu("osu_iallreduce", ["collective", "iallreduce"]),
+    osu("osu_ialltoall", ["collective", "ialltoall"]),
+    osu("osu_ibarrier", ["collective", "ibarrier"]),
+    osu("osu_ibcast", ["collective", "ibcast"]),
+    osu("osu_igather", ["collective", "igather"]),
+    osu("osu_ireduce", ["collective", "ireduce"]),
+    osu("osu_ireduce_scatter", ["collective", "ireduce-scatter"]),
+    osu("osu_iscatter", ["collective", "iscatter"]),
     imb("PingPong", ["lat", "mpi"]),
     imb("Uniband", ["pairs", "mpi"]).with(ONE_STREAM).by_windows(),
     imb("Unidir_put", ["lat", "mpi-put"]),
@@ -93,6 +106,19 @@ pub(crate) static KNOWN: [Known; 32] = [
     imb("Reduce", ["collective", "reduce"]),
     imb("Reduce_scatter_block", ["collective", "reduce-scatter"]),
     imb("Scatter", ["collective", "scatter"]),
+    imb("Allgatherv", ["collective", "allgatherv"]),
+    imb("Alltoallv", ["collective", "alltoallv"]),
+    imb("Gatherv", ["collective", "gatherv"]),
+    imb("Scatterv", ["collective", "scatterv"]),
+    imb("Iallgather", ["collective", "iallgather"]),
+    imb("Iallreduce", ["collective", "iallreduce"]),
+    imb("Ialltoall", ["collective", "ialltoall"]),
+    imb("Ibarrier", ["collective", "ibarrier"]),
+    imb("Ibcast", ["collective", "ibcast"]),
+    imb("Igather", ["collective", "igather"]),
+    imb("Ireduce", ["collective", "ireduce"]),
+    imb("Ireduce_scatter_block", ["collective", "ireduce-scatter"]),
+    imb("Iscatter", ["collective", "iscatter"]),
 ];
 
 /// Benchmarks of which we have no equal, and what is near.
@@ -150,7 +176,7 @@ const OSU_REFUSED: [Refused; 20] = [
         "what is sent and what is received have memory of their own: leave it out",
     ),
     (Some('r'), "cuda-target", true, "messages are in the memory of the host: leave it out"),
-    (Some('t'), "num-test-calls", true, "calls are blocking: leave it out"),
+    (Some('t'), "num-test-calls", true, "--mpi-tests N does that within a nonblocking collective"),
     (
         Some('u'),
         "validation-warmup",
@@ -265,8 +291,8 @@ impl Known {
     /// The least size where none is given: reductions need an element for each of two ranks.
     fn least(&self) -> u64 {
         match self.ours[1] {
-            "reduce-scatter" => 8,
-            "allreduce" | "reduce" => 4,
+            "ireduce-scatter" | "reduce-scatter" => 8,
+            "allreduce" | "iallreduce" | "ireduce" | "reduce" => 4,
             _ => 1,
         }
     }

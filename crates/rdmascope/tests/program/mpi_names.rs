@@ -14,7 +14,7 @@ const IMB: &str = "-msglog 3:5 -iter 20";
 type Name = (&'static str, &'static str, &'static str, (&'static str, &'static str), u64);
 
 /// Every name.
-const NAMES: [Name; 32] = [
+const NAMES: [Name; 58] = [
     ("osu_latency", OSU, "ping-pong", ("mpi_call", "blocking"), 20),
     ("osu_multi_lat", OSU, "pairs", ("traffic", "ping_pong"), 20),
     ("osu_bw", "-m 8:32 -i 20 -x 5 -W 32", "stream", ("direction", "uni"), 640),
@@ -47,6 +47,32 @@ const NAMES: [Name; 32] = [
     ("Reduce", IMB, "collective", ("collective", "reduce"), 20),
     ("Reduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
     ("Scatter", IMB, "collective", ("collective", "scatter"), 20),
+    ("osu_allgatherv", OSU, "collective", ("collective", "allgatherv"), 20),
+    ("osu_alltoallv", OSU, "collective", ("collective", "alltoallv"), 20),
+    ("osu_gatherv", OSU, "collective", ("collective", "gatherv"), 20),
+    ("osu_scatterv", OSU, "collective", ("collective", "scatterv"), 20),
+    ("osu_iallgather", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_iallreduce", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ialltoall", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ibarrier", "-i 20 -x 5", "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ibcast", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_igather", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ireduce", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ireduce_scatter", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_iscatter", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("Allgatherv", IMB, "collective", ("collective", "allgatherv"), 20),
+    ("Alltoallv", IMB, "collective", ("collective", "alltoallv"), 20),
+    ("Gatherv", IMB, "collective", ("collective", "gatherv"), 20),
+    ("Scatterv", IMB, "collective", ("collective", "scatterv"), 20),
+    ("Iallgather", IMB, "collective", ("collective", "allgather"), 20),
+    ("Iallreduce", IMB, "collective", ("collective", "allreduce"), 20),
+    ("Ialltoall", IMB, "collective", ("collective", "alltoall"), 20),
+    ("Ibarrier", "-iter 20", "collective", ("collective", "barrier"), 20),
+    ("Ibcast", IMB, "collective", ("collective", "bcast"), 20),
+    ("Igather", IMB, "collective", ("collective", "gather"), 20),
+    ("Ireduce", IMB, "collective", ("collective", "reduce"), 20),
+    ("Ireduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
+    ("Iscatter", IMB, "collective", ("collective", "scatter"), 20),
 ];
 
 /// What a name has measured is what it stands for.
