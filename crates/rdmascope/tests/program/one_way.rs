@@ -99,9 +99,10 @@ fn a_delay_before_the_fetch_is_in_one_way_and_not_in_one_way_send() {
         let point =
             measure(&format!("one-way send -c {service} -n 30 --warmup 3 --stamp sent --link {link}"));
         assert_eq!(ms(point.latency.as_ref().unwrap()), 10, "{service}");
-        // Less where the sender did not run before the fetch, more where the receiver did not.
-        let sent_ns = kind(&point, LatencyKind::OneWaySend).p50_ns;
-        assert!((2_000_000..8_000_000).contains(&sent_ns), "{service}: {sent_ns}");
+        // Less where the sender did not run before the fetch, more where the receiver did not: one
+        // message that neither happened to is enough.
+        let sent = kind(&point, LatencyKind::OneWaySend);
+        assert!(sent.min_ns < 8_000_000 && sent.p90_ns > 2_000_000, "{service}: {sent:?}");
     }
     // Nothing is fetched of what is inline.
     let point = measure("one-way send -c UC -n 30 --warmup 3 -I 64 --link latency=4ms,fetch=6ms");
