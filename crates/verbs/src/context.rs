@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -78,7 +80,13 @@ impl Device {
         if raw.is_null() {
             return Err(Error::last("open_device", &self.name));
         }
-        Ok(Context { inner: Arc::new(ContextInner { raw, device: self.clone() }) })
+        Ok(Context {
+            inner: Arc::new(ContextInner {
+                raw,
+                device: self.clone(),
+                imitates_link: AtomicBool::new(false),
+            }),
+        })
     }
 }
 
@@ -146,6 +154,8 @@ pub struct Context {
 pub(crate) struct ContextInner {
     pub(crate) raw: *mut ibv_context,
     pub(crate) device: Device,
+    /// Whether its links are like a model.
+    pub(crate) imitates_link: AtomicBool,
 }
 
 // SAFETY: verbs are thread-safe (ibv_open_device(3) and the specification, volume 1, section 10.2):
@@ -243,7 +253,15 @@ impl Context {
         let link = link.map_or(std::ptr::null(), |link| &raw const *link);
         // SAFETY: the context is open, and the model is readable or null.
         let returned = unsafe { set_link(self.inner.raw, link) };
-        Error::check("set_link", object, returned)
+        Error::check("set_link", object, returned)?;
+        self.inner.imitates_link.store(!link.is_null(), Relaxed);
+        Ok(())
+    }
+
+    /// Whether [`set_link`](Self::set_link) has made its links like a model. Messages then go on
+    /// when the process that has sent them calls a verb.
+    pub fn imitates_link(&self) -> bool {
+        self.inner.imitates_link.load(Relaxed)
     }
 
     /// What a port is; ports count from 1.

@@ -84,7 +84,9 @@ impl VerbsEndpoint {
         let rx_fill = receive_fill(spec) as usize;
         let before = receives_before(spec) as usize;
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        let spins_max = if others.yields_cpu { 1 } else { SPINS };
+        // On a link that is imitated a message goes on when its sender calls a verb, as it does
+        // where it is idle at length.
+        let spins_max = if others.yields_cpu || origin.context.imitates_link() { 1 } else { SPINS };
         let silence = silence(spec, others.notification);
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
