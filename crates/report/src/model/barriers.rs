@@ -1,5 +1,5 @@
 //! Barriers by dissemination in n ways over the number of ranks and over n (H21): which n was the
-//! fastest, and which one LogfP tells.
+//! fastest, and which one LogfP predicts as that.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use measure::text::plain;
 use serde_json::Value;
 
 use super::column::title;
-use super::dissemination::rounds;
+use super::dissemination::{RANKS, WAYS, rounds};
 use super::fans::Fan;
 use super::logfp::LogfP;
 use super::rounds::{Way, is_measured, of_runs, told_apart, without};
@@ -28,7 +28,7 @@ pub(super) struct Barriers {
 pub(super) fn measured(points: &[Point]) -> Vec<Barriers> {
     let is_one = |point: &&Point| {
         let is = |axis: &str, word: &str| point.axes.get(axis).and_then(Value::as_str) == Some(word);
-        is_measured(point) && is("collective", "barrier") && is("endpoint", "verbs")
+        is_measured(point) && is("collective", "barrier") && is("endpoint", "verbs") && key(point).is_some()
     };
     let all = grouped(points.iter().filter(is_one).map(|point| (without(point, &OWN), point)));
     let ways: Vec<Way> = all.iter().map(|(way, _)| way.clone()).collect();
@@ -39,12 +39,20 @@ pub(super) fn measured(points: &[Point]) -> Vec<Barriers> {
     all.into_iter().map(of_way).collect()
 }
 
+/// The number of ranks and n of a point, where there can be such a barrier.
+fn key(point: &Point) -> Option<(u64, u64)> {
+    let number = |axis: &str| point.axes.get(axis).and_then(Value::as_u64);
+    let ranks = number("ranks").filter(|ranks| RANKS.contains(ranks))?;
+    let ways = number("ways").filter(|ways| WAYS.contains(ways))?;
+    Some((ranks, ways))
+}
+
 fn times(points: &[&Point]) -> BTreeMap<u64, BTreeMap<u64, Estimate>> {
-    let number = |point: &Point, axis: &str| point.axes.get(axis).and_then(Value::as_u64);
-    let key = |point: &Point| Some((number(point, "ranks")?, number(point, "ways")?));
     let mut by: BTreeMap<(u64, u64), Vec<&Point>> = BTreeMap::new();
     for point in points {
-        by.entry(key(point).unwrap_or_default()).or_default().push(point);
+        if let Some(key) = key(point) {
+            by.entry(key).or_default().push(point);
+        }
     }
     let mut times: BTreeMap<u64, BTreeMap<u64, Estimate>> = BTreeMap::new();
     for ((ranks, ways), own) in by {
@@ -171,6 +179,20 @@ mod tests {
             let cells: Vec<&str> = line.unwrap().split_whitespace().collect();
             assert_eq!((cells[2], cells[4]), (rounds.to_string().as_str(), us), "{text}");
         }
+    }
+
+    #[test]
+    fn barriers_that_cannot_be_are_left_out() {
+        let mut points = points(&[(0, 100), (1, 3000), (2, 1800), (u64::MAX, 100)]);
+        let axes = [("ranks", json!(u64::MAX)), ("ranks", json!(0)), ("ways", json!(null))];
+        for (point, (axis, value)) in [1, 1, 1].map(|index: usize| points[index].clone()).iter().zip(axes) {
+            let mut other = point.clone();
+            other.axes.insert(axis.to_owned(), value);
+            points.push(other);
+        }
+        let text = said(&points);
+        let rows = text.lines().filter(|line| line.starts_with("     8 ")).count();
+        assert!(rows == 2 && text.matches(" ranks: ").count() == 1, "{text}");
     }
 
     #[test]
