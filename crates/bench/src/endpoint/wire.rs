@@ -7,6 +7,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 
 use super::calls::{Batch, Calls, Step};
+use super::collectives::{Collectives, Joint};
 use super::{Arrival, Endpoint, Mark, Posted};
 use crate::Error;
 
@@ -50,6 +51,10 @@ pub(crate) struct Wire {
     heard: Ticks,
     deadline: Ticks,
     sleeps: usize,
+    /// What it hears of rank 0 in place of its own number, and the last number of which it has told
+    /// the largest.
+    heard_number: Option<u64>,
+    largest_told: u64,
 }
 
 impl Wire {
@@ -81,8 +86,25 @@ impl Wire {
             heard: clock.now(),
             deadline,
             sleeps: 0,
+            heard_number: None,
+            largest_told: 0,
         };
         [end(&one, &other), end(&other, &one)]
+    }
+
+    /// Lets its time be over.
+    pub(crate) fn end_now(&mut self) {
+        self.deadline = self.clock.now();
+    }
+
+    /// Lets rank 0 have told a number.
+    pub(crate) fn hears(&mut self, number: u64) {
+        self.heard_number = Some(number);
+    }
+
+    /// The last number of which this end has asked for the largest.
+    pub(crate) fn largest_told(&self) -> u64 {
+        self.largest_told
     }
 
     /// Lets a message, by its number, be overtaken by the next that is the last of its kind.
@@ -231,6 +253,50 @@ impl Endpoint for Wire {
 
     fn quiet(&self) -> Duration {
         Duration::from_nanos(self.clock.now().since(self.heard))
+    }
+}
+
+/// What ranks agree on, as one finds that is alone.
+impl Collectives for Wire {
+    fn prepare(&mut self, _: &Joint) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn call(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn verify(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn meet(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn hear(&mut self, number: u64) -> Result<u64, Error> {
+        Ok(self.heard_number.unwrap_or(number))
+    }
+
+    fn largest(&mut self, number: u64) -> Result<u64, Error> {
+        self.largest_told = number;
+        Ok(number)
+    }
+
+    fn give(&mut self, _: u32, _: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn take(&mut self, _: u32) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    fn swap(&mut self, _: u32, _: u32) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A rank's calls, each stamped before and after.
 
+use std::time::Duration;
+
 use measure::record::LatencyKind;
 use measure::samples::Samples;
 
@@ -47,7 +49,8 @@ pub(crate) fn run<E: Collectives>(
     endpoint.prepare(&joint)?;
     checked(endpoint)?;
     let delays = Injection::of(injection, rank, clock);
-    let among = Among { rank, ranks, barrier, has_one_clock };
+    let limit = Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX);
+    let among = Among { rank, ranks, barrier, has_one_clock, limit };
     let mut starter = Starter::new(start, endpoint, among, delays)?;
     let mut stamps = Stamped::room(calls, spec.warmup);
     let mut times = None;

@@ -1,4 +1,7 @@
 //! Common instants at which ranks begin their calls.
+//!
+//! Ranks of several clocks look ahead for a millisecond at first, and then for ever longer: the
+//! first exchanges are so close to each other that they tell little of how the clocks part.
 
 use std::time::Duration;
 
@@ -15,8 +18,11 @@ pub(super) struct Instants {
     first: u64,
     apart: Ratio,
     call: u64,
-    /// After so many the ranks compare their clocks and agree again; ranks of one clock agree once.
-    calls: Option<u64>,
+    /// For how long instants are agreed on next, in ns: then ranks compare their clocks and agree
+    /// again. Ranks of one clock agree once.
+    span_ns: Option<u64>,
+    /// No instant is so many ticks ahead: the point's time limit.
+    limit: u64,
 }
 
 /// So many ticks for so many calls: a whole number of ticks for one is not exact enough.
@@ -26,15 +32,17 @@ struct Ratio {
 }
 
 impl Instants {
-    /// Agrees on how far apart they are: some calls are made for that.
+    /// Agrees on how far apart they are: some calls are made for that, which all together may take
+    /// the point's time limit.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// What the endpoint says; [`Error::Clocks`] where a rank says that its calls take longer.
     pub(super) fn new<E: Collectives, W: Work>(
         endpoint: &mut E,
         delays: [u64; 2],
         work: &mut W,
         has_several_clocks: bool,
+        limit: Duration,
     ) -> Result<Self, Error> {
         let clock = endpoint.clock();
         let mut longest = [0; PILOT];
@@ -44,25 +52,33 @@ impl Instants {
         }
         longest.sort_unstable();
         let usual_ns = endpoint.largest(clock.ns(longest[PILOT - 1 - PILOT / 100]))?;
-        let apart_ns = 2 * usual_ns + APART_LEAST.as_nanos() as u64;
-        let calls = has_several_clocks.then(|| (COMPARED_NS / apart_ns).max(1));
-        Ok(Self { apart_ns, first: 0, apart: Ratio { ticks: 0, calls: 1 }, call: 0, calls })
+        let apart_ns = apart_ns(usual_ns, limit)?;
+        Ok(Self {
+            apart_ns,
+            first: 0,
+            apart: Ratio { ticks: 0, calls: 1 },
+            call: 0,
+            span_ns: has_several_clocks.then_some(SPAN_FIRST_NS),
+            limit: clock.ticks(limit),
+        })
     }
 
     /// The next instant, by this rank's clock.
     ///
     /// # Errors
-    /// What the endpoint says; [`Error::Clocks`] where clocks of ranks cannot be compared.
+    /// What the endpoint says; [`Error::Clocks`] where clocks of ranks cannot be compared, or an
+    /// instant is behind the point's time limit.
     #[inline]
     pub(super) fn next<E: Collectives>(
         &mut self,
         endpoint: &mut E,
         exchanges: Option<&mut Exchanges>,
     ) -> Result<u64, Error> {
-        if self.apart.ticks == 0 || self.calls == Some(self.call) {
+        if self.apart.ticks == 0 || self.span_ns.is_some() && self.call == self.apart.calls {
             self.agree(endpoint, exchanges)?;
         }
-        let instant = self.first + self.call * self.apart.ticks / self.apart.calls;
+        let ticks = self.call.checked_mul(self.apart.ticks).map(|ticks| ticks / self.apart.calls);
+        let instant = ticks.and_then(|ticks| self.first.checked_add(ticks)).ok_or_else(too_late)?;
         self.call += 1;
         Ok(instant)
     }
@@ -75,21 +91,51 @@ impl Instants {
         exchanges: Option<&mut Exchanges>,
     ) -> Result<(), Error> {
         let clock = endpoint.clock();
-        let calls = self.calls.unwrap_or(1);
-        let ticks = clock.ticks(Duration::from_nanos(self.apart_ns * calls));
+        let calls = self.span_ns.map_or(1, |span_ns| (span_ns / self.apart_ns).max(1));
+        self.span_ns = self.span_ns.map(|span_ns| (2 * span_ns).min(SPAN_MOST_NS));
+        let ticks = clock.ticks(Duration::from_nanos(self.apart_ns.saturating_mul(calls)));
         self.call = 0;
-        let Some(exchanges) = exchanges else {
-            self.first = endpoint.hear(clock.now().0 + clock.ticks(BEGIN_AFTER))?;
-            self.apart = Ratio { ticks, calls };
-            return Ok(());
+        let agreed = match exchanges {
+            None => Ok([endpoint.hear(clock.now().0 + clock.ticks(BEGIN_AFTER))?, ticks]),
+            Some(exchanges) => {
+                exchanges.make(endpoint)?;
+                let first = endpoint.hear(clock.now().0 + clock.ticks(BEGIN_AFTER))?;
+                let last = endpoint.hear(first.wrapping_add(ticks))?;
+                let both = exchanges.ours_at(first).and_then(|first| Ok([first, exchanges.ours_at(last)?]));
+                both.map(|[first, last]| [first, last.saturating_sub(first).max(1)])
+            }
         };
-        exchanges.make(endpoint)?;
-        let first = endpoint.hear(clock.now().0 + clock.ticks(BEGIN_AFTER))?;
-        let last = endpoint.hear(first + ticks)?;
-        self.first = exchanges.ours_at(first)?;
-        self.apart = Ratio { ticks: exchanges.ours_at(last)?.saturating_sub(self.first).max(1), calls };
+        let last_allowed = clock.now().0.saturating_add(self.limit);
+        let agreed = agreed.and_then(|[first, ticks]| {
+            let last = first.checked_add(ticks).filter(|last| *last <= last_allowed);
+            last.map(|_| [first, ticks]).ok_or_else(too_late)
+        });
+        // All leave together: who went on would wait for those that cannot.
+        let has_failed = endpoint.largest(u64::from(agreed.is_err()))? > 0;
+        let [first, ticks] = agreed?;
+        if has_failed {
+            let reason = "another rank finds no common instants by its clock".to_owned();
+            return Err(Error::Clocks { reason });
+        }
+        self.first = first;
+        self.apart = Ratio { ticks, calls };
         Ok(())
     }
+}
+
+/// Twice the time of a call that the slowest rank tells, and what a clock and a loop take.
+fn apart_ns(usual_ns: u64, limit: Duration) -> Result<u64, Error> {
+    if u128::from(usual_ns) > limit.as_nanos() {
+        let reason =
+            format!("a rank says that a call of it takes {usual_ns} ns, beyond the point's time limit");
+        return Err(Error::Clocks { reason });
+    }
+    Ok(usual_ns.saturating_mul(2).saturating_add(APART_LEAST.as_nanos() as u64))
+}
+
+#[cold]
+fn too_late() -> Error {
+    Error::Clocks { reason: "a call is to begin at an instant behind the point's time limit".to_owned() }
 }
 
 /// The time of one call and the delays before and within it, in ticks.
@@ -112,6 +158,71 @@ const PILOT: usize = 100;
 const APART_LEAST: Duration = Duration::from_micros(10);
 /// All ranks have heard of the first instant by then.
 const BEGIN_AFTER: Duration = Duration::from_millis(2);
-/// Time until clocks are compared again, in ns: in that, two of them part by less than a
-/// microsecond.
-const COMPARED_NS: u64 = 50_000_000;
+/// Time until clocks are compared again, in ns: at first, and at most. In the latter, two of them
+/// part by less than a microsecond.
+const SPAN_FIRST_NS: u64 = 1_000_000;
+const SPAN_MOST_NS: u64 = 50_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::wire::Wire;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn calls_that_take_longer_than_the_point_are_not_believed() {
+        assert_eq!(apart_ns(1000, LIMIT).unwrap(), 12_000);
+        for usual_ns in [(1 << 63) - 5000, u64::MAX, 60_000_000_001] {
+            let error = apart_ns(usual_ns, LIMIT).unwrap_err();
+            assert!(matches!(&error, Error::Clocks { reason } if reason.contains("time limit")), "{error}");
+        }
+    }
+
+    /// Instants from a first one on, as if agreed.
+    fn from(first: u64, ticks: u64, call: u64) -> Instants {
+        Instants {
+            apart_ns: 12_000,
+            first,
+            apart: Ratio { ticks, calls: 1 },
+            call,
+            span_ns: None,
+            limit: 60_000_000_000,
+        }
+    }
+
+    #[test]
+    fn an_instant_that_no_clock_shows_is_refused() {
+        let [mut wire, _] = Wire::pair(&[], |_| {});
+        assert_eq!(from(7, 3, 2).next(&mut wire, None).unwrap(), 13);
+        for (first, ticks, call) in [(7, u64::MAX / 2, 3), (u64::MAX - 1, 2, 1)] {
+            let refused = from(first, ticks, call).next(&mut wire, None);
+            assert!(matches!(refused, Err(Error::Clocks { .. })), "{first} {ticks} {call}");
+        }
+    }
+
+    #[test]
+    fn an_instant_behind_the_time_limit_is_refused_by_all() {
+        // The other rank has told so.
+        for (told, is_refused) in [(1 << 62, true), (u64::MAX, true), (0, false)] {
+            let [mut wire, _] = Wire::pair(&[], |_| {});
+            wire.hears(told);
+            let agreed = from(0, 0, 0).next(&mut wire, None);
+            assert_eq!(matches!(agreed, Err(Error::Clocks { .. })), is_refused, "{told}: {agreed:?}");
+            assert_eq!(wire.largest_told(), u64::from(is_refused));
+        }
+    }
+
+    #[test]
+    fn ranks_look_ahead_for_ever_longer() {
+        let mut spans = Vec::new();
+        let mut instants = Instants { span_ns: Some(SPAN_FIRST_NS), ..from(0, 0, 0) };
+        for _ in 0..8 {
+            let [mut wire, _] = Wire::pair(&[], |_| {});
+            instants.call = instants.apart.calls;
+            instants.next(&mut wire, None).unwrap();
+            spans.push(instants.apart.calls * instants.apart_ns / 1_000_000);
+        }
+        assert_eq!(spans, [0, 1, 3, 7, 15, 31, 49, 49]);
+    }
+}

@@ -1,5 +1,7 @@
 //! How ranks begin each call together.
 
+use std::time::Duration;
+
 use measure::clock::Ticks;
 
 use super::choices::Start;
@@ -16,6 +18,8 @@ pub(super) struct Starter {
     way: Way,
     /// Where the ranks have several clocks.
     exchanges: Option<Exchanges>,
+    /// The point's time limit.
+    limit: Duration,
 }
 
 enum Way {
@@ -32,6 +36,8 @@ pub(super) struct Among {
     pub(super) ranks: u32,
     pub(super) barrier: Option<Barrier>,
     pub(super) has_one_clock: bool,
+    /// The point's time limit.
+    pub(super) limit: Duration,
 }
 
 impl Starter {
@@ -46,7 +52,7 @@ impl Starter {
         among: Among,
         delays: [u64; 2],
     ) -> Result<Self, Error> {
-        let Among { rank, ranks, barrier, has_one_clock } = among;
+        let Among { rank, ranks, barrier, has_one_clock, limit } = among;
         // What one rank finds out, all have to know.
         let mut exchanges = None;
         if endpoint.largest(u64::from(!has_one_clock))? > 0 {
@@ -57,11 +63,14 @@ impl Starter {
         let way = match (start, barrier) {
             (Start::Barrier, _) => Way::Library,
             (Start::None, _) => Way::Nothing,
-            (Start::Instant, _) => Way::At(Instants::new(endpoint, delays, &mut Alone, exchanges.is_some())?),
+            (Start::Instant, _) => {
+                let has_several = exchanges.is_some();
+                Way::At(Instants::new(endpoint, delays, &mut Alone, has_several, limit)?)
+            }
             (Start::OwnBarrier, Some(barrier)) if barrier.members() == ranks as usize => Way::Own(barrier),
             (Start::OwnBarrier, _) => Way::Messages(Dissemination { rank, ranks }),
         };
-        Ok(Self { way, exchanges })
+        Ok(Self { way, exchanges, limit })
     }
 
     /// Agrees once more, for work that takes longer.
@@ -75,7 +84,7 @@ impl Starter {
         work: &mut W,
     ) -> Result<(), Error> {
         if let Way::At(instants) = &mut self.way {
-            *instants = Instants::new(endpoint, delays, work, self.exchanges.is_some())?;
+            *instants = Instants::new(endpoint, delays, work, self.exchanges.is_some(), self.limit)?;
         }
         Ok(())
     }
@@ -93,12 +102,7 @@ impl Starter {
             Way::Messages(barrier) => barrier.pass(endpoint).map(|()| false),
             Way::At(instants) => {
                 let instant = instants.next(endpoint, self.exchanges.as_mut())?;
-                let clock = endpoint.clock();
-                let is_late = clock.now().0 > instant;
-                while clock.now().0 < instant {
-                    std::hint::spin_loop();
-                }
-                Ok(is_late)
+                until(endpoint, instant)
             }
         }
     }
@@ -112,5 +116,48 @@ impl Starter {
         let Some(mut exchanges) = self.exchanges else { return Ok(Vec::new()) };
         exchanges.make(endpoint)?;
         Ok(exchanges.into_stamps())
+    }
+}
+
+/// Waits until the clock shows something; whether it has shown more before. Until shortly before
+/// that, other ranks of this CPU and the library go on, and the point's time limit holds.
+#[inline]
+fn until<E: Collectives>(endpoint: &mut E, instant: u64) -> Result<bool, Error> {
+    let clock = endpoint.clock();
+    let is_late = clock.now().0 > instant;
+    let idle_until = instant.saturating_sub(clock.ticks(SPIN));
+    while clock.now().0 < idle_until {
+        endpoint.idle_until(Ticks(idle_until))?;
+    }
+    while clock.now().0 < instant {
+        std::hint::spin_loop();
+    }
+    Ok(is_late)
+}
+
+/// What an endpoint may take to come back from being idle.
+const SPIN: Duration = Duration::from_micros(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Endpoint;
+    use crate::endpoint::wire::Wire;
+
+    #[test]
+    fn who_waits_for_an_instant_is_idle_until_shortly_before() {
+        let [mut wire, _] = Wire::pair(&[], |_| {});
+        let clock = wire.clock();
+        let instant = clock.now().0 + clock.ticks(Duration::from_millis(20));
+        assert!(!until(&mut wire, instant).unwrap());
+        assert!(wire.sleeps() > 0 && clock.now().0 >= instant);
+        assert!(until(&mut wire, instant).unwrap(), "it is over");
+    }
+
+    #[test]
+    fn who_waits_for_an_instant_waits_no_longer_than_the_point_may_take() {
+        let [mut wire, _] = Wire::pair(&[], |_| {});
+        wire.end_now();
+        assert!(matches!(until(&mut wire, u64::MAX), Err(Error::Deadline { .. })));
     }
 }
