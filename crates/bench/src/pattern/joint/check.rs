@@ -50,10 +50,14 @@ fn length(check: &Check<'_>) -> Result<(), Error> {
             let why = "all ranks make each call together, so they need the same number: give iterations";
             check.refuse("duration", "calls for a time", why)
         }
-        Length::Iterations(n) if n > RAW_SAMPLES_MAX => {
+        Length::Iterations(n) if n > CALLS_MAX => {
             let why = "the stamps of all ranks are put together";
-            check.refuse("iterations", &format!("more than {RAW_SAMPLES_MAX} calls"), why)
+            check.refuse("iterations", &format!("more than {CALLS_MAX} calls"), why)
         }
         Length::Iterations(_) => Ok(()),
     }
 }
+
+/// A rank tells two stamps of each call, which calls it came to late, and what it stamped to
+/// compare clocks.
+const CALLS_MAX: u64 = RAW_SAMPLES_MAX / 4;
