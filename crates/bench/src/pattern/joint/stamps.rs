@@ -90,6 +90,48 @@ impl Told for CallStamps {
         self.late = take(self.lates)?;
         self.ended = take(self.calls)?;
         self.begun = take(self.calls)?;
+        let broken = |reason: String| Err(Error::BrokenFrame { reason });
+        if !columns.is_empty() {
+            return broken(format!("{} stamps are left that belong to no column", columns.len()));
+        }
+        if let Some(call) = self.late.iter().find(|call| **call >= self.calls as u64) {
+            return broken(format!("a rank came late to call {call} of {}", self.calls));
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::clock::Clock;
+
+    use super::*;
+
+    fn told() -> CallStamps {
+        let clock = RankClock::new(Clock::monotonic(), None);
+        CallStamps::new(&clock, [vec![1, 3], vec![2, 4]], vec![1], vec![5, 6])
+    }
+
+    #[test]
+    fn columns_are_put_back_as_they_were() {
+        let mut one = told();
+        let mut columns = one.take_columns();
+        one.put_columns(&mut columns).unwrap();
+        assert_eq!(one, told());
+    }
+
+    #[test]
+    fn columns_of_something_else_are_refused() {
+        let mut columns = told().take_columns();
+        columns.insert(0, 9);
+        let too_many = told().put_columns(&mut columns).unwrap_err().to_string();
+        assert!(too_many.contains("1 stamps are left that belong to no column"), "{too_many}");
+        let mut columns = told().take_columns();
+        columns.remove(0);
+        assert!(told().put_columns(&mut columns).is_err());
+        let mut columns = told().take_columns();
+        columns[4] = 2;
+        let no_call = told().put_columns(&mut columns).unwrap_err().to_string();
+        assert!(no_call.contains("came late to call 2 of 2"), "{no_call}");
     }
 }
