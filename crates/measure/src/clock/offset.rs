@@ -117,18 +117,23 @@ impl Nominal {
         }
     }
 
-    fn check(&self, whose: &'static str) -> Result<(), Reason> {
-        let wrong = |claim: String| Err(Reason::Nominal { whose, claim });
+    /// What is said of this clock that is true of none, in words that follow "its clock is said
+    /// to"; none where it may be true.
+    pub fn fault(&self) -> Option<String> {
         if !HZ.contains(&self.tick_hz) {
-            return wrong(format!("run at {} Hz", self.tick_hz));
+            return Some(format!("run at {} Hz", self.tick_hz));
         }
         if !(0.0..=DRIFT_PPM_MAX).contains(&self.drift_ppm) {
-            return wrong(format!("drift by up to {} ppm", self.drift_ppm));
+            return Some(format!("drift by up to {} ppm", self.drift_ppm));
         }
         if !(0.0..=WANDER_PPM_MAX).contains(&self.wander_ppm) {
-            return wrong(format!("wander by up to {} ppm", self.wander_ppm));
+            return Some(format!("wander by up to {} ppm", self.wander_ppm));
         }
-        Ok(())
+        None
+    }
+
+    fn check(&self, whose: &'static str) -> Result<(), Reason> {
+        self.fault().map_or(Ok(()), |claim| Err(Reason::Nominal { whose, claim }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the calls of all ranks come to.
 //!
-//! With s and e the stamps of a rank r before and after a call: own = e_r - s_r; slowest = max own;
+//! With s and e the stamps of a rank r before and after a call: own = e_r - s_r; slowest = max own,
+//! which no comparison of clocks changes;
 //! skew = max s - min s; last_last = max e - max s, which no rank that came late spoils; first_last
 //! = max e - min s, the time of the operation as a whole (Hunold and Carpen-Amarie 2016). t_min,
 //! t_max and t_avg are taken over the ranks' means, as the OSU and the Intel MPI Benchmarks do.
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::overlap;
 use super::stamps::CallStamps;
-use super::times::Times;
+use super::times::{self, Times};
 use crate::endpoint::collectives::{CALLS, WRITES};
 use crate::pattern::outcome::{KeptSamples, Merged, Outcome, Source};
 use crate::point::PointSpec;
@@ -33,9 +34,8 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
         return Merged::without_numbers(Status::Failed { error });
     }
     let mut merged = Merged { own: Some(means(outcomes, &told)), ..Merged::of(outcomes) };
-    match Times::of(&told) {
-        Ok(times) => keep(spec, &times, &mut merged),
-        Err(reason) => merged.unstable.push(format!("{reason}: only each rank's own time is known")),
+    if let Err(reason) = keep(spec, &told, &mut merged) {
+        merged.unstable.push(reason);
     }
     let late = late(&told);
     if late as f64 > LATE_SHARE_MAX * first.begun.len() as f64 {
@@ -47,61 +47,101 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
     merged
 }
 
-/// Keeps the times of all calls by kind, with the bound of those between two ranks.
-fn keep(spec: &PointSpec, times: &Times, merged: &mut Merged) {
+/// Keeps the times of all calls by kind, the headline first, with the bound of those between two
+/// ranks.
+///
+/// # Errors
+/// Why some are not known.
+fn keep(spec: &PointSpec, told: &[CallStamps], merged: &mut Merged) -> Result<(), String> {
+    let own = told.iter().enumerate().map(|(rank, stamps)| times::own(rank, stamps));
+    let slowest = slowest(&own.collect::<Result<Vec<_>, _>>()?);
+    keep_kind(spec, LatencyKind::Slowest, slowest, 0.0, merged);
+    let times = Times::of(told).map_err(|reason| format!("{reason}; times between ranks are not known"))?;
     let bound_ns = times.bound_ns;
-    for (kind, ns) in kinds(&times.calls) {
-        let thresholds = &spec.share_above_ns;
-        // A rank's own time is by its own clock.
-        let latency = match kind {
-            LatencyKind::Slowest => stats::latency(kind, &ns, thresholds),
-            _ if bound_ns == 0.0 => stats::latency(kind, &ns, thresholds),
-            _ => stats::latency_within(kind, &ns, thresholds, bound_ns),
-        };
-        let Some(latency) = latency else { continue };
-        if kind == LatencyKind::LastLast && bound_ns > latency.p50_ns as f64 * BOUND_SHARE_MAX {
+    let between = between(&times.calls);
+    for (kind, ns) in between.kinds {
+        let p50_ns = keep_kind(spec, kind, ns, bound_ns, merged);
+        let p50_ns = p50_ns.filter(|_| kind == LatencyKind::LastLast);
+        if let Some(p50_ns) = p50_ns.filter(|p50_ns| bound_ns > *p50_ns * BOUND_SHARE_MAX) {
             merged.unstable.push(format!(
                 "times between ranks are known to {:.3} us, by which their clocks may be apart, and the operation itself takes \
                  {:.3} us",
                 bound_ns / 1e3,
-                latency.p50_ns as f64 / 1e3
+                p50_ns / 1e3
             ));
         }
-        if spec.keep_samples {
-            merged.samples.push(KeptSamples { of: Source::Kind(kind), samples_ns: ns.clone() });
-        }
-        let histogram = (!spec.keep_samples).then(|| Samples::from_ns(ns).histogram());
-        merged.kinds.push(Timed { latency, samples: None, histogram });
     }
     if let Some(Value::Object(own)) = merged.own.as_mut().filter(|_| bound_ns > 0.0) {
         own.insert("clock_bound_ns".to_owned(), json!(bound_ns));
+        own.insert("reversed".to_owned(), json!(between.reversed));
     }
+    Ok(())
 }
 
-/// Times of all calls, in ns, by kind: the headline first.
-fn kinds(ranks: &[Vec<[f64; 2]>]) -> [(LatencyKind, Vec<u64>); 4] {
-    let [mut slowest, mut last_last, mut first_last, mut skew] = [(); 4].map(|()| Vec::new());
-    let least = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
-    let largest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::NEG_INFINITY, f64::max);
-    // Clocks may be apart by more than a call takes.
-    let whole = |ns: f64| ns.round().max(0.0) as u64;
+/// Keeps the times of all calls of a kind, of which each may be off by a bound; gives their median.
+fn keep_kind(
+    spec: &PointSpec,
+    kind: LatencyKind,
+    ns: Vec<u64>,
+    bound_ns: f64,
+    merged: &mut Merged,
+) -> Option<f64> {
+    let thresholds = &spec.share_above_ns;
+    let latency = match bound_ns {
+        0.0 => stats::latency(kind, &ns, thresholds),
+        _ => stats::latency_within(kind, &ns, thresholds, bound_ns),
+    }?;
+    if spec.keep_samples {
+        merged.samples.push(KeptSamples { of: Source::Kind(kind), samples_ns: ns.clone() });
+    }
+    let histogram = (!spec.keep_samples).then(|| Samples::from_ns(ns).histogram());
+    let p50_ns = latency.p50_ns as f64;
+    merged.kinds.push(Timed { latency, samples: None, histogram });
+    Some(p50_ns)
+}
+
+/// The time that the slowest rank takes for each call, of the ranks' own times.
+fn slowest(own: &[Vec<f64>]) -> Vec<u64> {
+    let of_call = |call: usize| whole(largest(&mut own.iter().map(|calls| calls[call])));
+    (0..own.first().map_or(0, Vec::len)).map(of_call).collect()
+}
+
+/// What only stamps by one clock tell.
+struct Between {
+    /// Times of all calls, in ns, by kind.
+    kinds: [(LatencyKind, Vec<u64>); 3],
+    /// Calls of which the last rank seems to have ended before the last began.
+    reversed: usize,
+}
+
+fn between(ranks: &[Vec<[f64; 2]>]) -> Between {
+    let [mut last_last, mut first_last, mut skew] = [(); 3].map(|()| Vec::new());
+    let mut reversed = 0;
     for call in 0..ranks.first().map_or(0, Vec::len) {
         let begun = || ranks.iter().map(|calls| calls[call][0]);
-        let ended = || ranks.iter().map(|calls| calls[call][1]);
-        let first_begun = least(&mut begun());
+        let first_begun = begun().fold(f64::INFINITY, f64::min);
         let last_begun = largest(&mut begun());
-        let last_ended = largest(&mut ended());
-        slowest.push(whole(largest(&mut begun().zip(ended()).map(|(begin, end)| end - begin))));
+        let last_ended = largest(&mut ranks.iter().map(|calls| calls[call][1]));
+        reversed += usize::from(last_ended < last_begun);
         last_last.push(whole(last_ended - last_begun));
         first_last.push(whole(last_ended - first_begun));
         skew.push(whole(last_begun - first_begun));
     }
-    [
-        (LatencyKind::Slowest, slowest),
+    let kinds = [
         (LatencyKind::LastLast, last_last),
         (LatencyKind::FirstLast, first_last),
         (LatencyKind::StartSkew, skew),
-    ]
+    ];
+    Between { kinds, reversed }
+}
+
+fn largest(times: &mut dyn Iterator<Item = f64>) -> f64 {
+    times.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Clocks may be apart by more than a call takes: such a time counts as none.
+fn whole(ns: f64) -> u64 {
+    ns.round().max(0.0) as u64
 }
 
 /// Calls that some rank came to late.
@@ -162,19 +202,46 @@ mod tests {
         let told = [stamps(&[100, 1000], &[180, 1300], &[1]), stamps(&[130, 1050], &[150, 1200], &[1])];
         let times = Times::of(&told).unwrap();
         assert_eq!(times.bound_ns, 0.0);
-        let found = kinds(&times.calls);
-        assert_eq!(found[0], (LatencyKind::Slowest, vec![80, 300]));
-        assert_eq!(found[1], (LatencyKind::LastLast, vec![50, 250]));
-        assert_eq!(found[2], (LatencyKind::FirstLast, vec![80, 300]));
-        assert_eq!(found[3], (LatencyKind::StartSkew, vec![30, 50]));
+        assert_eq!(slowest(&own(&told)), [80, 300]);
+        let found = between(&times.calls);
+        assert_eq!(found.kinds[0], (LatencyKind::LastLast, vec![50, 250]));
+        assert_eq!(found.kinds[1], (LatencyKind::FirstLast, vec![80, 300]));
+        assert_eq!(found.kinds[2], (LatencyKind::StartSkew, vec![30, 50]));
+        assert_eq!(found.reversed, 0);
         assert_eq!(late(&told), 1, "both were late to the same call");
+    }
+
+    fn own(told: &[CallStamps]) -> Vec<Vec<f64>> {
+        told.iter().enumerate().map(|(rank, stamps)| times::own(rank, stamps).unwrap()).collect()
     }
 
     #[test]
     fn clocks_that_nothing_compares_give_no_times_between_ranks() {
         let wrong = RankClock::new(Clock::monotonic(), Some("offset=5ms".parse().unwrap()));
-        let other = CallStamps::new(&wrong, [vec![130], vec![150]], Vec::new(), Vec::new());
-        let reason = Times::of(&[stamps(&[100], &[180], &[]), other]).unwrap_err();
-        assert!(reason.contains("the clocks of rank 0 and rank 1 cannot be compared"), "{reason}");
+        let other = CallStamps::new(&wrong, [vec![130], vec![250]], Vec::new(), Vec::new());
+        let told = [stamps(&[100], &[180], &[]), other];
+        let reason = Times::of(&told).unwrap_err();
+        assert!(
+            reason.starts_with("the clocks of rank 0 and rank 1 were not compared: no messages"),
+            "{reason}"
+        );
+        // Each rank's own time needs no other clock.
+        assert_eq!(slowest(&own(&told)), [120]);
+    }
+
+    #[test]
+    fn a_rate_that_no_clock_has_gives_no_times() {
+        for tick_hz in [0.0, -1e9, f64::NAN, f64::INFINITY] {
+            let mut told = stamps(&[100], &[180], &[]);
+            told.nominal.tick_hz = tick_hz;
+            let reason = times::own(3, &told).unwrap_err();
+            assert!(reason.starts_with("the clock of rank 3 is said to run at"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn calls_that_seem_to_end_before_they_begin_are_counted() {
+        let found = between(&[vec![[0.0, 50.0]], vec![[100.0, 90.0]]]);
+        assert_eq!((found.reversed, &found.kinds[0].1), (1, &vec![0]));
     }
 }

@@ -36,6 +36,19 @@ impl Times {
     }
 }
 
+/// The time of each call of a rank by its own clock, in ns.
+///
+/// # Errors
+/// Why it has none: no clock runs as this one is said to.
+pub(super) fn own(rank: usize, stamps: &CallStamps) -> Result<Vec<f64>, String> {
+    if let Some(claim) = stamps.nominal.fault() {
+        return Err(format!("the clock of rank {rank} is said to {claim}; calibrate it again"));
+    }
+    let ns_per_tick = 1e9 / stamps.nominal.tick_hz;
+    let taken = |(begun, ended): (&u64, &u64)| ended.wrapping_sub(*begun).cast_signed() as f64 * ns_per_tick;
+    Ok(stamps.begun.iter().zip(&stamps.ended).map(taken).collect())
+}
+
 /// The times of a rank, and how far they may be off.
 fn of_one(
     told: &[CallStamps],
@@ -54,7 +67,7 @@ fn of_one(
     }
     let [leading, own]: [Nominal; 2] = [first.nominal, stamps.nominal];
     let offset = Offset::of(&exchanges, leading, own)
-        .map_err(|reason| format!("the clocks of rank 0 and rank {rank} cannot be compared: {reason}"))?;
+        .map_err(|reason| reason.named("rank 0", &format!("rank {rank}")))?;
     let ns = |stamp: u64| offset.elapsed(origin, stamp).ns;
     let [Some(&since), Some(&until)] = [stamps.begun.first(), stamps.ended.last()] else {
         return Ok((Vec::new(), 0.0));

@@ -61,3 +61,34 @@ pub enum Reason {
         exchanges: usize,
     },
 }
+
+impl Reason {
+    /// The same where the two clocks have names, such as "rank 0": ours and theirs.
+    pub fn named(&self, ours: &str, theirs: &str) -> String {
+        let words =
+            self.to_string().replacen("the two clocks", &format!("the clocks of {ours} and {theirs}"), 1);
+        words.replacen("our clock", &format!("the clock of {ours}"), 1).replacen(
+            "their clock",
+            &format!("the clock of {theirs}"),
+            1,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_have_names_are_called_by_them() {
+        let said = |reason: Reason| reason.named("rank 0", "rank 3");
+        assert_eq!(
+            said(Reason::NoExchange),
+            "the clocks of rank 0 and rank 3 were not compared: no messages were exchanged between them"
+        );
+        let back = said(Reason::WentBack { whose: "their", exchange: 2 });
+        let expected = "the clocks of rank 0 and rank 3 cannot be compared: the clock of rank 3 went back during exchange 2;";
+        assert!(back.starts_with(expected), "{back}");
+        assert!(said(Reason::TooFarApart { whose: "our" }).contains("stamps of the clock of rank 0 lie"));
+    }
+}
