@@ -84,7 +84,7 @@ pub enum Error {
     GidsApart { own: String, theirs: String },
     #[error("a point that is no pipeline was run as one: this is a bug, please report it")]
     NoPipeline,
-    #[error("one-way latencies have no bound: {reason}")]
+    #[error("times between ranks have no bound: {reason}")]
     Clocks { reason: String },
     #[error(
         "no sample arrived: {missed} of {steps} steps missed, the samples of {unsent} not transmitted or lost: measure more \

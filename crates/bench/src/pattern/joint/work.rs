@@ -58,7 +58,7 @@ impl Work for Overlapped {
             tested += self.clock.now().since(test);
             self.calculation.run();
         }
-        let taken = self.clock.now().since(begin) - tested;
+        let taken = self.clock.now().since(begin).saturating_sub(tested);
         endpoint.finish()?;
         if let Some(calculated) = call.and_then(|call| self.calculated.get_mut(call)) {
             *calculated = taken;
