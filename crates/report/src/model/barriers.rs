@@ -12,7 +12,7 @@ use super::column::title;
 use super::dissemination::{RANKS, WAYS, rounds};
 use super::fans::Fan;
 use super::logfp::LogfP;
-use super::rounds::{Way, is_measured, of_runs, told_apart, without};
+use super::rounds::{Way, is_measured, of_runs, told_apart, unstable, without};
 use crate::list::grouped;
 
 /// Barriers that differ in nothing but the number of ranks and n.
@@ -22,6 +22,8 @@ pub(super) struct Barriers {
     way: Way,
     /// By number of ranks, n and the median of the slowest rank, in ns.
     times: BTreeMap<u64, BTreeMap<u64, Estimate>>,
+    /// Points that were marked unstable.
+    unstable: usize,
 }
 
 /// The barriers of a run.
@@ -34,7 +36,7 @@ pub(super) fn measured(points: &[Point]) -> Vec<Barriers> {
     let ways: Vec<Way> = all.iter().map(|(way, _)| way.clone()).collect();
     let of_way = |(way, own): (Way, Vec<&Point>)| {
         let title = title(&own[0].experiment, &told_apart(&way, &ways));
-        Barriers { title, times: times(&own), way }
+        Barriers { title, times: times(&own), unstable: unstable(&own), way }
     };
     all.into_iter().map(of_way).collect()
 }
@@ -65,8 +67,11 @@ fn times(points: &[&Point]) -> BTreeMap<u64, BTreeMap<u64, Estimate>> {
 
 /// What is said of the barriers, beside the rounds of one to n that took the same way.
 pub(super) fn text(barriers: &Barriers, fans: &[Fan]) -> String {
-    let model =
-        fans.iter().filter(|fan| fan.is_of(&barriers.way)).find_map(|fan| LogfP::of(&fan.rounds).ok());
+    let of_way = fans.iter().filter(|fan| fan.is_of(&barriers.way));
+    let mut models = of_way.filter_map(|fan| Some((fan, LogfP::of(&fan.rounds).ok()?)));
+    let first = models.next();
+    let others = models.count();
+    let model = first.as_ref().map(|(_, model)| model);
     let mut out = format!(
         "{}\nmeasured, barriers by dissemination in n ways: the slowest rank's median\n\n {:>5} {:>3} {:>7} {:>13} {:>11}\n",
         plain(&barriers.title),
@@ -79,7 +84,7 @@ pub(super) fn text(barriers: &Barriers, fans: &[Fan]) -> String {
     let mut said = String::new();
     for (ranks, times) in &barriers.times {
         for (ways, time) in times {
-            let told = model.as_ref().map(|model| format!("{:.3}", model.barrier(*ranks, *ways) / 1e3));
+            let told = model.map(|model| format!("{:.3}", model.barrier(*ranks, *ways) / 1e3));
             let rounds = rounds(*ranks, *ways).count();
             let us = time.value / 1e3;
             out += &format!(
@@ -88,10 +93,18 @@ pub(super) fn text(barriers: &Barriers, fans: &[Fan]) -> String {
             );
         }
         let times = apart(*ranks, times);
-        let suggested = suggested(model.as_ref(), *ranks, &times);
+        let suggested = suggested(model, *ranks, &times);
         said += &format!("   {ranks} ranks: {}; {suggested}\n", fastest(&times));
     }
-    out + "\n The fastest n:\n" + &said
+    out += &format!("\n The fastest n:\n{said}");
+    if let Some((fan, _)) = first.filter(|_| others > 0) {
+        let title = plain(&fan.title);
+        out += &format!(" LogfP is of {title}, the first of {} that took the same way.\n", others + 1);
+    }
+    if barriers.unstable > 0 {
+        out += &format!(" Points that were marked unstable, and count like all: {}.\n", barriers.unstable);
+    }
+    out
 }
 
 /// Those n that differ: between few ranks several write the same.
@@ -110,15 +123,15 @@ fn fastest(times: &BTreeMap<u64, Estimate>) -> String {
     if *best == 1 {
         return "n = 1 is the fastest that was measured".to_owned();
     }
-    let faster = 100.0 * (1.0 - time.value / one.value);
+    let less = 100.0 * (1.0 - time.value / one.value);
     let doubt = if time.high < one.low { "" } else { ", within the errors" };
-    format!("n = {best} is {faster:.1} % faster than n = 1{doubt}")
+    format!("n = {best} takes {less:.1} % less time than n = 1{doubt}")
 }
 
 /// Which of the n that were measured LogfP tells.
 fn suggested(model: Option<&LogfP>, ranks: u64, times: &BTreeMap<u64, Estimate>) -> String {
     let Some(model) = model else {
-        return "LogfP tells none without rounds of one to n by RDMA Writes".to_owned();
+        return "no prediction: measure rounds of one to n by RDMA Write (fan-out)".to_owned();
     };
     let told = |ways: &&u64| model.barrier(ranks, **ways);
     match times.keys().min_by(|a, b| told(a).total_cmp(&told(b))) {
@@ -172,7 +185,10 @@ mod tests {
     #[test]
     fn the_fastest_n_stands_beside_the_one_that_logfp_tells() {
         let text = said(&points(&[(1, 3000), (2, 1800), (7, 2000)]));
-        assert!(text.contains("8 ranks: n = 2 is 40.0 % faster than n = 1; LogfP tells n = 7"), "{text}");
+        assert!(
+            text.contains("8 ranks: n = 2 takes 40.0 % less time than n = 1; LogfP tells n = 7"),
+            "{text}"
+        );
         // 3 rounds of 1 us; 2 of 1.1 us; one of 1.6 us.
         for (ways, rounds, us) in [(1, 3, "3.000"), (2, 2, "2.200"), (7, 1, "1.600")] {
             let line = text.lines().find(|line| line.starts_with(&format!("     8   {ways}")));
@@ -196,16 +212,31 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_write_the_same_are_not_told_apart() {
-        let text = said(&points(&[(1, 3000), (7, 1800), (8, 1500)]));
-        assert!(text.contains("n = 7 is 40.0 % faster than n = 1; "), "{text}");
+    fn unstable_points_and_a_choice_between_fans_are_said() {
+        let mut points = points(&[(1, 3000), (2, 1800)]);
+        let text = said(&points);
+        assert!(!text.contains("unstable") && !text.contains("LogfP is of"), "{text}");
+        points[0].unstable = Some("ranks share CPUs".to_owned());
+        let others: Vec<Point> = points[2..].to_vec();
+        for point in others {
+            points.push(Point { experiment: "f".to_owned(), ..point });
+        }
+        let text = said(&points);
+        assert!(text.contains(" Points that were marked unstable, and count like all: 1.\n"), "{text}");
+        assert!(text.contains(" LogfP is of e, the first of 2 that took the same way.\n"), "{text}");
     }
 
     #[test]
-    fn without_rounds_of_the_same_way_logfp_tells_none() {
+    fn ways_that_write_the_same_are_not_told_apart() {
+        let text = said(&points(&[(1, 3000), (7, 1800), (8, 1500)]));
+        assert!(text.contains("n = 7 takes 40.0 % less time than n = 1; "), "{text}");
+    }
+
+    #[test]
+    fn without_rounds_of_the_same_way_logfp_predicts_nothing() {
         let mut points = points(&[(1, 1000), (2, 1100)]);
         points.truncate(2);
         let text = said(&points);
-        assert!(text.contains("n = 1 is the fastest that was measured; LogfP tells none without"), "{text}");
+        assert!(text.contains("n = 1 is the fastest that was measured; no prediction: measure"), "{text}");
     }
 }
