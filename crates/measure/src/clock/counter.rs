@@ -109,6 +109,16 @@ impl Clock {
         }
     }
 
+    /// Reads the clock after whatever was loaded before: a processor may otherwise read the time
+    /// stamp counter before a load that stands in front of it. Costs some ns more.
+    #[inline(always)]
+    pub fn now_after_loads(&self) -> Ticks {
+        match self.source {
+            Source::Tsc => Ticks(tsc::read_after_loads()),
+            source => source.read(),
+        }
+    }
+
     /// Nanoseconds in `ticks`, rounded to the nearest; `u64::MAX` when there are more.
     #[inline(always)]
     pub fn ns(&self, ticks: u64) -> u64 {

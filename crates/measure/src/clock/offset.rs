@@ -33,7 +33,7 @@ pub use reason::Reason;
 ///
 /// A stamp of sending must be taken before the message can be seen, and one of arrival after it has
 /// been: the processor may carry out `rdtsc` before a load that stands in front of it, and only a
-/// fence (`lfence`) or a system call between the two prevents that.
+/// fence ([`Clock::now_after_loads`]) or a system call between the two prevents that.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Exchange {
     /// Our clock, before the message was sent.

@@ -198,3 +198,11 @@ fn overheads_are_measured() {
         assert!(cost.empty_loop_ns > 0.0 && cost.empty_loop_ns < 1e5, "{cost:?}");
     }
 }
+
+#[test]
+fn a_clock_that_is_read_after_loads_goes_on_as_the_other_reading_does() {
+    for clock in [Clock::calibrate(), Clock::monotonic()] {
+        let [first, second, third] = [clock.now(), clock.now_after_loads(), clock.now()];
+        assert!(first <= second && second <= third, "{first:?} {second:?} {third:?}");
+    }
+}

@@ -10,11 +10,31 @@ pub(super) fn read() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
+/// Reads the counter when all loads in front of it are done.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[allow(
+    unused_unsafe,
+    reason = "newer compilers have made _mm_lfence a safe function, the oldest supported one has not"
+)]
+pub(super) fn read_after_loads() -> u64 {
+    // SAFETY: LFENCE is of SSE2, which every x86_64 processor has, and touches no memory.
+    unsafe { std::arch::x86_64::_mm_lfence() };
+    read()
+}
+
 /// Never called: [`unusable`] says so first.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn read() -> u64 {
     unreachable!("there is no time stamp counter on this architecture")
+}
+
+/// Never called, as `read`.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(super) fn read_after_loads() -> u64 {
+    read()
 }
 
 /// Why the counter cannot serve as a clock here; `None` when it can.

@@ -46,7 +46,7 @@ impl Exchanges {
         }
         for _ in 0..ROUND {
             endpoint.take(0)?;
-            let arrived = self.ours.now().0;
+            let arrived = self.ours.now_after_loads().0;
             let answered = self.ours.now().0;
             endpoint.give(0, answered)?;
             self.stamps.extend([arrived, answered]);
@@ -64,7 +64,7 @@ impl Exchanges {
             let sent = self.ours.now().0;
             endpoint.give(other, sent)?;
             endpoint.take(other)?;
-            self.stamps.extend([sent, self.ours.now().0]);
+            self.stamps.extend([sent, self.ours.now_after_loads().0]);
         }
         self.stamps[first..].iter().try_for_each(|stamp| endpoint.give(other, *stamp))
     }
