@@ -29,9 +29,23 @@ impl Calculation {
         Self { turns: (ticks * TIMED_TURNS as f64 / least as f64).round() as u64 }
     }
 
-    /// This in so many equal parts, of which at least one has a turn.
-    pub(super) fn in_parts(self, parts: u64) -> Self {
-        Self { turns: self.turns.div_ceil(parts.max(1)) }
+    /// How many parts it can have, each of a turn at least.
+    pub(super) fn parts(self) -> u64 {
+        self.turns.max(1)
+    }
+
+    /// One of so many parts, which together have all turns: the first have one more where they are
+    /// not equal.
+    #[inline]
+    pub(super) fn part(self, part: u64, [each, more]: [u64; 2]) -> Self {
+        debug_assert!(each <= self.turns);
+        Self { turns: each + u64::from(part < more) }
+    }
+
+    /// The turns of each of so many parts, and how many parts have one more.
+    pub(super) fn split(self, parts: u64) -> [u64; 2] {
+        let parts = parts.max(1);
+        [self.turns / parts, self.turns % parts]
     }
 
     /// Runs it: a multiplication and an addition a turn, each of which needs the one before (the
@@ -64,8 +78,19 @@ mod tests {
         // The CPU may have another speed for a moment; no clock of a machine is off by half.
         assert!(two / one > 1.0 && one > 0.0, "{one} {two}");
         assert_eq!(Calculation::of(clock, 0.0).turns, 0);
-        assert_eq!(Calculation { turns: 10 }.in_parts(4).turns, 3);
-        assert_eq!(Calculation { turns: 10 }.in_parts(0).turns, 10);
+    }
+
+    #[test]
+    fn parts_have_all_turns_and_no_more() {
+        for turns in [0, 1, 10, 100] {
+            let whole = Calculation { turns };
+            for parts in 1..=whole.parts() {
+                let split = whole.split(parts);
+                let of_parts: Vec<u64> = (0..parts).map(|part| whole.part(part, split).turns).collect();
+                assert_eq!(of_parts.iter().sum::<u64>(), turns, "{parts}");
+                assert!(of_parts.iter().all(|own| *own > 0 || turns == 0), "{of_parts:?}");
+            }
+        }
     }
 
     #[test]

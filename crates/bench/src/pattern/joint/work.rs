@@ -29,6 +29,8 @@ impl Work for Alone {
 pub(super) struct Overlapped {
     clock: Clock,
     calculation: Calculation,
+    /// What its parts have of it.
+    split: [u64; 2],
     /// How often the calculation is interrupted to let the library go on.
     tests: u64,
     /// What the calculation took in each call that counts, without those interruptions, in ticks.
@@ -38,10 +40,12 @@ pub(super) struct Overlapped {
 impl Overlapped {
     /// A calculation of so many ticks.
     pub(super) fn new(clock: Clock, ticks: f64, tests: u32, calls: usize) -> Self {
-        let tests = u64::from(tests);
-        // The parts are before the tests, between them and behind them.
-        let calculation = Calculation::of(clock, ticks).in_parts(tests + 1);
-        Self { clock, calculation, tests, calculated: vec![u64::MAX; calls] }
+        let calculation = Calculation::of(clock, ticks);
+        // The parts are before the tests, between them and behind them. A short calculation has
+        // few.
+        let tests = u64::from(tests).min(calculation.parts() - 1);
+        let split = calculation.split(tests + 1);
+        Self { clock, calculation, split, tests, calculated: vec![u64::MAX; calls] }
     }
 }
 
@@ -51,12 +55,12 @@ impl Work for Overlapped {
         endpoint.begin()?;
         let begin = self.clock.now();
         let mut tested = 0;
-        self.calculation.run();
-        for _ in 0..self.tests {
+        self.calculation.part(0, self.split).run();
+        for part in 1..=self.tests {
             let test = self.clock.now();
             endpoint.test()?;
             tested += self.clock.now().since(test);
-            self.calculation.run();
+            self.calculation.part(part, self.split).run();
         }
         let taken = self.clock.now().since(begin).saturating_sub(tested);
         endpoint.finish()?;
