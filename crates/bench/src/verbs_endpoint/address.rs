@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use verbs::{GidEntry, GidKind, Remote};
 
+use crate::Error;
 use crate::endpoint::connecting;
 
 /// Where a rank is: what all ranks of a point are told.
@@ -69,6 +70,19 @@ pub(super) struct Targets {
     pub(super) mailboxes: Target,
 }
 
+impl Target {
+    /// The memory so many bytes behind this.
+    ///
+    /// # Errors
+    /// [`Error::PeerAddress`] where the peer told an address behind which there is no more.
+    pub(super) fn at(self, offset: usize) -> Result<Remote, Error> {
+        let addr = self.addr.checked_add(offset as u64).ok_or_else(|| Error::PeerAddress {
+            reason: format!("{offset} bytes behind {:#x} no memory has an address", self.addr),
+        })?;
+        Ok(Remote { addr, rkey: self.rkey })
+    }
+}
+
 impl From<Remote> for Target {
     fn from(remote: Remote) -> Self {
         Self { addr: remote.addr, rkey: remote.rkey }
@@ -102,5 +116,17 @@ impl GidAddress {
 
     pub(crate) fn entry(&self) -> GidEntry {
         GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind: self.kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_behind_the_last_address_is_refused() {
+        let target = |addr| Target { addr, rkey: 3 };
+        assert_eq!(target(16).at(8).unwrap().addr, 24);
+        assert!(matches!(target(u64::MAX - 4).at(8), Err(Error::PeerAddress { .. })));
     }
 }

@@ -118,11 +118,11 @@ impl Collectives for VerbsEndpoint {
 
     fn give(&mut self, to: u32, number: u64) -> Result<(), Error> {
         self.with_joined(|endpoint, joined| {
-            let (lane, mut request) = joined.letter(to, number)?;
+            let (lane, request) = joined.letter(to, number)?;
             if endpoint.lanes[lane].outstanding() >= endpoint.tx_depth {
                 endpoint.make_room(lane)?;
             }
-            endpoint.lanes[lane].post_request(&mut request, endpoint.signal_interval)?;
+            endpoint.lanes[lane].post_request(request, endpoint.signal_interval)?;
             endpoint.outstanding += 1;
             Ok(())
         })

@@ -14,8 +14,7 @@ pub(super) fn allreduce(rank: u32, ranks: u32, bytes: usize) -> Schedule {
     let power = 1 << ranks.ilog2();
     let folded = ranks - power;
     let mut schedule = Schedule::of_vector(bytes, 0);
-    let given = schedule.place(bytes);
-    let result = schedule.place(bytes);
+    let [given, result] = if folded > 0 { [(); 2].map(|()| schedule.place(bytes)) } else { [0; 2] };
     let rounds: Vec<(u32, usize)> = (0..ranks.ilog2()).map(|bit| (1 << bit, schedule.place(bytes))).collect();
     let is_folded = rank < 2 * folded;
     if is_folded && rank.is_multiple_of(2) {

@@ -14,7 +14,7 @@
 //!   may change although nobody has asked for their completions.
 
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
-use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, Remote, SendRequest};
+use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, SendRequest};
 
 use super::schedule::{Message, Place, Schedule, Step};
 use crate::Error;
@@ -27,6 +27,9 @@ pub(crate) const WORD_BYTES: usize = size_of::<u64>();
 const LINE: usize = 64;
 /// Sets of places.
 const SETS: usize = 2;
+/// Bytes of a rank's places, at most: they are all touched and registered, and all ranks of a host
+/// have theirs.
+const MEMORY_MOST: usize = 1 << 30;
 
 /// What is done in a call, with places in memory in place of their numbers.
 pub(crate) enum Act {
@@ -133,6 +136,24 @@ impl Layout {
     }
 }
 
+/// Bytes of all places of a rank.
+///
+/// # Errors
+/// [`Error::Impossible`] where they are too many.
+fn memory(set: usize) -> Result<usize, Error> {
+    let bytes = set.saturating_mul(SETS).max(WORD_BYTES);
+    if bytes > MEMORY_MOST {
+        let reason = format!(
+            "the messages of a call take {} MiB of each rank, and at most {} are given to them: ask for a smaller size, or \
+             fewer ranks",
+            bytes.div_ceil(1 << 20),
+            MEMORY_MOST >> 20
+        );
+        return Err(Error::Impossible { reason });
+    }
+    Ok(bytes)
+}
+
 impl Unlinked {
     /// Makes the memory of a rank's calls.
     pub(crate) fn new(
@@ -141,7 +162,7 @@ impl Unlinked {
         schedule: Schedule,
     ) -> Result<Self, Error> {
         let layout = Layout::new(&schedule);
-        let bytes = (SETS * layout.set).max(WORD_BYTES);
+        let bytes = memory(layout.set)?;
         let mut buffer = domain.buffer(kind, bytes)?;
         buffer.touch();
         let region = domain.register(buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)?;
@@ -222,8 +243,7 @@ impl<F: Fn(u32) -> Result<(usize, Target), Error>> Linking<'_, F> {
         let from = self.layout.begin(set, message);
         let bytes = message.bytes + WORD_BYTES;
         let begin = self.layout.begin(set, Message::arrived(arrival, message.bytes));
-        let remote = Remote { addr: target.addr + begin as u64, rkey: target.rkey };
-        let request = SendRequest::write(0, vec![self.region.sge(from, bytes)?], remote);
+        let request = SendRequest::write(0, vec![self.region.sge(from, bytes)?], target.at(begin)?);
         let is_inline = bytes <= self.inline_bytes;
         Ok(Write {
             lane,
@@ -268,5 +288,23 @@ impl Exchange {
         let at = self.layout.begin(self.set(), Message::arrived(arrival, bytes.len()));
         self.region.read(at, &mut bytes)?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_take_too_much_memory_are_refused() {
+        assert_eq!((memory(0).unwrap(), memory(64).unwrap()), (WORD_BYTES, 128));
+        assert!(memory(MEMORY_MOST / SETS).is_ok());
+        for set in [MEMORY_MOST / SETS + 1, usize::MAX] {
+            let error = memory(set).unwrap_err();
+            assert!(
+                matches!(error, Error::Impossible { .. }) && error.to_string().contains("1024"),
+                "{error}"
+            );
+        }
     }
 }

@@ -6,8 +6,9 @@
 //! * A letter is one RDMA Write of a number and, behind it, which letter to this rank it is. The
 //!   receiver polls that: what is before it is then there as well
 //!   ([`verbs::MemoryRegion::peek`]).
-//! * Places are used in turn. A rank gives no more than [`PLACES`] letters before the other has
-//!   given one back that was written after all of those were taken.
+//! * Places are used in turn. A rank gives no more than [`PLACES`] letters before it takes one, of
+//!   the other or of a third, that was written after all of those were taken: of a barrier at most
+//!   two are not taken yet.
 
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, Remote, SendRequest};
@@ -28,6 +29,8 @@ pub(crate) struct Mailboxes {
     rank: u32,
     /// By rank.
     others: Vec<Mailbox>,
+    /// What is written to any of them, made once: a letter may go right before a stamp.
+    request: SendRequest,
 }
 
 /// What is between this rank and another.
@@ -48,7 +51,8 @@ impl Mailboxes {
         let mut buffer = domain.buffer(kind, 2 * others.len() * PLACES * LETTER_BYTES)?;
         buffer.touch();
         let region = domain.register(buffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)?;
-        Ok(Self { region, rank, others })
+        let request = SendRequest::write(0, vec![region.sge(0, LETTER_BYTES)?], Remote { addr: 0, rkey: 0 });
+        Ok(Self { region, rank, others, request })
     }
 
     /// Where other ranks write.
@@ -57,7 +61,7 @@ impl Mailboxes {
     }
 
     /// Writes a letter, for a queue pair to that rank, whose mailboxes are there.
-    pub(crate) fn letter(&mut self, to: u32, target: Target, number: u64) -> Result<SendRequest, Error> {
+    pub(crate) fn letter(&mut self, to: u32, target: Target, number: u64) -> Result<&mut SendRequest, Error> {
         let other = &mut self.others[to as usize];
         let place = (other.given % PLACES as u64) as usize;
         other.given += 1;
@@ -65,8 +69,9 @@ impl Mailboxes {
         let copy = self.others.len() * PLACES * LETTER_BYTES + at(to, place);
         self.region.store(copy, number)?;
         self.region.store(copy + NUMBER_BYTES, letter)?;
-        let remote = Remote { addr: target.addr + at(self.rank, place) as u64, rkey: target.rkey };
-        Ok(SendRequest::write(0, vec![self.region.sge(copy, LETTER_BYTES)?], remote))
+        self.request.set_element(self.region.sge(copy, LETTER_BYTES)?);
+        self.request.set_remote(target.at(at(self.rank, place))?);
+        Ok(&mut self.request)
     }
 
     /// The next letter from a rank, if it is there.

@@ -104,7 +104,7 @@ pub(super) struct Joined {
 
 impl Joined {
     /// The queue pair to a rank, and a letter for that.
-    pub(super) fn letter(&mut self, to: u32, number: u64) -> Result<(usize, SendRequest), Error> {
+    pub(super) fn letter(&mut self, to: u32, number: u64) -> Result<(usize, &mut SendRequest), Error> {
         let known = self.others.get(to as usize).copied().flatten();
         let (lane, target) = known.ok_or_else(|| Error::PeerAddress {
             reason: format!("rank {} has no mailbox at rank {to}", self.rank),
