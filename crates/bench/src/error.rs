@@ -38,7 +38,10 @@ pub enum Error {
          give it a longer timeout"
     )]
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
-    #[error("{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}")]
+    #[error(
+        "{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}: believe no number of \
+         this library and device, and tell those who make them"
+    )]
     WrongResult { call: &'static str, rank: u32, byte: usize, found: u8, expected: u8 },
     #[error(
         "{library} carries messages over {used} and was to carry them over {asked}: look for its variables (OMPI_MCA_*, \

@@ -158,7 +158,7 @@ impl HaloCall {
             if any_order && self.spec.grid.is_narrow(side) && of(opposite(side)) == got {
                 continue;
             }
-            compare(self.spec.method.word(), self.rank, &of(side), got)?;
+            compare("the halo exchange", self.rank, &of(side), got)?;
         }
         Ok(())
     }

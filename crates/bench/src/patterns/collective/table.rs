@@ -52,7 +52,7 @@ pub(super) static SHOWN: Presentation = Presentation {
             "collective.t_ovrl_ns",
             Dimension::Time,
             |point, _| of(point, "t_ovrl_ns"),
-            "the median time of a call and the calculation within it, of the rank for which it is the largest",
+            "the median time of a call and the calculation within it, of the slowest rank",
         )
         .offered(),
         number(
