@@ -61,3 +61,21 @@ fn length(check: &Check<'_>) -> Result<(), Error> {
 /// A rank tells two stamps of each call, which calls it came to late, and what it stamped to
 /// compare clocks.
 const CALLS_MAX: u64 = RAW_SAMPLES_MAX / 4;
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{Options, Plan, Settings, resolve};
+    use crate::point::Pattern;
+
+    #[test]
+    fn a_rank_keeps_no_more_stamps_than_it_can_tell() {
+        let of = |calls: u64| {
+            let settings = Settings { iterations: Some(calls), ..Settings::default() };
+            let plan = Plan::new("joint", "Joint").experiment("one", Pattern::COLLECTIVE, settings);
+            resolve(&plan, &Options::default())
+        };
+        assert!(of(super::CALLS_MAX).is_ok());
+        let refused = of(super::CALLS_MAX + 1).unwrap_err().to_string();
+        assert!(refused.contains("more than 1048576 calls"), "{refused}");
+    }
+}
