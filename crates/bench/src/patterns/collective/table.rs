@@ -8,6 +8,8 @@ use measure::table::common::{ITERATIONS, PERCENT, SIZE, US3, WHOLE};
 use measure::table::{Cell, Column, Note, Table};
 use measure::units::Dimension;
 
+use crate::pattern::joint;
+
 pub(super) static SHOWN: Presentation = Presentation {
     row_axes: &["ranks", "ways", "size_bytes"],
     label: &["{ranks} ranks, {size_bytes} B"],
@@ -75,6 +77,18 @@ pub(super) static SHOWN: Presentation = Presentation {
             "calls that a rank came to late",
         ),
         number(
+            "collective.clock_bound_ns",
+            Dimension::Time,
+            |point, _| of(point, "clock_bound_ns"),
+            "how far times between ranks may be off, where ranks have several clocks",
+        ),
+        number(
+            "collective.reversed",
+            Dimension::Number,
+            |point, _| of(point, "reversed"),
+            "calls of which the last rank seems to end before the last begins, where ranks have several clocks",
+        ),
+        number(
             "collective.writes",
             Dimension::Number,
             |point, _| of(point, "writes"),
@@ -102,7 +116,7 @@ static CALLS: Table = Table {
         Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
         Column::new("#writes", Cell::Number("collective.writes", WHOLE)).wide(7),
     ],
-    notes: &[Note::Always(NOTES)],
+    notes: &[Note::Always(NOTES), Note::Of(clocks)],
     ..Table::PLAIN
 };
 
@@ -124,7 +138,7 @@ static OVERLAPPED: Table = Table {
         Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
         Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
     ],
-    notes: &[Note::Always(OVERLAPPED_NOTES)],
+    notes: &[Note::Always(OVERLAPPED_NOTES), Note::Of(clocks)],
     ..Table::PLAIN
 };
 
@@ -149,4 +163,8 @@ const NAME: &str = "collective";
 
 fn of(point: &Point, name: &str) -> Option<f64> {
     point.own.get(NAME)?.get(name)?.as_f64()
+}
+
+fn clocks(point: &Point) -> Option<String> {
+    joint::clock_note(point, NAME)
 }

@@ -7,6 +7,8 @@ use measure::table::common::{ITERATIONS, SIZE, US3, WHOLE};
 use measure::table::{Cell, Column, Note, Table};
 use measure::units::Dimension;
 
+use crate::pattern::joint;
+
 pub(super) static SHOWN: Presentation = Presentation {
     row_axes: &["grid", "side_values"],
     column_axes: &["size_bytes"],
@@ -39,6 +41,18 @@ pub(super) static SHOWN: Presentation = Presentation {
             |point, _| of(point, "late"),
             "exchanges that a rank came to late",
         ),
+        number(
+            "halo.clock_bound_ns",
+            Dimension::Time,
+            |point, _| of(point, "clock_bound_ns"),
+            "how far times between ranks may be off, where ranks have several clocks",
+        ),
+        number(
+            "halo.reversed",
+            Dimension::Number,
+            |point, _| of(point, "reversed"),
+            "exchanges of which the last rank seems to end before the last begins, where ranks have several clocks",
+        ),
     ],
     ..Presentation::PLAIN
 };
@@ -59,7 +73,7 @@ static EXCHANGES: Table = Table {
         Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
         Column::new("late", Cell::Number("halo.late", WHOLE)).wide(5),
     ],
-    notes: &[Note::Always(NOTES)],
+    notes: &[Note::Always(NOTES), Note::Of(clocks)],
     ..Table::PLAIN
 };
 
@@ -73,4 +87,8 @@ const NAME: &str = "halo";
 
 fn of(point: &Point, name: &str) -> Option<f64> {
     point.own.get(NAME)?.get(name)?.as_f64()
+}
+
+fn clocks(point: &Point) -> Option<String> {
+    joint::clock_note(point, NAME)
 }
