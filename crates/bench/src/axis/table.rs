@@ -125,7 +125,8 @@ axes! {
         .flags(&[Flag::of("inject", "DELAY")]);
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off
     /// unless a plan asks for it, because a limit that differs between devices would silently put a
-    /// step into the curve.
+    /// step into the curve. Of what all ranks do together, messages are inline that are not longer
+    /// than the size and eight bytes.
     INLINE: bool = row("inline", Kind::Flag)
         .flags(&[Flag::up_to("inline-size", "SIZE", UP_TO).letter('I')]);
     /// Up to which length samples of a pipeline are copied into the work request at post time, in

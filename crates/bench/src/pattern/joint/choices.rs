@@ -9,9 +9,10 @@ choice! {
         /// leave it one after the other. Over verbs it is a dissemination.
         Barrier = "barrier",
         /// At a common instant, which all know before. Ranks of several clocks compare them by
-        /// messages again and again, and the bound of that is said.
+        /// messages again and again, and the table says how far they may be apart.
         Instant = "instant",
-        /// Right after the call before: ranks drift apart.
+        /// Right after the call before: ranks drift apart. Those of several clocks compare them
+        /// about every second, however they begin.
         None = "none",
         /// After a barrier of our own, the same for every library: in memory that the ranks of a
         /// host share, by dissemination of empty messages between hosts.

@@ -6,6 +6,7 @@ use measure::clock::{Clock, Exchange, Nominal, Offset};
 
 use crate::Error;
 use crate::endpoint::collectives::Collectives;
+use crate::point::RAW_SAMPLES_MAX;
 
 /// The exchanges that a rank has taken part in.
 pub(super) struct Exchanges {
@@ -41,6 +42,23 @@ impl Exchanges {
     /// # Errors
     /// What the endpoint says.
     pub(super) fn make<E: Collectives>(&mut self, endpoint: &mut E) -> Result<(), Error> {
+        self.exchange(endpoint)?;
+        let others = (self.ranks as usize).saturating_sub(1).max(1);
+        let own_others = if self.rank == 0 { others } else { 1 };
+        // All ranks forget the same rounds.
+        if self.told_rounds(own_others) > (STAMPS_MOST / (2 * ROUND * others)).max(2 * ROUNDS_USED) {
+            forget(&mut self.stamps, 2 * ROUND * own_others);
+            forget(&mut self.told, 2 * ROUND);
+        }
+        Ok(())
+    }
+
+    /// Rounds that are kept, of which this rank has stamps with so many others.
+    fn told_rounds(&self, others: usize) -> usize {
+        self.stamps.len() / (2 * ROUND * others)
+    }
+
+    fn exchange<E: Collectives>(&mut self, endpoint: &mut E) -> Result<(), Error> {
         if self.rank == 0 {
             return (1..self.ranks).try_for_each(|other| self.lead(endpoint, other));
         }
@@ -92,6 +110,13 @@ impl Exchanges {
     }
 }
 
+/// Keeps every second round of so many stamps, the first and the last among them.
+fn forget(stamps: &mut Vec<u64>, round: usize) {
+    let last = (stamps.len() / round).saturating_sub(1);
+    let kept = stamps.chunks(round).enumerate().filter(|(index, _)| index % 2 == 0 || *index == last);
+    *stamps = kept.flat_map(|(_, stamps)| stamps).copied().collect();
+}
+
 /// Exchanges of rank 0 with a rank, from what each of the two stamped.
 fn paired(leading: &[u64], other: &[u64]) -> Vec<Exchange> {
     let both = leading.chunks_exact(2).zip(other.chunks_exact(2));
@@ -124,15 +149,18 @@ fn shown_at(offset: &Offset, rate: f64, exchanges: &[Exchange], leading: u64) ->
 }
 
 /// Exchanges of a round: enough that one of them meets no interrupt.
-const ROUND: usize = 16;
+pub(super) const ROUND: usize = 16;
 /// Rounds from which the next instants follow. A clock that is corrected meanwhile keeps no
 /// constant rate for long.
 const ROUNDS_USED: usize = 4;
 const STEPS: usize = 3;
+/// Stamps of a rank, at most: with those of its calls it has to tell them.
+const STAMPS_MOST: usize = RAW_SAMPLES_MAX as usize / 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::wire::Wire;
 
     /// Exchanges of two clocks of which the other one is ahead and fast.
     fn exchanges(rounds: u64) -> (Vec<u64>, Vec<u64>) {
@@ -159,6 +187,23 @@ mod tests {
         // What is found is where the middle of the interval says so.
         let interval = offset.interval(shown);
         assert!(((interval.least + interval.largest) / 2 - i128::from(instant)).abs() <= 1);
+    }
+
+    #[test]
+    fn of_more_rounds_than_a_rank_can_tell_every_second_is_forgotten() {
+        let mut stamps: Vec<u64> = (0..12).collect();
+        forget(&mut stamps, 2);
+        assert_eq!(stamps, [0, 1, 4, 5, 8, 9, 10, 11]);
+        let [mut wire, _] = Wire::pair(&[], |_| {});
+        let mut of = [0, 1].map(|rank| Exchanges::new(&mut wire, rank, 1024).unwrap());
+        for _ in 0..200 {
+            for exchanges in &mut of {
+                exchanges.make(&mut wire).unwrap();
+                assert!(exchanges.stamps.len() <= STAMPS_MOST);
+            }
+            assert_eq!(of[0].told_rounds(1023), of[1].told_rounds(1));
+            assert_eq!(of[1].stamps.len(), of[1].told.len());
+        }
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn too_late() -> Error {
 
 /// The time of one call and the delays before and within it, in ticks.
 #[inline]
-fn time_once<E: Collectives, W: Work>(
+pub(super) fn time_once<E: Collectives, W: Work>(
     endpoint: &mut E,
     [before, within]: [u64; 2],
     work: &mut W,
@@ -153,7 +153,7 @@ fn time_once<E: Collectives, W: Work>(
 }
 
 /// Calls that tell how long one takes.
-const PILOT: usize = 100;
+pub(super) const PILOT: usize = 100;
 /// Beside twice the time of a call: what a clock and a loop take.
 const APART_LEAST: Duration = Duration::from_micros(10);
 /// All ranks have heard of the first instant by then.

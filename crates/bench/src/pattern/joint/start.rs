@@ -7,7 +7,7 @@ use measure::clock::Ticks;
 use super::choices::Start;
 use super::clocks::Exchanges;
 use super::dissemination::Dissemination;
-use super::instants::Instants;
+use super::instants::{Instants, PILOT, time_once};
 use super::work::{Alone, Work};
 use crate::Error;
 use crate::barrier::Barrier;
@@ -18,6 +18,8 @@ pub(super) struct Starter {
     way: Way,
     /// Where the ranks have several clocks.
     exchanges: Option<Exchanges>,
+    /// When those are compared between calls, where instants do not say it.
+    pace: Pace,
     /// The point's time limit.
     limit: Duration,
 }
@@ -28,6 +30,37 @@ enum Way {
     Messages(Dissemination),
     Nothing,
     Own(Barrier),
+}
+
+/// Something that is due after so many calls, the same on all ranks.
+struct Pace {
+    every: u64,
+    passed: u64,
+}
+
+impl Pace {
+    const NEVER: Self = Self { every: u64::MAX, passed: 0 };
+
+    /// Every second or so: some calls tell how many that are. All ranks call it.
+    fn of<E: Collectives, W: Work>(endpoint: &mut E, delays: [u64; 2], work: &mut W) -> Result<Self, Error> {
+        let clock = endpoint.clock();
+        let begin = clock.now();
+        for _ in 0..PILOT {
+            endpoint.meet()?;
+            time_once(endpoint, delays, work)?;
+        }
+        let taken_ns = endpoint.largest(clock.ns(clock.now().since(begin)))?;
+        let every_ns = COMPARED_EVERY.as_nanos() as u64;
+        Ok(Self { every: (every_ns / (taken_ns / PILOT as u64).max(1)).max(1), passed: 0 })
+    }
+
+    /// Whether it is due before this call.
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        let is_due = self.passed == self.every;
+        self.passed = if is_due { 1 } else { self.passed + 1 };
+        is_due
+    }
 }
 
 /// What a rank is among those that begin together.
@@ -70,7 +103,9 @@ impl Starter {
             (Start::OwnBarrier, Some(barrier)) if barrier.members() == ranks as usize => Way::Own(barrier),
             (Start::OwnBarrier, _) => Way::Messages(Dissemination { rank, ranks }),
         };
-        Ok(Self { way, exchanges, limit })
+        let mut starter = Self { way, exchanges, pace: Pace::NEVER, limit };
+        starter.compare_now_and_then(endpoint, delays, &mut Alone)?;
+        Ok(starter)
     }
 
     /// Agrees once more, for work that takes longer.
@@ -86,12 +121,31 @@ impl Starter {
         if let Way::At(instants) = &mut self.way {
             *instants = Instants::new(endpoint, delays, work, self.exchanges.is_some(), self.limit)?;
         }
+        self.compare_now_and_then(endpoint, delays, work)
+    }
+
+    /// Several clocks are compared between calls, too: what is known of them is worth the less, the
+    /// further away the next comparison is.
+    fn compare_now_and_then<E: Collectives, W: Work>(
+        &mut self,
+        endpoint: &mut E,
+        delays: [u64; 2],
+        work: &mut W,
+    ) -> Result<(), Error> {
+        if self.exchanges.is_some() && !matches!(self.way, Way::At(_)) {
+            self.pace = Pace::of(endpoint, delays, work)?;
+        }
         Ok(())
     }
 
     /// Waits until the next call begins; whether this rank came too late for it.
     #[inline]
     pub(super) fn wait<E: Collectives>(&mut self, endpoint: &mut E) -> Result<bool, Error> {
+        if self.pace.is_due()
+            && let Some(exchanges) = &mut self.exchanges
+        {
+            exchanges.make(endpoint)?;
+        }
         match &mut self.way {
             Way::Library => endpoint.meet().map(|()| false),
             Way::Nothing => Ok(false),
@@ -135,14 +189,35 @@ fn until<E: Collectives>(endpoint: &mut E, instant: u64) -> Result<bool, Error> 
     Ok(is_late)
 }
 
+/// In that, two clocks part by less than a microsecond more than they did before.
+const COMPARED_EVERY: Duration = Duration::from_secs(1);
 /// What an endpoint may take to come back from being idle.
 const SPIN: Duration = Duration::from_micros(20);
 
 #[cfg(test)]
 mod tests {
+    use super::super::clocks::ROUND;
     use super::*;
     use crate::endpoint::Endpoint;
     use crate::endpoint::wire::Wire;
+
+    #[test]
+    fn several_clocks_are_compared_between_calls_and_one_is_not() {
+        for (has_one_clock, rounds) in [(true, 0), (false, 4)] {
+            let [mut wire, _] = Wire::pair(&[], |_| {});
+            let limit = Duration::from_secs(60);
+            let among = Among { rank: 0, ranks: 2, barrier: None, has_one_clock, limit };
+            let mut starter = Starter::new(Start::None, &mut wire, among, [0, 0]).unwrap();
+            let every = starter.pace.every;
+            assert!(every > 1000, "a call of nothing: {every}");
+            // Before the third call and the fifth.
+            starter.pace.every = starter.pace.every.min(if has_one_clock { u64::MAX } else { 2 });
+            for _ in 0..6 {
+                starter.wait(&mut wire).unwrap();
+            }
+            assert_eq!(starter.end(&mut wire).unwrap().len(), rounds * 2 * ROUND);
+        }
+    }
 
     #[test]
     fn who_waits_for_an_instant_is_idle_until_shortly_before() {
