@@ -76,7 +76,7 @@ impl Unconnected {
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
-        let joint = joint::Prepared::new(&domain, spec, rank)?;
+        let joint = joint::Prepared::new(&domain, spec, rank, port.is.max_message_bytes.into())?;
         let targets = joint.as_ref().map(joint::Prepared::targets).transpose()?;
         let asked = spec.message.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {

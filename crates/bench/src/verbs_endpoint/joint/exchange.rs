@@ -136,6 +136,19 @@ impl Layout {
     }
 }
 
+/// Refuses messages that the device does not carry: they may have the blocks of several ranks.
+fn fits(longest: usize, message_most: u64) -> Result<(), Error> {
+    let bytes = longest.saturating_add(WORD_BYTES);
+    if bytes as u64 > message_most {
+        let reason = format!(
+            "the longest message of a call and the word behind it have {bytes} bytes, and the device carries {message_most}: \
+             ask for a smaller size"
+        );
+        return Err(Error::Impossible { reason });
+    }
+    Ok(())
+}
+
 /// Bytes of all places of a rank.
 ///
 /// # Errors
@@ -155,13 +168,15 @@ fn memory(set: usize) -> Result<usize, Error> {
 }
 
 impl Unlinked {
-    /// Makes the memory of a rank's calls.
+    /// Makes the memory of a rank's calls, for a device whose messages have so many bytes at most.
     pub(crate) fn new(
         domain: &ProtectionDomain,
         kind: MemoryKind,
         schedule: Schedule,
+        message_most: u64,
     ) -> Result<Self, Error> {
         let layout = Layout::new(&schedule);
+        fits(layout.longest.iter().copied().max().unwrap_or(0), message_most)?;
         let bytes = memory(layout.set)?;
         let mut buffer = domain.buffer(kind, bytes)?;
         buffer.touch();
@@ -294,6 +309,14 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_that_the_device_does_not_carry_are_refused() {
+        assert!(fits(92, 100).is_ok());
+        for longest in [93, usize::MAX] {
+            assert!(matches!(fits(longest, 100), Err(Error::Impossible { .. })), "{longest}");
+        }
+    }
 
     #[test]
     fn messages_that_take_too_much_memory_are_refused() {

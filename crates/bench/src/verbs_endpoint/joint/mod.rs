@@ -48,7 +48,13 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Makes the memory for what the ranks of a part do together, if they do.
-    pub(super) fn new(domain: &ProtectionDomain, spec: &PartSpec, rank: u32) -> Result<Option<Self>, Error> {
+    /// The device's messages have so many bytes at most.
+    pub(super) fn new(
+        domain: &ProtectionDomain,
+        spec: &PartSpec,
+        rank: u32,
+        message_most: u64,
+    ) -> Result<Option<Self>, Error> {
         let Some(joint) = spec.joint else { return Ok(None) };
         let ranks = spec.links.ranks();
         let kind = match spec.message.memory {
@@ -56,8 +62,9 @@ impl Prepared {
             Memory::Process => MemoryKind::Process,
         };
         let inline_bytes = usize::try_from(spec.inline_bytes()).unwrap_or(usize::MAX);
-        let measured = Unlinked::new(domain, kind, schedule(joint, rank, ranks)?)?;
-        let control = Unlinked::new(domain, kind, dissemination::extreme(rank, ranks, size_of::<u64>()))?;
+        let measured = Unlinked::new(domain, kind, schedule(joint, rank, ranks)?, message_most)?;
+        let agrees = dissemination::extreme(rank, ranks, size_of::<u64>());
+        let control = Unlinked::new(domain, kind, agrees, message_most)?;
         let mailboxes = Mailboxes::new(domain, kind, rank, ranks)?;
         Ok(Some(Self { joint, rank, ranks, inline_bytes, measured, control, mailboxes }))
     }
