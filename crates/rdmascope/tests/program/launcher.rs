@@ -2,6 +2,7 @@
 //! ones, none.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -60,6 +61,19 @@ fn each_number_of_ranks_has_a_launch() {
     let pairs = ["pairs", "write", "--pairs", "1,2", "-s", "2,4", "-n", "50", "-d", "softdev0"];
     scratch.succeed(&[&pairs[..], &mpi].concat());
     assert_eq!(fs::read_to_string(scratch.at("launches")).unwrap().lines().count(), 2);
+    scratch.assert_nothing_left();
+}
+
+/// What starts the launcher may need the number too: an allocation of the site.
+#[test]
+fn what_stands_before_the_launcher_is_told_the_number_of_ranks() {
+    let scratch = Scratch::alone();
+    scratch.write("allocate.sh", "echo \"$1\" > allocated; shift; exec \"$@\"");
+    scratch.write("mpirun", format!("#!/bin/sh\n{LAUNCHER}"));
+    fs::set_permissions(scratch.at("mpirun"), fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = launch(&scratch, "sh allocate.sh {ranks} ./mpirun {ranks} {ranks}", &[]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert_eq!(fs::read_to_string(scratch.at("allocated")).unwrap(), "2\n");
     scratch.assert_nothing_left();
 }
 

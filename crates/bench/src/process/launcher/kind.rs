@@ -26,8 +26,8 @@ pub(crate) struct Kind {
     /// that say where ranks go or how many.
     crowded: &'static [&'static str],
     places: &'static [&'static str],
-    /// Options without which it starts nothing for root. Who starts this program as root has
-    /// decided that.
+    /// Options without which it starts nothing for root: the user has decided that by starting this
+    /// program as root.
     as_root: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
@@ -62,6 +62,12 @@ pub(crate) static KINDS: &[Kind] = &[
             "--use-hwthread-cpus",
             "--map-by",
             "-map-by",
+            "--npernode",
+            "-npernode",
+            "-N",
+            "--rankfile",
+            "-rankfile",
+            "-rf",
         ],
         as_root: &["--allow-run-as-root"],
         export: Some("-x"),
@@ -152,7 +158,8 @@ impl Kind {
             given.iter().any(is)
         };
         let unbound = if has(self.binds) { &[] } else { self.unbound };
-        let crowded = if here.is_allocated || has(self.places) { &[] } else { self.crowded };
+        let is_placed = here.is_allocated || here.is_placed || has(self.places);
+        let crowded = if is_placed { &[] } else { self.crowded };
         let as_root = if here.is_root && !has(self.as_root) { self.as_root } else { &[] };
         let mapped = match map {
             _ if has(self.maps) => &[],
@@ -188,6 +195,8 @@ impl Kind {
 pub(crate) struct Circumstances {
     /// Whether a scheduler has allocated hosts and cores, which are not exceeded.
     is_allocated: bool,
+    /// Whether variables of Open MPI say where ranks go or how many.
+    is_placed: bool,
     is_root: bool,
 }
 
@@ -196,18 +205,46 @@ impl Circumstances {
     pub(crate) fn here() -> Self {
         const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
         let is_allocated = JOBS.iter().any(|name| std::env::var_os(name).is_some());
-        Self { is_allocated, is_root: rustix::process::geteuid().is_root() }
+        let is_placed = std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(places));
+        Self { is_allocated, is_placed, is_root: rustix::process::geteuid().is_root() }
     }
+
+    /// Those of a launcher that these words start: some of them allocate what it runs on.
+    pub(crate) fn behind(self, words: &[String]) -> Self {
+        const ALLOCATE: [&str; 6] = ["salloc", "sbatch", "qsub", "qrsh", "bsub", "flux"];
+        let allocates = |word: &String| ALLOCATE.contains(&word.rsplit('/').next().unwrap_or_default());
+        let is_allocated = self.is_allocated || words.iter().any(allocates);
+        let assigned = |word: &String| word.split_once('=').is_some_and(|(name, _)| places(name));
+        let is_placed = self.is_placed || words.iter().any(assigned);
+        Self { is_allocated, is_placed, ..self }
+    }
+}
+
+/// Whether a variable tells Open MPI, which takes its parameters from those too, where ranks go or
+/// how many.
+fn places(name: &str) -> bool {
+    let Some((_, parameter)) = name.split_once("_MCA_") else { return false };
+    let is_of = |part: &&str| parameter.starts_with(part);
+    (name.starts_with("OMPI_") || name.starts_with("PRTE_"))
+        && ["rmaps_", "orte_default_hostfile", "prte_default_hostfile", "ras_"]
+            .iter()
+            .any(|part| is_of(&part))
 }
 
 /// The place of the launcher among the words of a command: what stands before it, such as `env` or
 /// `nice`, starts it.
 pub(crate) fn place(words: &[String]) -> usize {
-    let is_launcher = |word: &String| {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| name.starts_with(known))
+    words.iter().position(|word| is_launcher(word)).unwrap_or(0)
+}
+
+/// Whether a word is a launcher: its whole name, or up to what tells it from others (`.openmpi`,
+/// `-4.1`, `_rsh`). An assignment for `env` or an option is none, whatever path it ends with.
+fn is_launcher(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let is = |known: &&str| {
+        name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
     };
-    words.iter().position(is_launcher).unwrap_or(0)
+    !word.contains('=') && ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| is(&known))
 }
 
 /// The launcher of a command.
@@ -289,7 +326,7 @@ mod tests {
         assert!(!OTHER.maps(MpiMap::Cyclic) && open_mpi.maps(MpiMap::Cyclic));
     }
 
-    const ALLOCATED: Circumstances = Circumstances { is_allocated: true, is_root: false };
+    const ALLOCATED: Circumstances = Circumstances { is_allocated: true, is_placed: false, is_root: false };
 
     #[test]
     fn more_ranks_than_cores_are_started_where_nobody_says_how_many() {
@@ -298,9 +335,16 @@ mod tests {
             |given: &str, here| open_mpi.options(&words(given), MpiMap::Launcher, &[], here).join(" ");
         let alone = Circumstances::default();
         assert_eq!(options("mpirun -np 2", alone), "--bind-to none --oversubscribe");
-        for given in ["mpirun --host a:2,b:2", "mpirun --hostfile=hosts", "mpirun --nooversubscribe"] {
+        for given in [
+            "mpirun --host a:2,b:2",
+            "mpirun --hostfile=hosts",
+            "mpirun --nooversubscribe",
+            "mpirun --npernode 1",
+            "mpirun -N 1",
+        ] {
             assert_eq!(options(given, alone), "--bind-to none", "{given}");
         }
+        assert_eq!(options("mpirun -rf ranks", alone), "", "which says the CPUs, too");
         assert_eq!(options("mpirun -np 2", ALLOCATED), "--bind-to none");
         let root = Circumstances { is_root: true, ..ALLOCATED };
         assert_eq!(options("mpirun -np 2", root), "--allow-run-as-root --bind-to none");
@@ -312,5 +356,32 @@ mod tests {
         assert_eq!(program(&words("env A=1 /opt/mpi/bin/mpirun -np 2")), "/opt/mpi/bin/mpirun");
         assert_eq!(program(&words("srun --mpi=pmix -n 2")), "srun");
         assert_eq!(program(&words("jsrun -n 2")), "jsrun");
+        for (command, launcher) in [
+            ("env MPI=/opt/mpirun-4 mpirun -np 2", "mpirun"),
+            ("ssh srun01 mpirun -np 2", "mpirun"),
+            ("nice mpirun.openmpi -np 2", "mpirun.openmpi"),
+            ("nice /opt/mpiexec-4.1 -np 2", "/opt/mpiexec-4.1"),
+            ("nice mpirun_rsh -np 2", "mpirun_rsh"),
+            ("mpirunner -np 2", "mpirunner"),
+        ] {
+            assert_eq!(program(&words(command)), launcher, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_starts_the_launcher_may_allocate_what_it_runs_on_or_say_it() {
+        let open_mpi = kind("mpirun (Open MPI) 4.1.4");
+        for (before, crowded) in [
+            ("nice", " --oversubscribe"),
+            ("salloc -n 2", ""),
+            ("/opt/lsf/bin/bsub -I -n 2", ""),
+            ("env OMPI_MCA_btl=tcp,self", " --oversubscribe"),
+            ("env OMPI_MCA_rmaps_base_mapping_policy=node", ""),
+            ("env OMPI_MCA_orte_default_hostfile=hosts", ""),
+        ] {
+            let here = Circumstances::default().behind(&words(before));
+            let options = open_mpi.options(&words("mpirun"), MpiMap::Launcher, &[], here).join(" ");
+            assert_eq!(options, format!("--bind-to none{crowded}"), "{before}");
+        }
     }
 }

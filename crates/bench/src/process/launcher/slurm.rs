@@ -17,25 +17,39 @@ pub(super) struct SlurmJob {
     is_srun: bool,
     /// The name that it was given, by which it is found on any host.
     name: Option<String>,
-    /// The job that this process runs in, which is the user's.
+    /// The job of the user's that srun is told to run in.
     outer: Option<String>,
-    /// The step of it.
+    /// The step of this process, where it runs in that job.
     outer_step: Option<String>,
+    /// Whether srun makes a job of its own for sure: nothing that it is started with names another.
+    is_own: bool,
 }
 
 impl SlurmJob {
     /// Of a launch by these words. Within a job of the user's, and where the user has chosen a
     /// name, it has no name of ours.
     pub(super) fn of(words: &[String], token: &str) -> Self {
-        let program = kind::program(words);
-        if program.rsplit('/').next() != Some("srun") {
+        Self::among(words, token, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    /// The same, where the environment has these variables.
+    fn among(words: &[String], token: &str, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let (before, options) = words.split_at(kind::place(words).min(words.len()));
+        if options.first().and_then(|program| program.rsplit('/').next()) != Some("srun") {
             return Self::default();
         }
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let outer = variable(JOB);
-        let is_named = outer.is_some() || variable(NAME).is_some() || token.is_empty();
+        let assigned = |name: &str| {
+            before.iter().rev().find_map(|word| word.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+        };
+        let here = JOBS.iter().find_map(|name| variable(name));
+        let told = option(options, &["--jobi"]).or_else(|| JOBS.iter().find_map(|name| assigned(name)));
+        let outer = told.or_else(|| here.clone());
+        let outer_step = variable(STEP).filter(|_| outer == here);
+        let has_name = option(options, &["--job-", "-J"]).or_else(|| variable(NAME)).is_some();
+        let is_named = outer.is_some() || has_name || token.is_empty();
         let name = (!is_named).then(|| format!("rdmascope-{token}"));
-        Self { is_srun: true, name, outer, outer_step: variable(STEP) }
+        let is_own = outer.is_none() && before.is_empty();
+        Self { is_srun: true, name, outer, outer_step, is_own }
     }
 
     /// The variables that srun is started with. An option `--job-name` goes before them.
@@ -69,22 +83,29 @@ impl SlurmJob {
         }
     }
 
-    /// The job of a rank, or its step where the job is the user's; none of a process that is no
+    /// The job of a rank, or its step where the job may be the user's; none of a process that is no
     /// rank.
     fn number(&self, environment: &[u8]) -> Option<String> {
-        let job = variable(environment, JOB)?;
+        let job = variable(environment, JOBS[0])?;
         let step = variable(environment, STEP)?;
-        match &self.outer {
-            Some(outer) if *outer == job => {
-                (self.outer_step.as_ref() != Some(&step)).then(|| format!("{job}.{step}"))
-            }
-            _ => Some(job),
+        let is_outer_step = self.outer.as_ref() == Some(&job) && self.outer_step.as_ref() == Some(&step);
+        match self.is_own {
+            true => Some(job),
+            false => (!is_outer_step).then(|| format!("{job}.{step}")),
         }
     }
 }
 
+/// The value of an option of srun, which may be shortened: of one that begins so.
+fn option(words: &[String], begins: &[&str]) -> Option<String> {
+    let index = words.iter().position(|word| begins.iter().any(|begin| word.starts_with(begin)))?;
+    let value = words[index].split_once('=').map(|(_, value)| value.to_owned());
+    value.or_else(|| words.get(index + 1).cloned())
+}
+
 const NAME: &str = "SLURM_JOB_NAME";
-const JOB: &str = "SLURM_JOB_ID";
+/// The variables that say the job, and of which srun takes either.
+const JOBS: [&str; 2] = ["SLURM_JOB_ID", "SLURM_JOBID"];
 const STEP: &str = "SLURM_STEP_ID";
 /// How long the controller may take to take note.
 const SCANCEL: Duration = Duration::from_secs(2);
@@ -96,17 +117,32 @@ mod tests {
 
     #[test]
     fn only_what_srun_has_made_is_cancelled() {
-        let job = |outer: Option<&str>, step: Option<&str>| SlurmJob {
-            is_srun: true,
-            name: None,
-            outer: outer.map(str::to_owned),
-            outer_step: step.map(str::to_owned),
-        };
         let rank = b"A=1\0SLURM_JOB_ID=7\0SLURM_STEP_ID=0\0";
-        assert_eq!(job(None, None).number(rank).as_deref(), Some("7"));
-        assert_eq!(job(Some("7"), None).number(rank).as_deref(), Some("7.0"), "the job is the user's");
-        assert_eq!(job(Some("7"), Some("0")).number(rank), None, "and so is the step");
-        assert_eq!(job(None, None).number(b"SLURM_JOB_ID=7\0"), None, "it is no rank");
+        let of = |words: &str, here: &[(&str, &str)]| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            let variable = |name: &str| {
+                here.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            SlurmJob::among(&words, "abc", variable)
+        };
+        let number = |words: &str, here: &[(&str, &str)]| of(words, here).number(rank);
+        assert_eq!(number("srun -n 2 x", &[]).as_deref(), Some("7"));
+        assert_eq!(number("srun -J mine -n 2 x", &[]).as_deref(), Some("7"));
+        let inside = [("SLURM_JOB_ID", "7")];
+        assert_eq!(number("srun -n 2 x", &inside).as_deref(), Some("7.0"), "the job is the user's");
+        let step = [("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0")];
+        assert_eq!(number("srun -n 2 x", &step), None, "and so is the step");
+        let other = [("SLURM_JOB_ID", "6"), ("SLURM_STEP_ID", "0")];
+        for words in ["srun --jobid=7 x", "srun -n 2 --jobid 7 x", "env SLURM_JOBID=7 srun x"] {
+            for here in [&[][..], &other] {
+                assert_eq!(number(words, here).as_deref(), Some("7.0"), "{words} from {here:?}");
+                assert_eq!(of(words, here).name, None, "{words} makes no job to name");
+            }
+        }
+        assert_eq!(number("sh in_job_7.sh srun x", &[]).as_deref(), Some("7.0"), "it may be the user's");
+        assert_eq!(of("srun -n 2 x", &[]).number(b"SLURM_JOB_ID=7\0"), None, "it is no rank");
+        assert_eq!(of("srun -n 2 x", &[]).name.as_deref(), Some("rdmascope-abc"));
+        assert_eq!(of("srun --job-name=mine x", &[]).name, None);
     }
 
     #[test]

@@ -88,12 +88,8 @@ impl Launcher {
         let variables = device::variables(world, self.device.as_ref())?;
         let names = variables.iter().map(|(name, _)| name.as_str());
         let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
-        let ranks = world.ranks.to_string();
+        let command = command(&template, kind, world, &exported, Circumstances::here());
         let mut words = self.supervisor.clone();
-        let (before, after) = template.split_at((kind::place(&template) + 1).min(template.len()));
-        let mut command = before.to_vec();
-        command.extend(kind.options(&template, world.map, &exported, Circumstances::here()));
-        command.extend(after.iter().map(|word| word.replace("{ranks}", &ranks)));
         words.extend(command.iter().cloned());
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
@@ -123,6 +119,26 @@ impl Launcher {
         let facts = facts.into_iter().filter(|(_, fact)| !fact.is_empty());
         Ok((agents, facts.map(|(name, fact)| (name.to_owned(), fact)).collect()))
     }
+}
+
+/// The words of a launcher for the ranks of a world: those of its template, with what its kind adds
+/// before its own options.
+fn command(
+    template: &[String],
+    kind: &Kind,
+    world: &World,
+    exported: &[&str],
+    here: Circumstances,
+) -> Vec<String> {
+    let ranks = world.ranks.to_string();
+    let template: Vec<String> = template.iter().map(|word| word.replace("{ranks}", &ranks)).collect();
+    let place = kind::place(&template);
+    let here = here.behind(&template[..place]);
+    let mut command = kind.options(&template, world.map, exported, here);
+    let (before, after) = template.split_at((place + 1).min(template.len()));
+    command.splice(0..0, before.iter().cloned());
+    command.extend(after.iter().cloned());
+    command
 }
 
 /// Ranks that are on their way.
@@ -262,3 +278,31 @@ impl Gathering<'_> {
 
 /// Only what they say beside the stream.
 const LINES: Wants = Wants { to_send: false, to_read: true, to_end: false, lines: true };
+
+#[cfg(test)]
+mod tests {
+    use super::super::kind::KINDS;
+    use super::*;
+    use crate::point::{MpiMap, MpiTransport};
+
+    #[test]
+    fn the_number_of_ranks_stands_wherever_the_template_has_it() {
+        let world = World {
+            ranks: 4,
+            map: MpiMap::Launcher,
+            transport: MpiTransport::Default,
+            link: None,
+            launch: None,
+        };
+        let command = |template: &str| {
+            let template = template::words(template).unwrap();
+            command(&template, &KINDS[0], &world, &["K"], Circumstances::default()).join(" ")
+        };
+        assert_eq!(command("mpirun -np {ranks}"), "mpirun --bind-to none --oversubscribe -x K -np 4");
+        assert_eq!(
+            command("salloc -n {ranks} mpirun -np {ranks}"),
+            "salloc -n 4 mpirun --bind-to none -x K -np 4"
+        );
+        assert_eq!(command("sh -c 'exec {ranks}'"), "sh --bind-to none --oversubscribe -x K -c exec 4");
+    }
+}
