@@ -245,6 +245,7 @@ impl<'i> RankSet<'i> {
         sink: &mut dyn Sink,
         read: impl Fn(Reply) -> Result<T, Reply>,
     ) -> Result<Vec<T>, Stop> {
+        let runs = matches!(requests.first(), Some(Request::Run));
         let replies = self.agents.ask(requests, doing, deadline, coupling, sink)?;
         let stuck = replies.iter().any(Option::is_none);
         let mut read_replies = Vec::new();
@@ -253,14 +254,11 @@ impl<'i> RankSet<'i> {
             match reply.map(&read) {
                 Some(Ok(value)) => read_replies.push(value),
                 Some(Err(Reply::Failed { error })) => {
-                    refused.get_or_insert(Status::Failed { error: format!("rank {rank}: {error}") });
+                    let status = Status::Failed { error: format!("rank {rank}: {error}") };
+                    refused = Some(cause(refused, status, runs));
                 }
-                // Others fail for want of what this rank would have given.
                 Some(Err(Reply::NotMeasured { reason })) => {
-                    refused = match refused {
-                        Some(Status::NotMeasured { .. }) => refused,
-                        _ => Some(Status::NotMeasured { reason }),
-                    };
+                    refused = Some(cause(refused, Status::NotMeasured { reason }, runs));
                 }
                 Some(Err(other)) => return Err(self.agents.out_of_turn(rank, &other, doing).into()),
                 None => {}
@@ -346,6 +344,17 @@ impl<'i> RankSet<'i> {
     }
 }
 
+/// Why a point has no numbers, where one rank has said why and then another one does. While ranks
+/// are set up, others fail for want of what one that cannot measure would have given. In a run a
+/// failure may be one of its own, such as a wrong result, and stays one.
+fn cause(known: Option<Status>, new: Status, runs: bool) -> Status {
+    match (known, new) {
+        (Some(Status::Failed { .. }), new @ Status::NotMeasured { .. }) if !runs => new,
+        (Some(known), _) => known,
+        (None, new) => new,
+    }
+}
+
 /// Why a point would not be what its axes say, if so: other techniques make it steadier, this one
 /// makes it another.
 fn unmet(conditions: &[Condition]) -> Option<String> {
@@ -382,3 +391,20 @@ const VERIFY_TIMEOUT: Duration = Duration::from_secs(15);
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to free what a point held, gigabytes of registered memory included.
 const RESET_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_cannot_measure_is_believed_before_a_run_and_a_failure_in_it() {
+        let failed = || Status::Failed { error: "rank 0: it has wrong bytes".to_owned() };
+        let unable = || Status::NotMeasured { reason: "no clock".to_owned() };
+        assert_eq!(cause(Some(failed()), unable(), false), unable());
+        assert_eq!(cause(Some(failed()), unable(), true), failed());
+        for runs in [false, true] {
+            assert_eq!(cause(Some(unable()), failed(), runs), unable());
+            assert_eq!(cause(None, failed(), runs), failed());
+        }
+    }
+}
