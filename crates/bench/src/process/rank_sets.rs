@@ -43,6 +43,28 @@ pub(super) struct Refused {
     error: Option<Error>,
 }
 
+/// A launch that failed.
+struct Refusal {
+    world: World,
+    /// The experiment whose launch it was.
+    experiment: String,
+    /// Whether every launch of such ranks fails.
+    is_lasting: bool,
+    status: Status,
+}
+
+impl Refusal {
+    /// Whether it is why this experiment has no such ranks. What went wrong once may go well in the
+    /// next launch, and in one of another experiment; ranks that are not those of a launch are the
+    /// same for all experiments. What cannot be, cannot.
+    fn is_of(&self, world: &World, experiment: &str) -> bool {
+        let is_same_launch =
+            world.launch == self.world.launch && (world.launch.is_none() || experiment == self.experiment);
+        let with_launch = World { launch: world.launch, ..self.world.clone() };
+        (self.is_lasting || is_same_launch) && with_launch == *world
+    }
+}
+
 /// At most one set of agents at a time.
 pub(super) struct RankSets<'a, 'i> {
     launch: &'a Launch,
@@ -52,7 +74,7 @@ pub(super) struct RankSets<'a, 'i> {
     /// Which points have ranks of the launcher.
     points: Points,
     started: Option<Started<'i>>,
-    refused: Vec<(World, Status)>,
+    refused: Vec<Refusal>,
     /// Launches that the record knows.
     launches: u32,
 }
@@ -97,7 +119,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
             Start::Commands(launch) => return self.by_commands(launch, sink).map(Ok),
             Start::Launcher(world) => world,
         };
-        if let Some(status) = self.refusal(&world) {
+        if let Some(status) = self.refusal(&world, spec) {
             return Ok(Err(Refused { world, status: status.clone(), error: None }));
         }
         match self.by_launcher(&world, sink) {
@@ -116,9 +138,12 @@ impl<'a, 'i> RankSets<'a, 'i> {
                     true => Status::NotMeasured { reason: words },
                     false => Status::Failed { error: words },
                 };
-                // What went wrong once may go well in the next launch; what cannot be, cannot.
-                let all = World { launch: world.launch.filter(|_| !error.is_lasting()), ..world.clone() };
-                self.refused.push((all, status.clone()));
+                self.refused.push(Refusal {
+                    world: world.clone(),
+                    experiment: spec.experiment.clone(),
+                    is_lasting: error.is_lasting(),
+                    status: status.clone(),
+                });
                 Ok(Err(Refused { world, status, error: Some(error) }))
             }
         }
@@ -134,7 +159,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
     pub(super) fn are_refused(&self, points: &[PointSpec]) -> bool {
         points.iter().all(|spec| match self.start_of(spec) {
             Start::Commands(_) => false,
-            Start::Launcher(world) => self.refusal(&world).is_some(),
+            Start::Launcher(world) => self.refusal(&world, spec).is_some(),
         })
     }
 
@@ -146,9 +171,9 @@ impl<'a, 'i> RankSets<'a, 'i> {
     }
 
     /// Why there are no such ranks, if so: this launch failed, or every one would.
-    fn refusal(&self, world: &World) -> Option<&Status> {
-        let all = World { launch: None, ..world.clone() };
-        self.refused.iter().find(|(refused, _)| refused == world || *refused == all).map(|(_, status)| status)
+    fn refusal(&self, world: &World, spec: &PointSpec) -> Option<&Status> {
+        let refusal = self.refused.iter().find(|refusal| refusal.is_of(world, &spec.experiment))?;
+        Some(&refusal.status)
     }
 
     /// What the record says of ranks that have just started.
@@ -278,3 +303,36 @@ impl Refused {
 const START_ATTEMPTS: u32 = 2;
 const ONE_SERVER: &str = "a server that was started by hand serves one launch, and the plan asks for several: leave launches \
                           out, or start both ranks from here (--local, --via or --mpi)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::{MpiMap, MpiTransport};
+
+    #[test]
+    fn a_launch_that_fails_is_no_reason_against_others() {
+        let world = |ranks, launch| World {
+            ranks,
+            map: MpiMap::Launcher,
+            transport: MpiTransport::Default,
+            link: None,
+            launch,
+        };
+        let refusal = |launch, is_lasting| Refusal {
+            world: world(2, launch),
+            experiment: "a".to_owned(),
+            is_lasting,
+            status: Status::Failed { error: String::new() },
+        };
+        let once = refusal(Some(0), false);
+        assert!(once.is_of(&world(2, Some(0)), "a"));
+        assert!(!once.is_of(&world(2, Some(0)), "b"), "a launch of another experiment");
+        assert!(!once.is_of(&world(2, Some(1)), "a") && !once.is_of(&world(2, None), "a"));
+        let without_launches = refusal(None, false);
+        assert!(!without_launches.is_of(&world(2, Some(0)), "b"), "a launch of its own");
+        assert!(without_launches.is_of(&world(2, None), "b"), "the same ranks");
+        let lasting = refusal(Some(0), true);
+        assert!([None, Some(0), Some(1)].iter().all(|launch| lasting.is_of(&world(2, *launch), "b")));
+        assert!(!lasting.is_of(&world(4, Some(0)), "a"), "other ranks");
+    }
+}
