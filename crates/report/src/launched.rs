@@ -7,6 +7,8 @@
 //!   count the repetitions of a launch as runs of their own would make intervals too narrow, as
 //!   these are alike.
 
+use std::collections::BTreeSet;
+
 use measure::quantity::{self, COST, Measured};
 use measure::record::{Axes, Point, Status};
 use measure::stats::shape::Estimate;
@@ -77,7 +79,9 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     let numbers: Vec<(&Point, Measured)> =
         measured.iter().filter_map(|point| Some((*point, found.measured(point)?))).collect();
     let launches = by_launch(&numbers, |(point, _)| point);
-    let count = launches.len();
+    // Of one launch alone, each repetition is by itself.
+    let count = numbers.iter().map(|(point, _)| point.launch).collect::<BTreeSet<_>>().len();
+    let launches_text = if count == 1 { "1 launch".to_owned() } else { format!("{count} launches") };
     let launch = |runs: Vec<&(&Point, Measured)>| {
         Estimate::of_runs(&runs.iter().map(|(_, number)| number.estimate).collect::<Vec<_>>())
     };
@@ -97,7 +101,7 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     };
     let range = format!("{} to {}", print(low), print(high));
     Some(format!(
-        "   {} ({axes}): {kind}{} ({range}) of {count} launches{without}\n",
+        "   {} ({axes}): {kind}{} ({range}) of {launches_text}{without}\n",
         first.experiment,
         print(value)
     ))
@@ -140,6 +144,21 @@ mod tests {
             text(&plan, &points)
         );
         assert_eq!(text(&json!({ "experiments": [{ "name": "e" }] }), &points), "");
+    }
+
+    /// Its interval is that of the repetitions then, and no launch more is claimed.
+    #[test]
+    fn a_launch_without_numbers_is_not_counted() {
+        let mut points: Vec<Point> = (0..)
+            .zip([0, 0, 0, 1, 1, 1])
+            .map(|(repetition, launch)| point(repetition, Some(launch), 1000))
+            .collect();
+        for failed in &mut points[3..] {
+            failed.status = Status::Failed { error: "it ended".to_owned() };
+            failed.launch = None;
+        }
+        let said = text(&json!({ "experiments": [{ "name": "e", "launches": 2 }] }), &points);
+        assert!(said.contains(" of 1 launch, 3 of 6 points without numbers\n"), "{said}");
     }
 
     #[test]

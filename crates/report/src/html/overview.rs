@@ -138,7 +138,7 @@ fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varyin
     let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();
     let others = point.axes.iter().filter(|(name, _)| is_told(name));
     let others: String = others.map(|(name, axis)| format!(", {name} {}", value::text(axis))).collect();
-    let name = format!("{}{size}{others}, repetition {}", point.experiment, point.repetition + 1);
+    let name = format!("{}{size}{others}, repetition {}", point.experiment, u64::from(point.repetition) + 1);
     match list.iter_mut().find(|known| known.text == text) {
         Some(known) => known.points.push((point.id, name)),
         None => list.push(Trouble { text: text.to_owned(), points: vec![(point.id, name)] }),

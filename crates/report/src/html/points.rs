@@ -36,8 +36,8 @@ const FIRST: [(&str, Cell); 3] = [
 
 /// Those behind the axes.
 const HEADLINE: [(&str, Cell); 18] = [
-    ("repetition", Other(|point| (point.repetition + 1).into())),
-    ("launch", Other(|point| point.launch.map(|launch| launch + 1).into())),
+    ("repetition", Other(|point| (u64::from(point.repetition) + 1).into())),
+    ("launch", Other(|point| point.launch.map(|launch| u64::from(launch) + 1).into())),
     ("status", Other(|point| status(point).into())),
     ("iterations", Other(|point| point.iterations.into())),
     ("latency", Other(|point| point.latency.as_ref().map(|latency| latency.kind.name()).into())),

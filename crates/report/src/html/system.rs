@@ -219,12 +219,17 @@ fn environments(run: &Run) -> Vec<Facts> {
 
 /// What each launch was started with, where there are several: of one, its hosts' facts say it.
 fn launches(run: &Run) -> Facts {
-    let numbers = run.launches.iter().map(|launch| launch.number + 1);
+    let numbers = run.launches.iter().map(|launch| launch.number.saturating_add(1));
     let mut facts = Facts { across: "launch", ..Facts::new("Launches", numbers) };
     for launch in run.launches.iter().filter(|_| run.launches.len() > 1) {
-        let number = launch.number + 1;
-        let mut hosts: Vec<&str> = launch.ranks.iter().map(|rank| rank.hostname.as_str()).collect();
-        hosts.dedup();
+        let number = launch.number.saturating_add(1);
+        let mut hosts: Vec<&str> = Vec::new();
+        for rank in &launch.ranks {
+            // Ranks that are placed in turn come back to each host.
+            if !hosts.contains(&rank.hostname.as_str()) {
+                hosts.push(&rank.hostname);
+            }
+        }
         facts.add(number, "ranks", format!("{} on {}", launch.ranks.len(), hosts.join(", ")));
         for (name, value) in &launch.facts {
             facts.add(number, name, value.clone());

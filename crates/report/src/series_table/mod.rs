@@ -164,7 +164,8 @@ fn bound(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<f64> {
 
 /// Why not to trust a point, which is one of so many repetitions.
 pub(crate) fn doubt(point: &Point, of: usize) -> Option<String> {
-    let which = if of > 1 { format!("repetition {} ", point.repetition + 1) } else { String::new() };
+    let which =
+        if of > 1 { format!("repetition {} ", u64::from(point.repetition) + 1) } else { String::new() };
     match (&point.status, &point.unstable) {
         (Status::Failed { error }, _) => Some(format!("{which}failed: {error}")),
         (Status::NotMeasured { reason }, _) => Some(format!("{which}not measured: {reason}")),

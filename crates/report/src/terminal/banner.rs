@@ -104,6 +104,6 @@ pub(super) fn repetition(point: &Point) -> String {
         return String::new();
     }
     let launch = point.launch.filter(|launch| *launch > 0);
-    let launch = launch.map_or_else(String::new, |launch| format!(", launch {}", launch + 1));
-    format!("  repetition {}{launch}", point.repetition + 1)
+    let launch = launch.map_or_else(String::new, |launch| format!(", launch {}", u64::from(launch) + 1));
+    format!("  repetition {}{launch}", u64::from(point.repetition) + 1)
 }
