@@ -175,8 +175,8 @@ impl Check<'_> {
                 self.refuse("repetitions", "1 repetition at least with within", why)
             }
             (Some(_), _) if self.0.launches > 1 => {
-                let why = "what is measured again until its mean is known has the ranks of the last launch: give \
-                           launches alone";
+                let why =
+                    "within would add repetitions to the last launch only: give launches without within";
                 self.refuse("launches", "several launches with within", why)
             }
             _ => Ok(()),

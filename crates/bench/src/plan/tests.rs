@@ -492,7 +492,10 @@ fn means_that_are_to_be_known_have_repetitions_of_their_own() {
         ("within = \"5 %\"\nrepetitions_max = 1", "1 repetitions at least and 1 at most"),
         ("within = \"5 %\"\nrepetitions = 5\nrepetitions_max = 4", "5 repetitions at least and 4 at most"),
         ("repetitions_max = 4", "or repetitions alone"),
-        ("within = \"5 %\"\nlaunches = 3", "has the ranks of the last launch: give launches alone"),
+        (
+            "within = \"5 %\"\nlaunches = 3",
+            "within would add repetitions to the last launch only: give launches without within",
+        ),
     ] {
         let error = refusal(lines);
         assert!(error.contains(words), "{lines}: {error}");
