@@ -10,7 +10,7 @@ use crate::axis::AxisRow;
 use crate::pattern::command::Command;
 use crate::pattern::id::PatternId;
 use crate::pattern::registry::{Entry, Row};
-use crate::point::PointSpec;
+use crate::point::{PointSpec, World};
 use crate::topology::Topology;
 
 impl PatternId {
@@ -71,6 +71,12 @@ impl<'de> Deserialize<'de> for PatternId {
 }
 
 impl PointSpec {
+    /// The ranks that a launcher starts for a point that MPI carries; none of others.
+    pub(crate) fn world(&self) -> Option<World> {
+        let is_mpi = self.message.endpoint.is_mpi();
+        is_mpi.then(|| World::of(self.ranks(), &self.axes, self.link, self.launch))
+    }
+
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
         self.topology().ranks

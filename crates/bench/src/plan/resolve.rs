@@ -5,6 +5,10 @@
 //! instead of one combination in all its repetitions; then the axes as they are written, the size
 //! innermost. Every launch measures every combination: what differs from launch to launch is then
 //! in all of them alike, and two combinations are compared within the same launches.
+//!
+//! Inside a launch, points whose ranks are started in one way (`World`: how many, where, over what
+//! MPI goes) come together, in all of their repetitions, and those that MPI does not carry: so each
+//! launch starts such ranks once, and the repetitions that it counts are of the same ranks.
 
 use measure::conditions::{AS_IS, Wanted};
 use measure::figure::Figure;
@@ -23,7 +27,7 @@ use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
     Carrier, LinkLayer, Memory, MessageSpec, MpiCall, MpiOperation, MpiSettings, MpiSync, Operation,
-    PointSpec, Protocol, Service, Setup, SocketSettings,
+    PointSpec, Protocol, Service, Setup, SocketSettings, World,
 };
 
 /// A plan with nothing left to decide.
@@ -109,12 +113,35 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
 /// Appends the points of one experiment, of each kind of endpoint.
 fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
     let Some(&Filled { launches, repetitions, .. }) = experiment.first() else { return };
-    for repetition in 0..launches * repetitions {
-        let launch = (launches > 1).then(|| repetition / repetitions);
-        for filled in experiment {
-            combine(plan, filled, (repetition, launch), points);
+    let mut numbers = 0..;
+    for launch in 0..launches {
+        let first = points.len();
+        let launch = (launches > 1).then_some(launch);
+        for repetition in numbers.by_ref().take(repetitions as usize) {
+            for filled in experiment {
+                combine(plan, filled, (repetition, launch), points);
+            }
+        }
+        if launch.is_some() {
+            let of_launch = points.split_off(first);
+            points.extend(by_world(of_launch, first as u64));
         }
     }
+}
+
+/// The points of a launch with those together that the same ranks measure, in the order of the
+/// first of each, numbered from `first` on.
+fn by_world(points: Vec<PointSpec>, first: u64) -> impl Iterator<Item = PointSpec> {
+    let mut worlds: Vec<(Option<World>, Vec<PointSpec>)> = Vec::new();
+    for point in points {
+        let world = point.world();
+        match worlds.iter_mut().find(|(known, _)| *known == world) {
+            Some((_, group)) => group.push(point),
+            None => worlds.push((world, vec![point])),
+        }
+    }
+    let all = worlds.into_iter().flat_map(|(_, group)| group);
+    (first..).zip(all).map(|(id, point)| PointSpec { id, ..point })
 }
 
 /// Appends a point for each combination of the values of the axes, of one repetition in a launch.

@@ -608,6 +608,32 @@ fn every_launch_measures_each_combination_in_all_its_repetitions() {
     assert_eq!(seen, expected.concat());
 }
 
+/// What needs other ranks would end those that run: a launch has each of its kinds of ranks once.
+#[test]
+fn a_launch_measures_all_repetitions_of_the_same_ranks_together() {
+    let axes = "[experiment.axes]\nendpoint = [\"verbs\", \"mpi\"]\nmpi_transport = [\"shm\", \"tcp\"]\n\
+                size_bytes = [8, 4]";
+    let points = points(&format!("launches = 2\nrepetitions = 2\n{axes}"), &[], false);
+    let seen: Vec<_> = points
+        .iter()
+        .map(|p| {
+            let transport = p.axes.get("mpi_transport").and_then(|value| value.as_str());
+            (p.id, p.launch, transport, p.repetition, p.message.size_bytes)
+        })
+        .collect();
+    let mut expected = Vec::new();
+    for launch in 0..2 {
+        for transport in [None, Some("shm"), Some("tcp")] {
+            for repetition in [2 * launch, 2 * launch + 1] {
+                for size in [8, 4] {
+                    expected.push((expected.len() as u64, Some(launch), transport, repetition, size));
+                }
+            }
+        }
+    }
+    assert_eq!(seen, expected);
+}
+
 #[test]
 fn a_signal_rate_is_the_rate_of_the_link_that_is_modelled() {
     let links = |axes: &str| -> Vec<_> {

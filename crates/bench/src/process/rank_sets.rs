@@ -193,11 +193,10 @@ impl<'a, 'i> RankSets<'a, 'i> {
     /// How the agents of a point are started. What MPI does not carry is content with any ranks of
     /// the launcher that run.
     fn start_of(&self, spec: &PointSpec) -> Start {
-        let is_mpi = spec.message.endpoint.is_mpi();
-        let world = World::of(spec.ranks(), &spec.axes, spec.link.filter(|_| is_mpi), spec.launch);
-        if is_mpi {
+        if let Some(world) = spec.world() {
             return Start::Launcher(world);
         }
+        let world = World::of(spec.ranks(), &spec.axes, None, spec.launch);
         match &self.started {
             _ if self.points == Points::OfMpi => Start::Commands(spec.launch),
             Some(Started { start: Start::Launcher(other), .. })

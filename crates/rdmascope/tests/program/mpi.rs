@@ -728,6 +728,42 @@ fn each_launch_of_a_record_says_what_it_was_started_with() {
     });
 }
 
+/// Two kinds of ranks that would take turns by repetitions.
+const TURNS: &str = r#"
+name = "turns"
+title = "Two transports in two launches"
+[[experiment]]
+name = "turns"
+pattern = "ping-pong"
+launches = 2
+repetitions = 2
+iterations = 50
+axes = { endpoint = "mpi", mpi_transport = ["shm", "tcp"], size_bytes = 8 }
+"#;
+
+#[test]
+fn each_launch_starts_ranks_of_a_kind_once_for_all_repetitions() {
+    each(|mpi| {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", TURNS);
+        let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (run, points) = scratch.record("record");
+        assert_eq!(run.launches.len(), 4, "{:?}", run.launches);
+        let said: Vec<_> = points
+            .iter()
+            .map(|point| (point.launch, point.axes["mpi_transport"].as_str().unwrap(), point.repetition))
+            .collect();
+        let times = [(0, "shm", [0, 1]), (1, "tcp", [0, 1]), (2, "shm", [2, 3]), (3, "tcp", [2, 3])];
+        let all = times
+            .map(|(launch, transport, both)| both.map(|repetition| (Some(launch), transport, repetition)));
+        assert_eq!(said, all.concat());
+        assert!(launch_lines(&ended).iter().all(|line| line.ends_with(" of 2 launches")), "{ended:?}");
+        assert_eq!(launch_lines(&ended).len(), 2, "{ended:?}");
+        scratch.assert_nothing_left();
+    });
+}
+
 #[test]
 fn commands_start_agents_anew_for_each_launch_and_a_server_cannot() {
     let scratch = Scratch::alone();
