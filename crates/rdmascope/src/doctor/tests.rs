@@ -174,6 +174,15 @@ fn halves_of_an_mpi_are_told_with_what_is_missing() {
         let words = format!("MPI with the {abi} ABI has no launcher");
         expect(&facts, "MPI", Severity::Note, &words, Some(remedy));
     }
+    // One of its own prefix: its launcher is there, or no package brings it.
+    let prefix = tempfile::tempdir().unwrap();
+    let own = MpiLibrary { path: prefix.path().join("lib/libmpi.so.40"), ..library("Open MPI", None, &[]) };
+    facts.survey.mpi.libraries = vec![own];
+    expect(&facts, "MPI", Severity::Note, "has no launcher", None);
+    fs::create_dir(prefix.path().join("bin")).unwrap();
+    fs::write(prefix.path().join("bin/mpirun"), "").unwrap();
+    let remedy = format!("export PATH={}/bin:$PATH", prefix.path().display());
+    expect(&facts, "MPI", Severity::Note, "has no launcher", Some(&remedy));
     facts.survey.mpi.libraries.clear();
     for (kind, remedy) in [
         ("Open MPI", Some("sudo apt-get install libopenmpi3")),

@@ -110,12 +110,23 @@ fn launchers_in(directories: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PathBuf>> {
     found
 }
 
-/// Whether a file has the name of a launcher, alone or with an ending such as `.openmpi`.
+/// Whether a file has the name of a launcher, alone or with the ending that tells one MPI's from
+/// another's, such as `.openmpi`. Others are not started: a script `mpirun.sh` of the user may do
+/// anything at `--version`.
 fn is_launcher(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    (name == "srun" || ["mpirun", "mpiexec"].contains(&stem)) && path.is_file()
+    let is_one = match name.split_once('.') {
+        None => ["mpirun", "mpiexec", "srun"].contains(&name),
+        Some(("mpirun" | "mpiexec", ending)) => {
+            ENDINGS.contains(&ending.trim_end_matches(|c: char| c.is_ascii_digit() || ".-_".contains(c)))
+        }
+        Some(_) => false,
+    };
+    is_one && path.is_file()
 }
+
+/// Endings that distributions and libraries give their launchers; a version may follow.
+const ENDINGS: [&str; 8] = ["openmpi", "ompi", "mpich", "mvapich", "hydra", "intel", "prte", "slurm"];
 
 /// A launcher by the name that says most: `mpirun.openmpi` rather than `mpirun`.
 fn launcher(path: PathBuf, mut names: Vec<PathBuf>) -> Option<MpiLauncher> {
@@ -176,11 +187,24 @@ mod tests {
     }
 
     #[test]
+    fn a_launcher_has_the_ending_of_an_mpi_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["srun", "mpirun", "mpiexec.hydra", "mpirun.mpich2", "mpirun.openmpi-4.1"];
+        for name in names {
+            std::fs::write(dir.path().join(name), "").unwrap();
+            assert!(is_launcher(&dir.path().join(name)), "{name}");
+        }
+        assert!(!is_launcher(&dir.path().join("mpiexec")), "there is none");
+    }
+
+    #[test]
     fn each_file_is_one_launcher_with_its_best_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("orterun"), "").unwrap();
-        std::fs::write(at("mpirunner"), "").unwrap();
+        for name in ["mpirunner", "mpirun.sh", "mpiexec.py", "srun.old", "mpirun."] {
+            std::fs::write(at(name), "").unwrap();
+        }
         for name in ["mpiexec", "mpirun.openmpi", "mpirun"] {
             std::os::unix::fs::symlink("orterun", at(name)).unwrap();
         }
@@ -188,7 +212,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         let names = found.into_values().next().unwrap();
         assert_eq!(names, ["mpiexec", "mpirun", "mpirun.openmpi"].map(at));
-        // Whoever cannot be started is no launcher.
+        // What cannot be started is no launcher.
         assert!(launcher(at("orterun"), names).is_none());
     }
 }

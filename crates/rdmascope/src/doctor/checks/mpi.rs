@@ -1,5 +1,7 @@
 //! Libraries of MPI and the launchers that start ranks for them.
 
+use std::path::{Path, PathBuf};
+
 use bench::process::launcher::installed::{MpiLauncher, MpiLibrary};
 
 use crate::doctor::facts::Facts;
@@ -21,10 +23,31 @@ fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
         return Finding::good("MPI", looked_at, found);
     }
     let why = "points over MPI cannot be measured with it: no program in PATH starts its ranks";
-    let package = if library.abi == "Open MPI" { "openmpi-bin" } else { "mpich" };
-    Finding::good("MPI", looked_at, format!("{name} has no launcher"))
-        .but(Severity::Note, why)
-        .mended_by(facts.as_root(&format!("apt-get install {package}")))
+    let finding = Finding::good("MPI", looked_at, format!("{name} has no launcher")).but(Severity::Note, why);
+    let directory = library.path.parent().unwrap_or(Path::new("/"));
+    let prefix = directory.parent().filter(|_| directory.ends_with("lib") || directory.ends_with("lib64"));
+    let programs = prefix.map(|prefix| prefix.join("bin"));
+    let is_shared =
+        |programs: &PathBuf| [Path::new("/bin"), Path::new("/usr/bin")].contains(&programs.as_path());
+    match programs.filter(|programs| !is_shared(programs) && has_launcher(programs)) {
+        // It is there, and a package would bring another one.
+        Some(programs) => finding.mended_by(format!("export PATH={}:$PATH", programs.display())),
+        None if is_of_system(directory) => {
+            let package = if library.abi == "Open MPI" { "openmpi-bin" } else { "mpich" };
+            finding.mended_by(facts.as_root(&format!("apt-get install {package}")))
+        }
+        None => finding,
+    }
+}
+
+/// Whether packages of the distribution put files there.
+fn is_of_system(directory: &Path) -> bool {
+    let is_in = |system: &&str| directory.starts_with(system);
+    ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].iter().any(|system| is_in(&system))
+}
+
+fn has_launcher(directory: &Path) -> bool {
+    ["mpirun", "mpiexec"].iter().any(|name| directory.join(name).is_file())
 }
 
 fn launcher(facts: &Facts, launcher: &MpiLauncher) -> Finding {
