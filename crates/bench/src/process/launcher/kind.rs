@@ -224,11 +224,9 @@ impl Circumstances {
 /// how many.
 fn places(name: &str) -> bool {
     let Some((_, parameter)) = name.split_once("_MCA_") else { return false };
-    let is_of = |part: &&str| parameter.starts_with(part);
+    let is_of = |part: &str| parameter.starts_with(part);
     (name.starts_with("OMPI_") || name.starts_with("PRTE_"))
-        && ["rmaps_", "orte_default_hostfile", "prte_default_hostfile", "ras_"]
-            .iter()
-            .any(|part| is_of(&part))
+        && ["rmaps_", "orte_default_hostfile", "prte_default_hostfile", "ras_"].iter().any(|part| is_of(part))
 }
 
 /// The place of the launcher among the words of a command: what stands before it, such as `env` or
@@ -241,10 +239,10 @@ pub(crate) fn place(words: &[String]) -> usize {
 /// `-4.1`, `_rsh`). An assignment for `env` or an option is none, whatever path it ends with.
 fn is_launcher(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
-    let is = |known: &&str| {
+    let is = |known: &str| {
         name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
     };
-    !word.contains('=') && ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| is(&known))
+    !word.contains('=') && ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| is(known))
 }
 
 /// The launcher of a command.

@@ -42,8 +42,8 @@ fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
 
 /// Whether packages of the distribution put files there.
 fn is_of_system(directory: &Path) -> bool {
-    let is_in = |system: &&str| directory.starts_with(system);
-    ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].iter().any(|system| is_in(&system))
+    let is_in = |system: &str| directory.starts_with(system);
+    ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].iter().any(|system| is_in(system))
 }
 
 fn has_launcher(directory: &Path) -> bool {
