@@ -286,7 +286,8 @@ fn hover(series_table: &SeriesTable, series: &Series, label: &str, number: &Numb
     }
     if number.repetitions > 1 {
         let [low, high] = number.runs;
-        text += &format!("\nmedian of {} repetitions: {low:.3} to {high:.3} {unit}", number.repetitions);
+        let repeated = if number.are_launches { "launches" } else { "repetitions" };
+        text += &format!("\nmedian of {} {repeated}: {low:.3} to {high:.3} {unit}", number.repetitions);
     }
     for doubt in &number.doubts {
         text += &format!("\n! {doubt}");

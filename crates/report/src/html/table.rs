@@ -156,13 +156,17 @@ impl<'a> Columns<'a> {
             Cell::Failed(error) => word("failed", error, columns, notes),
             Cell::Value(number) if columns > 1 => {
                 notes.repetitions = notes.repetitions.max(number.repetitions);
+                notes.are_launches |= number.are_launches;
                 let [low, high] = number.runs;
                 let digits = self.digits;
                 let count = number.samples.map(|samples| format!("n {}", unit::grouped(samples)));
+                let runs_word = if number.are_launches { "launches" } else { "runs" };
                 let beside = match (number.repetitions, count) {
                     (0 | 1, count) => count.unwrap_or_default(),
                     (_, None) => format!("{low:.digits$}..{high:.digits$}"),
-                    (runs, Some(count)) => format!("{low:.digits$}..{high:.digits$}, {count} in {runs} runs"),
+                    (runs, Some(count)) => {
+                        format!("{low:.digits$}..{high:.digits$}, {count} in {runs} {runs_word}")
+                    }
                 };
                 html! { (self.number(series_table, number, notes)) td class="spread" { (beside) } }
             }
@@ -219,6 +223,7 @@ struct Notes {
     marks: Vec<String>,
     absent: bool,
     repetitions: usize,
+    are_launches: bool,
 }
 
 impl Notes {
@@ -238,8 +243,9 @@ impl Notes {
         notes.extend(not_measured(series_table));
         if self.repetitions > 1 {
             notes.push(html! {
-                "Median of up to " (self.repetitions) " repetitions; small: the smallest and the largest of them "
-                "(run-to-run spread)."
+                "Median of up to " (self.repetitions) " repetitions"
+                @if self.are_launches { ", of which those of one launch count as one" }
+                "; small: the smallest and the largest of them (run-to-run spread)."
             });
         }
         if with_ratio {

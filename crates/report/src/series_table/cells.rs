@@ -61,8 +61,10 @@ pub(crate) struct Number {
     pub(crate) median: f64,
     /// Smallest and largest of the repetitions' numbers: the run-to-run spread.
     pub(crate) runs: [f64; 2],
-    /// How many repetitions gave a number.
+    /// How many repetitions gave a number; launches, where some of them were of one launch.
     pub(crate) repetitions: usize,
+    /// Whether those are launches.
+    pub(crate) are_launches: bool,
     /// 10 % and 90 % quantiles, each the median over the repetitions: the within-run spread.
     pub(crate) quantiles: Option<[f64; 2]>,
     /// What the number may be off by where stamps of two clocks are compared.

@@ -34,6 +34,7 @@ fn number(here: &Number, below: &Number) -> Number {
         median: here.median - below.median,
         runs: [here.runs[0] - below.runs[1], here.runs[1] - below.runs[0]],
         repetitions: here.repetitions.min(below.repetitions),
+        are_launches: here.are_launches || below.are_launches,
         quantiles: None,
         bound: here.bound.zip(below.bound).map(|(here, below)| here + below),
         samples: None,

@@ -118,6 +118,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: Y<'_>) -> Cell {
         median,
         runs: [*first, *last],
         repetitions: runs.len(),
+        are_launches: runs.len() < numbers.len(),
         quantiles: quantiles(&numbers, y),
         bound: bound(&numbers, y),
         samples: samples(&numbers, y),

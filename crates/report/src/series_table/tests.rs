@@ -68,6 +68,21 @@ fn labels(series_table: &SeriesTable) -> Vec<&str> {
 }
 
 #[test]
+fn repetitions_of_one_launch_are_counted_as_launches() {
+    let mut points: Vec<Point> = (0..3).map(|r| point("RC", 4, r, 10.0)).collect();
+    let fold = |points: &[Point]| {
+        let series_table = new(&figure(&["service"]), points).unwrap();
+        let number = series_table.series[0].cells[0].number().unwrap();
+        (number.repetitions, number.are_launches)
+    };
+    assert_eq!(fold(&points), (3, false));
+    for (point, launch) in points.iter_mut().zip([0, 0, 1]) {
+        point.launch = Some(launch);
+    }
+    assert_eq!(fold(&points), (2, true));
+}
+
+#[test]
 fn repetitions_fold_to_their_median_with_the_spread_apart() {
     let points: Vec<Point> = [10.0, 14.0, 11.0].iter().zip(0..).map(|(g, r)| point("RC", 4, r, *g)).collect();
     let series_table = new(&figure(&["service"]), &points).unwrap();
