@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::super::child::{Process, Streams};
 use super::super::wait::wait;
+use super::hosts;
 use crate::Error;
 use crate::point::MpiMap;
 
@@ -195,17 +196,18 @@ impl Kind {
 pub(crate) struct Circumstances {
     /// Whether a scheduler has allocated hosts and cores, which are not exceeded.
     is_allocated: bool,
-    /// Whether variables of Open MPI say where ranks go or how many.
+    /// Whether variables or files of Open MPI say where ranks go or how many.
     is_placed: bool,
     is_root: bool,
 }
 
 impl Circumstances {
-    /// Those of this process.
-    pub(crate) fn here() -> Self {
+    /// Those of this process, for a launcher.
+    pub(crate) fn here(program: &str) -> Self {
         const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
         let is_allocated = JOBS.iter().any(|name| std::env::var_os(name).is_some());
-        let is_placed = std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(places));
+        let is_told = std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(hosts::is_told_by));
+        let is_placed = is_told || hosts::are_in_files(program);
         Self { is_allocated, is_placed, is_root: rustix::process::geteuid().is_root() }
     }
 
@@ -214,19 +216,10 @@ impl Circumstances {
         const ALLOCATE: [&str; 6] = ["salloc", "sbatch", "qsub", "qrsh", "bsub", "flux"];
         let allocates = |word: &String| ALLOCATE.contains(&word.rsplit('/').next().unwrap_or_default());
         let is_allocated = self.is_allocated || words.iter().any(allocates);
-        let assigned = |word: &String| word.split_once('=').is_some_and(|(name, _)| places(name));
+        let assigned = |word: &String| word.split_once('=').is_some_and(|(name, _)| hosts::is_told_by(name));
         let is_placed = self.is_placed || words.iter().any(assigned);
         Self { is_allocated, is_placed, ..self }
     }
-}
-
-/// Whether a variable tells Open MPI, which takes its parameters from those too, where ranks go or
-/// how many.
-fn places(name: &str) -> bool {
-    let Some((_, parameter)) = name.split_once("_MCA_") else { return false };
-    let is_of = |part: &str| parameter.starts_with(part);
-    (name.starts_with("OMPI_") || name.starts_with("PRTE_"))
-        && ["rmaps_", "orte_default_hostfile", "prte_default_hostfile", "ras_"].iter().any(|part| is_of(part))
 }
 
 /// The place of the launcher among the words of a command: what stands before it, such as `env` or

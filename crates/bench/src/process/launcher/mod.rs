@@ -6,7 +6,8 @@
 //!      └═══════════════════════ TCP, encrypted ═════════════════════┘  each dials back
 //! ```
 //!
-//! * `kind`: the launchers that are known, a row each;
+//! * `kind`: the launchers that are known, a row each; `hosts`: where Open MPI is told beside its
+//!   command on which hosts ranks go;
 //! * [`installed`]: the launchers and libraries of this host, and which fit each other;
 //! * `device`: the variables that ranks are started with, those of a device among them;
 //! * `start`: starts a launcher and waits until all of its ranks have connected;
@@ -30,6 +31,7 @@
 pub(super) mod device;
 pub mod dial_back;
 mod environments;
+mod hosts;
 pub mod installed;
 pub(crate) mod introduction;
 pub(crate) mod kind;

@@ -88,7 +88,7 @@ impl Launcher {
         let variables = device::variables(world, self.device.as_ref())?;
         let names = variables.iter().map(|(name, _)| name.as_str());
         let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
-        let command = command(&template, kind, world, &exported, Circumstances::here());
+        let command = command(&template, kind, world, &exported, Circumstances::here(&program));
         let mut words = self.supervisor.clone();
         words.extend(command.iter().cloned());
         words.extend(self.agent.iter().cloned());
