@@ -165,3 +165,31 @@ fn whoever_of_a_job_is_killed_nothing_is_left() {
     kill(Victim::Supervisor, PMIX);
     kill(Victim::Launcher, PMI2);
 }
+
+/// A job of the user's that srun is told to run in, from outside of it.
+#[test]
+fn a_job_of_the_user_outlives_the_launch_in_it() {
+    let scratch = Scratch::alone();
+    let Some(cluster) = Cluster::new() else { return };
+    let of_slurm = |words: &[&str]| {
+        let (name, value) = cluster.variable();
+        let ended = Command::new(words[0]).args(&words[1..]).env(name, value).output().unwrap();
+        assert!(ended.status.success(), "{words:?}: {ended:?}");
+    };
+    of_slurm(&["salloc", "--no-shell", "-n", "2", "-J", "of-the-user"]);
+    let before = cluster.jobs();
+    let job = before.split(' ').next().unwrap();
+    let template = format!("srun --jobid={job} --mpi=pmi2 -n {{ranks}}");
+    let child = in_a_point(&scratch, &cluster, &template);
+    let all = with_token(&scratch.token());
+    let launcher = all.iter().filter(|process| process.command.starts_with("srun "));
+    let group = launcher.map(|process| process.pid).min().unwrap();
+    kill_process_group(Pid::from_raw(group).unwrap(), Signal::KILL).unwrap();
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(cluster.jobs(), before, "the job is the user's");
+    let left = gone_within(&scratch.token(), JOB_ENDS);
+    assert!(left.is_empty(), "the step is not: {left:?}");
+    of_slurm(&["scancel", job]);
+    assert_nothing_left(&scratch, &cluster);
+}
