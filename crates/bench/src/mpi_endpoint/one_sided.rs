@@ -36,6 +36,8 @@ pub(super) struct OneSided {
     /// Those that were started and not completed, and the most that ever were.
     started: usize,
     used: usize,
+    /// Fences of both ranks so far.
+    fences: usize,
     /// Whether the other rank does the same with this one's window.
     goes_both_ways: bool,
 }
@@ -55,7 +57,7 @@ impl OneSided {
         let too_long = || Error::Impossible {
             reason: format!("a window of {slots} messages of {size} B is longer than any memory"),
         };
-        let bytes = flag_at(slots, size).and_then(|at| at.checked_add(FLAG_BYTES)).ok_or_else(too_long)?;
+        let bytes = flags_at(slots, size).and_then(|at| at.checked_add(FLAGS_BYTES)).ok_or_else(too_long)?;
         let messages = context.messages.clone();
         let mut one_sided = Self {
             window: Some(Window::allocate(&messages, bytes, bytes)?),
@@ -69,6 +71,7 @@ impl OneSided {
             slots,
             started: 0,
             used: 0,
+            fences: 0,
             goes_both_ways: is_flood && !spec.usage.is_one_sided_flood,
         };
         one_sided.prepare()?;
@@ -83,7 +86,7 @@ impl OneSided {
         self.give(&origin)?;
         self.with_own(|window| window.write(0, &target))?;
         match self.sync {
-            MpiSync::Fence => self.window()?.fence()?,
+            MpiSync::Fence => self.fence()?,
             MpiSync::Flush | MpiSync::FlushLocal => self.window()?.lock_all()?,
             MpiSync::Lock | MpiSync::LockAll => {}
         }
@@ -122,7 +125,10 @@ impl OneSided {
         self.started = 0;
         let Some(window) = &mut self.window else { return Err(freed()) };
         match self.sync {
-            MpiSync::Fence => window.fence()?,
+            MpiSync::Fence => {
+                window.fence()?;
+                self.fences += 1;
+            }
             MpiSync::Flush => window.flush(self.peer)?,
             MpiSync::FlushLocal => window.flush_local(self.peer)?,
             MpiSync::Lock => window.unlock()?,
@@ -143,12 +149,13 @@ impl OneSided {
             }
             return self.prove();
         }
+        // The peer waits for the second half, wrong contents or not.
         if self.rank < self.peer {
-            self.prove()?;
-            return self.serve_proof();
+            let proven = wrong_or(self.prove())?;
+            return proven.and(self.serve_proof());
         }
-        self.serve_proof()?;
-        self.prove()
+        let served = wrong_or(self.serve_proof())?;
+        served.and(self.prove())
     }
 
     /// Takes part as a target, until the peer has ended what it measures.
@@ -158,11 +165,10 @@ impl OneSided {
     pub(super) fn attend(&mut self) -> Result<(), Error> {
         if self.sync == MpiSync::Fence {
             let mut flag = [0];
-            let at = flag_at(self.slots, self.size).unwrap_or(0);
             while flag != RAISED[..1] {
-                let window = self.window()?;
-                window.fence()?;
-                window.read(at, &mut flag)?;
+                self.fence()?;
+                let at = self.flag_of(self.fences);
+                self.window()?.read(at, &mut flag)?;
             }
         }
         self.serve_proof()
@@ -170,12 +176,28 @@ impl OneSided {
 
     /// Tells a target that fences, in an epoch after the last that is measured.
     fn raise_flag(&mut self) -> Result<(), Error> {
-        let at = flag_at(self.slots, self.size).unwrap_or(0);
+        let at = self.flag_of(self.fences + 1);
         let peer = self.peer;
         let window = self.window()?;
         window.origin_mut()[at..at + FLAG_BYTES].copy_from_slice(&RAISED);
         window.put(at, FLAG_BYTES, peer, at)?;
-        Ok(window.fence()?)
+        self.fence()
+    }
+
+    /// Where the flag stands that is raised in the epoch which fence number `fences` completes.
+    ///
+    /// Two flags take turns: a put may be seen before the fence that completes it, and MPI forbids
+    /// to load what a put of the same epoch stores. The target reads after each fence the flag of
+    /// that fence, and the origin raises that of the next.
+    fn flag_of(&self, fences: usize) -> usize {
+        flags_at(self.slots, self.size).unwrap_or(0) + fences % 2 * FLAG_BYTES
+    }
+
+    /// A fence, which both ranks count.
+    fn fence(&mut self) -> Result<(), Error> {
+        self.window()?.fence()?;
+        self.fences += 1;
+        Ok(())
     }
 
     /// The origin's part of the proof. A wrong result ends it only after the target's part.
@@ -227,10 +249,7 @@ impl OneSided {
 
     /// A fence of both ranks, where fences complete.
     fn begin_epoch(&mut self) -> Result<(), Error> {
-        if self.sync == MpiSync::Fence {
-            self.window()?.fence()?;
-        }
-        Ok(())
+        if self.sync == MpiSync::Fence { self.fence() } else { Ok(()) }
     }
 
     /// Completes at the target what is complete at the origin alone.
@@ -321,9 +340,17 @@ impl Drop for OneSided {
     }
 }
 
-/// Where the flag stands that ends the fences of a target: behind all messages.
-fn flag_at(slots: usize, size: usize) -> Option<usize> {
+/// Where the flags stand that end the fences of a target: behind all messages.
+fn flags_at(slots: usize, size: usize) -> Option<usize> {
     slots.checked_mul(size)?.checked_next_multiple_of(FLAG_BYTES)
+}
+
+/// Wrong contents as a value, so that what the peer waits for follows; any other error as an error.
+fn wrong_or(result: Result<(), Error>) -> Result<Result<(), Error>, Error> {
+    match result {
+        Ok(()) | Err(Error::WrongResult { .. }) => Ok(result),
+        Err(error) => Err(error),
+    }
 }
 
 #[cold]
@@ -334,8 +361,9 @@ fn freed() -> Error {
 /// Rounds of contents: what is measured, and what only the proof has.
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
-/// The flag of a target that fences. Windows are zeroed, and no message lies there.
+/// The two flags of a target that fences. Windows are zeroed, and no message lies there.
 const FLAG_BYTES: usize = 8;
+const FLAGS_BYTES: usize = 2 * FLAG_BYTES;
 const RAISED: [u8; FLAG_BYTES] = [1; FLAG_BYTES];
 /// The tag of messages of the proof, beside that of windows of a flood.
 const TOLD: i32 = 2;

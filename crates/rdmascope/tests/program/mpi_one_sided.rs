@@ -129,6 +129,34 @@ fn wrong_contents_fail_the_point() {
     });
 }
 
+/// Rank 1 comes late out of each fence, when what rank 0 puts next is in its window already.
+const LATE: &str = "#include <stdlib.h>\n#include <unistd.h>\nint PMPI_Win_fence(int, void *);\n\
+    int MPI_Win_fence(int flags, void *window) {\nint code = PMPI_Win_fence(flags, window);\n\
+    const char *rank = getenv(\"OMPI_COMM_WORLD_RANK\");\nif (!rank) rank = getenv(\"PMI_RANK\");\n\
+    if (atoi(rank) == 1) usleep(2000);\nreturn code;\n}\n";
+
+#[test]
+fn a_target_that_fences_sees_its_flag_after_the_fence_that_completes_it() {
+    if !is_installed("cc") {
+        return skip("cc", "it is not installed");
+    }
+    each(|mpi| {
+        // Even and odd numbers of fences before the flag.
+        for iterations in [100, 101] {
+            let scratch = Scratch::alone();
+            let library = altered(&scratch, mpi, LATE);
+            let plan = plan("ping-pong", "put", "fence");
+            scratch.write("plan.toml", &plan.replace("= 100\n", &format!("= {iterations}\n")));
+            let ended = run(
+                &scratch,
+                &["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library],
+            );
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+            assert!(all_measured(&scratch.record("record").1), "{ended:?}");
+        }
+    });
+}
+
 #[test]
 fn a_put_that_never_completes_is_told_by_its_call() {
     if !is_installed("cc") {
@@ -138,6 +166,32 @@ fn a_put_that_never_completes_is_told_by_its_call() {
         let source = "#include <unistd.h>\nint MPI_Win_flush(int rank, void *window) { for (;;) pause(); }\n";
         let error = failed(mpi, source, &plan("ping-pong", "put", "flush"));
         assert!(error.contains("it still waits in MPI_Win_flush, for rank 1"), "{error}");
+    });
+}
+
+#[test]
+fn ranks_that_both_find_wrong_contents_end_together() {
+    if !is_installed("cc") {
+        return skip("cc", "it is not installed");
+    }
+    each(|mpi| {
+        for (function, operation) in [("MPI_Put", "put"), ("MPI_Get", "get")] {
+            let scratch = Scratch::alone();
+            let library = altered(&scratch, mpi, &forgetful(function, 0));
+            let plan = plan("stream", operation, "flush");
+            let both_ways = plan.replace("size_bytes = 64", "direction = \"bi\"\nsize_bytes = [64, 100]");
+            scratch.write("plan.toml", &both_ways);
+            let ended = run(
+                &scratch,
+                &["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library],
+            );
+            assert_eq!(ended.status, Some(1), "{ended:?}");
+            let (_, points) = scratch.record("record");
+            assert!(matches!(points[0].status, Status::Failed { .. }), "{:?}", points[0].status);
+            assert_eq!(points[1].status, Status::Measured, "{ended:?}");
+            // Nobody waited for a rank that had left, and none was started anew.
+            assert!(!ended.stderr.contains("rank "), "{ended:?}");
+        }
     });
 }
 
