@@ -170,7 +170,8 @@ impl Window {
     /// `MPI_Put` of `bytes` bytes at `from` of the origin memory to `to` of a rank's window.
     ///
     /// # Errors
-    /// Those of MPI, a range outside of the memory, a call outside of an epoch.
+    /// Those of MPI, a range outside of the memory, a call outside of an epoch, a rank whose window
+    /// is not locked while another's is.
     #[inline]
     pub fn put(&mut self, from: usize, bytes: usize, target: u32, to: usize) -> Result<()> {
         let function = self.function(Call::Put, |functions| functions.put)?;
@@ -296,7 +297,7 @@ impl Window {
     /// `MPI_Win_flush`: completes this rank's puts and gets to one rank, here and there.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked.
+    /// Those of MPI, a window that is not locked, or not that of this rank.
     #[inline]
     pub fn flush(&mut self, target: u32) -> Result<()> {
         let function = self.function(Call::Win_flush, |functions| functions.win_flush)?;
@@ -322,6 +323,7 @@ impl Window {
         target: u32,
     ) -> Result<()> {
         self.locked(call)?;
+        self.reachable(call, target)?;
         let inner = &*self.communicator.0;
         let peer = inner.peer(target)?;
         let handle = self.handle.get(0);
@@ -376,6 +378,18 @@ impl Window {
         if self.epoch.is_locked() { Ok(()) } else { Err(not_locked(call)) }
     }
 
+    /// Refuses a rank whose window is not locked while one other is: `MPI_Win_unlock` would not
+    /// complete what is put there or got from there.
+    #[inline]
+    fn reachable(&self, call: Call, target: u32) -> Result<()> {
+        match self.epoch {
+            Epoch::Lock(locked) if locked != target => {
+                Err(Error::State { call: call.name(), reason: "another rank's window is locked" })
+            }
+            _ => Ok(()),
+        }
+    }
+
     #[inline]
     fn lockable(&self, call: Call) -> Result<()> {
         if self.epoch == Epoch::None {
@@ -398,6 +412,7 @@ impl Window {
             let reason = "it needs a fence or a lock before";
             return Err(Error::State { call: call.name(), reason });
         }
+        self.reachable(call, target)?;
         within(origin, bytes, self.origin_bytes)?;
         within(displacement, bytes, self.bytes)?;
         let peer = self.communicator.0.peer(target)?;

@@ -81,9 +81,10 @@ impl Collectives for MpiEndpoint {
     }
 
     fn largest(&mut self, number: u64) -> Result<u64, Error> {
-        let mut largest = [0; 8];
-        self.messages.allreduce(&number.to_ne_bytes(), &mut largest, Datatype::Uint64, Op::Max)?;
-        Ok(u64::from_ne_bytes(largest))
+        let own = Aligned(number.to_ne_bytes());
+        let mut largest = Aligned([0; 8]);
+        self.messages.allreduce(&own.0, &mut largest.0, Datatype::Uint64, Op::Max)?;
+        Ok(u64::from_ne_bytes(largest.0))
     }
 
     fn give(&mut self, to: u32, number: u64) -> Result<(), Error> {
@@ -102,6 +103,10 @@ impl Collectives for MpiEndpoint {
         Ok(())
     }
 }
+
+/// A number as bytes, aligned as the element of a reduction has to be.
+#[repr(align(8))]
+struct Aligned([u8; 8]);
 
 /// The tag of numbers and of empty messages, which no operation has while these go.
 const TAG: i32 = 7;
