@@ -131,6 +131,10 @@ table! {
         thread_serialized "MPI_THREAD_SERIALIZED": 2, 2, 2048;
         thread_multiple "MPI_THREAD_MULTIPLE": 3, 3, 4096;
         lock_shared "MPI_LOCK_SHARED": 2, 235, 302;
+        /// The error of a call whose statuses tell which request has failed, and the error there of
+        /// a request that has neither failed nor completed.
+        err_in_status "MPI_ERR_IN_STATUS": 18, 17, 19;
+        err_pending "MPI_ERR_PENDING": 19, 18, 18;
         mode_nocheck "MPI_MODE_NOCHECK": 1, 1024, 1024;
         /// The address that stands for `MPI_STATUS_IGNORE`.
         status_ignore "(int)(long)MPI_STATUS_IGNORE": 0, 1, 0;
@@ -139,6 +143,7 @@ table! {
         status_bytes "(int)sizeof(MPI_Status)": 24, 20, 32;
         status_source "(int)offsetof(MPI_Status, MPI_SOURCE)": 0, 8, 0;
         status_tag "(int)offsetof(MPI_Status, MPI_TAG)": 4, 12, 4;
+        status_error "(int)offsetof(MPI_Status, MPI_ERROR)": 8, 16, 8;
         /// Bytes of a handle in memory.
         handle_bytes "(int)sizeof(MPI_Request)": 8, 4, 8;
     }

@@ -287,7 +287,9 @@ impl Slots {
         let code = unsafe {
             (inner.functions.testall)(length, requests, &raw mut are_complete, self.statuses.out())
         };
-        inner.library.check(Call::Testall, None, code)?;
+        if code != 0 {
+            return Err(self.lost_of(range, code));
+        }
         if are_complete == 0 {
             return Ok(false);
         }
@@ -416,6 +418,29 @@ impl Slots {
             self.slots[slot].is_pending = false;
         }
         inner.library.failed(call, self.slots[slot].peer(), code)
+    }
+}
+
+impl Slots {
+    /// The error of `MPI_Testall`: that of the first request which has failed, if the statuses tell
+    /// it. Requests that MPI has freed are no longer pending.
+    #[cold]
+    fn lost_of(&mut self, range: Range<usize>, code: c_int) -> Error {
+        let inner = &*self.communicator.0;
+        let constants = &inner.library.constants;
+        let is_in_status = code == constants.numbers.err_in_status;
+        let mut failed = None;
+        for (index, slot) in range.enumerate() {
+            if is_in_status && failed.is_none() {
+                failed =
+                    self.statuses.error(index, inner.library).map(|code| (self.slots[slot].peer(), code));
+            }
+            if self.requests.get(slot) == constants.handles.request_null {
+                self.slots[slot].is_pending = false;
+            }
+        }
+        let (peer, code) = failed.unwrap_or((None, code));
+        inner.library.failed(Call::Testall, peer, code)
     }
 }
 

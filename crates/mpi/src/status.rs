@@ -1,6 +1,6 @@
 //! `MPI_Status`.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use crate::abi::Abi;
 use crate::library::Library;
@@ -70,11 +70,26 @@ impl RawStatuses {
     /// it is: a copy would have to wait for what the library has just stored piece by piece.
     #[inline]
     pub(crate) fn read(&self, index: usize, library: &Library) -> Status {
+        read(self.words(index, library), library)
+    }
+
+    /// The error of request number `index` after a call that has returned `MPI_ERR_IN_STATUS`, if
+    /// that request has failed.
+    #[cold]
+    pub(crate) fn error(&self, index: usize, library: &Library) -> Option<c_int> {
+        let numbers = &library.constants.numbers;
+        let code = self.words(index, library)[numbers.status_error as usize / 4];
+        (code != 0 && code != numbers.err_pending).then_some(code)
+    }
+
+    /// The ints of number `index`.
+    #[inline]
+    fn words(&self, index: usize, library: &Library) -> &[i32] {
         let words = library.constants.numbers.status_bytes as usize / 4;
         // SAFETY: each is an array of ints, aligned for more than these, without padding.
         let all: &[i32] =
             unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * RAW_WORDS) };
-        read(&all[index * words..][..words], library)
+        &all[index * words..][..words]
     }
 }
 

@@ -326,7 +326,14 @@ impl Endpoint for MpiEndpoint {
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
         if let Some(one_sided) = &mut self.one_sided {
-            return one_sided.post().map(|()| Posted::Queued);
+            one_sided.post()?;
+            self.limits.moved();
+            self.spins += 1;
+            if self.spins >= SPINS {
+                self.spins = 0;
+                self.look_at_clock()?;
+            }
+            return Ok(Posted::Queued);
         }
         self.post(Tag::Message(mark), self.size)
     }

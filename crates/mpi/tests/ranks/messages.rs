@@ -113,6 +113,24 @@ fn truncated(world: &World) {
     let Error::Call { call: "MPI_Sendrecv", peer, reason } = &error else { panic!("{error:?}") };
     assert_eq!(*peer, Some(previous(world)));
     assert!(reason.to_lowercase().contains("trunc") && !reason.contains('\n'), "{reason}");
+    // Of several requests, the error is that of the one which has failed.
+    let mut slots = Slots::new(&communicator, 3, 8).unwrap();
+    for (slot, bytes) in [(0, 8), (1, 4)] {
+        slots.irecv(slot, bytes, Some(previous(world)), Some(slot as i32)).unwrap();
+    }
+    for tag in [0, 1] {
+        slots.isend(2, 8, next(world), tag).unwrap();
+        slots.wait(2).unwrap();
+    }
+    let error = loop {
+        match slots.test_all(0..2) {
+            Ok(are_complete) => assert!(!are_complete),
+            Err(error) => break error,
+        }
+    };
+    let Error::Call { call: "MPI_Testall", peer, reason } = &error else { panic!("{error:?}") };
+    assert_eq!(*peer, Some(previous(world)));
+    assert!(reason.to_lowercase().contains("trunc"), "{reason}");
 }
 
 fn slots(world: &World) {

@@ -111,7 +111,17 @@ fn lock(world: &World) {
     window.lock(0).unwrap();
     assert!(matches!(window.unlock_all(), Err(Error::State { .. })));
     assert!(matches!(window.lock_all(), Err(Error::State { .. })));
+    if world.size() > 1 {
+        // To unlock the window of rank 0 does not complete what another window has to do with.
+        for refused in
+            [window.put(0, 1, 1, 0), window.get(0, 1, 1, 0), window.flush(1), window.flush_local(1)]
+        {
+            assert!(matches!(refused, Err(Error::State { reason: "another rank's window is locked", .. })));
+        }
+    }
+    window.put(0, 1, 0, 0).unwrap();
     window.unlock().unwrap();
+    assert_eq!(window.origin().len(), 200);
     window.free().unwrap();
 }
 
