@@ -16,6 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::benchmark;
+use super::refused::{IMB_OF_ALL, IMB_OF_PAIRS, IMB_OF_TWO, IMB_REFUSED, NEAR, OSU_REFUSED, Refused};
 use crate::failure::Usage;
 
 /// A benchmark of somebody else's, and ours that measures the same.
@@ -58,9 +59,11 @@ impl Known {
 const BOTH_WAYS: &[(&str, &str)] = &[("direction", "bi")];
 const ONE_PAIR: &[(&str, &str)] = &[("pairs", "1")];
 const ONE_STREAM: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream")];
+/// The default window of IMB.
+const LONG_WINDOW: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream"), ("tx_depth", "256")];
 
 /// All of them.
-pub(crate) static KNOWN: [Known; 58] = [
+pub(crate) static KNOWN: [Known; 59] = [
     osu("osu_latency", ["lat", "mpi"]),
     osu("osu_multi_lat", ["pairs", "mpi"]).with(ONE_PAIR),
     osu("osu_bw", ["bw", "mpi"]).by_windows(),
@@ -94,7 +97,7 @@ pub(crate) static KNOWN: [Known; 58] = [
     osu("osu_ireduce_scatter", ["collective", "ireduce-scatter"]),
     osu("osu_iscatter", ["collective", "iscatter"]),
     imb("PingPong", ["lat", "mpi"]),
-    imb("Uniband", ["pairs", "mpi"]).with(ONE_STREAM).by_windows(),
+    imb("Uniband", ["pairs", "mpi"]).with(LONG_WINDOW).by_windows(),
     imb("Unidir_put", ["lat", "mpi-put"]),
     imb("Unidir_get", ["lat", "mpi-get"]),
     imb("Allgather", ["collective", "allgather"]),
@@ -104,6 +107,7 @@ pub(crate) static KNOWN: [Known; 58] = [
     imb("Bcast", ["collective", "bcast"]),
     imb("Gather", ["collective", "gather"]),
     imb("Reduce", ["collective", "reduce"]),
+    imb("Reduce_scatter", ["collective", "reduce-scatter"]),
     imb("Reduce_scatter_block", ["collective", "reduce-scatter"]),
     imb("Scatter", ["collective", "scatter"]),
     imb("Allgatherv", ["collective", "allgatherv"]),
@@ -117,87 +121,8 @@ pub(crate) static KNOWN: [Known; 58] = [
     imb("Ibcast", ["collective", "ibcast"]),
     imb("Igather", ["collective", "igather"]),
     imb("Ireduce", ["collective", "ireduce"]),
-    imb("Ireduce_scatter_block", ["collective", "ireduce-scatter"]),
+    imb("Ireduce_scatter", ["collective", "ireduce-scatter"]),
     imb("Iscatter", ["collective", "iscatter"]),
-];
-
-/// Benchmarks of which we have no equal, and what is near.
-const NEAR: [(&str, &str); 6] = [
-    ("Biband", "its two ends answer each other's windows together: near is rdmascope bw mpi --bidirectional"),
-    ("Exchange", "it exchanges with both neighbours of a ring: near is rdmascope halo mpi --grid 1xN"),
-    (
-        "PingPing",
-        "both ranks send at once and receive then: near is rdmascope bw mpi --bidirectional --tx-depth 1",
-    ),
-    ("Sendrecv", "it shifts messages around a ring: near is rdmascope halo sendrecv --grid 1xN"),
-    (
-        "osu_latency_persistent",
-        "rdmascope has it as an axis: give rdmascope osu_latency --mpi-call persistent",
-    ),
-    (
-        "osu_put_bibw",
-        "it has two fences for a window and ours one: near is rdmascope osu_put_bw --bidirectional --mpi-sync fence",
-    ),
-];
-
-/// What both suites have and we do not, by what its flags are called: `-L` or `--long`, whether it
-/// has a value, and what to do.
-type Refused = (Option<char>, &'static str, bool, &'static str);
-
-const OSU_REFUSED: [Refused; 20] = [
-    (Some('D'), "ddt", true, "messages are bytes without gaps: leave it out"),
-    (Some('G'), "graph", true, "--out DIR writes a report with figures"),
-    (Some('I'), "session", false, "MPI is initialised by MPI_Init_thread: leave it out"),
-    (Some('M'), "mem-limit", true, "end the sizes with -m MIN:MAX"),
-    (Some('N'), "nhbr", true, "rdmascope halo neighbour measures neighbourhoods"),
-    (Some('P'), "papi", true, "run it beneath perf stat"),
-    (Some('R'), "print-rate", true, "the rate of messages is always a column: leave it out"),
-    (Some('V'), "vary-window", true, "--tx-depth 1,16,64 measures several windows in turn"),
-    (Some('a'), "array-size", true, "caches stay as the calls leave them: leave it out"),
-    (
-        Some('b'),
-        "buffer-num",
-        true,
-        "each message of a window has memory of its own, as with multiple: leave it out",
-    ),
-    (
-        Some('c'),
-        "validation",
-        false,
-        "contents of puts, gets and collectives are always verified: leave it out",
-    ),
-    (Some('d'), "accelerator", true, "messages are in the memory of the host: leave it out"),
-    (Some('f'), "full", false, "minimum and maximum are always columns: leave it out"),
-    (Some('k'), "root-rank", true, "the root is rank 0: leave it out"),
-    (
-        Some('l'),
-        "in-place",
-        false,
-        "what is sent and what is received have memory of their own: leave it out",
-    ),
-    (Some('r'), "cuda-target", true, "messages are in the memory of the host: leave it out"),
-    (Some('t'), "num-test-calls", true, "--mpi-tests N does that within a nonblocking collective"),
-    (
-        Some('u'),
-        "validation-warmup",
-        true,
-        "contents are verified once, after the last iteration: leave it out",
-    ),
-    (Some('v'), "version", false, "rdmascope --version prints it"),
-    (Some('z'), "tail-lat", false, "t_99 and t_99.9 are always columns: leave it out"),
-];
-
-const IMB_REFUSED: [Refused; 10] = [
-    (None, "npmin", true, "give the numbers of ranks themselves: --ranks 2,4 or --pairs 1,2"),
-    (None, "multi", true, "--pairs N measures several pairs at once"),
-    (None, "msglen", true, "--size takes a list such as 8,100,4096"),
-    (None, "mem", true, "end the sizes with -msglog MIN:MAX"),
-    (None, "time", true, "--duration SECONDS measures for a time, instead of -iter"),
-    (None, "iter_policy", true, "every size has as many iterations as -iter says: leave it out"),
-    (None, "off_cache", true, "caches stay as the calls leave them: leave it out"),
-    (None, "warm_up", true, "--warmup N says how many calls come before the first that counts"),
-    (None, "sync", true, "--start says how the ranks begin each call"),
-    (None, "map", true, "--mpi-map places the ranks"),
 ];
 
 impl Known {
@@ -216,8 +141,9 @@ impl Known {
 
     /// The settings that its own flags and its name make, over those of our flags.
     pub(crate) fn settle(&self, flags: &ArgMatches, settings: Settings) -> anyhow::Result<Settings> {
-        let refused = self.refused().iter().find(|(_, long, ..)| is_given(flags, long));
+        let refused = self.refused().find(|(_, long, ..)| is_given(flags, long));
         if let Some((letter, long, _, instead)) = refused {
+            let instead = self.instead(long).unwrap_or(instead);
             let flag = match (letter, self.suite) {
                 (Some(letter), _) => format!("-{letter} (--{long})"),
                 (None, _) => format!("-{long}"),
@@ -226,12 +152,20 @@ impl Known {
         }
         let mut settings = settings;
         if let Some(text) = flags.get_one::<String>(self.range()) {
-            settings = settings.axis(SIZE_BYTES.values(self.sizes(text)?));
+            let has_0 = self.suite == Suite::Imb
+                && !flags.get_one::<String>(ZERO_SIZE).is_some_and(|word| OFF.contains(&word.as_str()));
+            let sizes = self.sizes(text)?;
+            settings = settings.axis(SIZE_BYTES.values(has_0.then_some(0).into_iter().chain(sizes)));
         }
         if self.has_window()
             && let Some(window) = flags.get_one::<u32>(WINDOW)
         {
-            settings.tx_depth = Some(*window);
+            // In place of what the name gives, if it does.
+            if settings.axes.get(TX_DEPTH).is_empty() {
+                settings.tx_depth = Some(*window);
+            } else {
+                settings = settings.axis(TX_DEPTH.value(*window));
+            }
         }
         if self.has_sync() {
             if let Some(sync) = flags.get_one::<String>(SYNC) {
@@ -242,9 +176,7 @@ impl Known {
                 return Err(Usage(words).into());
             }
         }
-        // Both suites count windows, and we count their messages.
-        let windows = settings.axes.get(TX_DEPTH);
-        let window = windows.first().copied().or(settings.tx_depth).unwrap_or(WINDOW_MESSAGES);
+        let window = self.counted_window(flags, &settings)?;
         let messages =
             |count: u64| if self.counts_windows { count.saturating_mul(window.into()) } else { count };
         if let Some(count) = flags.get_one::<u64>(ITERATIONS) {
@@ -254,6 +186,22 @@ impl Known {
             settings.warmup = Some(messages(*count));
         }
         Ok(settings)
+    }
+
+    /// The messages of a window: both suites count windows, and we count their messages.
+    fn counted_window(&self, flags: &ArgMatches, settings: &Settings) -> Result<u32, Usage> {
+        let windows = settings.axes.get(TX_DEPTH);
+        let window = windows.first().copied().or(settings.tx_depth).unwrap_or(WINDOW_MESSAGES);
+        let counts = flags.get_one::<u64>(ITERATIONS).is_some()
+            || self.has_warmup() && flags.get_one::<u64>(WARMUP).is_some();
+        if self.counts_windows && counts && windows.iter().any(|other| *other != window) {
+            let flag = if self.suite == Suite::Imb { "-iter counts" } else { "-i and -x count" };
+            return Err(Usage(format!(
+                "{flag} windows, and --tx-depth gives windows of several lengths: count messages, with --iters \
+                 and --warmup"
+            )));
+        }
+        Ok(window)
     }
 
     /// What is measured in the words of the suite, as settings before those of flags.
@@ -267,17 +215,38 @@ impl Known {
     }
 
     fn has_window(&self) -> bool {
-        self.suite == Suite::Osu && self.counts_windows
+        self.counts_windows
     }
 
     fn has_warmup(&self) -> bool {
         self.suite == Suite::Osu
     }
 
-    fn refused(&self) -> &'static [Refused] {
-        match self.suite {
-            Suite::Imb => &IMB_REFUSED,
+    fn refused(&self) -> impl Iterator<Item = &'static Refused> + use<> {
+        let all = match self.suite {
+            Suite::Imb => &IMB_REFUSED[..],
             Suite::Osu => &OSU_REFUSED,
+        };
+        let own = self.has_window().then(|| self.window().0);
+        all.iter().filter(move |(_, long, ..)| Some(*long) != own)
+    }
+
+    /// What else to do instead of a flag, where this benchmark is unlike others of its suite.
+    fn instead(&self, long: &str) -> Option<&'static str> {
+        let of: &[(&str, &str)] = match (self.suite, self.ours[0]) {
+            (Suite::Osu, _) => &[],
+            (Suite::Imb, "collective") => &IMB_OF_ALL,
+            (Suite::Imb, "pairs") => &IMB_OF_PAIRS,
+            (Suite::Imb, _) => &IMB_OF_TWO,
+        };
+        of.iter().find(|(flag, _)| *flag == long).map(|(_, instead)| *instead)
+    }
+
+    /// How the flag of its window is called, and its messages where none is given.
+    fn window(&self) -> (&'static str, u32) {
+        match self.suite {
+            Suite::Imb => ("window_size", 256),
+            Suite::Osu => (WINDOW, WINDOW_MESSAGES),
         }
     }
 
@@ -288,13 +257,20 @@ impl Known {
         }
     }
 
-    /// The least size where none is given: reductions need an element for each of two ranks.
+    /// The least size where none is given: reductions need an element for each of two ranks. The
+    /// latencies of OSU between two ranks begin with 0, and IMB has 0 before all.
     fn least(&self) -> u64 {
-        match self.ours[1] {
-            "ireduce-scatter" | "reduce-scatter" => 8,
-            "allreduce" | "iallreduce" | "ireduce" | "reduce" => 4,
+        match (self.suite, self.ours[1]) {
+            (_, "ireduce-scatter" | "reduce-scatter") => 8,
+            (_, "allreduce" | "iallreduce" | "ireduce" | "reduce") => 4,
+            (Suite::Osu, "mpi") if !self.counts_windows => 0,
             _ => 1,
         }
+    }
+
+    /// The largest size where none is given.
+    fn largest(&self) -> u64 {
+        if self.suite == Suite::Osu && self.ours[0] == "collective" { 1 << 20 } else { 4 << 20 }
     }
 
     /// The sizes of `MIN:MAX`, `MIN:` or `MAX`, in bytes or, of IMB, as powers of two.
@@ -317,8 +293,12 @@ impl Known {
                 exponent.map(|exponent| 1 << exponent).ok_or_else(wrong)
             }
         };
-        let least = number(least, self.least())?;
-        let most = number(most, LARGEST)?;
+        let mut least = number(least, self.least())?;
+        if self.suite == Suite::Imb {
+            // `-msglog 0:4` of theirs begins with an element as well.
+            least = least.max(self.least());
+        }
+        let most = number(most, self.largest())?;
         let next = |size: &u64| if *size == 0 { Some(1) } else { size.checked_mul(2) };
         let sizes: Vec<u64> =
             std::iter::successors(Some(least), next).take_while(|size| *size <= most).collect();
@@ -348,8 +328,9 @@ impl Known {
         let mut flags = match self.suite {
             Suite::Osu => vec![
                 Arg::new(MESSAGE_SIZE).short('m').long(MESSAGE_SIZE).value_name("[MIN:]MAX").help(format!(
-                    "Message sizes in bytes: MIN, twice that and so on up to MAX [default of MIN: {}; of MAX: 4 MiB]",
-                    self.least()
+                    "Message sizes in bytes: MIN, twice that and so on up to MAX [default of MIN: {}; of MAX: {} MiB]",
+                    self.least(),
+                    self.largest() >> 20
                 )),
                 number(ITERATIONS, "iterations")
                     .short('i')
@@ -360,16 +341,24 @@ impl Known {
             ],
             Suite::Imb => vec![
                 Arg::new(MSGLOG).long(MSGLOG).value_name("[MIN:]MAX").help(
-                    "Message sizes from 2^MIN to 2^MAX bytes, each twice the one before, also as -msglog [default of \
-                     MIN: 0]",
+                    "Message sizes 0 and from 2^MIN to 2^MAX bytes, each twice the one before, also as -msglog \
+                     [default of MIN: 0]",
                 ),
+                Arg::new(ZERO_SIZE)
+                    .long(ZERO_SIZE)
+                    .value_name("on|off")
+                    .value_parser(PossibleValuesParser::new(ON.into_iter().chain(OFF)))
+                    .hide_possible_values(true)
+                    .help("Whether -msglog begins with size 0, also as -zero_size [default: on]"),
                 number(ITERATIONS, "iter").help(format!("Number of {kind} at each point, also as -iter")),
             ],
         };
         if self.has_window() {
-            let window = Arg::new(WINDOW).short('W').long(WINDOW).value_name("N");
+            let of = self.window();
+            let window = Arg::new(WINDOW).long(of.0).value_name("N");
+            let window = window.short((self.suite == Suite::Osu).then_some('W'));
             let window = window.value_parser(clap::value_parser!(u32).range(1..)).conflicts_with("tx-depth");
-            flags.push(window.help("Messages of a window (ours: --tx-depth) [default: 64]"));
+            flags.push(window.help(format!("Messages of a window (ours: --tx-depth) [default: {}]", of.1)));
         }
         if self.has_sync() {
             let sync = PossibleValuesParser::new(SYNCS);
@@ -442,7 +431,7 @@ fn flags(command: Command) -> Command {
         true => command.mut_arg("warmup", |arg| arg.conflicts_with(WARMUP)),
         false => command,
     };
-    let refused = known.refused().iter().map(|(letter, long, has_value, instead)| {
+    let refused = known.refused().map(|(letter, long, has_value, instead)| {
         let arg = Arg::new(*long).long(*long).short(*letter).hide(true).help(*instead);
         match has_value {
             true => arg.num_args(0..=1).action(ArgAction::Append),
@@ -486,7 +475,9 @@ const WINDOW: &str = "window-size";
 const SYNC: &str = "sync-option";
 const WINDOWS: &str = "win-options";
 const SYNCS: [&str; 6] = ["flush", "flush_local", "lock", "lock_all", "fence", "pscw"];
-/// Their default window, which is ours too.
+const ZERO_SIZE: &str = "zero_size";
+/// How IMB spells what is on and what is off.
+const ON: [&str; 4] = ["on", "1", "enable", "yes"];
+const OFF: [&str; 4] = ["off", "0", "disable", "no"];
+/// The default window of OSU, which is ours too.
 const WINDOW_MESSAGES: u32 = 64;
-/// The largest size where none is given: that of both suites.
-const LARGEST: u64 = 4 << 20;

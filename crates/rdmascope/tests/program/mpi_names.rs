@@ -14,7 +14,7 @@ const IMB: &str = "-msglog 3:5 -iter 20";
 type Name = (&'static str, &'static str, &'static str, (&'static str, &'static str), u64);
 
 /// Every name.
-const NAMES: [Name; 58] = [
+const NAMES: [Name; 59] = [
     ("osu_latency", OSU, "ping-pong", ("mpi_call", "blocking"), 20),
     ("osu_multi_lat", OSU, "pairs", ("traffic", "ping_pong"), 20),
     ("osu_bw", "-m 8:32 -i 20 -x 5 -W 32", "stream", ("direction", "uni"), 640),
@@ -35,7 +35,7 @@ const NAMES: [Name; 58] = [
     ("osu_reduce_scatter_block", OSU, "collective", ("collective", "reduce_scatter"), 20),
     ("osu_scatter", OSU, "collective", ("collective", "scatter"), 20),
     ("PingPong", IMB, "ping-pong", ("mpi_call", "blocking"), 20),
-    ("Uniband", IMB, "pairs", ("traffic", "stream"), 20 * 64),
+    ("Uniband", IMB, "pairs", ("traffic", "stream"), 20 * 256),
     ("Unidir_put", IMB, "ping-pong", ("mpi_operation", "put"), 20),
     ("Unidir_get", IMB, "ping-pong", ("mpi_operation", "get"), 20),
     ("Allgather", IMB, "collective", ("collective", "allgather"), 20),
@@ -45,6 +45,7 @@ const NAMES: [Name; 58] = [
     ("Bcast", IMB, "collective", ("collective", "bcast"), 20),
     ("Gather", IMB, "collective", ("collective", "gather"), 20),
     ("Reduce", IMB, "collective", ("collective", "reduce"), 20),
+    ("Reduce_scatter", IMB, "collective", ("collective", "reduce_scatter"), 20),
     ("Reduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
     ("Scatter", IMB, "collective", ("collective", "scatter"), 20),
     ("osu_allgatherv", OSU, "collective", ("collective", "allgatherv"), 20),
@@ -71,7 +72,7 @@ const NAMES: [Name; 58] = [
     ("Ibcast", IMB, "collective", ("collective", "bcast"), 20),
     ("Igather", IMB, "collective", ("collective", "gather"), 20),
     ("Ireduce", IMB, "collective", ("collective", "reduce"), 20),
-    ("Ireduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
+    ("Ireduce_scatter", IMB, "collective", ("collective", "reduce_scatter"), 20),
     ("Iscatter", IMB, "collective", ("collective", "scatter"), 20),
 ];
 
@@ -79,7 +80,12 @@ const NAMES: [Name; 58] = [
 fn check(name: &str, points: &[Point], pattern: &str, (axis, value): (&str, &str), messages: u64) {
     assert!(all_measured(points), "{name}: {points:?}");
     let sizes: Vec<u64> = points.iter().map(|point| point.axes["size_bytes"].as_u64().unwrap()).collect();
-    let expected = if name.to_lowercase().contains("barrier") { &[0][..] } else { &[8, 16, 32] };
+    let expected = match name {
+        _ if name.to_lowercase().contains("barrier") => &[0][..],
+        _ if name.starts_with("osu_") => &[8, 16, 32],
+        // Size 0 comes before all.
+        _ => &[0, 8, 16, 32],
+    };
     assert_eq!(sizes, expected, "{name}");
     for point in points {
         assert_eq!(point.pattern, pattern, "{name}");
@@ -118,7 +124,22 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
         ("osu_put_latency -s pscw", "give fence or flush"),
         ("osu_put_latency -w create", "MPI_Win_allocate"),
         ("osu_put_bibw -s fence", "near is rdmascope osu_put_bw --bidirectional --mpi-sync fence"),
-        ("PingPong -npmin 2", "--ranks 2,4 or --pairs 1,2"),
+        (
+            "osu_bw -i 10 --tx-depth 16,64",
+            "-i and -x count windows, and --tx-depth gives windows of several lengths",
+        ),
+        ("PingPong -npmin 2", "it has two ranks"),
+        ("PingPong -multi 0", "rdmascope osu_multi_lat --pairs N"),
+        ("PingPong -window_size 64", "it has no windows"),
+        ("Uniband -npmin 2", "--pairs 1,2"),
+        ("Allreduce -npmin 2", "--ranks 2,4"),
+        ("Allreduce -red_data_type double", "--datatype float, double or int32"),
+        ("Allreduce -imb_barrier on", "--start own_barrier"),
+        ("Bcast -root_shift on", "the root is rank 0"),
+        ("Bcast -data_type int", "messages are bytes"),
+        ("Bcast -contig_type resize", "without gaps"),
+        ("Bcast -msg_pause on", "leave it out"),
+        ("Bcast -msgsize 8,16", "--size takes a list"),
         ("PingPong -msglog 3:40", "give the least and the largest size in exponents of two such as 3:12"),
         ("PingPong -msglen lengths", "--size takes a list"),
         ("Sendrecv -iter 10", "near is rdmascope halo sendrecv"),
@@ -131,6 +152,33 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
         assert_eq!(ended.status, Some(2), "{ended:?}");
         assert!(ended.stderr.contains("cannot be used with"), "{ended:?}");
     }
+}
+
+/// Sizes and windows where flags of the suites say nothing of them, or all.
+#[test]
+fn defaults_are_those_of_the_suite() {
+    each(|mpi| {
+        for (arguments, sizes, messages) in [
+            ("PingPong -msglog 3:4 -zero_size off -iter 2", &[8, 16][..], 2),
+            ("Allreduce -msglog 0:3 -iter 2", &[0, 4, 8], 2),
+            ("Uniband -msglog 3:3 -window_size 32 -iter 2", &[0, 8], 64),
+            ("osu_latency -m :2 -i 2", &[0, 1, 2], 2),
+            ("osu_bw -m :2 -i 2", &[1, 2], 128),
+            ("osu_bcast -m 524288: -i 2", &[1 << 19, 1 << 20], 2),
+            ("osu_latency -m 2097152: -i 2", &[1 << 21, 1 << 22], 2),
+        ] {
+            let scratch = Scratch::alone();
+            let mut words: Vec<_> = arguments.split(' ').collect();
+            words.extend(["--out", "record", "--mpi", mpi.template]);
+            let ended = run(&scratch, &words);
+            assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
+            let (_, points) = scratch.record("record");
+            let found: Vec<u64> =
+                points.iter().map(|point| point.axes["size_bytes"].as_u64().unwrap()).collect();
+            assert_eq!(found, sizes, "{arguments}");
+            assert!(points.iter().all(|point| point.iterations == Some(messages)), "{arguments}: {points:?}");
+        }
+    });
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn a_target_that_fences_sees_its_flag_after_the_fence_that_completes_it() {
             let scratch = Scratch::alone();
             let library = altered(&scratch, mpi, LATE);
             let plan = plan("ping-pong", "put", "fence");
-            scratch.write("plan.toml", &plan.replace("= 100\n", &format!("= {iterations}\n")));
+            scratch.write("plan.toml", plan.replace("= 100\n", &format!("= {iterations}\n")));
             let ended = run(
                 &scratch,
                 &["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library],
