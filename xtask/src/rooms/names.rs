@@ -27,7 +27,7 @@ const KEPT: [(&str, usize, &str); 6] = [
     ("crates/bench/src/endpoint/collectives.rs", 1, "an axis"),
     ("crates/bench/src/plan/mod.rs", 2, "examples of plans"),
     ("crates/bench/src/tool_endpoint/words.rs", 1, "a word of sockperf's"),
-    ("crates/rdmascope/src/cli/known.rs", 51, "commands and axes that other suites have other names for"),
+    ("crates/rdmascope/src/cli/known.rs", 56, "commands and axes that other suites have other names for"),
     ("crates/report/src/model/barriers.rs", 1, "an axis"),
 ];
 
