@@ -135,7 +135,6 @@ table! {
         /// a request that has neither failed nor completed.
         err_in_status "MPI_ERR_IN_STATUS": 18, 17, 19;
         err_pending "MPI_ERR_PENDING": 19, 18, 18;
-        mode_nocheck "MPI_MODE_NOCHECK": 1, 1024, 1024;
         /// The address that stands for `MPI_STATUS_IGNORE`.
         status_ignore "(int)(long)MPI_STATUS_IGNORE": 0, 1, 0;
         /// The address that stands for `MPI_STATUSES_IGNORE`.

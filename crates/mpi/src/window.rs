@@ -220,8 +220,8 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_lock_all` with `MPI_MODE_NOCHECK`: no rank uses exclusive locks here. A window that
-    /// has been fenced cannot be locked.
+    /// `MPI_Win_lock_all` without assertions, as the OSU benchmarks call it. A window that has been
+    /// fenced cannot be locked.
     ///
     /// # Errors
     /// Those of MPI, a window that is locked or was fenced.
@@ -230,10 +230,9 @@ impl Window {
         let function = self.function(Call::Win_lock_all, |functions| functions.win_lock_all)?;
         self.lockable(Call::Win_lock_all)?;
         let inner = &*self.communicator.0;
-        let nocheck = inner.library.constants.numbers.mode_nocheck;
         let handle = self.handle.get(0);
         // SAFETY: the window is valid.
-        inner.blocking(Call::Win_lock_all, None, |_| unsafe { function(nocheck, handle) })?;
+        inner.blocking(Call::Win_lock_all, None, |_| unsafe { function(0, handle) })?;
         self.epoch = Epoch::LockAll;
         Ok(())
     }

@@ -614,7 +614,7 @@ fn a_wrong_result_of_a_library_fails_the_point() {
         let library = library.to_str().unwrap();
         for (out, arguments, call) in [
             ("allreduce", ["collective", "allreduce", "-s", "20"], "allreduce"),
-            ("halo", ["halo", "sendrecv", "--values", "3"], "sendrecv"),
+            ("halo", ["halo", "sendrecv", "--values", "3"], "the halo exchange"),
         ] {
             let more = ["-n", "10", "--out", out, "--mpi", mpi.template, "--mpi-library", library];
             let ended = run(&scratch, &[&arguments[..], &more].concat());
