@@ -183,7 +183,7 @@ fn the_plan_of_barriers_says_which_n_was_the_fastest() {
     let said = model.split_once(" The fastest n:").expect(&model).1;
     for ranks in ["   2 ranks: n = 1 is", "   4 ranks: n = ", "   8 ranks: n = "] {
         let line = said.lines().find(|line| line.starts_with(ranks)).expect(said);
-        assert!(line.contains("; LogfP tells n"), "{line}");
+        assert!(line.contains("; LogfP predicts n"), "{line}");
     }
 }
 

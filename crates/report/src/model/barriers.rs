@@ -128,14 +128,14 @@ fn fastest(times: &BTreeMap<u64, Estimate>) -> String {
     format!("n = {best} takes {less:.1} % less time than n = 1{doubt}")
 }
 
-/// Which of the n that were measured LogfP tells.
+/// Which of the n that were measured LogfP predicts.
 fn suggested(model: Option<&LogfP>, ranks: u64, times: &BTreeMap<u64, Estimate>) -> String {
     let Some(model) = model else {
         return "no prediction: measure rounds of one to n by RDMA Write (fan-out)".to_owned();
     };
     let told = |ways: &&u64| model.barrier(ranks, **ways);
     match times.keys().min_by(|a, b| told(a).total_cmp(&told(b))) {
-        Some(ways) => format!("LogfP tells n = {ways}"),
+        Some(ways) => format!("LogfP predicts n = {ways}"),
         None => String::new(),
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     fn the_fastest_n_stands_beside_the_one_that_logfp_tells() {
         let text = said(&points(&[(1, 3000), (2, 1800), (7, 2000)]));
         assert!(
-            text.contains("8 ranks: n = 2 takes 40.0 % less time than n = 1; LogfP tells n = 7"),
+            text.contains("8 ranks: n = 2 takes 40.0 % less time than n = 1; LogfP predicts n = 7"),
             "{text}"
         );
         // 3 rounds of 1 us; 2 of 1.1 us; one of 1.6 us.

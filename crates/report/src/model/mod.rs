@@ -6,7 +6,7 @@
 //! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by
 //!   themselves;
 //! * `logfp`: LogfP from rounds of one to n, beside what LogGP says of them;
-//! * `barriers`: barriers by dissemination in n ways, and the n that LogfP tells;
+//! * `barriers`: barriers by dissemination in n ways, and the n that LogfP predicts;
 //! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
 //! All but the last are fitted by least squares of the logarithms, so that an error counts by its
