@@ -64,3 +64,9 @@ pub(crate) fn program() -> Result<&'static Path> {
     let program = std::env::current_exe().context("the path of this program is not known")?;
     Ok(PROGRAM.get_or_init(|| program))
 }
+
+/// Whether a program is installed.
+pub(crate) fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}

@@ -9,13 +9,12 @@
 
 use std::collections::BTreeSet;
 
-use measure::quantity::{self, COST, Measured};
+use measure::quantity::{self, Measured};
 use measure::record::{Axes, Point, Status};
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
-use crate::repeated::{path, varies};
-use crate::unit;
+use crate::repeated::{path, printed, varies};
 
 /// Items by the launch of their point, in the order of the items; each by itself where all are of
 /// one launch, or of none that the record knows.
@@ -87,10 +86,6 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     };
     let Estimate { value, low, high } =
         Estimate::of_runs(&launches.into_iter().filter_map(launch).collect::<Vec<_>>())?;
-    let print = |number: f64| match path.ends_with("_ns") || path == COST {
-        true => unit::time(number),
-        false => format!("{:.3} Gb/s", number * 8.0 / 1e9),
-    };
     let axes = measure::text::axes_text(&first.axes, varies);
     let kind = numbers.first()?.0.latency.as_ref().filter(|_| path.starts_with("latency."));
     let kind = kind.map_or_else(String::new, |latency| format!("{} ", latency.kind.name()));
@@ -99,11 +94,10 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
         0 => String::new(),
         points => format!(", {points} of {} points without numbers", group.len()),
     };
-    let range = format!("{} to {}", print(low), print(high));
+    let [value, low, high] = [value, low, high].map(|number| printed(path, number));
     Some(format!(
-        "   {} ({axes}): {kind}{} ({range}) of {launches_text}{without}\n",
-        first.experiment,
-        print(value)
+        "   {} ({axes}): {kind}{value} ({low} to {high}) of {launches_text}{without}\n",
+        first.experiment
     ))
 }
 

@@ -66,6 +66,14 @@ pub(crate) fn path(point: &Point) -> &'static str {
     }
 }
 
+/// A number of what points are [about](path), in words.
+pub(crate) fn printed(path: &str, number: f64) -> String {
+    match path.ends_with("_ns") || path == COST {
+        true => unit::time(number),
+        false => format!("{:.3} Gb/s", number * 8.0 / 1e9),
+    }
+}
+
 impl Repeated {
     fn see(&mut self, point: &Point) {
         if self.numbers.is_empty() {
@@ -98,10 +106,7 @@ impl Repeated {
     fn line(&self, varying: impl Fn(&str) -> bool) -> Option<String> {
         let interval = self.interval()?;
         let axes = measure::text::axes_text(&self.axes, varying);
-        let mean = match self.path.ends_with("_ns") || self.path == COST {
-            true => unit::time(interval.mean),
-            false => format!("{:.3} Gb/s", interval.mean * 8.0 / 1e9),
-        };
+        let mean = printed(self.path, interval.mean);
         let known =
             if self.is_known() { String::new() } else { format!(", not within {}", percent(self.within)) };
         let off = percent(interval.relative());

@@ -109,12 +109,6 @@ fn first<'a>(words: &[&'a str]) -> Vec<&'a str> {
     [if is_first() { &FIRST[..] } else { &[] }, words].concat()
 }
 
-/// Whether a program is installed.
-pub(super) fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-}
-
 /// A program of ours.
 pub(super) fn built(name: &str) -> String {
     shell::root().join("target/release").join(name).to_string_lossy().into_owned()

@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use super::plan::{Item, Row, Way};
 use super::value::{Unit, Value};
-use super::{fabric, mpi, ours, place, process, ucx};
+use super::{fabric, mpi, ours, place, ucx};
+use crate::shell;
 
 /// How often a measurement is tried in a round until the placement stands still.
 const ATTEMPTS: usize = 3;
@@ -147,7 +148,7 @@ fn outcomes(row: &Row) -> Vec<Outcome> {
     let of = |item: &Item| {
         let mut outcome = Outcome::new(*item);
         let (programs, packages) = item.way.needs();
-        if !programs.iter().all(|program| process::is_there(program)) {
+        if !programs.iter().all(|program| shell::is_there(program)) {
             outcome.miss(format!("install {packages}"));
         }
         outcome

@@ -31,10 +31,10 @@ pub(super) fn lacks(point: &Point) -> Option<String> {
     let mpi = point.service;
     let launcher = launcher(mpi).split(' ').next().unwrap_or_default();
     match point.tool {
-        _ if find(launcher, &[]).is_none() => Some(format!("there is no {launcher}")),
+        _ if !shell::is_there(launcher) => Some(format!("there is no {launcher}")),
         Tool::Linked => {
             let compiler = format!("mpicc.{mpi}");
-            find(&compiler, &[]).is_none().then(|| format!("there is no {compiler}"))
+            (!shell::is_there(&compiler)).then(|| format!("there is no {compiler}"))
         }
         _ => program(point).err().map(|error| error.to_string()),
     }
@@ -129,10 +129,6 @@ fn is_linked(path: &Path, library: &str) -> bool {
     bytes.windows(library.len()).any(|window| window == library.as_bytes())
 }
 
-fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
-    find_all(name, directories).next()
-}
-
 /// The files of a name in some directories, then in those of `PATH`.
 fn find_all(name: &str, directories: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -203,6 +199,6 @@ mod tests {
         let file = dir.path().join("osu_latency");
         fs::write(&file, "\x7fELF libmpich.so.12 libc.so.6").unwrap();
         assert!(is_linked(&file, "libmpich.so.12") && !is_linked(&file, "libmpi.so.40"));
-        assert_eq!(find("osu_latency", &[dir.path().to_owned()]), Some(file));
+        assert_eq!(find_all("osu_latency", &[dir.path().to_owned()]).next(), Some(file));
     }
 }

@@ -1,5 +1,7 @@
 //! What all ranks do together, as an endpoint makes the calls.
 
+use verbs::SendRequest;
+
 use super::VerbsEndpoint;
 use crate::Error;
 use crate::endpoint::Endpoint;
@@ -31,6 +33,17 @@ impl VerbsEndpoint {
         Ok(())
     }
 
+    /// Posts a write to the rank of a lane, once its queue has room for it.
+    #[inline]
+    fn post_to(&mut self, lane: usize, request: &mut SendRequest) -> Result<(), Error> {
+        if self.lanes[lane].outstanding() >= self.tx_depth {
+            self.make_room(lane)?;
+        }
+        self.lanes[lane].post_request(request, self.signal_interval)?;
+        self.outstanding += 1;
+        Ok(())
+    }
+
     /// Makes a call.
     #[inline]
     fn exchange(&mut self, exchange: &mut Exchange) -> Result<(), Error> {
@@ -42,12 +55,8 @@ impl VerbsEndpoint {
                 Act::Give { at } => vector[*at..*at + given.len()].copy_from_slice(given),
                 Act::Pack { to, from, bytes } => region.write(*to, &vector[*from..*from + *bytes])?,
                 Act::Write(write) => {
-                    if self.lanes[write.lane].outstanding() >= self.tx_depth {
-                        self.make_room(write.lane)?;
-                    }
                     write.number(region, *number)?;
-                    self.lanes[write.lane].post_request(&mut write.request, self.signal_interval)?;
-                    self.outstanding += 1;
+                    self.post_to(write.lane, &mut write.request)?;
                     *written += 1;
                 }
                 Act::Keep { from, to, bytes } => {
@@ -119,12 +128,7 @@ impl Collectives for VerbsEndpoint {
     fn give(&mut self, to: u32, number: u64) -> Result<(), Error> {
         self.with_joined(|endpoint, joined| {
             let (lane, request) = joined.letter(to, number)?;
-            if endpoint.lanes[lane].outstanding() >= endpoint.tx_depth {
-                endpoint.make_room(lane)?;
-            }
-            endpoint.lanes[lane].post_request(request, endpoint.signal_interval)?;
-            endpoint.outstanding += 1;
-            Ok(())
+            endpoint.post_to(lane, request)
         })
     }
 
