@@ -39,8 +39,8 @@ pub enum Error {
     )]
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
     #[error(
-        "{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}: believe no number of \
-         this library and device, and tell those who make them"
+        "{call} brought a wrong result to rank {rank}: byte {byte} is {found} and should be {expected}: do not trust any \
+         number from this library and device, and report the fault to its maintainers"
     )]
     WrongResult { call: &'static str, rank: u32, byte: usize, found: u8, expected: u8 },
     #[error(

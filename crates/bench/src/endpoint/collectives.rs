@@ -88,8 +88,8 @@ choice! {
         /// In round i each rank writes to those n ways on, at distances of (n+1)^i: a barrier, and
         /// an allgather of any number of ranks.
         Dissemination = "dissemination",
-        /// In round k each rank exchanges all that it has with the one whose number differs in bit
-        /// k: an allreduce of any number of ranks, and an allgather of a power of two.
+        /// In round k each rank exchanges everything it holds with the rank whose number differs in
+        /// bit k: an allreduce of any number of ranks, and an allgather of a power of two.
         RecursiveDoubling = "recursive_doubling",
         /// Each rank writes to the next one only: an allreduce and an allgather.
         Ring = "ring",

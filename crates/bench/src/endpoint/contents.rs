@@ -33,7 +33,7 @@ impl Contents {
         Ok(Self { spec, rank, ranks })
     }
 
-    /// Bytes of the block of a rank: of the one that it gives, or of those that are for it.
+    /// Bytes of a rank's block: of the block that the rank sends, and of each block sent to it.
     pub(crate) fn block(&self, of: u32) -> usize {
         let size = self.spec.size_bytes;
         match self.spec.blocks {

@@ -1,9 +1,9 @@
 //! A calculation that is to run while the library carries messages.
 //!
-//! It is a number of turns of a loop, which were timed before, and not a time that the clock says
-//! is over: what takes the CPU from a rank meanwhile (the library's own thread, an interrupt,
-//! another process) makes the calculation longer, as it does a real one. One that looked at the
-//! clock would end in time whatever it had computed, and what was taken from it would count as
+//! The calculation is a fixed number of turns of a loop, which were timed before. Whatever takes
+//! the CPU from the rank (the library's own thread, an interrupt, another process) makes it longer,
+//! as it makes a real calculation longer. A loop that ran until the clock showed a given time would
+//! end on time however little it had computed, and the CPU time taken from it would count as
 //! overlap.
 
 use std::hint::black_box;
@@ -17,8 +17,8 @@ pub(super) struct Calculation {
 }
 
 impl Calculation {
-    /// One that takes so many ticks on this CPU while nothing takes that away: the least of some
-    /// times tells what a turn costs.
+    /// A calculation that takes this many ticks while the rank keeps its CPU. The shortest of
+    /// several timed runs gives the cost of a turn.
     pub(super) fn of(clock: Clock, ticks: f64) -> Self {
         let time = |_| {
             let begin = clock.now();

@@ -32,7 +32,8 @@ fn over_verbs(check: &Check<'_>) -> Result<(), Error> {
         return check.refuse(key, "ranks that sleep for each other", why);
     }
     if check.has(axis::SETUP, Setup::RdmaCm) {
-        let why = "of each two ranks neither is the one that listens: leave setup out";
+        let why =
+            "RDMA CM needs one rank of each pair to listen, and these ranks are all alike: leave setup out";
         return check.refuse("setup", "calls of all ranks with RDMA CM", why);
     }
     check.one(
