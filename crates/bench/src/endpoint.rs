@@ -65,6 +65,15 @@ pub enum Posted {
     Queued,
 }
 
+/// Messages that were taken together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Batch {
+    /// How many.
+    pub messages: u64,
+    /// The mark of the last.
+    pub mark: Mark,
+}
+
 /// One end of a point, set up and connected, with its message and its buffers.
 pub trait Endpoint {
     /// The clock that times its messages.
@@ -78,6 +87,17 @@ pub trait Endpoint {
 
     /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
+
+    /// Posts messages that are [`Mark::More`] as long as there is room, up to so many. Gives how
+    /// many.
+    #[inline]
+    fn try_send_some(&mut self, most: u64) -> Result<u64, Error> {
+        let mut posted = 0;
+        while posted < most && self.try_send(Mark::More)? == Posted::Queued {
+            posted += 1;
+        }
+        Ok(posted)
+    }
 
     /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With
     /// one queue pair or stream for each rank, lane n leads to the n-th partner of this one.
@@ -128,6 +148,10 @@ pub trait Endpoint {
     fn expect(&mut self, _messages: u64, _end: u64) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Announces that so many messages will be sent, until one is [`Mark::Last`]; [`u64::MAX`] is
+    /// no limit, which holds as long as nothing is announced.
+    fn announce(&mut self, _messages: u64) {}
 
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
@@ -319,6 +343,13 @@ pub trait Endpoint {
             }
             self.idle()?;
         }
+    }
+
+    /// Waits for the next message of a flood that goes one way, and takes those that came with it.
+    /// Room must be [given](Self::replenish) before the next call.
+    #[inline]
+    fn receive_some(&mut self) -> Result<Batch, Error> {
+        Ok(Batch { messages: 1, mark: self.receive()? })
     }
 
     /// Waits until everything that was posted is sent. The last message must have been

@@ -197,6 +197,8 @@ pub(crate) struct Usage {
     /// Whether each message or round is timed by itself, so that completions are taken one by one
     /// as they come.
     pub is_timed: bool,
+    /// Whether no rank of a flood both sends and receives.
+    pub is_one_way: bool,
     /// Whether only one of two ranks sends, and that rank does nothing else.
     pub is_one_sided_flood: bool,
     /// Whether nothing may happen for a while although nobody has failed.
@@ -217,6 +219,7 @@ impl Usage {
         has_place_each: false,
         polls_fetched: false,
         is_timed: true,
+        is_one_way: false,
         is_one_sided_flood: false,
         pauses: true,
         is_drained: false,

@@ -212,6 +212,15 @@ impl Worker for LocalWorker {
         endpoints.measure(spec, self.rank, left, &self.rank_clock)
     }
 
+    fn tend(&mut self) -> bool {
+        let Stage::Connected(spec, _) = &self.point else { return false };
+        let is_mpi = spec.message.endpoint.is_mpi();
+        if is_mpi {
+            self.mpi.progress();
+        }
+        is_mpi
+    }
+
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
         match step {
             CalibrationStep::Offer => {

@@ -104,6 +104,7 @@ functions! {
         get_library_version = Get_library_version(*mut c_char, *mut c_int);
         get_processor_name = Get_processor_name(*mut c_char, *mut c_int);
         init_thread = Init_thread(AddressMut, AddressMut, c_int, *mut c_int);
+        iprobe = Iprobe(c_int, c_int, Handle, *mut c_int, StatusOut);
         irecv = Irecv(AddressMut, c_int, Handle, c_int, c_int, Handle, Out);
         isend = Isend(Address, c_int, Handle, c_int, c_int, Handle, Out);
         recv = Recv(AddressMut, c_int, Handle, c_int, c_int, Handle, StatusOut);

@@ -1,7 +1,8 @@
 //! Message buffers with a request each.
 
+mod together;
+
 use std::ffi::{c_int, c_void};
-use std::ops::Range;
 
 use crate::communicator::{Communicator, checked_tag, count};
 use crate::error::{Error, Result};
@@ -41,16 +42,15 @@ enum Kind {
     Send,
 }
 
-/// The request of a slot.
+/// The request of a slot: 16 bytes, for all of a window are written again and again.
 #[derive(Clone, Copy)]
 struct Slot {
     kind: Kind,
     is_persistent: bool,
     /// MPI may use the buffer.
     is_pending: bool,
-    /// What the status of a send says, and that of a receive which was tested with others; whom a
-    /// pending receive is for.
-    told: Status,
+    /// What it is for: the status of a send says the same.
+    envelope: Envelope,
 }
 
 /// Whom a request is for: count, rank and tag as MPI takes them.
@@ -66,8 +66,7 @@ impl Slots {
         let stride = bytes.max(1).next_multiple_of(STRIDE);
         let constants = &communicator.0.library.constants;
         let null = constants.handles.request_null;
-        let empty = Status { source: 0, tag: 0, bytes: 0 };
-        let slot = Slot { kind: Kind::None, is_persistent: false, is_pending: false, told: empty };
+        let slot = Slot { kind: Kind::None, is_persistent: false, is_pending: false, envelope: (0, 0, 0) };
         Ok(Self {
             memory: Memory::new(stride.checked_mul(slots).ok_or(Error::TooLong { bytes })?)?,
             requests: HandleArray::new(constants.numbers.handle_bytes, slots, null),
@@ -127,8 +126,7 @@ impl Slots {
     pub fn isend(&mut self, slot: usize, bytes: usize, to: u32, tag: i32) -> Result<()> {
         let envelope = self.send_envelope(bytes, to, tag)?;
         self.begin(slot, Call::Isend, envelope)?;
-        self.slots[slot] =
-            Slot { kind: Kind::Send, is_persistent: false, is_pending: true, told: sent(envelope) };
+        self.slots[slot] = Slot { kind: Kind::Send, is_persistent: false, is_pending: true, envelope };
         Ok(())
     }
 
@@ -140,8 +138,7 @@ impl Slots {
     pub fn irecv(&mut self, slot: usize, bytes: usize, from: Option<u32>, tag: Option<i32>) -> Result<()> {
         let envelope = self.receive_envelope(bytes, from, tag)?;
         self.begin(slot, Call::Irecv, envelope)?;
-        self.slots[slot] =
-            Slot { kind: Kind::Receive, is_persistent: false, is_pending: true, told: sent(envelope) };
+        self.slots[slot] = Slot { kind: Kind::Receive, is_persistent: false, is_pending: true, envelope };
         Ok(())
     }
 
@@ -153,8 +150,7 @@ impl Slots {
     pub fn send_init(&mut self, slot: usize, bytes: usize, to: u32, tag: i32) -> Result<()> {
         let envelope = self.send_envelope(bytes, to, tag)?;
         self.begin(slot, Call::Send_init, envelope)?;
-        self.slots[slot] =
-            Slot { kind: Kind::Send, is_persistent: true, is_pending: false, told: sent(envelope) };
+        self.slots[slot] = Slot { kind: Kind::Send, is_persistent: true, is_pending: false, envelope };
         Ok(())
     }
 
@@ -171,8 +167,7 @@ impl Slots {
     ) -> Result<()> {
         let envelope = self.receive_envelope(bytes, from, tag)?;
         self.begin(slot, Call::Recv_init, envelope)?;
-        self.slots[slot] =
-            Slot { kind: Kind::Receive, is_persistent: true, is_pending: false, told: sent(envelope) };
+        self.slots[slot] = Slot { kind: Kind::Receive, is_persistent: true, is_pending: false, envelope };
         Ok(())
     }
 
@@ -188,25 +183,6 @@ impl Slots {
         // SAFETY: the request is persistent and inactive; its buffer lives until it has completed.
         let code = unsafe { (inner.functions.start)(self.requests.at(slot)) };
         inner.library.check(Call::Start, None, code)
-    }
-
-    /// `MPI_Startall` of the persistent requests of a range of slots.
-    ///
-    /// # Errors
-    /// Those of [`start`](Self::start).
-    #[inline]
-    pub fn start_all(&mut self, range: Range<usize>) -> Result<()> {
-        let length = count(range.len())?;
-        for slot in range.clone() {
-            self.startable(slot, Call::Startall)?;
-        }
-        let inner = &*self.communicator.0;
-        for slot in &mut self.slots[range.clone()] {
-            slot.is_pending = true;
-        }
-        // SAFETY: as in `start`; the array has `length` requests.
-        let code = unsafe { (inner.functions.startall)(length, self.requests.range(range)) };
-        inner.library.check(Call::Startall, None, code)
     }
 
     /// `MPI_Test`: the status if the request has completed, `None` while it is pending.
@@ -244,69 +220,6 @@ impl Slots {
             return Err(self.lost(slot, Call::Wait, code));
         }
         Ok(self.complete(slot))
-    }
-
-    /// `MPI_Waitall` of the pending requests of a range of slots, with `MPI_STATUSES_IGNORE`. Slots
-    /// without one are passed over.
-    ///
-    /// # Errors
-    /// Those of MPI.
-    #[inline]
-    pub fn wait_all(&mut self, range: Range<usize>) -> Result<()> {
-        let length = count(range.len())?;
-        let inner = &*self.communicator.0;
-        let requests = self.requests.range(range.clone());
-        waiting::enter(Call::Waitall, None);
-        // SAFETY: the array has `length` requests; null and inactive ones are allowed.
-        let code =
-            unsafe { (inner.functions.waitall)(length, requests, inner.library.constants.statuses_ignore()) };
-        waiting::leave();
-        inner.library.check(Call::Waitall, None, code)?;
-        for slot in &mut self.slots[range] {
-            slot.is_pending = false;
-        }
-        Ok(())
-    }
-
-    /// `MPI_Testall` of a range of slots whose requests are pending: whether all of them have
-    /// completed. Then [`status`](Self::status) gives what each says.
-    ///
-    /// # Errors
-    /// Those of MPI, a slot without a pending request.
-    #[inline]
-    pub fn test_all(&mut self, range: Range<usize>) -> Result<bool> {
-        let length = count(range.len())?;
-        for slot in range.clone() {
-            self.pending(slot, Call::Testall)?;
-        }
-        let inner = &*self.communicator.0;
-        let requests = self.requests.range(range.clone());
-        let mut are_complete = 0;
-        // SAFETY: the array has `length` requests, and there is room for as many statuses of any
-        // ABI.
-        let code = unsafe {
-            (inner.functions.testall)(length, requests, &raw mut are_complete, self.statuses.out())
-        };
-        if code != 0 {
-            return Err(self.lost_of(range, code));
-        }
-        if are_complete == 0 {
-            return Ok(false);
-        }
-        for (index, slot) in self.slots[range].iter_mut().enumerate() {
-            slot.is_pending = false;
-            if slot.kind == Kind::Receive {
-                slot.told = self.statuses.read(index, inner.library);
-            }
-        }
-        Ok(true)
-    }
-
-    /// What the request of a slot says that [`test_all`](Self::test_all) has completed.
-    #[inline]
-    #[must_use]
-    pub fn status(&self, slot: usize) -> Status {
-        self.slots[slot].told
     }
 
     #[inline]
@@ -404,7 +317,7 @@ impl Slots {
         let slot = &mut self.slots[slot];
         slot.is_pending = false;
         match slot.kind {
-            Kind::Send => slot.told,
+            Kind::Send => sent(slot.envelope),
             _ => self.status.read(self.communicator.0.library),
         }
     }
@@ -421,33 +334,10 @@ impl Slots {
     }
 }
 
-impl Slots {
-    /// The error of `MPI_Testall`: that of the first request which has failed, if the statuses tell
-    /// it. Requests that MPI has freed are no longer pending.
-    #[cold]
-    fn lost_of(&mut self, range: Range<usize>, code: c_int) -> Error {
-        let inner = &*self.communicator.0;
-        let constants = &inner.library.constants;
-        let is_in_status = code == constants.numbers.err_in_status;
-        let mut failed = None;
-        for (index, slot) in range.enumerate() {
-            if is_in_status && failed.is_none() {
-                failed =
-                    self.statuses.error(index, inner.library).map(|code| (self.slots[slot].peer(), code));
-            }
-            if self.requests.get(slot) == constants.handles.request_null {
-                self.slots[slot].is_pending = false;
-            }
-        }
-        let (peer, code) = failed.unwrap_or((None, code));
-        inner.library.failed(Call::Testall, peer, code)
-    }
-}
-
 impl Slot {
     /// The rank that the request is for, unless any may send.
     fn peer(&self) -> Option<u32> {
-        u32::try_from(self.told.source).ok()
+        u32::try_from(self.envelope.1).ok()
     }
 }
 

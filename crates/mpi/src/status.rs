@@ -1,6 +1,7 @@
 //! `MPI_Status`.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 
 use crate::abi::Abi;
 use crate::library::Library;
@@ -60,10 +61,27 @@ impl RawStatuses {
         Self(vec![RawStatus::new(); count])
     }
 
-    /// Where a function stores them.
+    /// Where a function of `library` stores those of `range`.
+    ///
+    /// # Panics
+    /// If there are not as many.
     #[inline]
-    pub(crate) fn out(&mut self) -> *mut c_void {
-        self.0.as_mut_ptr().cast()
+    pub(crate) fn out(&mut self, range: Range<usize>, library: &Library) -> *mut c_void {
+        assert!(range.start <= range.end && range.end <= self.0.len(), "there is room for these");
+        let bytes = range.start * library.constants.numbers.status_bytes as usize;
+        // SAFETY: no library's status is longer than ours, of which there are at least as many.
+        unsafe { self.0.as_mut_ptr().cast::<u8>().add(bytes).cast() }
+    }
+
+    /// Whether all of `range` have a tag.
+    #[inline]
+    pub(crate) fn are_tagged(&self, range: Range<usize>, tag: c_int, library: &Library) -> bool {
+        let numbers = &library.constants.numbers;
+        let place = numbers.status_tag as usize / 4;
+        let words = numbers.status_bytes as usize / 4;
+        self.all()[range.start * words..range.end * words]
+            .chunks_exact(words)
+            .all(|words| words[place] == tag)
     }
 
     /// The status of number `index` of the receives that `library` has completed. It is read where
@@ -86,10 +104,14 @@ impl RawStatuses {
     #[inline]
     fn words(&self, index: usize, library: &Library) -> &[i32] {
         let words = library.constants.numbers.status_bytes as usize / 4;
+        &self.all()[index * words..][..words]
+    }
+
+    /// The ints of all.
+    #[inline]
+    fn all(&self) -> &[i32] {
         // SAFETY: each is an array of ints, aligned for more than these, without padding.
-        let all: &[i32] =
-            unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * RAW_WORDS) };
-        &all[index * words..][..words]
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * RAW_WORDS) }
     }
 }
 

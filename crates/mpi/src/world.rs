@@ -9,6 +9,7 @@ use crate::communicator::{Communicator, Inner};
 use crate::error::{Error, Result};
 use crate::functions::Call;
 use crate::library::{Library, text_of};
+use crate::status::RawStatus;
 use crate::verification;
 
 /// `MPI_MAX_PROCESSOR_NAME` of Open MPI and of the standard ABI; MPICH needs 128.
@@ -132,6 +133,29 @@ impl World {
     #[must_use]
     pub fn communicator(&self) -> Communicator {
         self.communicator.clone()
+    }
+
+    /// Lets the library go on with what this rank has begun, such as a message that waits for room:
+    /// it does so only within its functions. (`MPI_Iprobe` of `MPI_COMM_WORLD`.)
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn progress(&self) -> Result<()> {
+        let inner = &*self.communicator.0;
+        let numbers = &inner.library.constants.numbers;
+        let mut is_there = 0;
+        let mut status = RawStatus::new();
+        // SAFETY: the handle is a communicator, and flag and status are writable.
+        let code = unsafe {
+            (inner.functions.iprobe)(
+                numbers.any_source,
+                numbers.any_tag,
+                inner.handle,
+                &raw mut is_there,
+                status.out(),
+            )
+        };
+        inner.library.check(Call::Iprobe, None, code)
     }
 
     /// `MPI_Get_processor_name`: mostly the host's name.

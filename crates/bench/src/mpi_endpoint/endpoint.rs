@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use mpi::{Communicator, Slots};
+use mpi::Communicator;
 
 use super::call::JointCall;
 use super::carried::Carried;
-use super::lane::{GREETING_BYTES, Lane, Tag};
+use super::lane::Lane;
 use super::one_sided::OneSided;
 use super::rank::Context;
+use super::sends::Sends;
+use super::tag::{GREETING_BYTES, Tag};
+use super::windows::Windows;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::collectives::CollectivesVisitor;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
-use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
+use crate::endpoint::{Arrival, Batch, Endpoint, Mark, Posted, words};
 use crate::host_counters::Ways;
 use crate::point::MpiCall;
 use crate::topology::{Flow, PartSpec};
@@ -54,109 +57,6 @@ pub(crate) struct MpiEndpoint {
     awaits_room: bool,
 }
 
-/// Sends in turn, each from memory of its own.
-struct Sends {
-    slots: Slots,
-    /// What is no [`Mark::More`], where sends are requests that were made once.
-    marked: Slots,
-    /// The one that comes next.
-    next: usize,
-    /// The oldest that is not known to be done, and how many are from there to the next.
-    oldest: usize,
-    under_way: usize,
-    /// How many are done.
-    done: u64,
-    is_persistent: bool,
-}
-
-impl Sends {
-    fn new(
-        messages: &Communicator,
-        count: usize,
-        size: usize,
-        persistent: Option<u32>,
-    ) -> Result<Self, Error> {
-        let mut slots = Slots::new(messages, count, size.max(GREETING_BYTES))?;
-        let mut marked = Slots::new(messages, 1, size.max(GREETING_BYTES))?;
-        (0..count).for_each(|slot| slots.bytes_mut(slot).fill(FILL));
-        marked.bytes_mut(0).fill(FILL);
-        if let Some(peer) = persistent {
-            for slot in 0..count {
-                slots.send_init(slot, size, peer, Tag::Message(Mark::More).number())?;
-            }
-        }
-        let is_persistent = persistent.is_some();
-        Ok(Self { slots, marked, next: 0, oldest: 0, under_way: 0, done: 0, is_persistent })
-    }
-
-    /// Takes note of the oldest send that is done; whether there was one.
-    #[inline]
-    fn take_done(&mut self) -> Result<bool, Error> {
-        if self.under_way == 0 || self.slots.test(self.oldest)?.is_none() {
-            return Ok(false);
-        }
-        self.oldest = self.after(self.oldest);
-        self.under_way -= 1;
-        self.done += 1;
-        Ok(true)
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.under_way == self.slots.count()
-    }
-
-    /// Takes note of all sends, which are done or about to be.
-    #[inline]
-    fn take_all(&mut self) -> Result<(), Error> {
-        self.slots.wait_all(0..self.slots.count())?;
-        self.done += self.under_way as u64;
-        (self.under_way, self.oldest) = (0, self.next);
-        Ok(())
-    }
-
-    /// Whether the next slot is free.
-    #[inline]
-    fn has_room(&mut self) -> Result<bool, Error> {
-        Ok(self.under_way < self.slots.count() || self.take_done()?)
-    }
-
-    /// Posts the next send, for which there is room.
-    #[inline]
-    fn post(&mut self, bytes: usize, peer: u32, tag: Tag) -> Result<(), Error> {
-        let slot = self.next;
-        if !self.is_persistent {
-            self.slots.isend(slot, bytes, peer, tag.number())?;
-        } else if tag == Tag::Message(Mark::More) {
-            self.slots.start(slot)?;
-        } else {
-            return self.post_marked(bytes, peer, tag);
-        }
-        self.next = self.after(slot);
-        self.under_way += 1;
-        Ok(())
-    }
-
-    /// Sends what ends a series of persistent sends, after all of these are done.
-    #[cold]
-    fn post_marked(&mut self, bytes: usize, peer: u32, tag: Tag) -> Result<(), Error> {
-        if self.marked.is_pending(0) {
-            self.marked.wait(0)?;
-        }
-        let message = self.slots.bytes(self.next)[..bytes].to_vec();
-        self.marked.bytes_mut(0)[..bytes].copy_from_slice(&message);
-        self.marked.isend(0, bytes, peer, tag.number())?;
-        self.marked.wait(0)?;
-        self.done += 1;
-        Ok(())
-    }
-
-    #[inline]
-    fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots.count() { 0 } else { slot + 1 }
-    }
-}
-
 impl MpiEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
@@ -176,8 +76,13 @@ impl MpiEndpoint {
         let depth = (message.tx_depth as usize).max(1);
         let is_flood = spec.usage.flow == Flow::Flood;
         let receives = if spec.usage.flow == Flow::Alternating { RECEIVES } else { depth };
-        let window = is_flood.then_some(depth as u64);
-        let lane = |peer: &u32| Lane::new(&context, *peer, size, call, receives, window);
+        let is_one_way = spec.usage.is_one_way && call == MpiCall::Nonblocking;
+        let windows = |peer| Windows::new(&context.answers, peer, depth as u64, is_one_way);
+        let lane = |peer: &u32| {
+            let has_windows = is_flood && one_sided.is_none();
+            let windows = has_windows.then(|| windows(*peer)).transpose()?;
+            Lane::new(&context, *peer, size, call, receives, windows)
+        };
         let depth = if spec.joint.is_some() { 1 } else { depth };
         let peers = if spec.joint.is_some() { &[] } else { peers };
         let lanes = peers.iter().map(lane).collect::<Result<Vec<_>, _>>()?;
@@ -208,33 +113,57 @@ impl MpiEndpoint {
     /// Sends to the next peer, or posts that.
     #[inline]
     fn post(&mut self, tag: Tag, bytes: usize) -> Result<Posted, Error> {
+        let peer = self.lanes[self.next_out].peer;
+        if self.call == MpiCall::Blocking {
+            self.messages.send(&self.out.slots.bytes(0)[..bytes], peer, tag.number())?;
+            self.out.done += 1;
+        } else if self.out.has_room()? {
+            self.out.post(bytes, peer, tag)?;
+        } else {
+            self.awaits_room = true;
+            return Ok(Posted::Busy);
+        }
+        self.posted();
+        Ok(Posted::Queued)
+    }
+
+    /// Posts the next message of a flood, if its window has room.
+    #[inline]
+    fn post_in_window(&mut self, mark: Mark) -> Result<Posted, Error> {
         let is_alone = self.lanes.len() == 1;
         let lane = &mut self.lanes[self.next_out];
-        if self.call == MpiCall::Blocking {
-            self.messages.send(&self.out.slots.bytes(0)[..bytes], lane.peer, tag.number())?;
-            self.out.done += 1;
-        } else {
-            let counts = tag != Tag::Greeting;
-            if counts && !lane.may_send()? {
-                self.awaits_room = true;
-                return Ok(Posted::Busy);
-            }
-            // The only receiver has answered all that went.
-            if counts && self.out.is_full() && is_alone && lane.answers() {
-                self.out.take_all()?;
-            }
-            if !self.out.has_room()? {
-                self.awaits_room = true;
-                return Ok(Posted::Busy);
-            }
-            self.out.post(bytes, lane.peer, tag)?;
-            if let Tag::Message(mark) = tag {
-                lane.sent(mark);
-            }
+        let Some(windows) = &mut lane.windows else { return self.post(Tag::Message(mark), self.size) };
+        // The only receiver has answered all that went.
+        if is_alone && self.out.is_full() && windows.may_send()? {
+            self.out.take_all()?;
         }
+        if !windows.may_send()? || !self.out.has_room()? {
+            self.awaits_room = true;
+            return Ok(Posted::Busy);
+        }
+        self.out.post(self.size, lane.peer, windows.out.tag(mark))?;
+        for _ in 0..windows.out.sent(1, mark) {
+            self.messages.send(&[], lane.peer, Tag::Filler.number())?;
+        }
+        self.posted();
+        Ok(Posted::Queued)
+    }
+
+    /// Posts more messages of a flood to the only rank that there is, as far as its window has
+    /// room.
+    #[inline]
+    fn post_more(&mut self, most: u64) -> Result<u64, Error> {
+        let [Lane { windows: Some(windows), peer, .. }] = &mut self.lanes[..] else { return Ok(0) };
+        let posted = self.out.post_some(windows.out.room().min(most), self.size, *peer)?;
+        windows.out.sent(posted, Mark::More);
+        Ok(posted)
+    }
+
+    /// A message was posted: the next goes to the next peer.
+    #[inline]
+    fn posted(&mut self) {
         self.limits.moved();
         self.next_out = if self.next_out + 1 == self.lanes.len() { 0 } else { self.next_out + 1 };
-        Ok(Posted::Queued)
     }
 
     /// What blocking calls receive: from the only peer.
@@ -254,10 +183,8 @@ impl MpiEndpoint {
 
     #[inline]
     fn arrival(tag: Tag, lane: usize, number: u64) -> Arrival {
-        let (mark, is_greeting) = match tag {
-            Tag::Message(mark) => (mark, false),
-            Tag::Greeting => (Mark::Last, true),
-        };
+        let mark = tag.mark();
+        let is_greeting = tag == Tag::Greeting;
         Arrival { mark, number, lane: lane as u32, is_greeting }
     }
 
@@ -335,7 +262,22 @@ impl Endpoint for MpiEndpoint {
             }
             return Ok(Posted::Queued);
         }
-        self.post(Tag::Message(mark), self.size)
+        self.post_in_window(mark)
+    }
+
+    #[inline]
+    fn try_send_some(&mut self, most: u64) -> Result<u64, Error> {
+        if self.try_send(Mark::More)? == Posted::Busy {
+            return Ok(0);
+        }
+        Ok(1 + self.post_more(most.saturating_sub(1))?)
+    }
+
+    fn announce(&mut self, messages: u64) {
+        self.lanes
+            .iter_mut()
+            .filter_map(|lane| lane.windows.as_mut())
+            .for_each(|windows| windows.out.announce(messages));
     }
 
     fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
@@ -374,8 +316,8 @@ impl Endpoint for MpiEndpoint {
             self.limits.moved();
             self.spins = 0;
             let number = match tag {
-                Tag::Message(_) => self.lanes[lane].taken - 1,
                 Tag::Greeting => self.greeting(lane, slot),
+                _ => self.lanes[lane].taken - 1,
             };
             return Ok(Some(Self::arrival(tag, lane, number)));
         }
@@ -392,6 +334,18 @@ impl Endpoint for MpiEndpoint {
                 return Ok(arrival.mark);
             }
             self.idle()?;
+        }
+    }
+
+    #[inline]
+    fn receive_some(&mut self) -> Result<Batch, Error> {
+        match &mut self.lanes[..] {
+            [lane] if lane.windows.as_ref().is_some_and(|windows| windows.is_one_way) => {
+                self.last = (0, lane.head);
+                self.limits.moved();
+                lane.wait_some()
+            }
+            _ => Ok(Batch { messages: 1, mark: self.receive()? }),
         }
     }
 
@@ -413,20 +367,20 @@ impl Endpoint for MpiEndpoint {
         while self.out.take_done()? {}
         let mut left = self.out.under_way as u64;
         for lane in &mut self.lanes {
-            left = left.max(lane.unanswered()?);
+            left = left.max(lane.windows.as_mut().map_or(Ok(0), Windows::unanswered)?);
         }
         Ok(u32::try_from(left).unwrap_or(u32::MAX))
     }
 
     #[inline]
     fn try_sent(&mut self) -> Result<u64, Error> {
-        self.out.take_done()?;
         let mut arrived = 0;
         for lane in &mut self.lanes {
-            match lane.arrived()? {
-                Some(count) => arrived += count,
-                None => return Ok(self.out.done),
-            }
+            let Some(windows) = &mut lane.windows else {
+                self.out.take_done()?;
+                return Ok(self.out.done);
+            };
+            arrived += windows.arrived()?;
         }
         Ok(arrived)
     }
@@ -455,6 +409,14 @@ impl Endpoint for MpiEndpoint {
 
     #[inline]
     fn idle_until(&mut self, _instant: Ticks) -> Result<(), Error> {
+        if let [Lane { windows: Some(windows), .. }] = &mut self.lanes[..]
+            && windows.awaits_answer()
+        {
+            self.out.take_all()?;
+            windows.wait()?;
+            self.limits.moved();
+            return Ok(());
+        }
         self.spins += 1;
         if self.spins < SPINS && !self.yields_cpu {
             return Ok(());

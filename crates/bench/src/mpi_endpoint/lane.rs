@@ -1,59 +1,18 @@
 //! Messages between this rank and one other.
 
-use mpi::{Communicator, Slots, Status};
+use mpi::{Slots, Status};
 
 use super::rank::Context;
+use super::tag::{GREETING_BYTES, Tag};
+use super::windows::Windows;
 use crate::Error;
-use crate::endpoint::{FILL, Mark};
+use crate::endpoint::{Batch, Mark};
 use crate::point::MpiCall;
 
-/// Tags of messages: what each says.
-const MORE: i32 = 1;
-const LAST: i32 = 2;
-const GREETING: i32 = 3;
-/// The tag of what tells that a window has arrived.
-const WINDOW: i32 = 1;
-/// Receives that are looked at in one call, and how often in vain before each is for itself until
-/// the window ends: some microseconds.
+/// Receives that are tested in one call, and fruitless calls until each is tested by itself for the
+/// rest of the window: some microseconds.
 const TOGETHER: usize = 16;
 const LOOKS: u32 = 64;
-/// What a greeting carries: its number. The memory of any message has room for it.
-pub(super) const GREETING_BYTES: usize = 4;
-
-/// What a message says that has come.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Tag {
-    Message(Mark),
-    Greeting,
-}
-
-impl Tag {
-    /// It as MPI carries it.
-    pub(super) fn number(self) -> i32 {
-        match self {
-            Self::Message(Mark::More) => MORE,
-            Self::Message(Mark::Last) => LAST,
-            Self::Greeting => GREETING,
-        }
-    }
-
-    /// # Errors
-    /// [`Error::Mpi`] where no rank of ours has sent it.
-    pub(super) fn of(status: &Status) -> Result<Self, Error> {
-        match status.tag {
-            MORE => Ok(Self::Message(Mark::More)),
-            LAST => Ok(Self::Message(Mark::Last)),
-            GREETING => Ok(Self::Greeting),
-            other => Err(Error::Mpi {
-                reason: format!(
-                    "a message of {} bytes with the tag {other} came, which no rank has sent",
-                    status.bytes
-                ),
-            }),
-        }
-    }
-}
-
 /// What is known of messages to and from a rank.
 pub(super) struct Lane {
     /// Its number in MPI.
@@ -74,49 +33,31 @@ pub(super) struct Lane {
     room: usize,
     /// Whether receives are requests that were made once.
     is_persistent: bool,
-    windows: Option<Windows>,
-}
-
-/// The windows of a flood.
-struct Windows {
-    /// Messages of one.
-    length: u64,
-    /// Messages of the one that is sent.
-    sent: u64,
-    /// Whether its last message was sent, so that no more goes before the receiver has answered.
-    is_full: bool,
-    /// Messages of those that the receiver has answered.
-    arrived: u64,
-    /// Messages of the one that comes.
-    come: u64,
-    /// The receive of the answer, and the send of ours.
-    heard: Slots,
-    said: Slots,
+    /// Those of a flood.
+    pub(super) windows: Option<Windows>,
 }
 
 impl Lane {
-    /// Posts receives for messages of a size, but for blocking calls. A flood has windows of as
-    /// many messages.
+    /// Posts receives for messages of a size, but for blocking calls.
     pub(super) fn new(
         context: &Context,
         peer: u32,
         size: usize,
         call: MpiCall,
         receives: usize,
-        window: Option<u64>,
+        windows: Option<Windows>,
     ) -> Result<Self, Error> {
         let room = size.max(GREETING_BYTES);
         let mut into = Slots::new(&context.messages, receives, room)?;
         let is_persistent = call == MpiCall::Persistent;
-        for slot in (0..receives).filter(|_| call != MpiCall::Blocking) {
-            if is_persistent {
-                into.recv_init(slot, room, Some(peer), None)?;
-                into.start(slot)?;
-            } else {
-                into.irecv(slot, room, Some(peer), None)?;
+        match call {
+            MpiCall::Blocking => {}
+            MpiCall::Nonblocking => into.irecv_each(0..receives, room, Some(peer), None)?,
+            MpiCall::Persistent => {
+                (0..receives).try_for_each(|slot| into.recv_init(slot, room, Some(peer), None))?;
+                into.start_all(0..receives)?;
             }
         }
-        let windows = window.map(|length| Windows::new(&context.answers, peer, length)).transpose()?;
         Ok(Self { peer, into, head: 0, free: 0, ready: 0, looks: 0, taken: 0, room, is_persistent, windows })
     }
 
@@ -125,19 +66,102 @@ impl Lane {
     pub(super) fn take(&mut self) -> Result<Option<(Tag, usize)>, Error> {
         let slot = self.head;
         let Some(status) = self.status()? else { return Ok(None) };
-        self.head = if slot + 1 == self.into.count() { 0 } else { slot + 1 };
-        self.free += 1;
-        let tag = Tag::of(&status)?;
-        if let Tag::Message(mark) = tag {
-            self.taken += 1;
-            if let Some(windows) = &mut self.windows {
-                windows.came(self.peer, mark)?;
-                if windows.come == 0 {
-                    self.looks = 0;
+        Ok(Some((self.took(&status)?, slot)))
+    }
+
+    /// Waits for the next message of a flood that goes one way, or for all that are left of a whole
+    /// window.
+    #[inline]
+    pub(super) fn wait_some(&mut self) -> Result<Batch, Error> {
+        if self.windows.as_ref().is_some_and(|windows| windows.into.left() > 0) {
+            return self.rest_of_window();
+        }
+        let slot = self.head;
+        self.into.wait_each(slot..slot + 1)?;
+        let mark = self.took(&self.into.status(slot))?.mark();
+        Ok(Batch { messages: 1, mark })
+    }
+
+    /// Takes the messages that are left of a whole window. It is answered before most of it is
+    /// looked at.
+    #[inline]
+    fn rest_of_window(&mut self) -> Result<Batch, Error> {
+        let Some(windows) = &mut self.windows else { return Ok(Batch { messages: 0, mark: Mark::More }) };
+        let count = self.into.count();
+        let left = windows.into.left();
+        let before_wrap = left.min(count - self.head);
+        let [part, wrapped] = [self.head..self.head + before_wrap, 0..left - before_wrap];
+        self.into.wait_each(part.clone())?;
+        if !wrapped.is_empty() {
+            self.into.wait_each(wrapped.clone())?;
+        }
+        let first = Tag::of(&self.into.status(self.head))?;
+        windows.into.came(left, first, Mark::Last);
+        windows.answer()?;
+        let is_in_midst = first.mark() == Mark::More
+            && self.into.are_tagged(part.start + 1..part.end, Tag::Message(Mark::More).number())
+            && self.into.are_tagged(wrapped.clone(), Tag::Message(Mark::More).number());
+        self.free += left;
+        self.head = (self.head + left) % count;
+        let batch = match is_in_midst {
+            true => Batch { messages: left as u64, mark: Mark::More },
+            false => self.end_of_flood(part.chain(wrapped))?,
+        };
+        self.taken += batch.messages;
+        Ok(batch)
+    }
+
+    /// Counts the messages that are left of a whole window in which a flood ends, and takes the
+    /// whole window that was promised before it did. That one is not answered.
+    #[cold]
+    fn end_of_flood(&mut self, slots: impl Iterator<Item = usize>) -> Result<Batch, Error> {
+        let mut batch = Batch { messages: 0, mark: Mark::More };
+        for (index, slot) in slots.enumerate() {
+            match (Tag::of(&self.into.status(slot))?, batch.mark) {
+                (tag @ Tag::Message(_), Mark::More) => {
+                    batch = Batch { messages: batch.messages + 1, mark: tag.mark() };
                 }
+                (Tag::First { .. }, Mark::More) if index == 0 => batch.messages += 1,
+                (Tag::Filler, Mark::Last) => {}
+                (tag, _) => return Err(out_of_place(tag)),
             }
         }
-        Ok(Some((tag, slot)))
+        for _ in 0..self.windows.as_mut().map_or(0, |windows| windows.into.end()) {
+            self.replenish()?;
+            let slot = self.head;
+            self.into.wait_each(slot..slot + 1)?;
+            match Tag::of(&self.into.status(slot))? {
+                Tag::Filler => self.advance(),
+                tag => return Err(out_of_place(tag)),
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Goes on to the next receive.
+    #[inline]
+    fn advance(&mut self) {
+        self.head = if self.head + 1 == self.into.count() { 0 } else { self.head + 1 };
+        self.free += 1;
+    }
+
+    /// The message at the head has been taken.
+    #[inline]
+    fn took(&mut self, status: &Status) -> Result<Tag, Error> {
+        self.advance();
+        let tag = Tag::of(status)?;
+        match tag {
+            Tag::Greeting => return Ok(tag),
+            Tag::Filler => return Err(out_of_place(tag)),
+            Tag::Message(_) | Tag::First { .. } => self.taken += 1,
+        }
+        if let Some(windows) = &mut self.windows
+            && windows.into.came(1, tag, tag.mark())
+        {
+            windows.answer()?;
+            self.looks = 0;
+        }
+        Ok(tag)
     }
 
     /// What the next message says, if it has come.
@@ -164,114 +188,42 @@ impl Lane {
         Ok(None)
     }
 
-    /// How many messages of a window are looked for at once, as others wait for all of one: a call
-    /// for each takes half of the time of a small message. Where they do not come, the window may
-    /// be the last.
+    /// How many messages of a window are tested in one call: a call for each takes half of the time
+    /// of a small message. Where they do not come, the window may be the last.
     #[inline]
     fn together(&self) -> usize {
         let Some(windows) = self.windows.as_ref().filter(|_| self.looks < LOOKS) else { return 1 };
+        if windows.is_one_way {
+            return 1;
+        }
         let count = self.into.count();
-        let of_window = (windows.length - windows.come) as usize;
-        TOGETHER.min(of_window).min(count - self.head).min(count - self.free)
+        TOGETHER.min(windows.into.expected()).min(count - self.head).min(count - self.free)
     }
 
-    /// Posts again what was taken.
+    /// Posts again what was taken; during a whole window, nothing.
     #[inline]
     pub(super) fn replenish(&mut self) -> Result<(), Error> {
+        if self.windows.as_ref().is_some_and(|windows| windows.into.is_within()) {
+            return Ok(());
+        }
         while self.free > 0 {
             let count = self.into.count();
             let slot = (self.head + count - self.free) % count;
+            let end = count.min(slot + self.free);
             match self.is_persistent {
-                true => self.into.start(slot)?,
-                false => self.into.irecv(slot, self.room, Some(self.peer), None)?,
+                true => self.into.start_all(slot..end)?,
+                false => self.into.irecv_each(slot..end, self.room, Some(self.peer), None)?,
             }
-            self.free -= 1;
+            self.free -= end - slot;
         }
         Ok(())
     }
-
-    /// Whether the receiver answers windows, so that all of one are done when the next may go.
-    #[inline]
-    pub(super) fn answers(&self) -> bool {
-        self.windows.is_some()
-    }
-
-    /// Whether a message may go: not while a full window has not arrived.
-    #[inline]
-    pub(super) fn may_send(&mut self) -> Result<bool, Error> {
-        match &mut self.windows {
-            Some(windows) if windows.is_full => windows.has_arrived(self.peer),
-            _ => Ok(true),
-        }
-    }
-
-    /// A message was sent.
-    #[inline]
-    pub(super) fn sent(&mut self, mark: Mark) {
-        if let Some(windows) = &mut self.windows {
-            windows.sent(mark);
-        }
-    }
-
-    /// Messages that are known to have arrived, where that is told.
-    #[inline]
-    pub(super) fn arrived(&mut self) -> Result<Option<u64>, Error> {
-        self.may_send()?;
-        Ok(self.windows.as_ref().map(|windows| windows.arrived))
-    }
-
-    /// Messages that were sent and are not known to have arrived, where that is told.
-    pub(super) fn unanswered(&mut self) -> Result<u64, Error> {
-        match &mut self.windows {
-            Some(windows) => {
-                if windows.is_full {
-                    windows.has_arrived(self.peer)?;
-                }
-                Ok(windows.sent)
-            }
-            None => Ok(0),
-        }
-    }
 }
 
-impl Windows {
-    fn new(answers: &Communicator, peer: u32, length: u64) -> Result<Self, Error> {
-        let mut heard = Slots::new(answers, 1, GREETING_BYTES)?;
-        heard.irecv(0, GREETING_BYTES, Some(peer), Some(WINDOW))?;
-        let mut said = Slots::new(answers, 1, GREETING_BYTES)?;
-        said.bytes_mut(0).fill(FILL);
-        Ok(Self { length, sent: 0, is_full: false, arrived: 0, come: 0, heard, said })
-    }
-
-    #[inline]
-    fn sent(&mut self, mark: Mark) {
-        self.sent += 1;
-        self.is_full = self.sent == self.length || mark == Mark::Last;
-    }
-
-    #[inline]
-    fn came(&mut self, peer: u32, mark: Mark) -> Result<(), Error> {
-        self.come += 1;
-        if self.come < self.length && mark == Mark::More {
-            return Ok(());
-        }
-        self.come = 0;
-        // The answer before has arrived: its window was followed by this one.
-        if self.said.is_pending(0) {
-            self.said.wait(0)?;
-        }
-        Ok(self.said.isend(0, GREETING_BYTES, peer, WINDOW)?)
-    }
-
-    /// Looks for the answer to the window that is full, and begins another.
-    #[inline]
-    fn has_arrived(&mut self, peer: u32) -> Result<bool, Error> {
-        if self.heard.test(0)?.is_none() {
-            return Ok(false);
-        }
-        self.arrived += self.sent;
-        (self.sent, self.is_full) = (0, false);
-        self.heard.irecv(0, GREETING_BYTES, Some(peer), Some(WINDOW))?;
-        Ok(true)
+/// A message that no rank sends at this place of a window.
+#[cold]
+fn out_of_place(tag: Tag) -> Error {
+    Error::Mpi {
+        reason: format!("a message ({tag:?}) came at a place of its window where none of its kind belongs"),
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
-//!   ─► lane.rs: messages between two ranks; one_sided.rs: puts and gets
+//!   ─► sends.rs, lane.rs, tag.rs: messages between two ranks; windows.rs: their windows in a flood;
+//!   one_sided.rs: puts and gets
 //!   ─► endpoint.rs ─► carried.rs: what they went over
 //!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
 //! ```
@@ -19,6 +20,8 @@
 //!   much again for each small message. The agent's other threads never call MPI.
 //! * A flood goes by windows, as that of the OSU benchmarks does: after each the receiver answers
 //!   with a message of its own, so that what counts as sent has arrived.
+//! * MPI delivers what waits for room only while it is called. A rank that has finished calls it
+//!   until all have (`RankMpi::progress`): the last answer of a flood may be such a message.
 
 mod call;
 mod carried;
@@ -33,8 +36,11 @@ mod memory;
 mod nonblocking;
 mod one_sided;
 mod rank;
+mod sends;
 mod setup;
+mod tag;
 pub(crate) mod transports;
+mod windows;
 
 pub use carried::UcxLog;
 pub use rank::MpiOptions;

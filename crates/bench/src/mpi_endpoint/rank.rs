@@ -113,6 +113,14 @@ impl RankMpi {
         context.ok_or_else(|| Error::Mpi { reason: "a part of the point has no communicators".to_owned() })
     }
 
+    /// Lets messages go on that this rank has sent, as MPI does only while it is called.
+    pub(crate) fn progress(&self) {
+        if let State::Ready(world) = &self.state {
+            // If it has failed, whoever waits for the message says so.
+            let _ = world.progress();
+        }
+    }
+
     /// What can be known of how messages go that a point wants to go so.
     pub(super) fn carried(&self, identity: &Identity, asked: MpiTransport) -> Carried {
         let library = identity.library.clone();

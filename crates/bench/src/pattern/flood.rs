@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Progress;
 use crate::Error;
-use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::rank_clock::RankClock;
 
 /// What a direction of a stream came to, at one end. Warm-up is not in it.
@@ -58,19 +57,9 @@ impl Burst {
     }
 }
 
-/// Posts as many messages as there is room for; gives how many. No more at once than a few, as a
-/// device may be done with each before the next is posted.
-#[inline]
-pub(crate) fn post_batch<E: Endpoint>(endpoint: &mut E) -> Result<u64, Error> {
-    let mut posted = 0;
-    while posted < AT_ONCE && endpoint.try_send(Mark::More)? == Posted::Queued {
-        posted += 1;
-    }
-    Ok(posted)
-}
-
-/// Messages that are posted between two looks at how many are done.
-const AT_ONCE: u64 = 64;
+/// Messages that are posted between two looks at the time and at how many are done: no more than a
+/// few, as a device may be done with each before the next is posted.
+pub(crate) const AT_ONCE: u64 = 64;
 
 /// The rate of a flood of which something was done.
 pub(crate) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {

@@ -14,9 +14,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 
 use super::frame::{Decoder, Greeting};
@@ -55,6 +56,12 @@ pub trait Worker {
 
     /// Measures the point.
     fn run(&mut self) -> Result<Outcome, PointError>;
+
+    /// Goes on with what other ranks may still wait for, such as a message that this rank has sent.
+    /// Returns whether there may be such a thing, so that this has to be called again.
+    fn tend(&mut self) -> bool {
+        false
+    }
 
     /// Does a step towards the cross-core latency, which no point is set up for.
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError>;
@@ -160,7 +167,7 @@ where
             }
         })
         .map_err(Error::system("start a thread"))?;
-    for request in received {
+    while let Some(request) = next_request(&received, || worker.tend()) {
         let reply = match request? {
             Request::Quit => return Ok(SessionEnd::Quit),
             request => answer(&mut worker, &request),
@@ -172,6 +179,28 @@ where
     }
     Ok(SessionEnd::HangUp)
 }
+
+/// Waits for a request, and [tends](Worker::tend) to other ranks' needs meanwhile: at first without
+/// a pause, which they would measure. `None` where no more will come.
+fn next_request(
+    received: &Receiver<Result<Request, Error>>,
+    mut tend: impl FnMut() -> bool,
+) -> Option<Result<Request, Error>> {
+    let without_pause = Deadline::after(TENDS_WITHOUT_PAUSE);
+    while tend() {
+        let pause = if without_pause.is_over() { TENDS_EVERY } else { Duration::ZERO };
+        match received.recv_timeout(pause) {
+            Ok(request) => return Some(request),
+            Err(RecvTimeoutError::Timeout) => std::thread::yield_now(),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    received.recv().ok()
+}
+
+/// For how long other ranks are tended to without a pause, and how often afterwards.
+const TENDS_WITHOUT_PAUSE: Duration = Duration::from_millis(1);
+const TENDS_EVERY: Duration = Duration::from_millis(1);
 
 /// The process's standard input and output for [`serve`]. Whatever else writes to standard output
 /// from now on, such as a library, writes to standard error, and whatever reads standard input
@@ -270,3 +299,32 @@ fn write(output: &mut impl Write, reply: Reply) -> io::Result<()> {
 /// Exit status of an agent that was ended in the middle of something because its coordinator was
 /// gone.
 const EXIT_ORPHANED: libc::c_int = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_ranks_are_tended_to_until_a_request_comes() {
+        let (requests, received) = mpsc::sync_channel(1);
+        let pauses = Deadline::after(5 * TENDS_WITHOUT_PAUSE);
+        let mut is_sent = false;
+        let request = next_request(&received, || {
+            if !is_sent && pauses.is_over() {
+                is_sent = true;
+                requests.send(Ok(Request::Run)).unwrap();
+            }
+            true
+        });
+        assert!(matches!(request, Some(Ok(Request::Run))), "{request:?}");
+        requests.send(Ok(Request::Reset)).unwrap();
+        let mut calls = 0;
+        let request = next_request(&received, || {
+            calls += 1;
+            false
+        });
+        assert!(matches!(request, Some(Ok(Request::Reset))) && calls == 1, "{request:?} {calls}");
+        drop(requests);
+        assert!(next_request(&received, || true).is_none() && next_request(&received, || false).is_none());
+    }
+}

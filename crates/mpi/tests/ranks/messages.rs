@@ -15,6 +15,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("truncated", truncated),
     ("slots", slots),
     ("slots together", slots_together),
+    ("slots of a range", slots_of_a_range),
     ("slots refused", slots_refused),
     ("persistent", persistent),
     ("communicators", communicators),
@@ -189,6 +190,42 @@ fn slots_together(world: &World) {
         assert_eq!((slots.status(number), slots.is_pending(number)), (expected, false));
         assert_eq!(slots.bytes(number)[..bytes], pattern(previous(world), number, bytes));
     }
+}
+
+/// Messages that begin and are waited for together.
+fn slots_of_a_range(world: &World) {
+    let communicator = world.communicator().duplicate().unwrap();
+    let mut into = Slots::new(&communicator, 5, 64).unwrap();
+    let mut out = Slots::new(&communicator, 4, 64).unwrap();
+    assert!(matches!(into.wait_each(0..1), Err(Error::Slot { call: "MPI_Waitall", slot: 0, .. })));
+    assert!(matches!(out.isend_each(0..4, 65, next(world), 1), Err(Error::Range { .. })));
+    // Slot 1 has a persistent request, which the range replaces.
+    into.recv_init(1, 64, Some(previous(world)), None).unwrap();
+    for round in 0..3 {
+        into.irecv_each(1..5, 64, Some(previous(world)), None).unwrap();
+        (0..4).for_each(|slot| out.bytes_mut(slot)[..20].copy_from_slice(&pattern(world.rank(), slot, 20)));
+        assert!(matches!(into.irecv_each(0..2, 64, None, None), Err(Error::Slot { slot: 1, .. })));
+        into.wait_each(0..0).unwrap();
+        out.isend_each(0..3, 20, next(world), 7).unwrap();
+        out.isend_each(3..4, 20, next(world), 7 + round % 2).unwrap();
+        into.wait_each(3..5).unwrap();
+        into.wait_each(1..3).unwrap();
+        out.wait_all(0..4).unwrap();
+        assert!(into.are_tagged(1..4, 7) && into.are_tagged(2..2, 0));
+        assert_eq!(into.are_tagged(1..5, 7), round % 2 == 0);
+        for slot in 1..5 {
+            let tag = if slot == 4 { 7 + round % 2 } else { 7 };
+            assert_eq!(into.status(slot), Status { source: previous(world) as i32, tag, bytes: 20 });
+            assert_eq!(into.bytes(slot)[..20], pattern(previous(world), slot - 1, 20));
+        }
+        // The receive that the refused range had begun before it came to a pending one.
+        if into.is_pending(0) {
+            out.isend(0, 0, next(world), 0).unwrap();
+            into.wait_each(0..1).unwrap();
+            out.wait(0).unwrap();
+        }
+    }
+    world.progress().unwrap();
 }
 
 fn slots_refused(world: &World) {

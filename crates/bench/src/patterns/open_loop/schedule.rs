@@ -14,7 +14,7 @@ use measure::samples::Recorder;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Progress;
-use crate::pattern::flood::{Burst, post_batch};
+use crate::pattern::flood::{AT_ONCE, Burst};
 
 /// When messages are due.
 #[derive(Clone, Copy, Debug)]
@@ -359,7 +359,7 @@ pub(crate) fn load<E: Endpoint, C: Endpoint>(
     let mut done = 0;
     let mut end = begin;
     loop {
-        total += post_batch(endpoint)?;
+        total += endpoint.try_send_some(AT_ONCE)?;
         let sent = endpoint.try_sent()? - before;
         if control.try_receive()?.is_some() {
             break;

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Progress;
-use crate::pattern::flood::{Burst, post_batch};
+use crate::pattern::flood::{AT_ONCE, Burst};
 use crate::point::Length;
 
 /// Sends a message when all others do, waits for its answer and records that time, again and again;
@@ -91,7 +91,7 @@ pub(crate) fn flood<E: Endpoint>(
     let mut done = 0;
     let mut own = None;
     while own.is_none() || !barrier.have_all_finished() {
-        total += post_batch(endpoint)?;
+        total += endpoint.try_send_some(AT_ONCE)?;
         let sent = endpoint.try_sent()? - before;
         if sent == done {
             endpoint.idle()?;
@@ -120,10 +120,10 @@ pub(crate) fn drain<E: Endpoint>(endpoint: &mut E, warmup: u64) -> Result<u64, E
     let mut received = 0;
     let mut ends = if warmup > 0 { 2 } else { 1 };
     while ends > 0 {
-        let mark = endpoint.receive()?;
+        let batch = endpoint.receive_some()?;
         endpoint.replenish()?;
-        received += 1;
-        ends -= u32::from(mark == Mark::Last);
+        received += batch.messages;
+        ends -= u32::from(batch.mark == Mark::Last);
     }
     Ok(received)
 }

@@ -66,7 +66,7 @@ impl Pattern for Pairs {
         let usage = match traffic {
             Traffic::PingPong => Usage::ALTERNATING,
             // How far a flood is, its completions tell.
-            Traffic::Stream => Usage { flow: Flow::Flood, ..Usage::ALTERNATING },
+            Traffic::Stream => Usage { flow: Flow::Flood, is_one_way: true, ..Usage::ALTERNATING },
         };
         let ranks = pairs.saturating_mul(2);
         let links = Links::new(ranks, |rank| vec![rank ^ 1], |rank| rank.is_multiple_of(2));

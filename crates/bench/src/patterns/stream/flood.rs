@@ -7,7 +7,7 @@ use measure::clock::Ticks;
 
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::pattern::flood::Flood;
+use crate::pattern::flood::{AT_ONCE, Flood};
 use crate::point::Length;
 
 /// Which way this end's messages flow.
@@ -77,19 +77,20 @@ fn flood<E: Endpoint>(
     let begin = clock.now();
     out.begin = begin.0;
     let (target, end) = length.end(clock, begin);
+    if out.used {
+        endpoint.announce(target);
+    }
+    if flow == Flow::In && reliable {
+        into.take_all(endpoint, target, end)?;
+    }
     // Posted messages that are not known to be sent, once all are posted: what still comes does not
     // count for what went.
     let mut unsent = u32::MAX;
     while out.open || into.open {
         let mut moved = false;
         if out.open {
-            let over = out.total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);
-            let mark = if over { Mark::Last } else { Mark::More };
-            if endpoint.try_send(mark)? == Posted::Queued {
-                moved = true;
-                out.total += 1;
-                out.see(mark);
-            }
+            let is_over = end != u64::MAX && clock.now().0 >= end;
+            moved = out.send(endpoint, target, is_over, flow == Flow::Out)?;
         } else if out.used && unsent > 0 {
             let left = endpoint.outstanding()?;
             // Completions are taken some at a time: there may be more.
@@ -102,14 +103,7 @@ fn flood<E: Endpoint>(
             moved = true;
             into.hear(&arrival, reliable);
             into.fresh = into.open;
-            if into.total == 1 {
-                into.begin = clock.now().0;
-                // From now on: a receiver that sleeps until much has come would begin late.
-                endpoint.expect(target, end)?;
-            }
-            if !into.open {
-                into.end = clock.now().0;
-            }
+            into.begin_or_end(endpoint, target, end)?;
             endpoint.replenish()?;
         } else if into.fresh && !reliable {
             // The latest message may turn out to have been the last: this is the end unless another
@@ -172,6 +166,58 @@ impl Side {
             self.announced += if arrival.mark == Mark::Last { arrival.number + 1 } else { 0 };
         }
         self.open = self.lanes > 0 || (!reliable && self.total < self.announced);
+    }
+
+    /// Posts the next message, or where nothing else is to be done, some; the last one when the
+    /// time is over or so many have been posted. Returns whether there was room.
+    #[inline]
+    fn send<E: Endpoint>(
+        &mut self,
+        endpoint: &mut E,
+        target: u64,
+        is_over: bool,
+        is_alone: bool,
+    ) -> Result<bool, Error> {
+        let left = target.saturating_sub(self.total + self.lanes);
+        if is_alone && left > 0 && !is_over {
+            let posted = endpoint.try_send_some(left.min(AT_ONCE))?;
+            self.total += posted;
+            return Ok(posted > 0);
+        }
+        let mark = if left == 0 || is_over { Mark::Last } else { Mark::More };
+        if endpoint.try_send(mark)? == Posted::Busy {
+            return Ok(false);
+        }
+        self.total += 1;
+        self.see(mark);
+        Ok(true)
+    }
+
+    /// Takes the flood of this direction, where messages are not lost and there is nothing else to
+    /// do.
+    fn take_all<E: Endpoint>(&mut self, endpoint: &mut E, target: u64, end: u64) -> Result<(), Error> {
+        while self.open {
+            let batch = endpoint.receive_some()?;
+            self.total += batch.messages;
+            self.see(batch.mark);
+            self.begin_or_end(endpoint, target, end)?;
+            endpoint.replenish()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the time of the first message that came, and of the last.
+    #[inline]
+    fn begin_or_end<E: Endpoint>(&mut self, endpoint: &mut E, target: u64, end: u64) -> Result<(), Error> {
+        if self.begin == 0 {
+            self.begin = endpoint.clock().now().0;
+            // From now on: a receiver that sleeps until much has come would begin late.
+            endpoint.expect(target, end)?;
+        }
+        if !self.open {
+            self.end = endpoint.clock().now().0;
+        }
+        Ok(())
     }
 
     /// Waits for something to do, and where messages can be lost, no longer than until the

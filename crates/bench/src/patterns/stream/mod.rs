@@ -75,6 +75,7 @@ impl Pattern for Stream {
         let usage = Usage {
             flow: topology::Flow::Flood,
             is_timed: false,
+            is_one_way: direction(spec) == Direction::Uni,
             is_one_sided_flood: direction(spec) == Direction::Uni,
             pauses: false,
             ..Usage::PACED
