@@ -349,7 +349,12 @@ pub trait Endpoint {
     /// Room must be [given](Self::replenish) before the next call.
     #[inline]
     fn receive_some(&mut self) -> Result<Batch, Error> {
-        Ok(Batch { messages: 1, mark: self.receive()? })
+        loop {
+            if let Some(arrival) = self.try_receive()? {
+                return Ok(Batch { messages: 1, mark: arrival.mark });
+            }
+            self.idle()?;
+        }
     }
 
     /// Waits until everything that was posted is sent. The last message must have been

@@ -145,6 +145,9 @@ impl MpiEndpoint {
         for _ in 0..windows.out.sent(1, mark) {
             self.messages.send(&[], lane.peer, Tag::Filler.number())?;
         }
+        if windows.awaits_answer() {
+            self.out.take_all()?;
+        }
         self.posted();
         Ok(Posted::Queued)
     }
@@ -156,6 +159,9 @@ impl MpiEndpoint {
         let [Lane { windows: Some(windows), peer, .. }] = &mut self.lanes[..] else { return Ok(0) };
         let posted = self.out.post_some(windows.out.room().min(most), self.size, *peer)?;
         windows.out.sent(posted, Mark::More);
+        if windows.awaits_answer() {
+            self.out.take_all()?;
+        }
         Ok(posted)
     }
 
@@ -412,7 +418,6 @@ impl Endpoint for MpiEndpoint {
         if let [Lane { windows: Some(windows), .. }] = &mut self.lanes[..]
             && windows.awaits_answer()
         {
-            self.out.take_all()?;
             windows.wait()?;
             self.limits.moved();
             return Ok(());

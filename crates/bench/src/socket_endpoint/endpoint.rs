@@ -27,7 +27,7 @@ use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::Limits;
-use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
+use crate::endpoint::{Arrival, Batch, Endpoint, Mark, Posted, words};
 use crate::point::Carrier;
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -333,10 +333,10 @@ impl Endpoint for SocketEndpoint {
         Ok(next.map(|(lane, header)| self.arrived(lane, header)))
     }
 
-    /// One system call where it sleeps: the kernel waits.
+    /// One system call where it sleeps for each message: the kernel waits.
     #[inline(always)]
     fn receive(&mut self) -> Result<Mark, Error> {
-        if !self.sleeps || self.ready.is_some() {
+        if !self.sleeps || self.ready.is_some() || self.gathering.is_some() {
             loop {
                 if let Some(arrival) = self.try_receive()? {
                     return Ok(arrival.mark);
@@ -356,6 +356,11 @@ impl Endpoint for SocketEndpoint {
                 self.is_interrupted()?;
             }
         }
+    }
+
+    #[inline(always)]
+    fn receive_some(&mut self) -> Result<Batch, Error> {
+        Ok(Batch { messages: 1, mark: self.receive()? })
     }
 
     fn expect(&mut self, messages: u64, end: u64) -> Result<(), Error> {
