@@ -9,7 +9,8 @@
 //! nothing here depends on.
 //!
 //! Some programs also look for the files that the kernel's devices have. What they ask the C
-//! library of those goes through `files`.
+//! library of those goes through `files`. Others open libibverbs while they run: what they look up
+//! in it goes through `lookup`.
 //!
 //! The symbols have no version. So they satisfy a reference to any version of the name, of any
 //! rdma-core.
@@ -17,7 +18,8 @@
 //! # What it does not reach
 //!
 //! * librdmacm: its functions stay the real ones, which look for the kernel's connection manager.
-//! * Programs that look libibverbs up by `dlopen` and `dlsym` (NCCL) find the real one.
+//! * Libraries that are opened in a namespace of their own (`dlmopen`) or with `RTLD_DEEPBIND`:
+//!   what they call is the real libibverbs. The first is said on standard error.
 //! * Programs that are linked statically, or that change their rights when they start: the dynamic
 //!   linker preloads nothing.
 //!
@@ -33,14 +35,17 @@
 //!   crashes, and none hangs but where the file says so.
 
 mod address;
+mod elf;
 mod files;
 mod gid;
 mod left;
+mod lookup;
 mod memory;
 mod refused;
 mod symbols;
 
 pub use left::{LEFT, NEVER_MADE};
+pub use lookup::LOOKUPS;
 pub use symbols::SYMBOLS;
 
 /// File name of the library.

@@ -13,6 +13,17 @@ macro_rules! symbols {
         /// Names of the functions that the library defines.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
+        /// The function of libibverbs with a name.
+        pub(crate) fn verb(name: &[u8]) -> Option<*mut c_void> {
+            if !name.starts_with(b"ibv_") && !name.starts_with(b"_ibv_") {
+                return None;
+            }
+            $(if name == stringify!($name).as_bytes() {
+                return Some($name as *mut c_void);
+            })*
+            None
+        }
+
         $(symbols!(@define $name [a b c d e f] ($($type),*) ($($answer)?) $to);)*
     };
     (@define $name:ident $names:tt ($($type:ty),*) ($($answer:ty)?) $to:expr) => {

@@ -7,6 +7,8 @@ pub(super) enum Kind {
     Alone(Vec<String>),
     /// A program by itself that passes only if it prints this.
     Prints(Vec<String>, &'static str),
+    /// A program by itself that is compiled from this file of C, beside this one.
+    Compiled(&'static str),
     /// Two ranks of an MPI over UCX with these transports (`UCX_TLS`). A small message must not
     /// take less than `least_ns`.
     Ranks { mpi: Mpi, transports: &'static str, least_ns: u32 },
@@ -185,6 +187,8 @@ pub(super) fn cases() -> Vec<Case> {
     }
     let kind = Kind::Prints(words("ucx_info -d"), "Device: softdev0:1");
     cases.push(Case { name: "ucx_info -d".to_owned(), device: ETHERNET, kind, is_quick: true });
+    let kind = Kind::Compiled("opener.c");
+    cases.push(Case { name: "opener (dlopen, dlvsym)".to_owned(), device: ETHERNET, kind, is_quick: true });
     for (device, mpi, transports, least_ns, is_quick) in RANKS {
         let line = format!("UCX_TLS={transports} mpirun.{} -np 2 pingpong", mpi.suffix());
         let kind = Kind::Ranks { mpi, transports, least_ns };
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!(names.len(), cases.len());
         let port = |case: &Case| match case.kind {
             Kind::Pair { port, .. } => Some(port),
-            Kind::Alone(_) | Kind::Prints(..) | Kind::Ranks { .. } => None,
+            Kind::Alone(_) | Kind::Prints(..) | Kind::Compiled(_) | Kind::Ranks { .. } => None,
         };
         let ports: Vec<_> = cases.iter().filter_map(port).collect();
         assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());

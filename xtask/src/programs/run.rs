@@ -13,8 +13,9 @@ use super::verdict::Verdict;
 use crate::process::{self, Start};
 use crate::shell;
 
-/// What the ranks of an MPI run.
-const PINGPONG: &str = "xtask/src/programs/pingpong.c";
+/// Where programs of ours are, and what the ranks of an MPI run.
+const SOURCES: &str = "xtask/src/programs";
+const PINGPONG: &str = "pingpong.c";
 /// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
 const LIMIT: Duration = Duration::from_secs(90);
 /// How long the other end may go on when one has failed.
@@ -84,6 +85,12 @@ impl Places {
                 let is_missed = verdict == Verdict::Passes && !program.printed().contains(text);
                 Ok(if is_missed { Verdict::Fails(format!("it does not print `{text}`")) } else { verdict })
             }
+            Kind::Compiled(source) => {
+                let words = [self.compile("cc", source, &["-ldl"])?];
+                let mut program = self.start(case, &words, "printed")?;
+                let status = program.ended_before(Instant::now() + LIMIT)?;
+                Ok(program.verdict(&case.name, status))
+            }
             Kind::Ranks { mpi, transports, least_ns } => {
                 let words = self.ranks(*mpi, transports, *least_ns)?;
                 let mut launcher = self.start(case, &words, "printed")?;
@@ -98,20 +105,18 @@ impl Places {
         Running::start(&self.program, case.device, words, self.scratch.join(file))
     }
 
+    /// Compiles a program of ours: its path.
+    fn compile(&self, compiler: &str, source: &str, libraries: &[&str]) -> Result<String> {
+        let program = self.scratch.join(format!("{source}.{compiler}")).to_string_lossy().into_owned();
+        let source = shell::root().join(SOURCES).join(source).to_string_lossy().into_owned();
+        let options = [compiler, "-O2", "-Wall", "-Werror", "-o", &program, &source];
+        shell::output(&[&options[..], libraries].concat())?;
+        Ok(program)
+    }
+
     /// Compiles the ping-pong for an MPI: what starts its ranks.
     fn ranks(&self, mpi: Mpi, transports: &str, least_ns: u32) -> Result<Vec<String>> {
-        let program = self.scratch.join(format!("pingpong.{}", mpi.suffix()));
-        let program = program.to_string_lossy();
-        let source = shell::root().join(PINGPONG);
-        shell::output(&[
-            &format!("mpicc.{}", mpi.suffix()),
-            "-O2",
-            "-Wall",
-            "-Werror",
-            "-o",
-            &program,
-            &source.to_string_lossy(),
-        ])?;
+        let program = self.compile(&format!("mpicc.{}", mpi.suffix()), PINGPONG, &[])?;
         let transports = format!("UCX_TLS={transports}");
         let launcher = format!("mpirun.{}", mpi.suffix());
         let mut words = vec!["env", &transports];

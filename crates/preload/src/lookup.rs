@@ -1,0 +1,236 @@
+//! Functions of libibverbs that a program looks up while it runs, by `dlopen` and `dlsym` (NCCL,
+//! UCC, Python's `ctypes`).
+//!
+//! Whoever finds a function of libibverbs finds ours in its place, with every version
+//! (`dlvsym(handle, name, "IBVERBS_1.1")`), through whatever handle. The library that is opened is
+//! the real one, whose other functions stay its own.
+//!
+//! # Invariants
+//!
+//! * The next function does the work: ours looks at its arguments, and jumps there with the
+//!   registers and the stack that it was called with. So the caller is whoever it was, whose
+//!   RUNPATH `dlopen` searches and after whom `dlsym(RTLD_NEXT)` begins. Only names that begin as
+//!   libibverbs' do are looked up from here.
+//! * The next functions are found in the C library's own table of symbols: whoever asked the
+//!   dynamic linker for them would find ours.
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicPtr};
+
+use crate::elf;
+use crate::symbols;
+
+/// Names of the functions of libc that the library defines for this.
+pub const LOOKUPS: &[&str] = &["dlmopen", "dlopen", "dlsym", "dlvsym"];
+
+/// A function to jump to.
+type Target = *mut c_void;
+type Dlsym = unsafe extern "C" fn(Handle, Name) -> *mut c_void;
+type Dlvsym = unsafe extern "C" fn(Handle, Name, Name) -> *mut c_void;
+type Dlmopen = unsafe extern "C" fn(c_long, Name, c_int) -> Handle;
+type Handle = *mut c_void;
+type Name = *const c_char;
+
+/// A function of up to three arguments that asks another for its target and jumps there.
+macro_rules! jump {
+    ($name:ident($($type:ty),*) by $choose:ident) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($(_: $type),*) -> *mut c_void {
+            #[cfg(target_arch = "x86_64")]
+            std::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "call {choose}",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                choose = sym $choose,
+            );
+            #[cfg(target_arch = "aarch64")]
+            std::arch::naked_asm!(
+                "stp x29, x30, [sp, #-48]!",
+                "stp x0, x1, [sp, #16]",
+                "str x2, [sp, #32]",
+                "bl {choose}",
+                "mov x16, x0",
+                "ldr x2, [sp, #32]",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x29, x30, [sp], #48",
+                "br x16",
+                choose = sym $choose,
+            );
+            #[cfg(target_arch = "riscv64")]
+            std::arch::naked_asm!(
+                "addi sp, sp, -32",
+                "sd ra, 24(sp)",
+                "sd a0, 16(sp)",
+                "sd a1, 8(sp)",
+                "sd a2, 0(sp)",
+                "call {choose}",
+                "mv t1, a0",
+                "ld a2, 0(sp)",
+                "ld a1, 8(sp)",
+                "ld a0, 16(sp)",
+                "ld ra, 24(sp)",
+                "addi sp, sp, 32",
+                "jr t1",
+                choose = sym $choose,
+            );
+        }
+    };
+}
+
+jump!(dlsym(Handle, Name) by for_dlsym);
+jump!(dlvsym(Handle, Name, Name) by for_dlvsym);
+jump!(dlopen(Name, c_int) by for_dlopen);
+jump!(dlmopen(c_long, Name, c_int) by for_dlmopen);
+
+/// # Safety
+/// The arguments are those of `dlsym`.
+unsafe extern "C" fn for_dlsym(_: Handle, name: Name) -> Target {
+    // SAFETY: the caller of `dlsym` gives a string.
+    match unsafe { our_function(name) } {
+        Some(_) => verbs_by_dlsym as Target,
+        None => next(c"dlsym"),
+    }
+}
+
+/// # Safety
+/// The arguments are those of `dlvsym`.
+unsafe extern "C" fn for_dlvsym(_: Handle, name: Name, _: Name) -> Target {
+    // SAFETY: the caller of `dlvsym` gives a string.
+    match unsafe { our_function(name) } {
+        Some(_) => verbs_by_dlvsym as Target,
+        None => next(c"dlvsym"),
+    }
+}
+
+/// # Safety
+/// The arguments are those of `dlopen`.
+unsafe extern "C" fn for_dlopen(file: Name, flags: c_int) -> Target {
+    if flags & libc::RTLD_DEEPBIND != 0 && !file.is_null() {
+        // SAFETY: the caller of `dlopen` gives a string or nothing.
+        let file = unsafe { CStr::from_ptr(file) };
+        say_once(&[file.to_bytes(), DEEPBIND]);
+    }
+    next(c"dlopen")
+}
+
+/// # Safety
+/// The arguments are those of `dlmopen`.
+unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Target {
+    if namespace == libc::LM_ID_BASE || file.is_null() {
+        return next(c"dlmopen");
+    }
+    // SAFETY: the caller of `dlmopen` gives a string or nothing.
+    let file = unsafe { CStr::from_ptr(file) }.to_bytes();
+    if is_libibverbs(file) {
+        return refused_by_dlmopen as Target;
+    }
+    say_once(&[file, NAMESPACE]);
+    next(c"dlmopen")
+}
+
+/// What is said of libraries whose calls of libibverbs cannot be led here.
+const DEEPBIND: &[u8] =
+    b" is opened with RTLD_DEEPBIND: if it calls libibverbs, it finds the host's devices and not \
+                          the software device\n";
+const NAMESPACE: &[u8] =
+    b" is opened in a namespace of its own (dlmopen): if it calls libibverbs, it finds the host's \
+                           devices and not the software device\n";
+
+/// Writes a sentence to standard error, unless one was written.
+fn say_once(parts: &[&[u8]]) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.swap(true, Relaxed) {
+        return;
+    }
+    let sentence = [b"rdmascope exec: ", &parts.concat()[..]].concat();
+    // SAFETY: the bytes are there. Where nobody reads them, there is nothing to be done.
+    unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
+}
+
+/// Our function of a name, if it is one of libibverbs'.
+///
+/// # Safety
+/// The name is a string or null.
+unsafe fn our_function(name: Name) -> Option<Target> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: as the caller vouches.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    symbols::verb(name)
+}
+
+/// `dlsym` of a name that is one of our functions.
+unsafe extern "C" fn verbs_by_dlsym(handle: Handle, name: Name) -> *mut c_void {
+    // SAFETY: it is the C library's function of this name.
+    let next: Dlsym = unsafe { std::mem::transmute(next(c"dlsym")) };
+    // SAFETY: the caller keeps its contract.
+    unsafe { in_place_of(next(handle, name), name) }
+}
+
+/// As [`verbs_by_dlsym`], with a version.
+unsafe extern "C" fn verbs_by_dlvsym(handle: Handle, name: Name, version: Name) -> *mut c_void {
+    // SAFETY: it is the C library's function of this name.
+    let next: Dlvsym = unsafe { std::mem::transmute(next(c"dlvsym")) };
+    // SAFETY: the caller keeps its contract.
+    unsafe { in_place_of(next(handle, name, version), name) }
+}
+
+/// Opens a file that is not there, so that `dlerror` says why libibverbs is not opened.
+unsafe extern "C" fn refused_by_dlmopen(namespace: c_long, _: Name, flags: c_int) -> Handle {
+    const WHY: &CStr =
+        c"libibverbs in a namespace of its own (dlmopen), in which rdmascope exec cannot reach it";
+    // SAFETY: it is the C library's function of this name.
+    let next: Dlmopen = unsafe { std::mem::transmute(next(c"dlmopen")) };
+    // SAFETY: the name is a string.
+    unsafe { next(namespace, WHY.as_ptr(), flags) }
+}
+
+/// Our function of a name, where one of libibverbs was found; otherwise what was found.
+///
+/// # Safety
+/// The name is a string.
+unsafe fn in_place_of(found: *mut c_void, name: Name) -> *mut c_void {
+    // SAFETY: all-zero bytes are a valid structure: addresses.
+    let mut object: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about, and there is room for the structure.
+    if found.is_null() || unsafe { libc::dladdr(found, &raw mut object) } == 0 || object.dli_fname.is_null() {
+        return found;
+    }
+    // SAFETY: it is the path of a library that is loaded.
+    let path = unsafe { CStr::from_ptr(object.dli_fname) }.to_bytes();
+    if !is_libibverbs(path) {
+        return found;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { our_function(name) }.unwrap_or(found)
+}
+
+/// Whether a path is that of libibverbs.
+fn is_libibverbs(path: &[u8]) -> bool {
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    file.starts_with(b"libibverbs.so")
+}
+
+/// The C library's function of a name, one of [`LOOKUPS`].
+fn next(name: &'static CStr) -> Target {
+    static FOUND: [AtomicPtr<c_void>; LOOKUPS.len()] =
+        [const { AtomicPtr::new(std::ptr::null_mut()) }; LOOKUPS.len()];
+    let number = LOOKUPS.iter().position(|lookup| lookup.as_bytes() == name.to_bytes());
+    let Some(cell) = number.and_then(|number| FOUND.get(number)) else { std::process::abort() };
+    let known = cell.load(Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // The C library has them; since version 2.34 the small library of old is empty.
+    let Some(found) = elf::function_of(&[b"libc.so.6", b"libdl.so.2"], name) else { std::process::abort() };
+    cell.store(found, Relaxed);
+    found
+}
