@@ -141,6 +141,8 @@ pub enum Error {
          launcher of this site with --mpi 'mpirun -np {{ranks}}'"
     )]
     NoLauncher { launcher: String, cause: io::Error },
+    #[error("{program} {why}")]
+    NotWrapped { program: String, why: &'static str },
     #[error("{launcher} {how} when {came} of {ranks} ranks had connected{said}")]
     LauncherEnded { launcher: String, how: String, came: usize, ranks: u32, said: String },
     #[error(
@@ -260,6 +262,7 @@ impl Error {
                 | Self::NoDevice { .. }
                 | Self::NoGid { .. }
                 | Self::NoPort { .. }
+                | Self::NotWrapped { .. }
                 | Self::NothingPossible { .. }
                 | Self::Plan { .. }
                 | Self::PlanRead { .. }

@@ -1,5 +1,4 @@
-//! The files of the devices, `/dev/infiniband/softdev0` and so on, for programs that look whether
-//! they are there.
+//! What the files of [the tree](softdev::tree) are, for programs that look whether they are there.
 //!
 //! UCX leaves a device out unless `stat` shows its file as a character device and `access` says
 //! that it can be read and written (`uct_ib_device_is_accessible`). It does not open the file:
@@ -8,19 +7,23 @@
 //! # Invariants
 //!
 //! * Each function asks the next function of its name, and answers itself only where that has found
-//!   no file (`ENOENT`) and the path is, byte for byte, that of a device that there is. All other
-//!   answers, and their `errno`, are the next function's.
+//!   no file (`ENOENT`) and the path is of the tree. All other answers, and their `errno`, are the
+//!   next function's.
 //! * Other libraries' constructors, and whatever allocates memory, may call these functions before
 //!   this library is ready: until then they are system calls and nothing else. No look-up, which
 //!   takes the dynamic linker's lock, is made afterwards.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::{AT_EACCESS, AT_FDCWD, ENOENT};
 
-pub(crate) type Path = *const c_char;
+use crate::asked::{Path, errno, node, set_ready};
+use crate::next::name;
+use crate::{listing, opening};
+use softdev::tree::{self, Node};
+
 pub(crate) type Stat = *mut libc::stat;
 pub(crate) type Statx = *mut libc::statx;
 
@@ -40,33 +43,58 @@ macro_rules! functions {
         static NEXT: [AtomicPtr<c_void>; NAMES.len()] =
             [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
-        $(pub(crate) unsafe fn $name($($arg: $type),*) -> c_int {
-            let errno = errno();
-            // SAFETY: errno's location is valid in every thread.
-            let before = unsafe { *errno };
-            let next = NEXT[Function::$name as usize].load(Acquire);
-            let answer = if next.is_null() {
-                // SAFETY: the caller keeps the contract of the function of this name, which is that
-                // of the system call.
-                unsafe { libc::syscall(libc::$call, $($raw),*) as c_int }
-            } else {
-                // SAFETY: the dynamic linker has found this function by its name, and all of that
-                // name have this type.
-                let next: unsafe extern "C" fn($($type),*) -> c_int = unsafe { std::mem::transmute(next) };
+        $(
+            pub(crate) unsafe fn $name($($arg: $type),*) -> c_int {
+                let errno = errno();
+                // SAFETY: errno's location is valid in every thread.
+                let before = unsafe { *errno };
+                let next = NEXT[Function::$name as usize].load(Acquire);
+                let answer = if next.is_null() {
+                    // SAFETY: the caller keeps the contract of the function of this name, which is
+                    // that of the system call.
+                    unsafe { libc::syscall(libc::$call, $($raw),*) as c_int }
+                } else {
+                    // SAFETY: the dynamic linker has found this function by its name, and all of
+                    // that name have this type.
+                    let next: unsafe extern "C" fn($($type),*) -> c_int = unsafe { std::mem::transmute(next) };
+                    // SAFETY: as above.
+                    unsafe { next($($arg),*) }
+                };
                 // SAFETY: as above.
-                unsafe { next($($arg),*) }
-            };
-            // SAFETY: as above.
-            if answer == 0 || unsafe { *errno } != ENOENT {
-                return answer;
+                if answer == 0 || unsafe { *errno } != ENOENT {
+                    return answer;
+                }
+                // SAFETY: the system has read the path, and has written nothing that the caller
+                // gave.
+                let Some(error) = (unsafe { $answer }) else { return answer };
+                // SAFETY: as above.
+                unsafe { *errno = if error == 0 { before } else { error } };
+                if error == 0 { 0 } else { -1 }
             }
-            // SAFETY: the system has read the path, and has written nothing that the caller gave.
-            let Some(error) = (unsafe { $answer }) else { return answer };
-            // SAFETY: as above.
-            unsafe { *errno = if error == 0 { before } else { error } };
-            if error == 0 { 0 } else { -1 }
-        })*
+        )*
     };
+}
+
+/// Run when the library is loaded, by the thread that loads it.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static GET_READY: extern "C" fn() = get_ready;
+
+extern "C" fn get_ready() {
+    opening::find_next();
+    listing::find_next();
+    for (next, name) in NEXT.iter().zip(NAMES) {
+        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
+        // library, so that its own function is not found.
+        next.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }, Release);
+    }
+    if NEXT.iter().any(|next| next.load(Relaxed).is_null()) {
+        // A C library without the old names: the program must not find our error for one of its
+        // own.
+        // SAFETY: it has no preconditions.
+        unsafe { libc::dlerror() };
+    }
+    set_ready();
 }
 
 functions! {
@@ -104,73 +132,34 @@ functions! {
         else allow(path, mode);
 }
 
-const fn name(with_end: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(with_end.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("a name ends with its only zero"),
+/// Type and rights of a file, and its device number. What the kernel's devices allow is reading and
+/// writing, to everybody (rdma-core, `kernel-boot/rdma-umad.rules` and `rdma-hw-modules.rules`).
+fn described(node: &Node) -> (libc::mode_t, (u32, u32), i64) {
+    match node {
+        Node::Device(number) => {
+            (libc::S_IFCHR | 0o666, (tree::MAJOR, tree::FIRST_MINOR + u32::from(*number)), 0)
+        }
+        // As sysfs, whose files have a page each.
+        Node::File(_) => (libc::S_IFREG | 0o444, (0, 0), 4096),
+        Node::Directory(_) => (libc::S_IFDIR | 0o755, (0, 0), 0),
     }
 }
 
-fn errno() -> *mut c_int {
-    // SAFETY: it has no preconditions.
-    unsafe { libc::__errno_location() }
-}
-
-/// Run when the library is loaded, by the thread that loads it.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static GET_READY: extern "C" fn() = get_ready;
-
-extern "C" fn get_ready() {
-    for (next, name) in NEXT.iter().zip(NAMES) {
-        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
-        // library, so that its own function is not found.
-        next.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }, Release);
-    }
-    if NEXT.iter().any(|next| next.load(Relaxed).is_null()) {
-        // A C library without the old names: the program must not find our error for one of its
-        // own.
-        // SAFETY: it has no preconditions.
-        unsafe { libc::dlerror() };
-    }
-}
-
-/// The number of the device whose file has this path.
-///
-/// # Safety
-/// The path is a string.
-unsafe fn device(path: Path) -> Option<u8> {
-    // The environment is read, which takes memory: not before the library is ready. `access` is
-    // there whatever the C library, `stat` only since glibc 2.33.
-    if path.is_null() || NEXT[Function::access as usize].load(Acquire).is_null() {
-        return None;
-    }
-    // SAFETY: as the caller vouches.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    softdev::device_number(path.strip_prefix(b"/dev/infiniband/")?)
-}
-
-/// What files of the kernel's InfiniBand devices allow: reading and writing, to everybody
-/// (rdma-core, `kernel-boot/rdma-umad.rules` and `rdma-hw-modules.rules`).
-const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
-/// `INFINIBAND_MAJOR` and `IB_UVERBS_BASE_MINOR` (Linux, `drivers/infiniband/core/uverbs_main.c`):
-/// the numbers that the kernel gives such devices, counted from there.
-const MAJOR: c_uint = 231;
-const FIRST_MINOR: c_uint = 192;
-
-/// Describes the file, if it is that of a device: an error number, of which 0 is none.
+/// Describes the file, if it is of the tree: an error number, of which 0 is none.
 ///
 /// # Safety
 /// The path is a string; there is room for the structure.
 unsafe fn show(path: Path, to: Stat) -> Option<c_int> {
     // SAFETY: as the caller vouches.
-    let number = c_uint::from(unsafe { device(path) }?);
+    let (mode, (major, minor), bytes) = described(&unsafe { node(path) }?);
     // SAFETY: all-zero bytes are a valid stat: integers.
     let mut file: libc::stat = unsafe { std::mem::zeroed() };
-    file.st_mode = MODE;
+    file.st_mode = mode;
     file.st_nlink = 1;
-    file.st_rdev = libc::makedev(MAJOR, FIRST_MINOR + number);
-    file.st_ino = u64::from(number) + 1;
+    file.st_rdev = libc::makedev(major, minor);
+    // SAFETY: as the caller vouches.
+    file.st_ino = unsafe { inode(path) };
+    file.st_size = bytes;
     file.st_blksize = 4096;
     // SAFETY: as the caller vouches.
     unsafe { to.write(file) };
@@ -183,36 +172,53 @@ unsafe fn show(path: Path, to: Stat) -> Option<c_int> {
 /// The path is a string; there is room for the structure.
 unsafe fn show_extended(path: Path, to: Statx) -> Option<c_int> {
     // SAFETY: as the caller vouches.
-    let number = c_uint::from(unsafe { device(path) }?);
+    let (mode, (major, minor), bytes) = described(&unsafe { node(path) }?);
     // SAFETY: all-zero bytes are a valid statx: integers.
     let mut file: libc::statx = unsafe { std::mem::zeroed() };
     file.stx_mask = libc::STATX_BASIC_STATS;
-    file.stx_mode = MODE as u16;
+    file.stx_mode = mode as u16;
     file.stx_nlink = 1;
-    (file.stx_rdev_major, file.stx_rdev_minor) = (MAJOR, FIRST_MINOR + number);
-    file.stx_ino = u64::from(number) + 1;
+    file.stx_rdev_major = major;
+    file.stx_rdev_minor = minor;
+    // SAFETY: as the caller vouches.
+    file.stx_ino = unsafe { inode(path) };
+    file.stx_size = bytes.cast_unsigned();
     file.stx_blksize = 4096;
     // SAFETY: as the caller vouches.
     unsafe { to.write(file) };
     Some(0)
 }
 
-/// Says whether the file may be used so, if it is that of a device: an error number, of which 0 is
-/// none.
+/// A number that differs between files: FNV-1a of the path.
+///
+/// # Safety
+/// The path is a string.
+unsafe fn inode(path: Path) -> u64 {
+    // SAFETY: as the caller vouches.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    path.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// Says whether the file may be used so, if it is of the tree: an error number, of which 0 is none.
 ///
 /// # Safety
 /// The path is a string.
 unsafe fn allow(path: Path, mode: c_int) -> Option<c_int> {
     // SAFETY: as the caller vouches.
-    unsafe { device(path) }?;
-    Some(if mode & libc::X_OK == 0 { 0 } else { libc::EACCES })
+    let refused = match unsafe { node(path) }? {
+        Node::Device(_) => libc::X_OK,
+        Node::File(_) => libc::X_OK | libc::W_OK,
+        Node::Directory(_) => libc::W_OK,
+    };
+    Some(if mode & refused == 0 { 0 } else { libc::EACCES })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const DEVICE: &CStr = c"/dev/infiniband/softdev0";
+    const DEVICE: &CStr = c"/dev/infiniband/uverbs0";
     const VERSION: c_int = 1;
 
     /// What a function answers, with the error number that it leaves behind; `MARK` is what was
@@ -300,16 +306,29 @@ mod tests {
     }
 
     #[test]
+    fn files_and_directories_can_be_read_and_no_more() {
+        const FILE: &CStr = c"/sys/class/infiniband/softdev0/node_type";
+        const DIRECTORY: &CStr = c"/sys/class/infiniband/softdev0";
+        for (path, kind) in [(FILE, libc::S_IFREG), (DIRECTORY, libc::S_IFDIR)] {
+            for (answer, error, file) in all_stats(path) {
+                assert_eq!((answer, error, file.st_mode & libc::S_IFMT), (0, MARK, kind), "{path:?}");
+            }
+            assert_eq!(all_accesses(path, libc::R_OK), [DONE; 4]);
+            assert_eq!(all_accesses(path, libc::W_OK), [(-1, libc::EACCES); 4]);
+        }
+        assert_eq!(all_accesses(DIRECTORY, libc::X_OK), [DONE; 4]);
+    }
+
+    #[test]
     fn other_paths_are_what_the_system_says_of_them() {
         let missing = [
-            c"/dev/infiniband/softdev1",
-            c"/dev/infiniband/softdev",
-            c"/dev/infiniband/softdev00",
-            c"/dev/infiniband/softdev+0",
-            c"/dev/infiniband/softdev0/",
-            c"/dev/infiniband//softdev0",
-            c"/dev/softdev0",
-            c"softdev0",
+            c"/dev/infiniband/uverbs1",
+            c"/dev/infiniband/uverbs",
+            c"/dev/infiniband/uverbs00",
+            c"/dev/infiniband/uverbs+0",
+            c"/dev/infiniband/softdev0",
+            c"/dev/uverbs0",
+            c"uverbs0",
             c"",
         ];
         for path in missing {
@@ -324,7 +343,7 @@ mod tests {
         }
         assert_eq!(extended(c"/dev/null").2.stx_rdev_minor, 3);
         assert_eq!(all_accesses(c"/dev/null", libc::R_OK), [DONE; 4]);
-        assert_eq!(all_stats(c"/dev/null/softdev0")[0].1, libc::ENOTDIR);
+        assert_eq!(all_stats(c"/dev/null/uverbs0")[0].1, libc::ENOTDIR);
         // SAFETY: the system finds out that this is no address.
         let (answer, error) = answer(|| unsafe { access(std::ptr::without_provenance(8), libc::F_OK) });
         assert_eq!((answer, error), (-1, libc::EFAULT));

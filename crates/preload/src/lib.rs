@@ -8,9 +8,10 @@
 //! `ibv_wc_status_str`, stays with the real one ([`LEFT`]), as do the private functions, which
 //! nothing here depends on.
 //!
-//! Some programs also look for the files that the kernel's devices have. What they ask the C
-//! library of those goes through `files`. Others open libibverbs while they run: what they look up
-//! in it goes through `lookup`.
+//! Some programs also look for the files that the kernel's devices have, in `/dev/infiniband` and
+//! `/sys/class/infiniband`. What they ask the C library of those goes through `files` (whether they
+//! are there), `opening` and `listing`, and [`softdev::tree`] says what the kernel would. Others
+//! open libibverbs while they run: what they look up in it goes through `lookup`.
 //!
 //! The symbols have no version. So they satisfy a reference to any version of the name, of any
 //! rdma-core.
@@ -20,6 +21,9 @@
 //! * librdmacm: its functions stay the real ones, which look for the kernel's connection manager.
 //! * Libraries that are opened in a namespace of their own (`dlmopen`) or with `RTLD_DEEPBIND`:
 //!   what they call is the real libibverbs. The first is said on standard error.
+//! * Files that are asked for by other ways than the functions of [`SYMBOLS`]: by system calls of
+//!   a program's own, or by functions of the C library that call each other within it, such as
+//!   `glob`, `ftw` and `fts`; and the directories have no descriptors, which `find` asks for.
 //! * Programs that are linked statically, or that change their rights when they start: the dynamic
 //!   linker preloads nothing.
 //!
@@ -35,12 +39,17 @@
 //!   crashes, and none hangs but where the file says so.
 
 mod address;
+mod asked;
+mod device_list;
 mod elf;
 mod files;
 mod gid;
 mod left;
+mod listing;
 mod lookup;
 mod memory;
+mod next;
+mod opening;
 mod refused;
 mod symbols;
 

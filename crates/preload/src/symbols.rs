@@ -1,12 +1,16 @@
 //! The one table of exported symbols: name, parameters, and what each leads to.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+
+use libc::{FILE, dirent64, mode_t};
 
 use softdev::{PROVIDER, more};
 use verbs::abi::*;
 
-use crate::files::{self, Path, Stat, Statx};
-use crate::{address, gid, memory, refused};
+use crate::asked::Path;
+use crate::files::{self, Stat, Statx};
+use crate::listing::{self, Filter, List, Order, Stream};
+use crate::{address, device_list, gid, memory, opening, refused};
 
 macro_rules! symbols {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)? = $to:expr;)*) => {
@@ -58,7 +62,7 @@ type Header = *mut [u8; 40];
 
 symbols! {
     // Devices.
-    ibv_get_device_list(*mut c_int) -> *mut Device = PROVIDER.get_device_list;
+    ibv_get_device_list(*mut c_int) -> *mut Device = device_list::get_device_list;
     ibv_free_device_list(*mut Device) = PROVIDER.free_device_list;
     ibv_get_device_name(Device) -> *const c_char = PROVIDER.get_device_name;
     ibv_get_device_guid(Device) -> u64 = gid::device_guid;
@@ -155,4 +159,30 @@ symbols! {
     euidaccess(Path, c_int) -> c_int = files::euidaccess;
     eaccess(Path, c_int) -> c_int = files::eaccess;
     faccessat(c_int, Path, c_int, c_int) -> c_int = files::faccessat;
+    open(Path, c_int, mode_t) -> c_int = opening::open;
+    open64(Path, c_int, mode_t) -> c_int = opening::open64;
+    openat(c_int, Path, c_int, mode_t) -> c_int = opening::openat;
+    openat64(c_int, Path, c_int, mode_t) -> c_int = opening::openat64;
+    __open_2(Path, c_int) -> c_int = opening::__open_2;
+    __open64_2(Path, c_int) -> c_int = opening::__open64_2;
+    __openat_2(c_int, Path, c_int) -> c_int = opening::__openat_2;
+    __openat64_2(c_int, Path, c_int) -> c_int = opening::__openat64_2;
+    fopen(Path, Path) -> *mut FILE = opening::fopen;
+    fopen64(Path, Path) -> *mut FILE = opening::fopen64;
+    readlink(Path, *mut c_char, usize) -> isize = opening::readlink;
+    realpath(Path, *mut c_char) -> *mut c_char = opening::realpath;
+    __realpath_chk(Path, *mut c_char, usize) -> *mut c_char = opening::__realpath_chk;
+    canonicalize_file_name(Path) -> *mut c_char = opening::canonicalize_file_name;
+    opendir(Path) -> Stream = listing::opendir;
+    readdir(Stream) -> *mut dirent64 = listing::readdir;
+    readdir64(Stream) -> *mut dirent64 = listing::readdir64;
+    readdir_r(Stream, *mut dirent64, *mut *mut dirent64) -> c_int = listing::readdir_r;
+    readdir64_r(Stream, *mut dirent64, *mut *mut dirent64) -> c_int = listing::readdir64_r;
+    closedir(Stream) -> c_int = listing::closedir;
+    rewinddir(Stream) = listing::rewinddir;
+    telldir(Stream) -> c_long = listing::telldir;
+    seekdir(Stream, c_long) = listing::seekdir;
+    dirfd(Stream) -> c_int = listing::dirfd;
+    scandir(Path, List, Filter, Order) -> c_int = listing::scandir;
+    scandir64(Path, List, Filter, Order) -> c_int = listing::scandir64;
 }

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail, ensure};
+use bench::process::launcher;
 use clap::{Args, ValueEnum};
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES};
 use verbs::LinkModel;
 
-use crate::preload;
+use crate::{namespace, preload};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +27,7 @@ Examples:
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
-  UCX_TLS=rc,self rdmascope exec mpirun -np 2 PROGRAM
+  UCX_TLS=rc,self rdmascope exec --wrap mpirun -np 2 PROGRAM
                                        two ranks of MPI, over UCX
   rdmascope exec bash                  everything that is started from this shell
 
@@ -56,6 +57,15 @@ pub(crate) struct ExecArguments {
     /// [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
     link: Option<LinkModel>,
+    /// Give the device to the ranks of a launcher (mpirun, mpiexec, srun) and not to the launcher:
+    /// by its options -x, -genv or --export, so that ranks have it wherever they start.
+    #[arg(long)]
+    wrap: bool,
+    /// Show the files of the devices to programs that ask the system and not the C library, too: in
+    /// a namespace of mounts, and without root one of users. Programs that are to reach each other
+    /// then all have this option.
+    #[arg(long)]
+    namespace: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -72,23 +82,65 @@ enum LinkLayer {
 
 /// Becomes the program; returns only if that cannot be.
 pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
+    let mut variables = variables(arguments)?;
+    if arguments.namespace {
+        variables.push(enter_namespace(&variables)?);
+    }
+    if arguments.wrap {
+        return wrap(&arguments.program, variables);
+    }
     let (name, rest) = arguments.program.split_first().context("clap asks for a program")?;
     let path = find_program(name)?;
     check_program(&path)?;
     let mut command = Command::new(&path);
-    command.arg0(name).args(rest);
-    command.env(preload::VARIABLE, preload::value()?);
+    command.arg0(name).args(rest).envs(variables);
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot start {}", path.display()))
+}
+
+/// Enters a namespace that shows the files of the devices that a program is told of. Returns what
+/// tells the program's children that they are in it.
+fn enter_namespace(variables: &[(&'static str, OsString)]) -> anyhow::Result<(&'static str, OsString)> {
+    for (name, value) in variables.iter().filter(|(name, _)| *name != preload::VARIABLE) {
+        // SAFETY: this process has no other thread yet that could read its environment.
+        unsafe { env::set_var(name, value) };
+    }
+    let all = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE];
+    let said = all.map(|name| env::var_os(name).unwrap_or_default().to_string_lossy().into_owned());
+    let devices = said.join("|");
+    namespace::enter(&devices)?;
+    Ok((namespace::VARIABLE, devices.into()))
+}
+
+/// What tells a process of the device.
+fn variables(arguments: &ExecArguments) -> anyhow::Result<Vec<(&'static str, OsString)>> {
+    let mut variables = vec![(preload::VARIABLE, preload::value()?)];
     if let Some(layer) = arguments.link_layer {
         let value = layer.to_possible_value().context("clap has read it from one")?;
-        command.env(LINK_LAYER_VARIABLE, value.get_name());
+        variables.push((LINK_LAYER_VARIABLE, value.get_name().into()));
     }
     if let Some(devices) = arguments.devices {
-        command.env(DEVICES_VARIABLE, devices.to_string());
+        variables.push((DEVICES_VARIABLE, devices.to_string().into()));
     }
     if let Some(link) = arguments.link {
-        command.env(LINK_VARIABLE, link.to_string());
+        variables.push((LINK_VARIABLE, link.to_string().into()));
     }
-    let error = command.exec();
+    Ok(variables)
+}
+
+/// Becomes a launcher whose ranks find the device.
+fn wrap(program: &[OsString], variables: Vec<(&'static str, OsString)>) -> anyhow::Result<ExitCode> {
+    let text = |word: &OsString| {
+        let word = word.clone().into_string();
+        word.map_err(|word| anyhow::anyhow!("--wrap: `{}` is not UTF-8", word.display()))
+    };
+    let words = program.iter().map(text).collect::<anyhow::Result<Vec<_>>>()?;
+    let value = |(name, value): &(&'static str, OsString)| Ok((*name, text(value)?));
+    let variables = variables.iter().map(value).collect::<anyhow::Result<Vec<_>>>()?;
+    let words = launcher::wrapped(&words, &variables)?;
+    let (name, rest) = words.split_first().context("clap asks for a program")?;
+    let path = find_program(OsStr::new(name))?;
+    let error = Command::new(&path).arg0(name).args(rest).exec();
     Err(error).with_context(|| format!("cannot start {}", path.display()))
 }
 

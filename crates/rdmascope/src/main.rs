@@ -16,6 +16,7 @@ mod import;
 mod job;
 mod launch;
 mod model;
+mod namespace;
 mod pages;
 mod placing;
 mod plans;

@@ -44,7 +44,8 @@
 //!   them; `srq`; `poll`: taking completions; `channel`: sleeping; `state`: failing and resetting;
 //!   `progress`: carrying on with what waits; `quiesce`: waiting until no peer is at work; `port`:
 //!   ports that go down and come up.
-//! * `verbs`: the functions that programs call, by object.
+//! * `verbs`: the functions that programs call, by object; [`tree`]: the files that the kernel
+//!   shows of such devices.
 //!
 //! Methods of `Qp` stand in the engine's files by what they do, so the engine is one layer, whose
 //! files call each other through that type.
@@ -70,6 +71,7 @@ mod memory;
 mod objects;
 mod sys;
 mod transport;
+pub mod tree;
 mod verbs;
 
 #[cfg(test)]
@@ -81,7 +83,6 @@ pub use engine::port::set_port;
 pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
-pub use verbs::device::device_number;
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
 /// need not have.

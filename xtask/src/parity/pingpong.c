@@ -1,6 +1,7 @@
 /* Two ranks that send each other messages by MPI_Send and MPI_Recv: what `cargo xtask parity --part mpi` compares rdmascope
- * with, which makes the same calls of a library that it opens at run time. Usage: mpirun -np 2 pingpong BYTES ROUND_TRIPS.
- * Each round trip has stamps and is kept, as rdmascope's; rank 0 prints the mean of half of one, in ns. */
+ * with, which makes the same calls, on a duplicate of MPI_COMM_WORLD as well, of a library that it opens at run time.
+ * Usage: mpirun -np 2 pingpong BYTES ROUND_TRIPS. Each round trip has stamps and is kept, as rdmascope's; rank 0 prints the
+ * mean of half of one, in ns. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ static uint64_t stamp(void) {
 int main(int count, char **words) {
     int rank, size, received;
     MPI_Status status;
+    MPI_Comm messages;
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -38,6 +40,7 @@ int main(int count, char **words) {
         fprintf(stderr, "usage: mpirun -np 2 pingpong BYTES ROUND_TRIPS; there are %d ranks\n", size);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    MPI_Comm_dup(MPI_COMM_WORLD, &messages);
     int bytes = atoi(words[1]), n = atoi(words[2]), peer = 1 - rank;
     char *out = NULL, *in = NULL;
     uint64_t *kept = calloc((size_t)n, sizeof *kept);
@@ -56,11 +59,11 @@ int main(int count, char **words) {
         }
         uint64_t start = stamp();
         if (rank == 0) {
-            MPI_Send(out, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
-            MPI_Recv(in, bytes, MPI_BYTE, peer, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            MPI_Send(out, bytes, MPI_BYTE, peer, TAG, messages);
+            MPI_Recv(in, bytes, MPI_BYTE, peer, MPI_ANY_TAG, messages, &status);
         } else {
-            MPI_Recv(in, bytes, MPI_BYTE, peer, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
-            MPI_Send(out, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+            MPI_Recv(in, bytes, MPI_BYTE, peer, MPI_ANY_TAG, messages, &status);
+            MPI_Send(out, bytes, MPI_BYTE, peer, TAG, messages);
         }
         if (i >= 0) {
             kept[i] = stamp() - start;
@@ -80,6 +83,7 @@ int main(int count, char **words) {
     if (rank == 0) {
         printf("%.3f\n", sum / n / 2 * ns_per_tick);
     }
+    MPI_Comm_free(&messages);
     MPI_Finalize();
     return 0;
 }

@@ -76,7 +76,7 @@ impl Options {
                 "--write" => options.writes = true,
                 "--program" => options.program = Some(words.next().context("--program needs a path")?.into()),
                 // The cases' own names begin with arguments of `exec`.
-                "--devices" | "--link" | "--link-layer" => only.push(word),
+                "--devices" | "--link" | "--link-layer" | "--namespace" => only.push(word),
                 _ if word.starts_with("--") && only.is_empty() => {
                     bail!("`{word}` is no option of programs (--help lists them)")
                 }

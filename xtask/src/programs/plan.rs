@@ -49,6 +49,7 @@ const FIRST_PORT: u16 = 21_000;
 const ETHERNET: &[&str] = &[];
 const INFINIBAND: &[&str] = &["--link-layer", "infiniband"];
 const TWO_DEVICES: &[&str] = &["--devices", "2"];
+const NAMESPACE: &[&str] = &["--namespace"];
 const LINK: &[&str] = &["--link", "latency=5us"];
 
 /// The address of the server.
@@ -215,6 +216,7 @@ pub(super) fn cases() -> Vec<Case> {
     for line in ["ib_send_lat -c UD -n 1000", "ib_send_lat -c RC -n 1000", "ib_write_bw -c UC -n 1000"] {
         push_pair(&mut cases, INFINIBAND, line, false);
     }
+    push_pair(&mut cases, NAMESPACE, "ibv_rc_pingpong -g 0", true);
     push_pair(&mut cases, TWO_DEVICES, "ib_send_lat -d softdev1 -n 1000", true);
     for (test, is_quick) in QPERF {
         push_qperf(&mut cases, INFINIBAND, test, is_quick);

@@ -22,7 +22,7 @@ fn the_program_itself_defines_no_function_of_the_library() {
     let text = String::from_utf8(output.stdout).unwrap();
     let names: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(names.contains(&"main"), "{} symbols", names.len());
-    for name in ["stat64", "access", "ibv_open_device"] {
+    for name in ["stat64", "access", "dlsym", "ibv_open_device"] {
         assert!(!names.contains(&name), "{name}");
     }
 }
@@ -59,6 +59,49 @@ fn the_environment_says_what_was_asked_for() {
 }
 
 #[test]
+fn ranks_have_what_their_launcher_has_not() {
+    let scratch = Scratch::new();
+    let library = fs::canonicalize(library()).unwrap().display().to_string();
+    let show = "echo \"$LD_PRELOAD|$RDMASCOPE_SOFTDEV_LINK\"";
+    let mut is_there = false;
+    for launcher in ["mpirun.openmpi", "mpirun.mpich"].into_iter().filter(|name| is_installed(name)) {
+        is_there = true;
+        let device = ["exec", "--wrap", "--link", "4X FDR,latency=700ns"];
+        let mut command = scratch.program(device.into_iter().chain([launcher, "-np", "2", "sh", "-c", show]));
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        let ended = finish(command);
+        let line = format!("{library}|4X FDR,latency=700ns\n");
+        assert_eq!((ended.status, ended.stdout), (Some(0), line.repeat(2)), "{launcher}: {}", ended.stderr);
+    }
+    if !is_there {
+        skip("mpi", "no launcher of MPI is installed");
+    }
+    let ended = scratch.run(&["exec", "--wrap", "sh", "-c", show]);
+    let why = "rdmascope: sh starts no ranks, as mpirun, mpiexec and srun do: leave --wrap out\n";
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(2), why));
+}
+
+/// Without the library: what the kernel shows in the namespace.
+#[test]
+fn a_namespace_has_the_files_for_whoever_asks_the_system() {
+    let scratch = Scratch::new();
+    let script = "unset LD_PRELOAD
+        find /sys/class/infiniband -name state -exec cat {} +
+        cat /sys/class/infiniband_verbs/uverbs1/ibdev
+        test -c /dev/infiniband/uverbs1 && test -w /dev/infiniband/uverbs1
+        test -e /sys/class/net/lo/mtu && echo x > /dev/null && test -d /dev/shm && id -u";
+    let ended = scratch.run(&["exec", "--namespace", "--devices", "2", "sh", "-ec", script]);
+    if ended.status == Some(1) && ended.stderr.contains("allows no namespaces") {
+        return skip("namespaces", "this host allows no namespaces of users and mounts");
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let expected = format!("4: ACTIVE\n4: ACTIVE\nsoftdev1\n{user}\n");
+    assert_eq!((ended.status, ended.stdout), (Some(0), expected), "{}", ended.stderr);
+    assert!(!Path::new("/sys/class/.covered").exists() && !Path::new("/dev/.covered").exists());
+}
+
+#[test]
 fn programs_find_the_software_device() {
     if !is_installed("ibv_devinfo") {
         return skip("vm", "ibv_devinfo is not installed");
@@ -75,7 +118,7 @@ fn programs_find_the_software_device() {
 #[test]
 fn programs_find_the_files_of_the_devices() {
     let scratch = Scratch::new();
-    let device = "test -c /dev/infiniband/softdev1 && test -w /dev/infiniband/softdev1";
+    let device = "test -c /dev/infiniband/uverbs1 && test -w /dev/infiniband/uverbs1";
     scratch.succeed(&["exec", "--devices", "2", "sh", "-c", device]);
     let ended = scratch.run(&["exec", "sh", "-c", device]);
     assert_eq!(ended.status, Some(1), "there is no such device: {ended:?}");

@@ -53,13 +53,6 @@ pub(crate) unsafe fn number(device: *mut ibv_device) -> u8 {
     unsafe { (*device.cast::<Device>()).number }
 }
 
-/// The number of the device of this name; `None` where there is none, or the environment means
-/// nothing.
-pub fn device_number(name: &[u8]) -> Option<u8> {
-    let number = std::str::from_utf8(name).ok()?.strip_prefix(DEVICE_PREFIX)?;
-    (0..settings().ok()?.devices).find(|device| number == device.to_string())
-}
-
 pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device {
     let count = match settings() {
         Ok(settings) => settings.devices,

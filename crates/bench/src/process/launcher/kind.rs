@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::super::child::{Process, Streams};
 use super::super::wait::wait;
+use super::assigns::{self, Assigns};
 use super::hosts;
 use crate::Error;
 use crate::point::MpiMap;
@@ -32,6 +33,8 @@ pub(crate) struct Kind {
     as_root: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
+    /// How it gives ranks variables that it has not itself; absent where nobody knows.
+    pub(super) assigns: Option<Assigns>,
     /// Options that place ranks on hosts one host after the other, and in turn.
     block: &'static [&'static str],
     cyclic: &'static [&'static str],
@@ -72,6 +75,7 @@ pub(crate) static KINDS: &[Kind] = &[
         ],
         as_root: &["--allow-run-as-root"],
         export: Some("-x"),
+        assigns: Some(assigns::OPEN_MPI),
         block: &["--map-by", "slot"],
         cyclic: &["--map-by", "node"],
         maps: &[
@@ -94,6 +98,7 @@ pub(crate) static KINDS: &[Kind] = &[
         places: &[],
         as_root: &[],
         export: None,
+        assigns: Some(assigns::HYDRA),
         block: &[],
         cyclic: &["-ppn", "1"],
         maps: &["-ppn", "-perhost", "--map-by", "-map-by"],
@@ -107,6 +112,7 @@ pub(crate) static KINDS: &[Kind] = &[
         places: &[],
         as_root: &[],
         export: None,
+        assigns: Some(assigns::SLURM),
         block: &["--distribution=block"],
         cyclic: &["--distribution=cyclic"],
         maps: &["--distribution", "-m"],
@@ -123,6 +129,7 @@ static OTHER: Kind = Kind {
     places: &[],
     as_root: &[],
     export: None,
+    assigns: None,
     block: &[],
     cyclic: &[],
     maps: &[],
@@ -230,7 +237,7 @@ pub(crate) fn place(words: &[String]) -> usize {
 
 /// Whether a word is a launcher: its whole name, or up to what tells it from others (`.openmpi`,
 /// `-4.1`, `_rsh`). An assignment for `env` or an option is none, whatever path it ends with.
-fn is_launcher(word: &str) -> bool {
+pub(super) fn is_launcher(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
     let is = |known: &str| {
         name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))

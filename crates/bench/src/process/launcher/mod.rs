@@ -15,6 +15,7 @@
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
 //!   behind, however either ends; `slurm`: the job that srun makes; `environments`: how processes
 //!   of a launch are found;
+//! * [`wrapped()`]: a launcher that somebody else's ranks are started with;
 //! * [`dial_back`]: the agent's side, with `introduction`, what it says of itself first.
 //!
 //! # Invariants
@@ -28,6 +29,7 @@
 //! * A rank whose coordinator is gone ends by itself; a launcher whose coordinator is gone is ended
 //!   by its supervisor, as gently as it takes.
 
+mod assigns;
 pub(super) mod device;
 pub mod dial_back;
 mod environments;
@@ -40,6 +42,8 @@ pub(super) mod rank_link;
 mod slurm;
 pub(super) mod start;
 pub mod supervisor;
+mod wrapped;
 
 pub use environments::TOKEN_VARIABLE;
 pub use start::KEY_VARIABLE;
+pub use wrapped::wrapped;

@@ -1,0 +1,79 @@
+//! The functions of libc that ours stand in front of.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use crate::elf;
+
+/// The next function of a name. Whoever has it knows its type.
+pub(crate) struct Next {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Next {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Looks it up, behind this library.
+    pub(crate) fn find(&self) {
+        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
+        // library, so that its own function is not found.
+        self.found.store(unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }, Release);
+    }
+
+    /// Its address. Before this library is ready it is the C library's own, for which the dynamic
+    /// linker is not asked.
+    pub(crate) fn address(&self) -> *mut c_void {
+        let found = self.found.load(Acquire);
+        if !found.is_null() {
+            return found;
+        }
+        // A program that has got this far was linked with it.
+        elf::function_of(&[b"libc.so.6"], self.name).unwrap_or_else(|| std::process::abort())
+    }
+}
+
+/// Defines statics for the next functions, a function for each that calls it, and one that looks
+/// all of them up.
+macro_rules! next_functions {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {
+        mod next {
+            use super::*;
+            $(
+                /// # Safety
+                /// The contract of the C library's function of this name.
+                pub(super) unsafe fn $name($($arg: $type),*) -> $answer {
+                    // SAFETY: it is the function of this name, which has this type, and the caller
+                    // keeps its contract.
+                    unsafe {
+                        let next: unsafe extern "C" fn($($type),*) -> $answer =
+                            std::mem::transmute(nexts::$name.address());
+                        next($($arg),*)
+                    }
+                }
+            )*
+        }
+
+        #[expect(non_upper_case_globals, reason = "names of functions")]
+        mod nexts {
+            use crate::next::Next;
+            $(pub(super) static $name: Next = Next::new($crate::next::name(concat!(stringify!($name), "\0")));)*
+        }
+
+        /// Looks up all functions behind ours.
+        pub(crate) fn find_next() {
+            $(nexts::$name.find();)*
+        }
+    };
+}
+pub(crate) use next_functions;
+
+pub(crate) const fn name(with_end: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(with_end.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name ends with its only zero"),
+    }
+}

@@ -1,0 +1,153 @@
+//! A mount namespace of a program's own, in which the kernel's files of RDMA devices are there: for
+//! programs that ask the system for them and not the C library.
+//!
+//! `/sys` and `/dev` cannot have new directories, so their places are covered: by a file system in
+//! memory whose entries lead to what it covers, which is mounted within it. It is gone with the
+//! last process of the namespace.
+
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change,
+    move_mount, open_tree,
+};
+use rustix::process::{Pid, PidfdFlags};
+use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe};
+use softdev::tree::{self, Node};
+
+/// The variable by which processes of such a namespace are found: what the devices are there.
+pub(crate) const VARIABLE: &str = "RDMASCOPE_NAMESPACE";
+
+/// Enters such a namespace: one that the user has already in which the devices are the same, or
+/// else a new one. Programs that are to reach each other's memory must be in one: the kernel lets
+/// nobody reach out of a namespace of users. The user keeps their number, and has no more rights in
+/// it once another program runs.
+///
+/// # Errors
+/// Where the host allows no such namespace.
+pub(crate) fn enter(devices: &str) -> anyhow::Result<()> {
+    if env::var(VARIABLE).as_deref() == Ok(devices) {
+        return Ok(());
+    }
+    let directory = env::current_dir().context("--namespace: there is no current directory")?;
+    if !join(devices) {
+        create()?;
+    }
+    // A path of its own may be covered: then there is no way back to it.
+    env::set_current_dir(&directory)
+        .with_context(|| format!("--namespace: cannot enter {}", directory.display()))
+}
+
+/// Joins a namespace of this user with these devices, if there is one.
+fn join(devices: &str) -> bool {
+    let is_of = |pid: &Pid| {
+        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        let wanted = format!("{VARIABLE}={devices}");
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let kinds = if is_privileged() {
+        ThreadNameSpaceType::MOUNT
+    } else {
+        ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    pids.filter(is_of).any(|pid| {
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+        process.is_ok_and(|process| move_into_thread_name_spaces(process.as_fd(), kinds).is_ok())
+    })
+}
+
+/// Root needs no namespace of users, which would keep its processes from those outside.
+fn is_privileged() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn create() -> anyhow::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let kinds =
+        if is_privileged() { UnshareFlags::NEWNS } else { UnshareFlags::NEWUSER | UnshareFlags::NEWNS };
+    // SAFETY: nothing of this process depends on sharing its mounts with other threads.
+    if let Err(error) = unsafe { unshare_unsafe(kinds) } {
+        bail!(
+            "--namespace: this host allows no namespaces of users and mounts ({error}): a container forbids them, or \
+             kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns does; leave --namespace out, and \
+             programs find the files by the functions of the C library"
+        );
+    }
+    let maps = [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{user} {user} 1")),
+        ("gid_map", format!("{group} {group} 1")),
+    ];
+    for (file, text) in maps.into_iter().filter(|_| !is_privileged()) {
+        let path = format!("/proc/self/{file}");
+        fs::write(&path, text).with_context(|| format!("--namespace: cannot write {path}"))?;
+    }
+    show().context("--namespace: cannot show the files of the devices")
+}
+
+fn show() -> io::Result<()> {
+    // What is mounted here is seen nowhere else.
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let system = clone("/sys")?;
+    let devices = clone("/dev")?;
+    cover(Path::new("/sys/class"), &system, "class")?;
+    cover(Path::new("/dev"), &devices, "")?;
+    tree::PLACES.iter().try_for_each(|place| write(Path::new(place)))
+}
+
+/// All that is mounted at a path and below, to be mounted elsewhere.
+fn clone(path: &str) -> io::Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+/// Where what is covered is mounted.
+const COVERED: &str = ".covered";
+
+/// Covers a directory by one with the same entries, which are those of a directory of a clone, but
+/// for those of RDMA devices.
+fn cover(path: &Path, clone: &OwnedFd, directory: &str) -> io::Result<()> {
+    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))?;
+    let covered = path.join(COVERED);
+    fs::create_dir(&covered)?;
+    move_mount(clone, "", CWD, &covered, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    let is_of_rdma = |name: &Path| tree::PLACES.iter().any(|place| Path::new(place) == path.join(name));
+    for name in names.iter().filter(|name| !is_of_rdma(Path::new(name))) {
+        symlink(Path::new(COVERED).join(directory).join(name), path.join(name))?;
+    }
+    Ok(())
+}
+
+/// Writes what the tree has at a path, and below.
+fn write(path: &Path) -> io::Result<()> {
+    let Some(node) = path.to_str().and_then(|path| tree::node(path.as_bytes())) else { return Ok(()) };
+    match node {
+        Node::Directory(names) => {
+            DirBuilder::new().mode(0o755).create(path)?;
+            // A device is among those of its own parent, and so on.
+            let is_again = |name: &str| {
+                let again = path.join(name);
+                again.components().filter(|part| part.as_os_str() == name).count() > 1
+            };
+            names.iter().filter(|name| !is_again(name)).try_for_each(|name| write(&path.join(name)))
+        }
+        Node::File(text) => fs::write(path, text),
+        // A character device that anybody may open, for programs that look whether there is one.
+        Node::Device(_) => {
+            fs::write(path, "")?;
+            Ok(mount_bind("/dev/null", path)?)
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What the kernel's files would say of the devices (Linux,
+//! `Documentation/ABI/stable/sysfs-class-infiniband`): made when they are read, of what the verbs
+//! say.
+//!
+//! What is not known is not there: a software port has no counters and no PCI function.
+
+use ::verbs::{Context, GidKind, LinkLayer, Port, PortState, devices};
+
+use crate::PROVIDER;
+use crate::sys::limits::DEVICE_PREFIX as DEVICE;
+use crate::sys::settings::settings;
+
+/// A file or a directory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Node {
+    /// The character device of a number.
+    Device(u8),
+    /// A file that can be read.
+    File(String),
+    /// A directory with these names.
+    Directory(Vec<String>),
+}
+
+/// Directories in which the kernel has such files.
+pub const PLACES: [&str; 3] = ["/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_verbs"];
+
+/// Whether a path may be of the tree: a look that costs nothing.
+pub fn concerns(path: &[u8]) -> bool {
+    PLACES.iter().any(|place| {
+        path.strip_prefix(place.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    })
+}
+
+/// An absolute path without what means nothing in it; `None` for any other.
+pub fn plain(path: &[u8]) -> Option<String> {
+    parts(path).map(|parts| format!("/{}", parts.join("/")))
+}
+
+/// What is at an absolute path.
+pub fn node(path: &[u8]) -> Option<Node> {
+    if !concerns(path) {
+        return None;
+    }
+    let node = node_of(&parts(path)?)?;
+    let must_be_directory = path.ends_with(b"/");
+    (!must_be_directory || matches!(node, Node::Directory(_))).then_some(node)
+}
+
+fn node_of(parts: &[&str]) -> Option<Node> {
+    match *parts {
+        ["dev", "infiniband"] => Some(Node::Directory(names(UVERBS))),
+        ["dev", "infiniband", name] => number(UVERBS, name).map(Node::Device),
+        ["sys", "class", "infiniband"] => Some(Node::Directory(names(DEVICE))),
+        ["sys", "class", "infiniband", name, ref rest @ ..] => of_device(number(DEVICE, name)?, rest),
+        ["sys", "class", "infiniband_verbs"] => {
+            Some(Node::Directory(names(UVERBS).into_iter().chain(["abi_version".to_owned()]).collect()))
+        }
+        ["sys", "class", "infiniband_verbs", "abi_version"] => Some(file(KERNEL_ABI)),
+        ["sys", "class", "infiniband_verbs", name, ref rest @ ..] => of_uverbs(number(UVERBS, name)?, rest),
+        _ => None,
+    }
+}
+
+fn parts(path: &[u8]) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    for part in std::str::from_utf8(path).ok()?.strip_prefix('/')?.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    Some(parts)
+}
+
+/// What names of character devices begin with; a number follows.
+pub const UVERBS: &str = "uverbs";
+
+fn count() -> u8 {
+    settings().map_or(0, |settings| settings.devices)
+}
+
+fn names(prefix: &str) -> Vec<String> {
+    (0..count()).map(|number| format!("{prefix}{number}")).collect()
+}
+
+/// The number of a device by one of its names.
+fn number(prefix: &str, name: &str) -> Option<u8> {
+    let number = name.strip_prefix(prefix)?;
+    (0..count()).find(|device| number == device.to_string())
+}
+
+fn file(text: impl std::fmt::Display) -> Node {
+    Node::File(format!("{text}\n"))
+}
+
+fn directory(names: &[&str]) -> Node {
+    Node::Directory(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+/// `IB_USER_VERBS_ABI_VERSION` (include/uapi/rdma/ib_user_verbs.h).
+const KERNEL_ABI: u32 = 6;
+/// The number that the kernel gives such devices (`INFINIBAND_MAJOR`,
+/// drivers/infiniband/core/uverbs_main.c).
+pub const MAJOR: u32 = 231;
+/// The number of the first of them (`IB_UVERBS_BASE_MINOR`); the others follow.
+pub const FIRST_MINOR: u32 = 192;
+
+/// `/sys/class/infiniband_verbs/uverbs0`.
+fn of_uverbs(device: u8, rest: &[&str]) -> Option<Node> {
+    Some(match *rest {
+        [] => directory(&["abi_version", "dev", "device", "ibdev"]),
+        // A driver's own version.
+        ["abi_version"] => file(1),
+        ["dev"] => file(format!("{MAJOR}:{}", FIRST_MINOR + u32::from(device))),
+        ["ibdev"] => file(format!("{DEVICE}{device}")),
+        ["device", ref rest @ ..] => return of_parent(device, rest),
+        _ => return None,
+    })
+}
+
+/// `/sys/class/infiniband/softdev0`.
+fn of_device(device: u8, rest: &[&str]) -> Option<Node> {
+    match *rest {
+        [] => Some(directory(&[
+            "device",
+            "fw_ver",
+            "node_desc",
+            "node_guid",
+            "node_type",
+            "ports",
+            "sys_image_guid",
+        ])),
+        ["device", ref rest @ ..] => of_parent(device, rest),
+        ["ports"] => Some(directory(&["1"])),
+        ["ports", "1", ref rest @ ..] => of_port(device, rest),
+        ["node_type"] => Some(file("1: CA")),
+        ["node_desc"] => Some(file(format!("{DEVICE}{device}"))),
+        ["fw_ver"] => Some(file(open(device)?.limits().ok()?.firmware)),
+        ["node_guid"] => Some(file(guid(open(device)?.limits().ok()?.node_guid))),
+        // All devices are of the one system.
+        ["sys_image_guid"] => Some(file(guid(open(0)?.limits().ok()?.node_guid))),
+        _ => None,
+    }
+}
+
+/// `/sys/class/infiniband/softdev0/device`: what would be a PCI function.
+fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
+    let online = || std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    match *rest {
+        [] => {
+            Some(directory(&["infiniband", "infiniband_verbs", "local_cpulist", "local_cpus", "numa_node"]))
+        }
+        ["infiniband"] => Some(Node::Directory(vec![format!("{DEVICE}{device}")])),
+        ["infiniband", name, ref rest @ ..] if number(DEVICE, name) == Some(device) => {
+            of_device(device, rest)
+        }
+        ["infiniband_verbs"] => Some(Node::Directory(vec![format!("{UVERBS}{device}")])),
+        ["infiniband_verbs", name, ref rest @ ..] if number(UVERBS, name) == Some(device) => {
+            of_uverbs(device, rest)
+        }
+        // No CPU is nearer than another.
+        ["numa_node"] => Some(file(-1)),
+        ["local_cpulist"] => online().map(|list| file(list.trim_end())),
+        ["local_cpus"] => online().and_then(|list| mask(list.trim_end())).map(file),
+        _ => None,
+    }
+}
+
+/// `/sys/class/infiniband/softdev0/ports/1`.
+fn of_port(device: u8, rest: &[&str]) -> Option<Node> {
+    let gids = || open(device).and_then(|context| context.gids(1).ok()).unwrap_or_default();
+    let numbers = || Node::Directory(gids().iter().map(|entry| entry.index.to_string()).collect());
+    let entry = |number: &str| gids().into_iter().find(|entry| entry.index.to_string() == number);
+    match *rest {
+        [] => Some(directory(&[
+            "gid_attrs",
+            "gids",
+            "lid",
+            "lid_mask_count",
+            "link_layer",
+            "phys_state",
+            "pkeys",
+            "rate",
+            "sm_lid",
+            "state",
+        ])),
+        ["gids"] | ["gid_attrs", "types"] => Some(numbers()),
+        ["gids", number] => entry(number).map(|entry| file(full(&entry.gid.to_string()))),
+        ["gid_attrs"] => Some(directory(&["types"])),
+        ["gid_attrs", "types", number] => entry(number).map(|entry| {
+            // One word for both, as the kernel has it.
+            file(if entry.kind == GidKind::RoceV2 { "RoCE v2" } else { "IB/RoCE v1" })
+        }),
+        ["pkeys"] => Some(directory(&["0"])),
+        ["pkeys", "0"] => open(device)?.pkey(1, 0).ok().map(|pkey| file(format!("{pkey:#06x}"))),
+        [name] => said_by(&open(device)?.port(1).ok()?, name),
+        _ => None,
+    }
+}
+
+/// A file of a port (drivers/infiniband/core/sysfs.c).
+fn said_by(port: &Port, name: &str) -> Option<Node> {
+    Some(match name {
+        "state" => file(match port.state {
+            PortState::Down => "1: DOWN",
+            PortState::Initialize => "2: INIT",
+            PortState::Armed => "3: ARMED",
+            PortState::Active => "4: ACTIVE",
+            PortState::Other(_) => return None,
+        }),
+        "phys_state" => file(match port.physical_state.0 {
+            1 => "1: Sleep",
+            2 => "2: Polling",
+            3 => "3: Disabled",
+            4 => "4: PortConfigurationTraining",
+            5 => "5: LinkUp",
+            6 => "6: LinkErrorRecovery",
+            7 => "7: Phy Test",
+            _ => return None,
+        }),
+        "rate" => {
+            let (rate, lanes, name) =
+                (port.speed.gbit_per_s()?, port.speed.lanes()?, port.speed.rate_name()?);
+            file(format!("{rate} Gb/sec ({lanes}X {name})"))
+        }
+        "lid" => file(format!("{:#x}", port.lid)),
+        "sm_lid" => file(format!("{:#x}", port.sm_lid)),
+        "lid_mask_count" => file(port.lmc),
+        "link_layer" => file(match port.link_layer {
+            LinkLayer::Ethernet => "Ethernet",
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Other(_) => "Unknown",
+        }),
+        _ => return None,
+    })
+}
+
+fn open(device: u8) -> Option<Context> {
+    let name = format!("{DEVICE}{device}");
+    devices(&PROVIDER).ok()?.into_iter().find(|device| device.name() == name)?.open().ok()
+}
+
+/// `0011:2233:4455:6677`.
+fn guid(guid: u64) -> String {
+    groups(&guid.to_be_bytes())
+}
+
+/// An address of IPv6 with all its digits.
+fn full(address: &str) -> String {
+    let bytes = address.parse::<std::net::Ipv6Addr>().map_or([0; 16], |address| address.octets());
+    groups(&bytes)
+}
+
+fn groups(bytes: &[u8]) -> String {
+    let group = |pair: &[u8]| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    bytes.chunks(2).map(group).collect::<Vec<_>>().join(":")
+}
+
+/// A list of CPUs, `0-3,8`, as the kernel writes sets: words of 32 bits, the highest first.
+fn mask(list: &str) -> Option<String> {
+    let mut words = vec![0_u32];
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        for cpu in first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?.min(MOST_CPUS) {
+            let word = cpu / 32;
+            words.resize(words.len().max(word + 1), 0);
+            words[word] |= 1 << (cpu % 32);
+        }
+    }
+    let highest = words.pop()?;
+    let rest = words.iter().rev().map(|word| format!(",{word:08x}"));
+    Some(std::iter::once(format!("{highest:x}")).chain(rest).collect())
+}
+
+/// More than any kernel is built for.
+const MOST_CPUS: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(path: &str) -> String {
+        match node(path.as_bytes()) {
+            Some(Node::File(text)) => text,
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+
+    /// Every path that a directory names is there.
+    fn walk(path: &str, files: &mut Vec<String>) {
+        match node(path.as_bytes()).unwrap_or_else(|| panic!("{path} is not there")) {
+            Node::Directory(names) => {
+                let is_loop = path.contains("/device/infiniband");
+                names.iter().filter(|_| !is_loop).for_each(|name| walk(&format!("{path}/{name}"), files));
+            }
+            Node::File(text) => {
+                assert!(text.ends_with('\n') && text.trim_end().len() < 4096, "{path}: {text:?}");
+                files.push(path.to_owned());
+            }
+            Node::Device(_) => files.push(path.to_owned()),
+        }
+    }
+
+    #[test]
+    fn whatever_a_directory_names_is_there() {
+        let mut files = Vec::new();
+        PLACES.iter().for_each(|place| walk(place, &mut files));
+        assert!(files.len() > 20, "{files:?}");
+        assert!(files.contains(&"/dev/infiniband/uverbs0".to_owned()));
+    }
+
+    #[test]
+    fn files_say_what_the_verbs_say() {
+        let context = open(0).unwrap();
+        let port = context.port(1).unwrap();
+        let at = |name: &str| text(&format!("/sys/class/infiniband/softdev0/{name}"));
+        assert_eq!(at("node_type"), "1: CA\n");
+        assert_eq!(
+            at("node_guid").replace(':', "").trim_end(),
+            format!("{:016x}", context.limits().unwrap().node_guid)
+        );
+        assert_eq!(at("ports/1/state"), "4: ACTIVE\n");
+        assert_eq!(at("ports/1/phys_state"), "5: LinkUp\n");
+        assert_eq!(at("ports/1/link_layer"), "Ethernet\n");
+        assert_eq!(at("ports/1/lid"), "0x0\n");
+        assert_eq!(at("ports/1/rate"), format!("2.5 Gb/sec ({})\n", port.speed));
+        assert_eq!(at("ports/1/pkeys/0"), "0xffff\n");
+        let gid = context.gids(1).unwrap()[0].gid.to_string();
+        let said = at("ports/1/gids/0");
+        assert_eq!(
+            said.trim_end().parse::<std::net::Ipv6Addr>().unwrap(),
+            gid.parse::<std::net::Ipv6Addr>().unwrap()
+        );
+        assert_eq!(said.len(), 40);
+        assert_eq!(at("ports/1/gid_attrs/types/0"), "RoCE v2\n");
+        assert_eq!(text("/sys/class/infiniband_verbs/uverbs0/ibdev"), "softdev0\n");
+        assert_eq!(text("/sys/class/infiniband_verbs/uverbs0/dev"), "231:192\n");
+    }
+
+    #[test]
+    fn other_paths_are_not_of_the_tree() {
+        for path in [
+            "/dev/infiniband/uverbs1",
+            "/dev/infiniband/uverbs",
+            "/dev/infiniband/uverbs00",
+            "/dev/infiniband/uverbs0/",
+            "/dev/infiniband/softdev0",
+            "/dev/infinibands",
+            "/sys/class/infiniband/softdev1",
+            "/sys/class/infiniband/softdev0/ports/2",
+            "/sys/class/infiniband/softdev0/ports/1/gids/1",
+            "/sys/class/infiniband_mad",
+            "sys/class/infiniband",
+            "",
+            "/",
+        ] {
+            assert_eq!(node(path.as_bytes()), None, "{path}");
+        }
+        assert!(node(b"/sys/class/infiniband//softdev0/./ports/1/../1/state").is_some());
+        assert!(node(b"/sys/class/infiniband/").is_some());
+        assert_eq!(plain(b"/dev//infiniband/./x/../uverbs0/").as_deref(), Some("/dev/infiniband/uverbs0"));
+    }
+
+    #[test]
+    fn sets_of_cpus_are_written_as_the_kernel_does() {
+        assert_eq!(mask("0-1").as_deref(), Some("3"));
+        assert_eq!(mask("0,2-3").as_deref(), Some("d"));
+        assert_eq!(mask("0-31").as_deref(), Some("ffffffff"));
+        assert_eq!(mask("0-33").as_deref(), Some("3,ffffffff"));
+        assert_eq!(mask("").as_deref(), None);
+    }
+}
