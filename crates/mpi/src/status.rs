@@ -79,9 +79,8 @@ impl RawStatuses {
         let numbers = &library.constants.numbers;
         let place = numbers.status_tag as usize / 4;
         let words = numbers.status_bytes as usize / 4;
-        self.all()[range.start * words..range.end * words]
-            .chunks_exact(words)
-            .all(|words| words[place] == tag)
+        let all = &self.all()[range.start * words..range.end * words];
+        all.chunks_exact(words).fold(true, |all, words| all & (words[place] == tag))
     }
 
     /// The status of number `index` of the receives that `library` has completed. It is read where

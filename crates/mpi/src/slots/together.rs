@@ -87,9 +87,7 @@ impl Slots {
     #[inline]
     pub fn test_all(&mut self, range: Range<usize>) -> Result<bool> {
         let length = count(range.len())?;
-        for slot in range.clone() {
-            self.pending(slot, Call::Testall)?;
-        }
+        self.all_pending(range.clone(), Call::Testall)?;
         let inner = &*self.communicator.0;
         let requests = self.requests.range(range.clone());
         let mut are_complete = 0;
@@ -121,9 +119,7 @@ impl Slots {
     #[inline]
     pub fn wait_each(&mut self, range: Range<usize>) -> Result<()> {
         let length = count(range.len())?;
-        for slot in range.clone() {
-            self.pending(slot, Call::Waitall)?;
-        }
+        self.all_pending(range.clone(), Call::Waitall)?;
         let inner = &*self.communicator.0;
         let requests = self.requests.range(range.clone());
         waiting::enter(Call::Waitall, self.slots.get(range.start).and_then(Slot::peer));
@@ -216,6 +212,15 @@ impl Slots {
             self.slots[slot] = Slot { kind, is_persistent: false, is_pending: true, envelope };
         }
         Ok(())
+    }
+
+    /// Whether all slots of a range have pending requests; the error names one that has not.
+    #[inline]
+    fn all_pending(&self, range: Range<usize>, call: Call) -> Result<()> {
+        if self.slots[range.clone()].iter().fold(true, |all, slot| all & slot.is_pending) {
+            return Ok(());
+        }
+        range.into_iter().try_for_each(|slot| self.pending(slot, call))
     }
 
     /// The error of `MPI_Testall` or `MPI_Waitall`: that of the first request which has failed, if
