@@ -310,8 +310,8 @@ pub struct End {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
     /// What that library carried them over, of `shm`, `tcp` and `verbs` (with the device and its
-    /// port): as the library itself or its settings tell, or `transport not known`. Absent where no
-    /// library chose.
+    /// port): as the library itself, its settings or the port's counters tell, or `transport not
+    /// known`. Absent where no library chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! What MPI has carried messages over, as far as it can be known: UCX writes it down when it
-//! connects ranks, Open MPI's settings leave it no choice, or a peer's memory is mapped.
+//! connects ranks, Open MPI's settings leave it no choice, a peer's memory is mapped, or else a
+//! port of an RDMA device has sent as many packets.
 //!
 //! # Invariants
 //!
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::choices::MpiTransport;
+use super::port_counts::PortCounts;
 use super::transports::NET_DEVICES;
 use crate::Error;
 use crate::host_counters::Ways;
@@ -65,6 +67,8 @@ pub(super) struct Carried {
     /// How many ranks MPI has.
     pub(super) ranks: usize,
     pub(super) log: Option<Arc<UcxLog>>,
+    /// What the ports of this host had sent before.
+    pub(super) ports: PortCounts,
 }
 
 impl Carried {
@@ -74,15 +78,20 @@ impl Carried {
         Ways { ports: device.and_then(|device| port(&device)).into_iter().collect(), ..Ways::default() }
     }
 
-    /// What it has carried messages over, once some have gone.
+    /// What it has carried messages over, once this rank has sent or received so many.
     ///
     /// # Errors
     /// [`Error::OtherTransport`] where that is surely not what the point asks for.
-    pub(super) fn transport(&self) -> Result<String, Error> {
+    pub(super) fn transport(&self, messages: u64) -> Result<String, Error> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let log = self.log.as_ref().map(|log| log.text()).unwrap_or_default();
         let variable = |name: &str| std::env::var(name).ok();
-        let used = used(&self.library, self.ranks, &log, &maps, variable);
+        let mut used = used(&self.library, self.ranks, &log, &maps, variable);
+        if used.is_empty() {
+            let carriers = PortCounts::now().carriers(&self.ports, messages);
+            let by_count = |port: String| format!("{} {port} (by its counters)", MpiTransport::Verbs.word());
+            used.extend(carriers.into_iter().map(by_count));
+        }
         let used_text = used.iter().cloned().collect::<Vec<_>>().join(" or ");
         let asked = self.asked.word();
         let is_asked_for = |one: &String| one.split(' ').next() == Some(asked);

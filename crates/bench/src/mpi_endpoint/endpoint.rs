@@ -242,7 +242,8 @@ impl DrivenEndpoint for MpiEndpoint {
     }
 
     fn transport(&self) -> Result<Option<String>, Error> {
-        self.carried.transport().map(Some)
+        let taken: u64 = self.lanes.iter().map(|lane| lane.taken).sum();
+        self.carried.transport(self.out.done + self.taken + taken).map(Some)
     }
 }
 

@@ -5,7 +5,7 @@
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
 //!   ─► sends.rs, lane.rs, tag.rs: messages between two ranks; windows.rs: their windows in a flood;
 //!   one_sided.rs: puts and gets
-//!   ─► endpoint.rs ─► carried.rs: what they went over
+//!   ─► endpoint.rs ─► carried.rs, port_counts.rs: what they went over
 //!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
 //! ```
 //!
@@ -35,6 +35,7 @@ mod lane;
 mod memory;
 mod nonblocking;
 mod one_sided;
+mod port_counts;
 mod rank;
 mod sends;
 mod setup;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carried::{Carried, UcxLog};
 use super::choices::MpiTransport;
+use super::port_counts::PortCounts;
 use crate::Error;
 use crate::topology::Part;
 
@@ -124,7 +125,13 @@ impl RankMpi {
     /// What can be known of how messages go that a point wants to go so.
     pub(super) fn carried(&self, identity: &Identity, asked: MpiTransport) -> Carried {
         let library = identity.library.clone();
-        Carried { asked, library, ranks: identity.size as usize, log: self.options.log.clone() }
+        Carried {
+            asked,
+            library,
+            ranks: identity.size as usize,
+            log: self.options.log.clone(),
+            ports: PortCounts::now(),
+        }
     }
 
     /// The library, as far as it is known before MPI is initialised: its name and its file.
