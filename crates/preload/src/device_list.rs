@@ -1,12 +1,14 @@
 //! The list of the devices, with the names and paths that the kernel gives such.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 use softdev::PROVIDER;
 use softdev::tree::UVERBS;
 use verbs::abi::ibv_device;
 
-/// `ibv_get_device_list`. The devices say where [the tree](softdev::tree) has their files.
+/// `ibv_get_device_list`. The devices say where [the tree](softdev::tree) has their files. Their
+/// `ibdev_path` stays empty: by that rdmascope, as one of the programs, knows that a device is no
+/// kernel's ([`verbs::DeviceKind`]).
 pub(crate) unsafe fn get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
     // SAFETY: the caller keeps the contract of the function of this name.
     let list = unsafe { (PROVIDER.get_device_list)(count) };
@@ -20,13 +22,11 @@ pub(crate) unsafe fn get_device_list(count: *mut c_int) -> *mut *mut ibv_device 
             break;
         }
         let uverbs = format!("{UVERBS}{number}");
-        // SAFETY: it is a device, whose name is a string. Nobody else uses the other members, which
-        // are the same each time.
+        // SAFETY: it is a device, of which nobody else uses these members: they are the same each
+        // time.
         unsafe {
-            let name = CStr::from_ptr((*device).name.as_ptr()).to_string_lossy();
             set(&mut (*device).dev_name, &uverbs);
             set(&mut (*device).dev_path, &format!("/sys/class/infiniband_verbs/{uverbs}"));
-            set(&mut (*device).ibdev_path, &format!("/sys/class/infiniband/{name}"));
         }
     }
     list

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::link::LinkModel;
 use crate::port::Port;
-use crate::provider::Provider;
+use crate::provider::{LIBIBVERBS, Provider};
 
 /// A device that a provider has found. Opening it gives a [`Context`].
 #[derive(Clone, Debug)]
@@ -37,7 +37,10 @@ pub enum Transport {
 /// When the provider cannot list them, e.g. because the kernel has no RDMA support.
 pub fn devices(provider: &'static Provider) -> Result<Vec<Device>> {
     let list = DeviceList::new(provider)?;
-    Ok(list.iter().map(|(_, device)| device).collect())
+    // What libibverbs lists without a path in sysfs is no kernel's: it is softdev in its place
+    // (`rdmascope exec`), which is a provider of its own here.
+    let is_of_provider = |device: &Device| provider.name != LIBIBVERBS || !device.path.is_empty();
+    Ok(list.iter().map(|(_, device)| device).filter(is_of_provider).collect())
 }
 
 impl Device {

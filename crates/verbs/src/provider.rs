@@ -10,6 +10,9 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::abi::*;
 use crate::link::LinkModel;
 
+/// The name of the provider that is the system's libibverbs.
+pub(crate) const LIBIBVERBS: &str = "libibverbs";
+
 /// The verbs of one library. The members are the functions of the same name in libibverbs (with
 /// `ibv_` in front), with the same contracts: see their man pages.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use crate::library::{Library, Missing};
-use crate::provider::Provider;
+use crate::provider::{LIBIBVERBS, Provider};
 
 /// The system's libibverbs as a provider, which lives as long as the process.
 ///
@@ -23,7 +23,7 @@ fn load() -> Result<Provider, Missing> {
     // SAFETY: the types are those of the declarations in rdma-core, which keeps them stable.
     Ok(unsafe {
         Provider {
-            name: "libibverbs",
+            name: LIBIBVERBS,
             about: "the system's verbs library",
             get_device_list: library.function(c"ibv_get_device_list")?,
             free_device_list: library.function(c"ibv_free_device_list")?,
