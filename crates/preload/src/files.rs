@@ -10,56 +10,33 @@
 //!   no file (`ENOENT`) and the path is of the tree. All other answers, and their `errno`, are the
 //!   next function's.
 //! * Other libraries' constructors, and whatever allocates memory, may call these functions before
-//!   this library is ready: until then they are system calls and nothing else. No look-up, which
-//!   takes the dynamic linker's lock, is made afterwards.
+//!   this library is ready: until then they are the C library's and nothing else.
 
-use std::ffi::{CStr, c_int, c_uint, c_void};
-use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::ffi::{CStr, c_int, c_uint};
 
-use libc::{AT_EACCESS, AT_FDCWD, ENOENT};
-
-use crate::asked::{Path, errno, node, set_ready};
-use crate::next::name;
-use crate::{listing, opening};
+use libc::ENOENT;
 use softdev::tree::{self, Node};
+
+use crate::asked::{Path, errno, node};
+use crate::next::next_functions;
 
 pub(crate) type Stat = *mut libc::stat;
 pub(crate) type Statx = *mut libc::statx;
 
-/// Functions of libc: name, parameters, the system call that does the same, and what it is for a
-/// path at which there is no file.
+/// Functions of libc: name, parameters, and the answer for a path at which there is no file.
 macro_rules! functions {
-    ($($name:ident($($arg:ident: $type:ty),*) or $call:ident($($raw:expr),*) else $answer:expr;)*) => {
-        #[expect(non_camel_case_types, reason = "names of functions")]
-        enum Function {
-            $($name),*
+    ($($name:ident($($arg:ident: $type:ty),*) else $answer:expr;)*) => {
+        next_functions! {
+            $($name($($arg: $type),*) -> c_int;)*
         }
-
-        const NAMES: &[&CStr] = &[$(name(concat!(stringify!($name), "\0"))),*];
-
-        /// The next function of each name; null before this library is ready, and where there is
-        /// none.
-        static NEXT: [AtomicPtr<c_void>; NAMES.len()] =
-            [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
         $(
             pub(crate) unsafe fn $name($($arg: $type),*) -> c_int {
                 let errno = errno();
                 // SAFETY: errno's location is valid in every thread.
                 let before = unsafe { *errno };
-                let next = NEXT[Function::$name as usize].load(Acquire);
-                let answer = if next.is_null() {
-                    // SAFETY: the caller keeps the contract of the function of this name, which is
-                    // that of the system call.
-                    unsafe { libc::syscall(libc::$call, $($raw),*) as c_int }
-                } else {
-                    // SAFETY: the dynamic linker has found this function by its name, and all of
-                    // that name have this type.
-                    let next: unsafe extern "C" fn($($type),*) -> c_int = unsafe { std::mem::transmute(next) };
-                    // SAFETY: as above.
-                    unsafe { next($($arg),*) }
-                };
+                // SAFETY: the caller keeps the contract of the function of this name.
+                let answer = unsafe { next::$name($($arg),*) };
                 // SAFETY: as above.
                 if answer == 0 || unsafe { *errno } != ENOENT {
                     return answer;
@@ -75,61 +52,29 @@ macro_rules! functions {
     };
 }
 
-/// Run when the library is loaded, by the thread that loads it.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static GET_READY: extern "C" fn() = get_ready;
-
-extern "C" fn get_ready() {
-    opening::find_next();
-    listing::find_next();
-    for (next, name) in NEXT.iter().zip(NAMES) {
-        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
-        // library, so that its own function is not found.
-        next.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }, Release);
-    }
-    if NEXT.iter().any(|next| next.load(Relaxed).is_null()) {
-        // A C library without the old names: the program must not find our error for one of its
-        // own.
-        // SAFETY: it has no preconditions.
-        unsafe { libc::dlerror() };
-    }
-    set_ready();
-}
-
 functions! {
-    stat(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
-    stat64(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
-    lstat(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW)
-        else show(path, to);
-    lstat64(path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW)
-        else show(path, to);
-    fstatat(at: c_int, path: Path, to: Stat, flags: c_int) or SYS_newfstatat(at, path, to, flags)
-        else show(path, to);
-    fstatat64(at: c_int, path: Path, to: Stat, flags: c_int) or SYS_newfstatat(at, path, to, flags)
-        else show(path, to);
+    stat(path: Path, to: Stat) else show(path, to);
+    stat64(path: Path, to: Stat) else show(path, to);
+    lstat(path: Path, to: Stat) else show(path, to);
+    lstat64(path: Path, to: Stat) else show(path, to);
+    fstatat(at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
+    fstatat64(at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
 
     // What programs call that were linked with glibc 2.32 or older. On 64-bit machines, which all
     // are that the device is built for, all versions of the structure are one.
-    __xstat(_version: c_int, path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
-    __xstat64(_version: c_int, path: Path, to: Stat) or SYS_newfstatat(AT_FDCWD, path, to, 0) else show(path, to);
-    __lxstat(_version: c_int, path: Path, to: Stat)
-        or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW) else show(path, to);
-    __lxstat64(_version: c_int, path: Path, to: Stat)
-        or SYS_newfstatat(AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW) else show(path, to);
-    __fxstatat(_version: c_int, at: c_int, path: Path, to: Stat, flags: c_int)
-        or SYS_newfstatat(at, path, to, flags) else show(path, to);
-    __fxstatat64(_version: c_int, at: c_int, path: Path, to: Stat, flags: c_int)
-        or SYS_newfstatat(at, path, to, flags) else show(path, to);
+    __xstat(version: c_int, path: Path, to: Stat) else show(path, to);
+    __xstat64(version: c_int, path: Path, to: Stat) else show(path, to);
+    __lxstat(version: c_int, path: Path, to: Stat) else show(path, to);
+    __lxstat64(version: c_int, path: Path, to: Stat) else show(path, to);
+    __fxstatat(version: c_int, at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
+    __fxstatat64(version: c_int, at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
 
-    statx(at: c_int, path: Path, flags: c_int, mask: c_uint, to: Statx) or SYS_statx(at, path, flags, mask, to)
-        else show_extended(path, to);
+    statx(at: c_int, path: Path, flags: c_int, mask: c_uint, to: Statx) else show_extended(path, to);
 
-    access(path: Path, mode: c_int) or SYS_faccessat(AT_FDCWD, path, mode) else allow(path, mode);
-    euidaccess(path: Path, mode: c_int) or SYS_faccessat2(AT_FDCWD, path, mode, AT_EACCESS) else allow(path, mode);
-    eaccess(path: Path, mode: c_int) or SYS_faccessat2(AT_FDCWD, path, mode, AT_EACCESS) else allow(path, mode);
-    faccessat(at: c_int, path: Path, mode: c_int, flags: c_int) or SYS_faccessat2(at, path, mode, flags)
-        else allow(path, mode);
+    access(path: Path, mode: c_int) else allow(path, mode);
+    euidaccess(path: Path, mode: c_int) else allow(path, mode);
+    eaccess(path: Path, mode: c_int) else allow(path, mode);
+    faccessat(at: c_int, path: Path, mode: c_int, flags: c_int) else allow(path, mode);
 }
 
 /// Type and rights of a file, and its device number. What the kernel's devices allow is reading and
@@ -216,6 +161,8 @@ unsafe fn allow(path: Path, mode: c_int) -> Option<c_int> {
 
 #[cfg(test)]
 mod tests {
+    use libc::AT_FDCWD;
+
     use super::*;
 
     const DEVICE: &CStr = c"/dev/infiniband/uverbs0";
@@ -347,11 +294,5 @@ mod tests {
         // SAFETY: the system finds out that this is no address.
         let (answer, error) = answer(|| unsafe { access(std::ptr::without_provenance(8), libc::F_OK) });
         assert_eq!((answer, error), (-1, libc::EFAULT));
-    }
-
-    #[test]
-    fn all_next_functions_are_found_when_the_library_is_loaded() {
-        let missing = NEXT.iter().zip(NAMES).filter(|(next, _)| next.load(Relaxed).is_null());
-        assert_eq!(missing.map(|(_, name)| name).collect::<Vec<_>>(), Vec::<&&CStr>::new());
     }
 }

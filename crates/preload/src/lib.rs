@@ -51,6 +51,7 @@ mod memory;
 mod next;
 mod opening;
 mod refused;
+mod start;
 mod symbols;
 
 pub use left::{LEFT, NEVER_MADE};

@@ -11,14 +11,14 @@
 //!   registers and the stack that it was called with. So the caller is whoever it was, whose
 //!   RUNPATH `dlopen` searches and after whom `dlsym(RTLD_NEXT)` begins. Only names that begin as
 //!   libibverbs' do are looked up from here.
-//! * The next functions are found in the C library's own table of symbols: whoever asked the
-//!   dynamic linker for them would find ours.
+//! * These functions are also what the next ones are looked up by: until the next `dlsym` is known,
+//!   it is found in the C library's own table of symbols.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicPtr};
 
-use crate::elf;
+use crate::next::{Next, next_functions};
 use crate::symbols;
 
 /// Names of the functions of libc that the library defines for this.
@@ -26,11 +26,17 @@ pub const LOOKUPS: &[&str] = &["dlmopen", "dlopen", "dlsym", "dlvsym"];
 
 /// A function to jump to.
 type Target = *mut c_void;
-type Dlsym = unsafe extern "C" fn(Handle, Name) -> *mut c_void;
-type Dlvsym = unsafe extern "C" fn(Handle, Name, Name) -> *mut c_void;
-type Dlmopen = unsafe extern "C" fn(c_long, Name, c_int) -> Handle;
 type Handle = *mut c_void;
 type Name = *const c_char;
+
+/// It is only jumped to.
+static DLOPEN: Next = Next::new(c"dlopen");
+
+next_functions! {
+    dlsym(handle: Handle, name: Name) -> *mut c_void;
+    dlvsym(handle: Handle, name: Name, version: Name) -> *mut c_void;
+    dlmopen(namespace: c_long, file: Name, flags: c_int) -> Handle;
+}
 
 /// A function of up to three arguments that asks another for its target and jumps there.
 macro_rules! jump {
@@ -89,13 +95,20 @@ jump!(dlvsym(Handle, Name, Name) by for_dlvsym);
 jump!(dlopen(Name, c_int) by for_dlopen);
 jump!(dlmopen(c_long, Name, c_int) by for_dlmopen);
 
+/// Looks up all functions behind ours. Returns the names of those that there are not.
+pub(crate) fn find_all() -> Vec<&'static str> {
+    let mut missing = find_next();
+    missing.extend((!DLOPEN.find()).then_some("dlopen"));
+    missing
+}
+
 /// # Safety
 /// The arguments are those of `dlsym`.
 unsafe extern "C" fn for_dlsym(_: Handle, name: Name) -> Target {
     // SAFETY: the caller of `dlsym` gives a string.
     match unsafe { our_function(name) } {
         Some(_) => verbs_by_dlsym as Target,
-        None => next(c"dlsym"),
+        None => nexts::dlsym.address(),
     }
 }
 
@@ -105,7 +118,7 @@ unsafe extern "C" fn for_dlvsym(_: Handle, name: Name, _: Name) -> Target {
     // SAFETY: the caller of `dlvsym` gives a string.
     match unsafe { our_function(name) } {
         Some(_) => verbs_by_dlvsym as Target,
-        None => next(c"dlvsym"),
+        None => nexts::dlvsym.address(),
     }
 }
 
@@ -117,14 +130,14 @@ unsafe extern "C" fn for_dlopen(file: Name, flags: c_int) -> Target {
         let file = unsafe { CStr::from_ptr(file) };
         say_once(&[file.to_bytes(), DEEPBIND]);
     }
-    next(c"dlopen")
+    DLOPEN.address()
 }
 
 /// # Safety
 /// The arguments are those of `dlmopen`.
 unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Target {
     if namespace == libc::LM_ID_BASE || file.is_null() {
-        return next(c"dlmopen");
+        return nexts::dlmopen.address();
     }
     // SAFETY: the caller of `dlmopen` gives a string or nothing.
     let file = unsafe { CStr::from_ptr(file) }.to_bytes();
@@ -132,7 +145,7 @@ unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Tar
         return refused_by_dlmopen as Target;
     }
     say_once(&[file, NAMESPACE]);
-    next(c"dlmopen")
+    nexts::dlmopen.address()
 }
 
 /// What is said of libraries whose calls of libibverbs cannot be led here.
@@ -169,28 +182,22 @@ unsafe fn our_function(name: Name) -> Option<Target> {
 
 /// `dlsym` of a name that is one of our functions.
 unsafe extern "C" fn verbs_by_dlsym(handle: Handle, name: Name) -> *mut c_void {
-    // SAFETY: it is the C library's function of this name.
-    let next: Dlsym = unsafe { std::mem::transmute(next(c"dlsym")) };
-    // SAFETY: the caller keeps its contract.
-    unsafe { in_place_of(next(handle, name), name) }
+    // SAFETY: the caller keeps the contract of `dlsym`.
+    unsafe { in_place_of(next::dlsym(handle, name), name) }
 }
 
 /// As [`verbs_by_dlsym`], with a version.
 unsafe extern "C" fn verbs_by_dlvsym(handle: Handle, name: Name, version: Name) -> *mut c_void {
-    // SAFETY: it is the C library's function of this name.
-    let next: Dlvsym = unsafe { std::mem::transmute(next(c"dlvsym")) };
-    // SAFETY: the caller keeps its contract.
-    unsafe { in_place_of(next(handle, name, version), name) }
+    // SAFETY: the caller keeps the contract of `dlvsym`.
+    unsafe { in_place_of(next::dlvsym(handle, name, version), name) }
 }
 
 /// Opens a file that is not there, so that `dlerror` says why libibverbs is not opened.
 unsafe extern "C" fn refused_by_dlmopen(namespace: c_long, _: Name, flags: c_int) -> Handle {
     const WHY: &CStr =
         c"libibverbs in a namespace of its own (dlmopen), in which rdmascope exec cannot reach it";
-    // SAFETY: it is the C library's function of this name.
-    let next: Dlmopen = unsafe { std::mem::transmute(next(c"dlmopen")) };
     // SAFETY: the name is a string.
-    unsafe { next(namespace, WHY.as_ptr(), flags) }
+    unsafe { next::dlmopen(namespace, WHY.as_ptr(), flags) }
 }
 
 /// Our function of a name, where one of libibverbs was found; otherwise what was found.
@@ -217,20 +224,4 @@ unsafe fn in_place_of(found: *mut c_void, name: Name) -> *mut c_void {
 fn is_libibverbs(path: &[u8]) -> bool {
     let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     file.starts_with(b"libibverbs.so")
-}
-
-/// The C library's function of a name, one of [`LOOKUPS`].
-fn next(name: &'static CStr) -> Target {
-    static FOUND: [AtomicPtr<c_void>; LOOKUPS.len()] =
-        [const { AtomicPtr::new(std::ptr::null_mut()) }; LOOKUPS.len()];
-    let number = LOOKUPS.iter().position(|lookup| lookup.as_bytes() == name.to_bytes());
-    let Some(cell) = number.and_then(|number| FOUND.get(number)) else { std::process::abort() };
-    let known = cell.load(Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    // The C library has them; since version 2.34 the small library of old is empty.
-    let Some(found) = elf::function_of(&[b"libc.so.6", b"libdl.so.2"], name) else { std::process::abort() };
-    cell.store(found, Relaxed);
-    found
 }

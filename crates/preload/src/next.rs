@@ -17,27 +17,30 @@ impl Next {
         Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Looks it up, behind this library.
-    pub(crate) fn find(&self) {
+    /// Looks it up, behind this library. Returns whether there is one.
+    pub(crate) fn find(&self) -> bool {
         // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
         // library, so that its own function is not found.
-        self.found.store(unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }, Release);
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.found.store(found, Release);
+        !found.is_null()
     }
 
-    /// Its address. Before this library is ready it is the C library's own, for which the dynamic
-    /// linker is not asked.
+    /// Its address. Before this library is ready it is the C library's own, which is found without
+    /// taking memory and without asking the dynamic linker, who would find ours.
     pub(crate) fn address(&self) -> *mut c_void {
         let found = self.found.load(Acquire);
         if !found.is_null() {
             return found;
         }
-        // A program that has got this far was linked with it.
-        elf::function_of(&[b"libc.so.6"], self.name).unwrap_or_else(|| std::process::abort())
+        // A program that has got this far was linked with it. Before version 2.34, what opens
+        // libraries was in a library of its own.
+        elf::function_of(&[b"libc.so.6", b"libdl.so.2"], self.name).unwrap_or_else(|| std::process::abort())
     }
 }
 
 /// Defines statics for the next functions, a function for each that calls it, and one that looks
-/// all of them up.
+/// all of them up and returns those that there are not.
 macro_rules! next_functions {
     ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {
         mod next {
@@ -63,9 +66,10 @@ macro_rules! next_functions {
             $(pub(super) static $name: Next = Next::new($crate::next::name(concat!(stringify!($name), "\0")));)*
         }
 
-        /// Looks up all functions behind ours.
-        pub(crate) fn find_next() {
-            $(nexts::$name.find();)*
+        /// Looks up all functions behind ours. Returns the names of those that there are not.
+        pub(crate) fn find_next() -> Vec<&'static str> {
+            let all = [$((stringify!($name), nexts::$name.find())),*];
+            all.into_iter().filter(|(_, is_found)| !is_found).map(|(name, _)| name).collect()
         }
     };
 }

@@ -151,3 +151,33 @@ fn a_caller_stays_who_it_is() {
     let wrapper = compile(path, "libwrapper.so", wrapper, &["-shared", "-fPIC"]);
     assert_eq!(said(&preloaded(&mut Command::new(program), &[&wrapper])), "42 1\n");
 }
+
+/// The constructors of a library behind ours run before ours.
+#[test]
+fn constructors_may_call_before_the_library_is_ready() {
+    let directory = tempfile::tempdir().unwrap();
+    let early = r#"
+        #define _GNU_SOURCE
+        #include <dirent.h>
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        static __attribute__((constructor)) void early(void) {
+            struct stat file;
+            DIR *directory = opendir("/");
+            int fd = open("/dev/null", O_RDONLY);
+            int is_well = !stat("/dev/null", &file) && S_ISCHR(file.st_mode) && !access("/", R_OK) && fd >= 0 && directory &&
+                readdir(directory) && !closedir(directory) && dlsym(RTLD_DEFAULT, "getpid") && dlopen("libm.so.6", RTLD_NOW) &&
+                stat("/dev/infiniband/uverbs0", &file);
+            if (!is_well) {
+                _exit(9);
+            }
+            close(fd);
+        }"#;
+    let early = compile(directory.path(), "libearly.so", early, &["-shared", "-fPIC"]);
+    let mut late = Command::new("test");
+    late.args(["-c", "/dev/infiniband/uverbs0"]);
+    assert_eq!(said(&preloaded(&mut late, &[&early])), "");
+}

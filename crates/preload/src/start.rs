@@ -1,0 +1,33 @@
+//! What is done when the library is loaded, by the thread that loads it.
+
+use crate::{asked, files, listing, lookup, opening};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static GET_READY: extern "C" fn() = get_ready;
+
+extern "C" fn get_ready() {
+    if !find_next().is_empty() {
+        // A C library without the old names: the program must not find our error for one of its
+        // own.
+        // SAFETY: it has no preconditions.
+        unsafe { libc::dlerror() };
+    }
+    asked::set_ready();
+}
+
+/// Looks up all functions behind ours: no look-up, which takes the dynamic linker's lock, is made
+/// afterwards. Returns the names of those that there are not.
+fn find_next() -> Vec<&'static str> {
+    [lookup::find_all(), files::find_next(), opening::find_next(), listing::find_next()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_next_functions_are_found_when_the_library_is_loaded() {
+        assert_eq!(find_next(), Vec::<&str>::new());
+    }
+}
