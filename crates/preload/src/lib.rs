@@ -40,7 +40,6 @@
 
 mod address;
 mod asked;
-mod device_list;
 mod elf;
 mod files;
 mod gid;

@@ -9,6 +9,7 @@ use libc::{dirent64 as Entry, size_t};
 
 use crate::asked::{Path, fail, node};
 use crate::next::next_functions;
+use crate::refused::fail as none;
 use softdev::tree::Node;
 
 pub(crate) type Stream = *mut libc::DIR;
@@ -65,8 +66,7 @@ pub(crate) unsafe fn opendir(path: Path) -> Stream {
         // SAFETY: as above.
         None => return unsafe { next::opendir(path) },
         Some(_) => {
-            fail(libc::ENOTDIR);
-            return std::ptr::null_mut();
+            return none(libc::ENOTDIR);
         }
     };
     // SAFETY: as above; the path is a string.
@@ -136,7 +136,11 @@ pub(crate) unsafe fn closedir(stream: Stream) -> c_int {
 
 pub(crate) unsafe fn rewinddir(stream: Stream) {
     // SAFETY: as for `readdir`.
-    unsafe { seekdir(stream, 0) };
+    match unsafe { listing(stream) } {
+        Some(listing) => listing.next = 0,
+        // SAFETY: as above.
+        None => unsafe { next::rewinddir(stream) },
+    }
 }
 
 pub(crate) unsafe fn telldir(stream: Stream) -> c_long {
@@ -152,8 +156,6 @@ pub(crate) unsafe fn seekdir(stream: Stream, place: c_long) {
     // SAFETY: as for `readdir`.
     match unsafe { listing(stream) } {
         Some(listing) => listing.next = usize::try_from(place).unwrap_or(0),
-        // SAFETY: as above. What was told is taken back; the beginning is not 0 everywhere.
-        None if place == 0 => unsafe { next::rewinddir(stream) },
         // SAFETY: as above.
         None => unsafe { next::seekdir(stream, place) },
     }

@@ -4,10 +4,11 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use libc::{AT_FDCWD, mode_t};
+use libc::mode_t;
 
 use crate::asked::{Path, fail, node};
 use crate::next::next_functions;
+use crate::refused::fail as none;
 use softdev::tree::{self, Node};
 
 type Stream = *mut libc::FILE;
@@ -32,42 +33,42 @@ next_functions! {
 
 pub(crate) unsafe fn open(path: Path, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: the caller keeps the contract of the function of this name.
-    unsafe { opened(AT_FDCWD, path, flags).unwrap_or_else(|| next::open(path, flags, mode)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::open(path, flags, mode)) }
 }
 
 pub(crate) unsafe fn open64(path: Path, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(AT_FDCWD, path, flags).unwrap_or_else(|| next::open64(path, flags, mode)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::open64(path, flags, mode)) }
 }
 
 pub(crate) unsafe fn openat(at: c_int, path: Path, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(at, path, flags).unwrap_or_else(|| next::openat(at, path, flags, mode)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::openat(at, path, flags, mode)) }
 }
 
 pub(crate) unsafe fn openat64(at: c_int, path: Path, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(at, path, flags).unwrap_or_else(|| next::openat64(at, path, flags, mode)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::openat64(at, path, flags, mode)) }
 }
 
 pub(crate) unsafe fn __open_2(path: Path, flags: c_int) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(AT_FDCWD, path, flags).unwrap_or_else(|| next::__open_2(path, flags)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::__open_2(path, flags)) }
 }
 
 pub(crate) unsafe fn __open64_2(path: Path, flags: c_int) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(AT_FDCWD, path, flags).unwrap_or_else(|| next::__open64_2(path, flags)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::__open64_2(path, flags)) }
 }
 
 pub(crate) unsafe fn __openat_2(at: c_int, path: Path, flags: c_int) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(at, path, flags).unwrap_or_else(|| next::__openat_2(at, path, flags)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::__openat_2(at, path, flags)) }
 }
 
 pub(crate) unsafe fn __openat64_2(at: c_int, path: Path, flags: c_int) -> c_int {
     // SAFETY: as for `open`.
-    unsafe { opened(at, path, flags).unwrap_or_else(|| next::__openat64_2(at, path, flags)) }
+    unsafe { opened(path, flags).unwrap_or_else(|| next::__openat64_2(at, path, flags)) }
 }
 
 pub(crate) unsafe fn fopen(path: Path, mode: Path) -> Stream {
@@ -106,11 +107,13 @@ pub(crate) unsafe fn canonicalize_file_name(path: Path) -> Text {
     unsafe { resolved(path, std::ptr::null_mut()).unwrap_or_else(|| next::canonicalize_file_name(path)) }
 }
 
+/// What opening a file of the tree gives. Its path is absolute, so that it does not matter where
+/// others begin.
+///
 /// # Safety
 /// The path is a string or null.
-unsafe fn opened(_at: c_int, path: Path, flags: c_int) -> Option<c_int> {
-    // SAFETY: as the caller vouches. Paths of the tree are absolute, so that it does not matter
-    // where others begin.
+unsafe fn opened(path: Path, flags: c_int) -> Option<c_int> {
+    // SAFETY: as the caller vouches.
     let node = unsafe { node(path) }?;
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     Some(match node {
@@ -130,16 +133,12 @@ unsafe fn opened(_at: c_int, path: Path, flags: c_int) -> Option<c_int> {
 unsafe fn streamed(path: Path, mode: Path) -> Option<Stream> {
     // SAFETY: as the caller vouches.
     let node = unsafe { node(path) }?;
-    let nothing = |error| {
-        fail(error);
-        Some(std::ptr::null_mut())
-    };
     // SAFETY: as the caller vouches.
     let how = if mode.is_null() { &[][..] } else { unsafe { CStr::from_ptr(mode) }.to_bytes() };
     match node {
-        Node::Device(_) => nothing(libc::ENODEV),
-        Node::File(_) if !how.starts_with(b"r") || how.contains(&b'+') => nothing(libc::EACCES),
-        Node::Directory(_) => nothing(libc::EISDIR),
+        Node::Device(_) => Some(none(libc::ENODEV)),
+        Node::File(_) if !how.starts_with(b"r") || how.contains(&b'+') => Some(none(libc::EACCES)),
+        Node::Directory(_) => Some(none(libc::EISDIR)),
         Node::File(text) => {
             let fd = in_memory(&text, how.contains(&b'e'));
             if fd < 0 {

@@ -5,10 +5,11 @@ use std::ffi::{c_int, c_void};
 
 use verbs::abi::*;
 
+use crate::asked;
+
 /// Sets `errno` and gives the null pointer that a verb returns with it.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
-    // SAFETY: errno's location is valid in every thread.
-    unsafe { *libc::__errno_location() = errno };
+    asked::fail(errno);
     std::ptr::null_mut()
 }
 

@@ -10,7 +10,7 @@ use verbs::abi::*;
 use crate::asked::Path;
 use crate::files::{self, Stat, Statx};
 use crate::listing::{self, Filter, List, Order, Stream};
-use crate::{address, device_list, gid, memory, opening, refused};
+use crate::{address, gid, memory, opening, refused};
 
 macro_rules! symbols {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)? = $to:expr;)*) => {
@@ -62,7 +62,7 @@ type Header = *mut [u8; 40];
 
 symbols! {
     // Devices.
-    ibv_get_device_list(*mut c_int) -> *mut Device = device_list::get_device_list;
+    ibv_get_device_list(*mut c_int) -> *mut Device = PROVIDER.get_device_list;
     ibv_free_device_list(*mut Device) = PROVIDER.free_device_list;
     ibv_get_device_name(Device) -> *const c_char = PROVIDER.get_device_name;
     ibv_get_device_guid(Device) -> u64 = gid::device_guid;

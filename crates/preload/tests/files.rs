@@ -1,14 +1,10 @@
 //! What unmodified programs find out of the devices' files when the library is preloaded.
 
-use std::path::PathBuf;
+mod support;
+
 use std::process::{Command, Output};
 
-use rdmascope_preload::LIBRARY;
-
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().join(LIBRARY)
-}
+use support::library;
 
 /// Runs a line of the shell with the library, and so many devices where that is said.
 fn shell(line: &str, devices: Option<&str>) -> Output {

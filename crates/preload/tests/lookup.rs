@@ -1,16 +1,13 @@
 //! What programs find that look libibverbs up while they run.
 
+mod support;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rdmascope_preload::LIBRARY;
-
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().join(LIBRARY)
-}
+use support::library;
 
 /// Runs a command with the library in front of others.
 fn preloaded(command: &mut Command, others: &[&Path]) -> Output {

@@ -1,11 +1,14 @@
 //! No function of libibverbs that takes an object of the device is missed: one that is would crash
 //! its caller.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rdmascope_preload::{LEFT, LIBRARY, LOOKUPS, NEVER_MADE, SYMBOLS};
+use support::library;
 
 /// What newer versions have and Debian's does not: rdma-core 64, `libibverbs/libibverbs.map.in`,
 /// `IBVERBS_1.15` to `1.18`.
@@ -37,11 +40,6 @@ const SYSTEM: [&str; 3] = [
     "/usr/lib/aarch64-linux-gnu/libibverbs.so.1",
     "/usr/lib64/libibverbs.so.1",
 ];
-
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().join(LIBRARY)
-}
 
 /// What a library defines: names with their versions, `ibv_open_device@@IBVERBS_1.1`.
 fn defined(library: &Path) -> Vec<String> {

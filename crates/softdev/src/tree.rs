@@ -7,7 +7,7 @@
 use ::verbs::{Context, GidKind, LinkLayer, Port, PortState, devices};
 
 use crate::PROVIDER;
-use crate::sys::limits::DEVICE_PREFIX as DEVICE;
+use crate::sys::limits::{DEVICE_PREFIX as DEVICE, UVERBS};
 use crate::sys::settings::settings;
 
 /// A file or a directory.
@@ -72,9 +72,6 @@ fn parts(path: &[u8]) -> Option<Vec<&str>> {
     }
     Some(parts)
 }
-
-/// What names of character devices begin with; a number follows.
-pub const UVERBS: &str = "uverbs";
 
 fn count() -> u8 {
     settings().map_or(0, |settings| settings.devices)
@@ -186,7 +183,7 @@ fn of_port(device: u8, rest: &[&str]) -> Option<Node> {
             "state",
         ])),
         ["gids"] | ["gid_attrs", "types"] => Some(numbers()),
-        ["gids", number] => entry(number).map(|entry| file(full(&entry.gid.to_string()))),
+        ["gids", number] => entry(number).map(|entry| file(groups(&entry.gid.0))),
         ["gid_attrs"] => Some(directory(&["types"])),
         ["gid_attrs", "types", number] => entry(number).map(|entry| {
             // One word for both, as the kernel has it.
@@ -246,12 +243,7 @@ fn guid(guid: u64) -> String {
     groups(&guid.to_be_bytes())
 }
 
-/// An address of IPv6 with all its digits.
-fn full(address: &str) -> String {
-    let bytes = address.parse::<std::net::Ipv6Addr>().map_or([0; 16], |address| address.octets());
-    groups(&bytes)
-}
-
+/// All digits, in groups of four.
 fn groups(bytes: &[u8]) -> String {
     let group = |pair: &[u8]| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     bytes.chunks(2).map(group).collect::<Vec<_>>().join(":")

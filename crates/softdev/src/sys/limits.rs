@@ -2,6 +2,9 @@
 
 /// What the names of the devices begin with; a number follows.
 pub(crate) const DEVICE_PREFIX: &str = "softdev";
+
+/// What the kernel's names of such devices' files begin with; a number follows.
+pub(crate) const UVERBS: &str = "uverbs";
 /// Ports count from 1; there is one.
 pub(crate) const PORT: u8 = 1;
 /// Entries of the GID table: the link-local address.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::sys::errno::fail;
-use crate::sys::limits::DEVICE_PREFIX;
+use crate::sys::limits::{DEVICE_PREFIX, UVERBS};
 use crate::sys::settings::{MAX_DEVICES, settings};
 
 /// A device as programs know it, and its number.
@@ -36,11 +36,20 @@ impl Device {
         made.number = number;
         made.ibv.node_type = IBV_NODE_CA;
         made.ibv.transport_type = IBV_TRANSPORT_IB;
-        for (to, from) in made.ibv.name.iter_mut().zip(format!("{DEVICE_PREFIX}{number}").bytes()) {
-            *to = from.cast_signed();
-        }
-        made.ibv.dev_name = made.ibv.name;
+        set(&mut made.ibv.name, &format!("{DEVICE_PREFIX}{number}"));
+        // As the kernel would name its files, which `tree` makes. Without a path in
+        // `/sys/class/infiniband` programs know that it is no kernel's (`DeviceKind`).
+        let uverbs = format!("{UVERBS}{number}");
+        set(&mut made.ibv.dev_name, &uverbs);
+        set(&mut made.ibv.dev_path, &format!("/sys/class/infiniband_verbs/{uverbs}"));
         made
+    }
+}
+
+/// Writes a string, which is followed by a zero where it fits with one.
+fn set(to: &mut [c_char], text: &str) {
+    for (to, from) in to.iter_mut().zip(text.bytes()) {
+        *to = from.cast_signed();
     }
 }
 
