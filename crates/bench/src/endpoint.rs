@@ -345,7 +345,8 @@ pub trait Endpoint {
         }
     }
 
-    /// Waits for the next message of a flood that goes one way, and takes those that came with it.
+    /// Waits for the next message of a flood that goes one way, and takes the messages that came
+    /// with it.
     /// Room must be [given](Self::replenish) before the next call.
     #[inline]
     fn receive_some(&mut self) -> Result<Batch, Error> {

@@ -104,7 +104,8 @@ const OF_PROTOCOLS: [&str; 12] = [
     "Udp6.SndbufErrors",
 ];
 
-fn number(path: &Path) -> Option<u64> {
+/// The number that is all of a file.
+pub(crate) fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 

@@ -49,7 +49,7 @@ struct Slot {
     is_persistent: bool,
     /// MPI may use the buffer.
     is_pending: bool,
-    /// What it is for: the status of a send says the same.
+    /// Count, rank and tag: the status of a send says the same.
     envelope: Envelope,
 }
 
@@ -125,9 +125,7 @@ impl Slots {
     #[inline]
     pub fn isend(&mut self, slot: usize, bytes: usize, to: u32, tag: i32) -> Result<()> {
         let envelope = self.send_envelope(bytes, to, tag)?;
-        self.begin(slot, Call::Isend, envelope)?;
-        self.slots[slot] = Slot { kind: Kind::Send, is_persistent: false, is_pending: true, envelope };
-        Ok(())
+        self.begin_one(slot, Kind::Send, envelope)
     }
 
     /// `MPI_Irecv` of up to `bytes` bytes, from any rank (`None`) and with any tag (`None`).
@@ -137,9 +135,7 @@ impl Slots {
     #[inline]
     pub fn irecv(&mut self, slot: usize, bytes: usize, from: Option<u32>, tag: Option<i32>) -> Result<()> {
         let envelope = self.receive_envelope(bytes, from, tag)?;
-        self.begin(slot, Call::Irecv, envelope)?;
-        self.slots[slot] = Slot { kind: Kind::Receive, is_persistent: false, is_pending: true, envelope };
-        Ok(())
+        self.begin_one(slot, Kind::Receive, envelope)
     }
 
     /// `MPI_Send_init`: a persistent request, which [`start`](Self::start) starts any number of
@@ -244,6 +240,14 @@ impl Slots {
         }
     }
 
+    /// Creates the slot's request, which is pending from now on.
+    #[inline]
+    fn begin_one(&mut self, slot: usize, kind: Kind, envelope: Envelope) -> Result<()> {
+        self.begin(slot, kind.call(), envelope)?;
+        self.slots[slot] = Slot { kind, is_persistent: false, is_pending: true, envelope };
+        Ok(())
+    }
+
     /// Creates the slot's request. The caller stores what it is.
     #[inline]
     fn begin(&mut self, slot: usize, call: Call, envelope: Envelope) -> Result<()> {
@@ -331,6 +335,14 @@ impl Slots {
             self.slots[slot].is_pending = false;
         }
         inner.library.failed(call, self.slots[slot].peer(), code)
+    }
+}
+
+impl Kind {
+    /// The call that makes a request which is pending at once.
+    #[inline]
+    fn call(self) -> Call {
+        if self == Self::Send { Call::Isend } else { Call::Irecv }
     }
 }
 

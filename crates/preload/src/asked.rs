@@ -1,4 +1,4 @@
-//! What of the tree a program asks for by a path, and how it is answered.
+//! Paths that a program asks for: which files of [the tree](softdev::tree) they name.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ pub(crate) fn set_ready() {
     IS_READY.store(true, Release);
 }
 
-/// What of the tree is at a path. `errno` stays as it is.
+/// The file of the tree at a path. `errno` stays as it is.
 ///
 /// # Safety
 /// The path is a string or null.

@@ -1,15 +1,15 @@
 //! Functions of libibverbs that a program looks up while it runs, by `dlopen` and `dlsym` (NCCL,
 //! UCC, Python's `ctypes`).
 //!
-//! Whoever finds a function of libibverbs finds ours in its place, with every version
+//! A look-up that finds a function of libibverbs gives ours in its place, with every version
 //! (`dlvsym(handle, name, "IBVERBS_1.1")`), through whatever handle. The library that is opened is
 //! the real one, whose other functions stay its own.
 //!
 //! # Invariants
 //!
 //! * The next function does the work: ours looks at its arguments, and jumps there with the
-//!   registers and the stack that it was called with. So the caller is whoever it was, whose
-//!   RUNPATH `dlopen` searches and after whom `dlsym(RTLD_NEXT)` begins. Only names that begin as
+//!   registers and the stack that it was called with. So the program's own call is what libc sees:
+//!   `dlopen` searches the RUNPATH of the caller, and `dlsym(RTLD_NEXT)` begins behind the caller. Only names that begin as
 //!   libibverbs' do are looked up from here.
 //! * These functions are also what the next ones are looked up by: until the next `dlsym` is known,
 //!   it is found in the C library's own table of symbols.
@@ -148,7 +148,7 @@ unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Tar
     nexts::dlmopen.address()
 }
 
-/// What is said of libraries whose calls of libibverbs cannot be led here.
+/// What standard error says of libraries whose calls of libibverbs do not reach this library.
 const DEEPBIND: &[u8] =
     b" is opened with RTLD_DEEPBIND: if it calls libibverbs, it finds the host's devices and not \
                           the software device\n";
@@ -200,7 +200,7 @@ unsafe extern "C" fn refused_by_dlmopen(namespace: c_long, _: Name, flags: c_int
     unsafe { next::dlmopen(namespace, WHY.as_ptr(), flags) }
 }
 
-/// Our function of a name, where one of libibverbs was found; otherwise what was found.
+/// Our function of a name, where a function of libibverbs was found; otherwise what was found.
 ///
 /// # Safety
 /// The name is a string.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::elf;
 
-/// The next function of a name. Whoever has it knows its type.
+/// The next function of a name. The caller knows its type.
 pub(crate) struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -27,7 +27,7 @@ impl Next {
     }
 
     /// Its address. Before this library is ready it is the C library's own, which is found without
-    /// taking memory and without asking the dynamic linker, who would find ours.
+    /// taking memory and without asking the dynamic linker, which would find ours.
     pub(crate) fn address(&self) -> *mut c_void {
         let found = self.found.load(Acquire);
         if !found.is_null() {

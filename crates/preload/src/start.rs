@@ -1,4 +1,4 @@
-//! What is done when the library is loaded, by the thread that loads it.
+//! The start of the library, in the thread that loads it.
 
 use crate::{asked, files, listing, lookup, opening};
 

@@ -13,21 +13,22 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use bench::process::launcher;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change,
     move_mount, open_tree,
 };
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::PidfdFlags;
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe};
 use softdev::tree::{self, Node};
 
 /// The variable by which processes of such a namespace are found: what the devices are there.
 pub(crate) const VARIABLE: &str = "RDMASCOPE_NAMESPACE";
 
-/// Enters such a namespace: one that the user has already in which the devices are the same, or
-/// else a new one. Programs that are to reach each other's memory must be in one: the kernel lets
-/// nobody reach out of a namespace of users. The user keeps their number, and has no more rights in
+/// Enters the user's namespace in which the devices are the same, or a new one if there is none.
+/// Programs that are to reach each other's memory must share a namespace: the kernel lets no
+/// process reach the memory of one outside of its user namespace. The user keeps their number, and has no more rights in
 /// it once another program runs.
 ///
 /// # Errors
@@ -47,19 +48,12 @@ pub(crate) fn enter(devices: &str) -> anyhow::Result<()> {
 
 /// Joins a namespace of this user with these devices, if there is one.
 fn join(devices: &str) -> bool {
-    let is_of = |pid: &Pid| {
-        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-        let wanted = format!("{VARIABLE}={devices}");
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    };
     let kinds = if is_privileged() {
         ThreadNameSpaceType::MOUNT
     } else {
         ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT
     };
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    pids.filter(is_of).any(|pid| {
+    launcher::processes_with(VARIABLE, devices).into_iter().any(|(pid, _)| {
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty());
         process.is_ok_and(|process| move_into_thread_name_spaces(process.as_fd(), kinds).is_ok())
     })
@@ -112,11 +106,11 @@ fn clone(path: &str) -> io::Result<OwnedFd> {
     Ok(open_tree(CWD, path, flags)?)
 }
 
-/// Where what is covered is mounted.
+/// The directory at which the covered files are mounted.
 const COVERED: &str = ".covered";
 
-/// Covers a directory by one with the same entries, which are those of a directory of a clone, but
-/// for those of RDMA devices.
+/// Covers a directory by one with the same entries but for RDMA devices. Each entry is a link to
+/// the same name in a directory of a clone.
 fn cover(path: &Path, clone: &OwnedFd, directory: &str) -> io::Result<()> {
     let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))?;
@@ -136,7 +130,7 @@ fn write(path: &Path) -> io::Result<()> {
     match node {
         Node::Directory(names) => {
             DirBuilder::new().mode(0o755).create(path)?;
-            // A device is among those of its own parent, and so on.
+            // The directory of a device's parent names the device again.
             let is_again = |name: &str| {
                 let again = path.join(name);
                 again.components().filter(|part| part.as_os_str() == name).count() > 1

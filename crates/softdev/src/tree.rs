@@ -2,7 +2,7 @@
 //! `Documentation/ABI/stable/sysfs-class-infiniband`): made when they are read, of what the verbs
 //! say.
 //!
-//! What is not known is not there: a software port has no counters and no PCI function.
+//! A software port has no counters and no PCI function, so there are no files of these.
 
 use ::verbs::{Context, GidKind, LinkLayer, Port, PortState, devices};
 
@@ -36,7 +36,7 @@ pub fn plain(path: &[u8]) -> Option<String> {
     parts(path).map(|parts| format!("/{}", parts.join("/")))
 }
 
-/// What is at an absolute path.
+/// The file or directory at an absolute path.
 pub fn node(path: &[u8]) -> Option<Node> {
     if !concerns(path) {
         return None;

@@ -133,11 +133,12 @@ impl MpiEndpoint {
         let is_alone = self.lanes.len() == 1;
         let lane = &mut self.lanes[self.next_out];
         let Some(windows) = &mut lane.windows else { return self.post(Tag::Message(mark), self.size) };
+        let may_send = windows.may_send()?;
         // The only receiver has answered all that went.
-        if is_alone && self.out.is_full() && windows.may_send()? {
+        if may_send && is_alone && self.out.is_full() {
             self.out.take_all()?;
         }
-        if !windows.may_send()? || !self.out.has_room()? {
+        if !may_send || !self.out.has_room()? {
             self.awaits_room = true;
             return Ok(Posted::Busy);
         }

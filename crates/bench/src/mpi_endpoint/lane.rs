@@ -13,6 +13,7 @@ use crate::point::MpiCall;
 /// rest of the window: some microseconds.
 const TOGETHER: usize = 16;
 const LOOKS: u32 = 64;
+
 /// What is known of messages to and from a rank.
 pub(super) struct Lane {
     /// Its number in MPI.
@@ -33,7 +34,7 @@ pub(super) struct Lane {
     room: usize,
     /// Whether receives are requests that were made once.
     is_persistent: bool,
-    /// Those of a flood.
+    /// The windows of a flood; absent where messages are answered one by one.
     pub(super) windows: Option<Windows>,
 }
 
@@ -192,10 +193,8 @@ impl Lane {
     /// of a small message. Where they do not come, the window may be the last.
     #[inline]
     fn together(&self) -> usize {
-        let Some(windows) = self.windows.as_ref().filter(|_| self.looks < LOOKS) else { return 1 };
-        if windows.is_one_way {
-            return 1;
-        }
+        let are_tested = |windows: &&Windows| self.looks < LOOKS && !windows.is_one_way;
+        let Some(windows) = self.windows.as_ref().filter(are_tested) else { return 1 };
         let count = self.into.count();
         TOGETHER.min(windows.into.expected()).min(count - self.head).min(count - self.free)
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::host_counters::number;
+
 /// Fewer messages than these prove nothing: others use a port as well.
 const MESSAGES_MIN: u64 = 100;
 
@@ -13,7 +15,7 @@ const MESSAGES_MIN: u64 = 100;
 pub(super) struct PortCounts(BTreeMap<String, u64>);
 
 impl PortCounts {
-    /// Those of the kernel's devices.
+    /// What the ports of the kernel's devices have sent until now.
     pub(super) fn now() -> Self {
         Self::of(Path::new("/sys/class/infiniband"))
     }
@@ -24,7 +26,6 @@ impl PortCounts {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
         };
-        let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
         let mut all = BTreeMap::new();
         for device in names(class) {
             let ports = class.join(&device).join("ports");

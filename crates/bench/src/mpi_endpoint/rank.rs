@@ -117,7 +117,7 @@ impl RankMpi {
     /// Lets messages go on that this rank has sent, as MPI does only while it is called.
     pub(crate) fn progress(&self) {
         if let State::Ready(world) = &self.state {
-            // If it has failed, whoever waits for the message says so.
+            // If MPI has failed, the rank that waits for the message says so.
             let _ = world.progress();
         }
     }

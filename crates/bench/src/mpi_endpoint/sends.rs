@@ -11,12 +11,13 @@ pub(super) struct Sends {
     pub(super) slots: Slots,
     /// What is no [`Mark::More`], where sends are requests that were made once.
     marked: Slots,
-    /// The one that comes next.
+    /// The slot of the next send.
     pub(super) next: usize,
-    /// The oldest that is not known to be done, and how many are from there to the next.
+    /// The slot of the oldest send that is not known to be done, and how many sends there are from
+    /// that one to the next.
     oldest: usize,
     pub(super) under_way: usize,
-    /// How many are done.
+    /// Sends that are done.
     pub(super) done: u64,
     is_persistent: bool,
 }

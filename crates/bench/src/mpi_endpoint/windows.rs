@@ -11,7 +11,7 @@ use super::tag::{GREETING_BYTES, Tag};
 use crate::Error;
 use crate::endpoint::{FILL, Mark};
 
-/// The tag of what tells that a window has arrived.
+/// The tag of the message that says that a window has arrived.
 const WINDOW: i32 = 1;
 
 /// The windows of a flood to and from one rank.
@@ -22,7 +22,7 @@ pub(super) struct Windows {
     pub(super) is_one_way: bool,
     pub(super) out: Outgoing,
     pub(super) into: Incoming,
-    /// The receive of the answer, and the send of ours.
+    /// The receive of the peer's answer, and the send of ours.
     heard: Slots,
     said: Slots,
 }
@@ -97,21 +97,22 @@ impl Windows {
     }
 }
 
-/// The windows that go.
+/// The windows that this end sends.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     /// Messages of a whole window.
     length: u64,
     /// Whether the receiver may be promised whole windows.
     promises: bool,
-    /// Messages of the present one that were sent.
+    /// Messages of the present window that were sent.
     sent: u64,
-    /// Whether the receiver was promised all of it, and all of the next.
+    /// Whether the receiver was promised all messages of the present window, and of the next.
     is_whole: bool,
     is_next_whole: bool,
-    /// Whether its last message was sent, so that no more goes before the receiver has answered.
+    /// Whether the last message of the present window was sent, so that no more goes before the
+    /// receiver has answered.
     is_full: bool,
-    /// Messages of those that the receiver has answered.
+    /// Messages of all windows that the receiver has answered.
     arrived: u64,
     /// How many messages this end will have sent when its flood is over, as far as is known.
     announced: u64,
@@ -131,7 +132,7 @@ impl Outgoing {
         }
     }
 
-    /// So many messages will go, and no more.
+    /// This end will send so many messages, and no more.
     pub(super) fn announce(&mut self, messages: u64) {
         self.announced = (self.arrived + self.sent).saturating_add(messages);
     }
@@ -183,14 +184,14 @@ impl Outgoing {
     }
 }
 
-/// The windows that come.
+/// The windows that this end receives.
 #[derive(Debug)]
 pub(super) struct Incoming {
     /// Messages of a whole window.
     length: u64,
-    /// Messages of the present one that have come.
+    /// Messages of the present window that have come.
     come: u64,
-    /// Whether all of it will come, and all of the next.
+    /// Whether all messages of the present window will come, and of the next.
     is_whole: bool,
     is_next_whole: bool,
 }

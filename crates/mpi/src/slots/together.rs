@@ -18,7 +18,7 @@ impl Slots {
     #[inline]
     pub fn isend_each(&mut self, range: Range<usize>, bytes: usize, to: u32, tag: i32) -> Result<()> {
         let envelope = self.send_envelope(bytes, to, tag)?;
-        self.begin_each(range, Call::Isend, envelope, Kind::Send)
+        self.begin_each(range, Kind::Send, envelope)
     }
 
     /// `MPI_Irecv` of up to `bytes` bytes into each of a range of slots; see
@@ -35,7 +35,7 @@ impl Slots {
         tag: Option<i32>,
     ) -> Result<()> {
         let envelope = self.receive_envelope(bytes, from, tag)?;
-        self.begin_each(range, Call::Irecv, envelope, Kind::Receive)
+        self.begin_each(range, Kind::Receive, envelope)
     }
 
     /// `MPI_Startall` of the persistent requests of a range of slots.
@@ -157,10 +157,11 @@ impl Slots {
     /// Creates the requests of a range of slots, all alike: nothing but MPI's function is called
     /// for each.
     #[inline]
-    fn begin_each(&mut self, range: Range<usize>, call: Call, envelope: Envelope, kind: Kind) -> Result<()> {
+    fn begin_each(&mut self, range: Range<usize>, kind: Kind, envelope: Envelope) -> Result<()> {
         let is_free = |slot: &Slot| !slot.is_pending && !slot.is_persistent;
         if !self.slots[range.clone()].iter().all(is_free) {
-            return self.begin_one_by_one(range, call, envelope, kind);
+            // Some have requests, which are freed or an error.
+            return range.into_iter().try_for_each(|slot| self.begin_one(slot, kind, envelope));
         }
         let inner = &*self.communicator.0;
         let (length, peer, tag) = envelope;
@@ -195,23 +196,7 @@ impl Slots {
             return Ok(());
         }
         self.requests.set(range.start + begun, inner.library.constants.handles.request_null);
-        Err(inner.library.failed(call, u32::try_from(peer).ok(), code))
-    }
-
-    /// The same where some of the slots have requests.
-    #[cold]
-    fn begin_one_by_one(
-        &mut self,
-        range: Range<usize>,
-        call: Call,
-        envelope: Envelope,
-        kind: Kind,
-    ) -> Result<()> {
-        for slot in range {
-            self.begin(slot, call, envelope)?;
-            self.slots[slot] = Slot { kind, is_persistent: false, is_pending: true, envelope };
-        }
-        Ok(())
+        Err(inner.library.failed(kind.call(), u32::try_from(peer).ok(), code))
     }
 
     /// Whether all slots of a range have pending requests; the error names one that has not.

@@ -1,4 +1,4 @@
-//! How launchers give their ranks variables that they have not themselves.
+//! How launchers set variables for their ranks and not for themselves.
 
 /// How a launcher gives its ranks variables.
 #[derive(Debug)]

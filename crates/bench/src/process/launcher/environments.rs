@@ -1,4 +1,4 @@
-//! Processes of a launch, by what their environments have.
+//! Processes, by what their environments have: those of a launch among them.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,13 +11,18 @@ pub const TOKEN_VARIABLE: &str = "RDMASCOPE_LAUNCH";
 /// The processes of this user that have a token in their environment, but for this one, with their
 /// environments.
 pub(super) fn processes(token: &str) -> Vec<(Pid, Vec<u8>)> {
+    if token.is_empty() { Vec::new() } else { processes_with(TOKEN_VARIABLE, token) }
+}
+
+/// The processes whose environments this user may read and in which a variable has a value, but for
+/// this one, with their environments.
+pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
     let own = rustix::process::getpid();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
     let with_environment = |pid: Pid| {
         let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
-        let is_ours = !token.is_empty() && variable(&environment, TOKEN_VARIABLE).as_deref() == Some(token);
-        is_ours.then_some((pid, environment))
+        (variable(&environment, name).as_deref() == Some(value)).then_some((pid, environment))
     };
     pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
 }

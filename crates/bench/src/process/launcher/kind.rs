@@ -33,7 +33,7 @@ pub(crate) struct Kind {
     as_root: &'static [&'static str],
     /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
     export: Option<&'static str>,
-    /// How it gives ranks variables that it has not itself; absent where nobody knows.
+    /// How it sets variables for its ranks alone; absent for an unknown launcher.
     pub(super) assigns: Option<Assigns>,
     /// Options that place ranks on hosts one host after the other, and in turn.
     block: &'static [&'static str],

@@ -44,6 +44,6 @@ pub(super) mod start;
 pub mod supervisor;
 mod wrapped;
 
-pub use environments::TOKEN_VARIABLE;
+pub use environments::{TOKEN_VARIABLE, processes_with};
 pub use start::KEY_VARIABLE;
 pub use wrapped::wrapped;

@@ -1,4 +1,4 @@
-//! A launcher that the user starts, with variables that its ranks are to have and it is not.
+//! The command of a launcher with variables that are set for its ranks and not for itself.
 
 use super::kind::{self, Kind};
 use crate::Error;
