@@ -8,9 +8,9 @@
 //! # Invariants
 //!
 //! * The next function does the work: ours looks at its arguments, and jumps there with the
-//!   registers and the stack that it was called with. So the program's own call is what libc sees:
-//!   `dlopen` searches the RUNPATH of the caller, and `dlsym(RTLD_NEXT)` begins behind the caller. Only names that begin as
-//!   libibverbs' do are looked up from here.
+//!   registers and the stack that it was called with. So libc sees the program's own call:
+//!   `dlopen` searches the RUNPATH of the caller, and `dlsym(RTLD_NEXT)` begins behind the caller.
+//!   Only names that begin as libibverbs' do are looked up from here.
 //! * These functions are also what the next ones are looked up by: until the next `dlsym` is known,
 //!   it is found in the C library's own table of symbols.
 

@@ -28,8 +28,8 @@ pub(crate) const VARIABLE: &str = "RDMASCOPE_NAMESPACE";
 
 /// Enters the user's namespace in which the devices are the same, or a new one if there is none.
 /// Programs that are to reach each other's memory must share a namespace: the kernel lets no
-/// process reach the memory of one outside of its user namespace. The user keeps their number, and has no more rights in
-/// it once another program runs.
+/// process reach memory outside of its user namespace. The user keeps their number, and has no more
+/// rights in it once another program runs.
 ///
 /// # Errors
 /// Where the host allows no such namespace.

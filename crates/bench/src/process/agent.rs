@@ -57,8 +57,8 @@ pub trait Worker {
     /// Measures the point.
     fn run(&mut self) -> Result<Outcome, PointError>;
 
-    /// Carries on with work that other ranks may still wait for, such as a message that this rank has
-    /// sent. Returns whether there may be more of it, so that this has to be called again.
+    /// Carries on with work that other ranks may still wait for, such as a message that this rank
+    /// has sent. Returns whether there may be more of it, so that this has to be called again.
     fn tend(&mut self) -> bool {
         false
     }
