@@ -52,7 +52,14 @@ impl GidEntry {
             Scope::Ipv4 => "IPv4",
             Scope::Global => "global",
             Scope::LinkLocal => "link-local",
+            Scope::Loopback => "loopback",
         }
+    }
+
+    /// Whether it is an address of IPv4.
+    #[must_use]
+    pub fn is_ipv4(&self) -> bool {
+        std::net::Ipv6Addr::from(self.gid.0).to_ipv4_mapped().is_some()
     }
 
     /// The less, the better a choice for a connection.
@@ -66,6 +73,7 @@ impl GidEntry {
             Scope::Ipv4 => 0,
             Scope::Global => 1,
             Scope::LinkLocal => 2,
+            Scope::Loopback => 3,
         };
         (kind, scope, self.index)
     }
@@ -75,11 +83,14 @@ enum Scope {
     Ipv4,
     Global,
     LinkLocal,
+    Loopback,
 }
 
 fn scope(gid: &Gid) -> Scope {
     match gid.0 {
         [0xfe, second, ..] if second & 0xc0 == 0x80 => Scope::LinkLocal,
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, ..] => Scope::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] => Scope::Loopback,
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ..] => Scope::Ipv4,
         _ => Scope::Global,
     }
@@ -88,7 +99,8 @@ fn scope(gid: &Gid) -> Scope {
 /// The entry that both ends of a connection should choose by themselves: on InfiniBand the first,
 /// which the subnet manager made; on Ethernet RoCE v2 rather than v1, because it is routed, and an
 /// IPv4 address rather than a global IPv6 one rather than a link-local one, because a link-local
-/// one reaches nobody behind a router or in another VLAN.
+/// one reaches nobody behind a router or in another VLAN. Loopback's come last: they are
+/// every host's own.
 #[must_use]
 pub fn default_gid(entries: &[GidEntry], link_layer: LinkLayer) -> Option<&GidEntry> {
     match link_layer {
@@ -173,6 +185,9 @@ mod tests {
         assert_eq!(index(&table[4..5]), Some(4));
         assert_eq!(index(&table[..3]), Some(1), "a link-local address of v2 before a global one of v1");
         assert_eq!(index(&table[..1]), Some(0));
+        let lo = [entry(1, "::ffff:127.0.0.1", GidKind::RoceV2), entry(0, "fe80::1", GidKind::RoceV2)];
+        assert_eq!(index(&lo), Some(0), "what reaches this host alone comes last");
+        assert_eq!(index(&lo[..1]), Some(1));
         assert_eq!(index(&[]), None);
     }
 
@@ -184,9 +199,16 @@ mod tests {
 
     #[test]
     fn the_reach_is_told() {
-        for (address, reach) in [("fe80::1", "link-local"), ("::ffff:1.2.3.4", "IPv4"), ("fec0::1", "global")]
-        {
-            assert_eq!(entry(0, address, GidKind::RoceV2).reach(), reach, "{address}");
+        for (address, reach) in [
+            ("fe80::1", "link-local"),
+            ("::ffff:1.2.3.4", "IPv4"),
+            ("fec0::1", "global"),
+            ("::ffff:127.1.2.3", "loopback"),
+            ("::1", "loopback"),
+            ("::2", "global"),
+        ] {
+            let entry = entry(0, address, GidKind::RoceV2);
+            assert_eq!((entry.reach(), entry.is_ipv4()), (reach, address.contains("ffff:")), "{address}");
         }
     }
 }

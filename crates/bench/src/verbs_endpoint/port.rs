@@ -223,7 +223,7 @@ fn is_active(context: &Context, port: u8) -> bool {
 fn is_reachable(own: &GidEntry, theirs: &GidEntry) -> bool {
     let known = own.kind != GidKind::Unknown && theirs.kind != GidKind::Unknown;
     let same_kind = !known || own.kind == theirs.kind;
-    same_kind && (own.reach() == "IPv4") == (theirs.reach() == "IPv4")
+    same_kind && own.is_ipv4() == theirs.is_ipv4()
 }
 
 /// A GID with what tells it from its neighbours.
@@ -238,6 +238,7 @@ fn reason(chosen: Option<&GidEntry>, of: usize, link_layer: LinkLayer) -> &'stat
         Some(_) if link_layer == LinkLayer::InfiniBand => "the subnet manager's",
         Some((GidKind::RoceV2, "IPv4")) => "RoCE v2, IPv4",
         Some((GidKind::RoceV2, "global")) => "RoCE v2, global",
+        Some((GidKind::RoceV2, "loopback")) => "RoCE v2, but on this host only",
         Some((GidKind::RoceV2, _)) => "RoCE v2, but no farther than its link",
         Some((GidKind::RoceV1, _)) => "no RoCE v2 is there",
         Some(_) => "the one that reaches farthest",

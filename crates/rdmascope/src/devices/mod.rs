@@ -32,7 +32,7 @@ The object of --json:
            max_message_bytes, lid, lmc, sm_lid, interface, interface_mtu_bytes,
            gids, default_gid_index, default_gid_reason
   gids     index, gid, type (IB, RoCE v1, RoCE v2), interface, reach (IPv4,
-           global, link-local)
+           global, link-local, loopback)
   missing  what is not there, a sentence each
   default_device, default_reason: what is measured without -d, and why
   mpi_libraries  path, abi (MPICH, Open MPI, MPI 5 standard), version, launchers

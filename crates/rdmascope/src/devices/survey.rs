@@ -88,7 +88,7 @@ pub(crate) struct Gid {
     /// `IB`, `RoCE v1`, `RoCE v2` or `type unknown`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// `IPv4`, `global` or `link-local`.
+    /// `IPv4`, `global`, `link-local` or `loopback`.
     pub(crate) reach: String,
     pub(crate) interface: Option<String>,
 }

@@ -26,8 +26,8 @@ fn a_lost_message_of_an_unreliable_service_is_a_loss() {
 #[test]
 fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::on_one_cpu();
-    let words = ["port 1 of softdev0 has no GID 9 in use", "those in use are 0", "`rdmascope devices`"];
-    let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-x", "9", "-n", "20"]);
+    let words = ["port 1 of softdev0 has no GID 200 in use", "those in use are 0", "`rdmascope devices`"];
+    let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-x", "200", "-n", "20"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     crate::support::failures::assert_words(ended.stderr.lines().last().unwrap(), &words);
     scratch.assert_nothing_left();

@@ -26,12 +26,9 @@ fn the_command_that_the_server_prints_is_all_that_a_client_needs() {
     let scratch = Scratch::alone();
     let server = Server::start(&scratch, &["lat", "send"]);
     let banner = server.seen().join("\n");
-    for words in [
-        "server of lat send",
-        "# rank 1: softdev0",
-        "port Active, MTU 4096 B, GID fe80",
-        "127.0.0.1, TCP port",
-    ] {
+    for words in
+        ["server of lat send", "# rank 1: softdev0", "port Active, MTU 4096 B, GID ", "127.0.0.1, TCP port"]
+    {
         assert!(banner.contains(words), "no {words:?} in {banner}");
     }
     assert!(
