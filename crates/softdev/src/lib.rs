@@ -23,8 +23,8 @@
 //! each other in a circle.
 //!
 //! * `sys`: locks between threads, clocks, orders (`sync`: what protocols are written over to be
-//!   checked), limits, what the environment says of the devices, `errno`, and whether the program's
-//!   memory is there (`probe`).
+//!   checked), limits, what the environment says of the devices, `errno`, signals, the network
+//!   interfaces (`netlink`), and whether the program's memory is there (`probe`).
 //! * `memory`: what processes share. `arena`: the memory itself; `layout`: the tables in it;
 //!   `slots`: the slots of a lane; `touching`: use without a lock, and its end; `copy`: moving
 //!   bytes; `pieces`: those of a payload.
@@ -35,7 +35,8 @@
 //!   take receives of a shared queue; `region`: the check of every access; `place` and `foreign`:
 //!   memory that only its process has mapped; `arming` and `notify`: waking a sleeper; `raise`:
 //!   events of a peer; `group`: members of multicast groups; `link`: a model of a link; `address`:
-//!   ports and routes.
+//!   ports and routes; `gids`: addresses of the host's interfaces; `ends`: those that a datagram
+//!   had.
 //! * `objects`: what queue pairs, completion queues, shared receive queues and contexts keep. They
 //!   know nothing of what happens when they are used.
 //! * `engine`: what happens then. `send`: posting and carrying out; `eager`: the short way of what
@@ -81,14 +82,15 @@ use ::verbs::Provider;
 
 pub use engine::port::set_port;
 pub use sys::settings::{
-    DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
+    BadMtu, DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, MTU_VARIABLE,
+    PortMtu, Settings, settings,
 };
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
 /// need not have.
 pub mod more {
     pub use crate::verbs::builder::qp_to_qp_ex;
-    pub use crate::verbs::query::query_gid_ex;
+    pub use crate::verbs::query::{query_gid_ex, used_gids};
     pub use crate::verbs::reregister::rereg_mr;
 }
 

@@ -15,8 +15,9 @@ use crate::objects::receiving::Receiving;
 use crate::objects::srq::Srq;
 use crate::objects::wqe::Wqes;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
-use crate::transport::local::address::{gid, lid};
+use crate::transport::local::address::lid;
 use crate::transport::local::claim::{claimer, offer, take_back};
+use crate::transport::local::ends::{ends_of, sender_of};
 use crate::transport::local::header::grh;
 use crate::transport::local::lane::is_shown;
 use crate::transport::local::place::{Place, scatter};
@@ -171,7 +172,7 @@ impl Qp {
             wc.wc_flags |= IBV_WC_WITH_IMM;
         }
         if self.ibv.qp_type == IBV_QPT_UD {
-            wc.src_qp = slot.src_qp.load(Relaxed);
+            wc.src_qp = sender_of(slot.sender.load(Relaxed))[0];
             let level = slot.service_level.load(Relaxed);
             (wc.sl, wc.slid) = (level & 15, lid(level >> 4));
             wc.wc_flags |= if flags & FLAG_GLOBAL != 0 { IBV_WC_GRH } else { 0 };
@@ -241,8 +242,10 @@ impl Qp {
         let header_bytes = self.header_bytes();
         let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
         let is_global = slot.flags.load(Relaxed) & FLAG_GLOBAL != 0;
-        let source = slot.service_level.load(Relaxed) >> 4;
-        let ends = is_global.then(|| [gid(source), gid(self.device)]);
+        let ends = is_global.then(|| {
+            let number = sender_of(slot.sender.load(Relaxed))[1] as u8;
+            ends_of(&self.host.arena.view, number, slot.service_level.load(Relaxed) >> 4, self.device)
+        });
         let class = slot.traffic_class.load(Relaxed);
         let header = (header_bytes > 0).then(|| grh(payload.len as u64, has_immediate, class, ends));
         let header =

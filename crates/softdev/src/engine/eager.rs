@@ -102,7 +102,7 @@ impl Qp {
             datagram: None,
             written: false,
         };
-        message.describe(shared, lane.slot(n), bytes, IBV_WC_SUCCESS, Payload::InSlot);
+        message.describe(shared, lane.slot(n), bytes, IBV_WC_SUCCESS, Payload::InSlot, message.src_qp);
         lane.publish(shared, n);
         target.announce(self.host, false);
         true

@@ -34,6 +34,7 @@ use crate::objects::waiting::{Payload, Stage, Waiting};
 use crate::objects::work::{AnyTask, Destination};
 use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
+use crate::transport::local::gids::active_mtu;
 use crate::transport::local::link::{Link, Ticks};
 
 /// Bytes of a reliable connection's message that are fetched when it begins to leave: its first
@@ -106,7 +107,8 @@ impl Qp {
 
     /// Bytes of a packet's payload.
     fn mtu_bytes(&self) -> u64 {
-        let mtu = if self.ibv.qp_type == IBV_QPT_UD { IBV_MTU_4096 } else { self.attr.lock().path_mtu };
+        let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
+        let mtu = if is_datagram { active_mtu(self.device) } else { self.attr.lock().path_mtu };
         128 << mtu.clamp(IBV_MTU_256, IBV_MTU_4096)
     }
 

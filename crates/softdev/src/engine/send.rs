@@ -14,7 +14,7 @@ use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::objects::work::{Attempt, INLINE, Sending, Work, list_of};
 use crate::transport::delivery::Delivery;
-use crate::transport::local::address::{Way, follow};
+use crate::transport::local::address::Way;
 use crate::transport::local::link::Ticks;
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};
@@ -76,7 +76,7 @@ impl Qp {
         } else {
             // SAFETY: the caller vouches for the address handle.
             let sending = unsafe { self.destination(wr) };
-            if let Sending(Some((Way::Device(_), number, _))) = sending
+            if let Sending(Some((Way::Port(_), number, _))) = sending
                 && self.datagram_target(queue, number).is_none()
                 && let Some(errno) = self.host.obstacle(number)
             {
@@ -253,9 +253,9 @@ impl Qp {
             return None;
         }
         let attr = self.attr.lock();
-        let Way::Device(device) = follow(&attr.ah_attr) else { return None };
+        let Way::Port(end) = *self.way.lock() else { return None };
         let target = Target::find(self.host, attr.dest_qp_num)?;
-        target.answers(self.ibv.qp_type, device, attr.sq_psn).then_some(target)
+        target.answers(self.ibv.qp_type, end, attr.sq_psn).then_some(target)
     }
 
     /// Completes a work request with an error: a reliable connection fails, the send queue of an

@@ -9,9 +9,10 @@ use crate::objects::context::Ah;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::objects::work::{AnyTask, Attempt, Sending, Work};
-use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::sys::limits::MAX_MESSAGE_BYTES;
 use crate::transport::delivery::Delivery;
-use crate::transport::local::address::{MULTICAST_QP, Way, port_word};
+use crate::transport::local::address::{MULTICAST_QP, Way};
+use crate::transport::local::gids::active_mtu_bytes;
 use crate::transport::local::region::Access;
 use crate::transport::message::{Datagram, Message};
 use crate::transport::remote::Remote;
@@ -52,8 +53,8 @@ impl Task for Sending {
     }
 
     #[inline]
-    fn local_fault(&self, _: &Qp, bytes: u64) -> Option<ibv_wc_status> {
-        let limit = if self.0.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        let limit = if self.0.is_some() { active_mtu_bytes(qp.device) } else { MAX_MESSAGE_BYTES };
         (bytes > limit).then_some(IBV_WC_LOC_LEN_ERR)
     }
 
@@ -65,10 +66,12 @@ impl Task for Sending {
         let datagram = self.0.map(|(_, _, datagram)| datagram);
         let message = Message { datagram, ..work.message(qp, pieces) };
         let delivery = match self.0 {
-            Some((Way::Device(device), number, _)) => {
-                qp.deliver_datagram(queue, number, |port| port == port_word(device), &message)
+            Some((Way::Port(end), number, _)) => {
+                qp.deliver_datagram(queue, number, |port| end.is_at(port), &message)
             }
-            Some((Way::Group(group), MULTICAST_QP, _)) => qp.deliver_to_group(queue, &group, &message),
+            Some((Way::Group, MULTICAST_QP, Datagram { ends: Some([_, group]), .. })) => {
+                qp.deliver_to_group(queue, &group, &message)
+            }
             Some(_) => Delivery::NoAnswer,
             None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),
         };
@@ -148,16 +151,15 @@ impl Qp {
             // SAFETY: the request is a datagram's, so this member is the one that was written.
             let ud = unsafe { wr.wr.ud };
             // SAFETY: the caller vouches for the handle.
-            let Ah { attr, destination, .. } = unsafe { &*ud.ah.cast::<Ah>() };
+            let Ah { attr, destination, ends, .. } = unsafe { &*ud.ah.cast::<Ah>() };
             let service_level = attr.sl;
             let traffic_class = attr.grh.traffic_class;
             let device = self.device;
-            let dgid = (attr.is_global != 0).then_some(attr.grh.dgid);
             // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section
             // 10.2.5).
             let qkey =
                 if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
-            let datagram = Datagram { qkey, service_level, traffic_class, device, dgid };
+            let datagram = Datagram { qkey, service_level, traffic_class, device, ends: *ends };
             (*destination, ud.remote_qpn, datagram)
         }))
     }

@@ -1,7 +1,7 @@
 //! What stands in an arena, and who may write it.
 //!
 //! ```text
-//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | SharedMember x MEMBERS | lanes, posts and buffers
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | SharedMember x MEMBERS | SharedEnds x ENDS | lanes, posts and buffers
 //! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
@@ -35,7 +35,7 @@ use crate::sys::settings::MAX_DEVICES;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 8;
+pub(crate) const LAYOUT: u32 = 9;
 
 /// Start of an arena.
 #[repr(C)]
@@ -214,8 +214,9 @@ const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
 const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
 pub(crate) const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
 pub(crate) const MEMBERS_AT: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
+const ENDS_AT: u64 = (MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64).next_multiple_of(64);
 /// Bytes at the start of an arena that the tables take.
-pub(crate) const TABLES: u64 = MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64;
+pub(crate) const TABLES: u64 = ENDS_AT + (ENDS * size_of::<SharedEnds>()) as u64;
 
 /// The tables of an arena.
 impl View {
@@ -354,6 +355,29 @@ impl View {
     pub(crate) fn member(&self, index: u32) -> &SharedMember {
         let index = u64::from(index) % MEMBERS as u64;
         self.shared(MEMBERS_AT + index * size_of::<SharedMember>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+/// The GIDs of both ends of datagrams that came to the process: see `ends`.
+#[repr(C, align(64))]
+pub(crate) struct SharedEnds {
+    /// 0 while nobody has begun to make the entry.
+    pub(crate) state: AtomicU32,
+    /// Of the sender's end and of the receiver's, in halves.
+    pub(crate) gids: [AtomicU64; 4],
+}
+
+/// Entries of the table of ends, which have the numbers from 1.
+pub(crate) const ENDS: usize = 254;
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedEnds {}
+
+impl View {
+    pub(crate) fn ends(&self, number: u8) -> &SharedEnds {
+        let index = u64::from(number.wrapping_sub(1)) % ENDS as u64;
+        self.shared(ENDS_AT + index * size_of::<SharedEnds>() as u64)
             .expect("an arena is larger than its tables")
     }
 }

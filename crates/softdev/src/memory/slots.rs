@@ -20,8 +20,9 @@ pub(crate) struct Slot {
     pub(crate) byte_len: AtomicU32,
     /// Immediate data, network byte order.
     pub(crate) imm: AtomicU32,
-    /// The requester's queue-pair number.
-    pub(crate) src_qp: AtomicU32,
+    /// The requester's queue-pair number; of a datagram, in the upper eight bits, the number of its
+    /// ends: see `ends`.
+    pub(crate) sender: AtomicU32,
     /// `ibv_wc_status`.
     pub(crate) status: AtomicU8,
     /// `FLAG_*`.

@@ -53,6 +53,8 @@ pub(crate) struct Ah {
     pub(crate) ibv: ibv_ah,
     pub(crate) attr: ibv_ah_attr,
     pub(crate) destination: Way,
+    /// Of a global route the GIDs at both ends, as they were when the handle was made.
+    pub(crate) ends: Option<[ibv_gid; 2]>,
 }
 
 impl Qp {

@@ -12,6 +12,7 @@ use crate::objects::send_queue::SendQueue;
 use crate::objects::srq::Srq;
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
+use crate::transport::local::address::Way;
 use crate::transport::local::host::Host;
 
 /// A queue pair. What its peers see of it stands in this process's arena.
@@ -29,6 +30,8 @@ pub(crate) struct Qp {
     pub(crate) sq_sig_all: bool,
     /// What modify_qp has set.
     pub(crate) attr: SpinLock<ibv_qp_attr>,
+    /// Where the route of its connection led when it was set.
+    pub(crate) way: SpinLock<Way>,
     pub(crate) send: OwnLock<SendQueue>,
     /// Position up to which sends have left the queue.
     pub(crate) retired: AtomicU32,

@@ -70,7 +70,7 @@ impl AnyTask {
     /// Whom it reaches.
     pub(crate) fn destination(&self) -> Destination {
         match self {
-            Self::Send(Sending(Some((Way::Device(_), number, _)))) => Destination::Datagram(*number),
+            Self::Send(Sending(Some((Way::Port(_), number, _)))) => Destination::Datagram(*number),
             Self::Send(Sending(Some(_))) => Destination::Nowhere,
             Self::Send(Sending(None)) | Self::Reach(_) => Destination::Connection,
         }

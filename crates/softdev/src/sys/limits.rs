@@ -7,8 +7,8 @@ pub(crate) const DEVICE_PREFIX: &str = "softdev";
 pub(crate) const UVERBS: &str = "uverbs";
 /// Ports count from 1; there is one.
 pub(crate) const PORT: u8 = 1;
-/// Entries of the GID table: the link-local address.
-pub(crate) const GIDS: i32 = 1;
+/// Entries of the GID table on Ethernet: the default one, and addresses of network interfaces.
+pub(crate) const GIDS: u8 = 64;
 /// Default partition, full member (IBTA vol. 1, section 10.9.1.2).
 pub(crate) const PKEY: u16 = 0xffff;
 /// Longest message of a connected service (IBTA vol. 1, section 9.7.7: 0 to 2^31 bytes).

@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod errno;
 pub(crate) mod indexes;
 pub(crate) mod limits;
+pub(crate) mod netlink;
 pub(crate) mod own_lock;
 pub(crate) mod probe;
 pub(crate) mod settings;

@@ -4,8 +4,9 @@
 //! devices: a program that was to run on InfiniBand must not run on Ethernet because of a misspelt
 //! word.
 
-use std::env;
+use std::str::FromStr;
 use std::sync::OnceLock;
+use std::{env, fmt};
 
 use verbs::abi::*;
 use verbs::{BadLink, LinkModel};
@@ -16,6 +17,8 @@ pub const DEVICES_VARIABLE: &str = "RDMASCOPE_SOFTDEV_DEVICES";
 pub const LINK_LAYER_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK_LAYER";
 /// Environment variable: the link that they imitate, as [`LinkModel`] reads it.
 pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
+/// Environment variable: the MTU of their ports, as [`PortMtu`] reads it. InfiniBand's stays.
+pub const MTU_VARIABLE: &str = "RDMASCOPE_SOFTDEV_MTU";
 /// Most devices that a process can have: as many as four bits of a message's description tell
 /// apart.
 pub const MAX_DEVICES: u8 = 16;
@@ -29,7 +32,51 @@ pub struct Settings {
     pub link_layer: LinkLayer,
     /// The link that they imitate; none: as fast as memory.
     pub link: Option<LinkModel>,
+    /// The MTU that their ports have on Ethernet.
+    pub mtu: PortMtu,
 }
+
+/// The MTU of a port on Ethernet: the most payload bytes that a packet has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PortMtu {
+    /// So many bytes: 256, 512, 1024, 2048 or 4096.
+    Bytes(u16),
+    /// As many of these as the packets of the port's network interface have room for.
+    Netdev,
+}
+
+impl Default for PortMtu {
+    /// The most that there is, so that every host measures the same.
+    fn default() -> Self {
+        Self::Bytes(4096)
+    }
+}
+
+impl FromStr for PortMtu {
+    type Err = BadMtu;
+
+    fn from_str(text: &str) -> Result<Self, BadMtu> {
+        match text {
+            "netdev" => Ok(Self::Netdev),
+            "256" | "512" | "1024" | "2048" | "4096" => text.parse().map(Self::Bytes).map_err(|_| BadMtu),
+            _ => Err(BadMtu),
+        }
+    }
+}
+
+impl fmt::Display for PortMtu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Netdev => f.write_str("netdev"),
+        }
+    }
+}
+
+/// A text is no MTU.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a port's MTU is 256, 512, 1024, 2048 or 4096 bytes, or `netdev`: that of its network interface")]
+pub struct BadMtu;
 
 /// A link layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,8 +105,8 @@ pub fn settings() -> Result<Settings, &'static str> {
     static SETTINGS: OnceLock<Result<Settings, String>> = OnceLock::new();
     let read = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let found = SETTINGS.get_or_init(|| {
-        let [devices, layer, link] = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE].map(read);
-        parse(devices.as_deref(), layer.as_deref(), link.as_deref())
+        let names = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MTU_VARIABLE];
+        parse(names.map(read).each_ref().map(Option::as_deref))
     });
     found.as_ref().copied().map_err(String::as_str)
 }
@@ -70,7 +117,7 @@ pub(crate) fn link_layer() -> LinkLayer {
     settings().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
 }
 
-fn parse(devices: Option<&str>, link_layer: Option<&str>, link: Option<&str>) -> Result<Settings, String> {
+fn parse([devices, link_layer, link, mtu]: [Option<&str>; 4]) -> Result<Settings, String> {
     let devices = match devices {
         None => 1,
         Some(text) => match text.parse() {
@@ -95,7 +142,13 @@ fn parse(devices: Option<&str>, link_layer: Option<&str>, link: Option<&str>) ->
     };
     let link = link.map(str::parse).transpose();
     let link = link.map_err(|why: BadLink| format!("{LINK_VARIABLE}: {why}; or unset it"))?;
-    Ok(Settings { devices, link_layer, link })
+    let bad_mtu = |text| {
+        move |why: BadMtu| {
+            format!("{MTU_VARIABLE} is `{text}`, but {why}: set it to one of these or unset it")
+        }
+    };
+    let mtu = mtu.map(|text| text.parse().map_err(bad_mtu(text))).transpose()?.unwrap_or_default();
+    Ok(Settings { devices, link_layer, link, mtu })
 }
 
 #[cfg(test)]
@@ -104,29 +157,39 @@ mod tests {
 
     #[test]
     fn settings_are_what_the_environment_says() {
-        let usual = Settings { devices: 1, link_layer: LinkLayer::Ethernet, link: None };
-        assert_eq!(parse(None, None, None), Ok(usual));
-        assert_eq!(parse(Some("16"), Some("ethernet"), None), Ok(Settings { devices: 16, ..usual }));
+        let usual =
+            Settings { devices: 1, link_layer: LinkLayer::Ethernet, link: None, mtu: PortMtu::Bytes(4096) };
+        assert_eq!(parse([None; 4]), Ok(usual));
+        assert_eq!(parse([Some("16"), Some("ethernet"), None, None]), Ok(Settings { devices: 16, ..usual }));
         let infiniband = Settings { link_layer: LinkLayer::Infiniband, ..usual };
-        assert_eq!(parse(None, Some("infiniband"), None), Ok(infiniband));
-        let linked = parse(None, None, Some("4X FDR,latency=1us")).unwrap().link.unwrap();
+        assert_eq!(parse([None, Some("infiniband"), None, None]), Ok(infiniband));
+        let linked = parse([None, None, Some("4X FDR,latency=1us"), None]).unwrap().link.unwrap();
         assert_eq!(linked.to_string(), "4X FDR,latency=1us");
+        for (text, mtu) in [("netdev", PortMtu::Netdev), ("256", PortMtu::Bytes(256))] {
+            let found = parse([None, None, None, Some(text)]).unwrap().mtu;
+            assert_eq!((found, found.to_string().as_str()), (mtu, text));
+        }
     }
 
     #[test]
     fn what_means_nothing_is_an_error_that_says_what_does() {
         for devices in ["0", "17", "256", "-1", "", "two"] {
-            let why = parse(Some(devices), None, None).unwrap_err();
+            let why = parse([Some(devices), None, None, None]).unwrap_err();
             let says = format!("RDMASCOPE_SOFTDEV_DEVICES is `{devices}`, but softdev has 1 to 16 devices");
             assert!(why.starts_with(&says), "{why}");
         }
         for link in ["roce", "InfiniBand", ""] {
-            let why = parse(None, Some(link), None).unwrap_err();
+            let why = parse([None, Some(link), None, None]).unwrap_err();
             let says =
                 format!("RDMASCOPE_SOFTDEV_LINK_LAYER is `{link}`, but softdev's link layer is `ethernet`");
             assert!(why.starts_with(&says), "{why}");
         }
-        let why = parse(None, None, Some("fast")).unwrap_err();
+        let why = parse([None, None, Some("fast"), None]).unwrap_err();
         assert!(why.starts_with("RDMASCOPE_SOFTDEV_LINK: `fast` describes no link: "), "{why}");
+        for mtu in ["1500", "128", "8192", "Netdev", "", "0256"] {
+            let why = parse([None, None, None, Some(mtu)]).unwrap_err();
+            let says = format!("RDMASCOPE_SOFTDEV_MTU is `{mtu}`, but a port's MTU is 256, 512, 1024");
+            assert!(why.starts_with(&says), "{why}");
+        }
     }
 }

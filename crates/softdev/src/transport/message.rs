@@ -30,13 +30,13 @@ pub(crate) struct Datagram {
     pub(crate) traffic_class: u8,
     /// Number of the device that it is from.
     pub(crate) device: u8,
-    /// Where it goes, for one with a global route header.
-    pub(crate) dgid: Option<ibv_gid>,
+    /// Where it comes from and where it goes, for one with a global route header.
+    pub(crate) ends: Option<[ibv_gid; 2]>,
 }
 
 impl Datagram {
     /// Whether it goes to a multicast group.
     pub(crate) fn is_to_group(&self) -> bool {
-        self.dgid.as_ref().is_some_and(is_group)
+        self.ends.as_ref().is_some_and(|[_, destination]| is_group(destination))
     }
 }

@@ -8,6 +8,7 @@ use verbs::abi::ibv_qp_type;
 use crate::memory::arena::View;
 use crate::memory::layout::{SharedPort, SharedQp};
 use crate::transport::delivery::Delivery;
+use crate::transport::local::address::End;
 use crate::transport::local::host::Host;
 use crate::transport::local::target;
 use crate::transport::message::Message;
@@ -25,12 +26,12 @@ impl Target {
         target::Target::find(host, qp_num).map(Self::Local)
     }
 
-    /// Whether the queue pair is of this service, has its port at this device and, for RC, expects
-    /// this packet sequence number: then it answers to one that is connected to it so. (UC takes
-    /// any number that a message begins with: IBTA vol. 1, section 9.8.2.)
-    pub(crate) fn answers(&self, service: ibv_qp_type, device: u8, psn: u32) -> bool {
+    /// Whether the queue pair is of this service, has its port at this end of a route and, for RC,
+    /// expects this packet sequence number: then it answers to one that is connected to it so. (UC
+    /// takes any number that a message begins with: IBTA vol. 1, section 9.8.2.)
+    pub(crate) fn answers(&self, service: ibv_qp_type, end: End, psn: u32) -> bool {
         match self {
-            Self::Local(target) => target.answers(service, device, psn),
+            Self::Local(target) => target.answers(service, end, psn),
         }
     }
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use verbs::abi::*;
 
-use crate::objects::context::{Ah, Pd};
+use crate::objects::context::{Ah, Ctx, Pd};
 use crate::sys::errno::fail;
-use crate::transport::local::address::{follow, is_valid_route};
+use crate::transport::local::address::{follow, is_valid_route, source_of};
 use crate::verbs::parent_domain;
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
@@ -34,14 +34,18 @@ pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
 pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
     // SAFETY: the caller gives readable attributes.
     let attr = unsafe { *attr };
-    if !is_valid_route(&attr) {
-        return fail(libc::EINVAL);
-    }
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
+    // SAFETY: a domain's context lives at least as long as the domain.
+    let device = unsafe { Ctx::from(domain.ibv.context) }.device;
+    if !is_valid_route(device, &attr) {
+        return fail(libc::EINVAL);
+    }
+    let source = if attr.is_global == 0 { None } else { source_of(device, &attr) };
+    let ends = source.map(|source| [source, attr.grh.dgid]);
     domain.children.fetch_add(1, Relaxed);
     let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
-    Box::into_raw(Box::new(Ah { ibv, attr, destination: follow(&attr) })).cast()
+    Box::into_raw(Box::new(Ah { ibv, attr, destination: follow(&attr), ends })).cast()
 }
 
 pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {

@@ -10,11 +10,12 @@ use crate::objects::context::Ctx;
 use crate::sys::clock::now;
 use crate::sys::errno::fail;
 use crate::sys::limits::{
-    BLOCKS, CQS, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS,
-    PART, PKEY, PORT, QPS, VENDOR,
+    BLOCKS, CQS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART,
+    PKEY, PORT, QPS, VENDOR,
 };
 use crate::sys::settings::{LinkLayer, link_layer};
-use crate::transport::local::address::{SUBNET_MANAGER_LID, device_guid, gid, lid};
+use crate::transport::local::address::{SUBNET_MANAGER_LID, device_guid, held, lid, table_length};
+use crate::transport::local::gids::{Entry, active_mtu, gids};
 use crate::transport::local::host::guid;
 
 pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
@@ -99,8 +100,8 @@ pub(crate) unsafe extern "C" fn query_port(
     let made = ibv_port_attr {
         state: if is_down { IBV_PORT_DOWN } else { IBV_PORT_ACTIVE },
         max_mtu: IBV_MTU_4096,
-        active_mtu: IBV_MTU_4096,
-        gid_tbl_len: GIDS,
+        active_mtu: active_mtu(ctx.device),
+        gid_tbl_len: table_length().into(),
         max_msg_sz: MAX_MESSAGE_BYTES as u32,
         pkey_tbl_len: 1,
         lid: lid(ctx.device),
@@ -119,18 +120,23 @@ pub(crate) unsafe extern "C" fn query_port(
     0
 }
 
+/// An entry that holds nothing is a zero GID, as the kernel's files have it.
 pub(crate) unsafe extern "C" fn query_gid(
     context: *mut ibv_context,
     port: u8,
     index: c_int,
     entry: *mut ibv_gid,
 ) -> c_int {
-    if port != PORT || !(0..GIDS).contains(&index) {
+    let index = u8::try_from(index).ok().filter(|index| *index < table_length());
+    let (PORT, Some(index)) = (port, index) else {
         fail::<c_void>(libc::EINVAL);
         return -1;
-    }
-    // SAFETY: the caller gives a live context of this device and a writable GID.
-    unsafe { entry.write(gid(Ctx::from(context).device)) };
+    };
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
+    let gid = held(&gids(), device, index).map_or(ibv_gid::default(), |held| held.gid);
+    // SAFETY: the caller gives a writable GID.
+    unsafe { entry.write(gid) };
     0
 }
 
@@ -143,7 +149,7 @@ fn gid_type() -> u32 {
 }
 
 /// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as
-/// the caller knows it.
+/// the caller knows it. One that holds nothing is ENODATA.
 ///
 /// # Safety
 /// As for libibverbs' function: a live context of this device and a writable entry.
@@ -158,21 +164,35 @@ pub unsafe extern "C" fn query_gid_ex(
     if flags != 0 || entry_size < size_of::<ibv_gid_entry>() {
         return libc::EINVAL;
     }
-    if port != u32::from(PORT) || index >= GIDS.cast_unsigned() {
-        return libc::EINVAL;
-    }
+    let number = u8::try_from(index).ok().filter(|index| *index < table_length());
+    let (true, Some(number)) = (port == u32::from(PORT), number) else { return libc::EINVAL };
     // SAFETY: the caller gives a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
-    let made = ibv_gid_entry {
-        gid: gid(device),
-        gid_index: index,
-        port_num: port,
-        gid_type: gid_type(),
-        ndev_ifindex: 0, // There is no network interface.
-    };
+    let Some(held) = held(&gids(), device, number) else { return libc::ENODATA };
     // SAFETY: the caller gives a writable entry that is as long as it says, which was checked.
-    unsafe { entry.write(made) };
+    unsafe { entry.write(shown(number, held)) };
     0
+}
+
+fn shown(index: u8, held: Entry) -> ibv_gid_entry {
+    ibv_gid_entry {
+        gid: held.gid,
+        gid_index: index.into(),
+        port_num: PORT.into(),
+        gid_type: gid_type(),
+        ndev_ifindex: held.interface,
+    }
+}
+
+/// All entries of the GID table that hold anything, of the one port.
+///
+/// # Safety
+/// A live context of this device.
+pub unsafe fn used_gids(context: *mut ibv_context) -> Vec<ibv_gid_entry> {
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
+    let gids = gids();
+    (0..table_length()).filter_map(|index| Some(shown(index, held(&gids, device, index)?))).collect()
 }
 
 pub(crate) unsafe extern "C" fn query_pkey(

@@ -22,7 +22,7 @@ use crate::sys::indexes::Indexes;
 use crate::sys::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
-use crate::transport::local::address::{is_valid_route, port_word};
+use crate::transport::local::address::{Way, follow, is_valid_route, port_word};
 use crate::transport::local::group::forget_the_dead;
 use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
@@ -55,13 +55,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         (init.cap.max_recv_wr, init.cap.max_recv_sge) = (0, 0);
     }
     let cap = init.cap;
-    let fits = cap.max_send_wr <= MAX_WR
-        && cap.max_recv_wr <= MAX_WR
-        && cap.max_send_sge as usize <= MAX_SGE
-        && cap.max_recv_sge as usize <= MAX_SGE
-        && cap.max_inline_data <= MAX_INLINE;
     // SAFETY: the caller gives a live domain and null or live queues.
-    if !fits || !unsafe { is_of_one_context(pd, init) } {
+    if !is_allowed(&cap) || !unsafe { is_of_one_context(pd, init) } {
         return fail(libc::EINVAL);
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
@@ -96,6 +91,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         cap,
         sq_sig_all: init.sq_sig_all != 0,
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
+        way: SpinLock::new(Way::Elsewhere),
         send: OwnLock::new(SendQueue::on(ctx.link())),
         retired: AtomicU32::new(0),
         operations: operations(init.qp_type),
@@ -112,6 +108,15 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     // SAFETY: it was just made.
     publish(unsafe { &*qp });
     qp.cast()
+}
+
+/// Whether there can be a queue pair of so much.
+fn is_allowed(cap: &ibv_qp_cap) -> bool {
+    cap.max_send_wr <= MAX_WR
+        && cap.max_recv_wr <= MAX_WR
+        && cap.max_send_sge as usize <= MAX_SGE
+        && cap.max_recv_sge as usize <= MAX_SGE
+        && cap.max_inline_data <= MAX_INLINE
 }
 
 /// Whether there are completion queues, and of the domain's context: handles of one mean nothing in
@@ -202,7 +207,7 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     let to = if mask & IBV_QP_STATE != 0 { new.qp_state } else { from };
     let current_as_said = mask & IBV_QP_CUR_STATE == 0 || new.cur_qp_state == from;
     let allowed = transition::check(qp.ibv.qp_type, from, to, mask).is_ok();
-    if !current_as_said || !allowed || !is_valid(new, mask) {
+    if !current_as_said || !allowed || !is_valid(qp.device, new, mask) {
         return libc::EINVAL;
     }
     // What keeps this process from a peer that lives stays so: later it would look like a peer that
@@ -234,11 +239,11 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
 }
 
 /// Whether the values of the attributes in `mask` are acceptable.
-fn is_valid(attr: &ibv_qp_attr, mask: u32) -> bool {
+fn is_valid(device: u8, attr: &ibv_qp_attr, mask: u32) -> bool {
     let unless = |bit: u32, valid: bool| mask & bit == 0 || valid;
     unless(IBV_QP_PORT, attr.port_num == PORT)
         && unless(IBV_QP_PKEY_INDEX, attr.pkey_index == 0)
-        && unless(IBV_QP_AV, is_valid_route(&attr.ah_attr))
+        && unless(IBV_QP_AV, is_valid_route(device, &attr.ah_attr))
         && unless(IBV_QP_ALT_PATH, false)
         && unless(IBV_QP_PATH_MTU, (IBV_MTU_256..=IBV_MTU_4096).contains(&attr.path_mtu))
         && unless(IBV_QP_DEST_QPN, attr.dest_qp_num >> 24 == 0)
@@ -254,6 +259,11 @@ fn is_valid(attr: &ibv_qp_attr, mask: u32) -> bool {
 fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
     /// Packet sequence numbers have 24 bits.
     const PSN: u32 = 0xff_ffff;
+    if mask & IBV_QP_AV != 0 {
+        // The kernel is asked: not under a lock.
+        let way = follow(&new.ah_attr);
+        *qp.way.lock() = way;
+    }
     let mut attr = qp.attr.lock();
     let shared = qp.shared();
     macro_rules! keep {

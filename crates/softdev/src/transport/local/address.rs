@@ -1,5 +1,8 @@
 //! Addresses of ports: the GUIDs, GIDs and LIDs of this host's devices, and where a route leads.
 //!
+//! A device's first GID is its own, and tells it from others. On Ethernet the addresses of the
+//! host's network interfaces follow (`gids`), those of an interface at one of the devices.
+//!
 //! Devices differ in their addresses only. A queue pair belongs to the device of its context and is
 //! reached by that device's address alone, as through an adapter's port. Ports of different link
 //! layers do not reach each other.
@@ -7,7 +10,8 @@
 use verbs::abi::*;
 
 use crate::sys::limits::{GIDS, PORT};
-use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer};
+use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
+use crate::transport::local::gids::{Entry, Gids, gids};
 use crate::transport::local::host::guid;
 
 /// The GUID of a device and of its port. It differs between the devices of a host in its last four
@@ -41,31 +45,87 @@ pub(crate) fn gid(device: u8) -> ibv_gid {
     ibv_gid { raw }
 }
 
-/// How a queue pair's table entry says which port it has: the device's number, and a bit for the
-/// link layer.
+/// Entries of the GID table of a port, used or not.
+pub(crate) fn table_length() -> u8 {
+    match link_layer() {
+        LinkLayer::Ethernet => GIDS,
+        LinkLayer::Infiniband => 1,
+    }
+}
+
+/// How many devices this process has.
+pub(crate) fn device_count() -> u8 {
+    settings().map_or(1, |settings| settings.devices)
+}
+
+/// What an entry of a device's GID table holds; the tables are those of all devices.
+pub(crate) fn held(gids: &Gids, device: u8, index: u8) -> Option<Entry> {
+    if index == 0 {
+        let interface = gids.first(device, device_count()).map_or(0, |interface| interface.index);
+        return Some(Entry { gid: gid(device), interface });
+    }
+    gids.entry(device, index)
+}
+
+/// How a queue pair's table entry says which port it has: the device's number, how many devices its
+/// process has, and a bit for the link layer.
 pub(crate) fn port_word(device: u8) -> u32 {
+    network() | u32::from(device) | u32::from(device_count()) << COUNT_AT
+}
+
+/// In the word of a port: bits that say how many devices there are.
+const COUNT_AT: u32 = 16;
+
+/// In the word of a port: what ports of one network have in common.
+fn network() -> u32 {
     const IN_USE: u32 = 1 << 8;
     const INFINIBAND: u32 = 1 << 9;
-    IN_USE | u32::from(device) | if link_layer() == LinkLayer::Infiniband { INFINIBAND } else { 0 }
+    IN_USE | if link_layer() == LinkLayer::Infiniband { INFINIBAND } else { 0 }
 }
 
 /// The device that a port is of.
+#[inline]
 pub(crate) fn device_of(port: u32) -> u8 {
     port as u8
 }
 
 /// Whether a port is of the same network as this process's: of the same link layer.
+#[inline]
 pub(crate) fn is_same_network(port: u32) -> bool {
-    (port ^ port_word(0)) & !0xff == 0
+    port & !(0xff | 0xff << COUNT_AT) == network()
+}
+
+/// The port at which a route ends, by its address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum End {
+    /// The device's own address.
+    Device(u8),
+    /// An address of the host's interface of this rank (see [`Gids::rank_of`]): which device that
+    /// is depends on how many the process at that end has.
+    Interface(u32),
+}
+
+impl End {
+    /// Whether this is the address of a port.
+    #[inline]
+    pub(crate) fn is_at(self, port: u32) -> bool {
+        let device = u32::from(device_of(port));
+        let is_its = match self {
+            Self::Device(number) => device == u32::from(number),
+            // Nothing is divided in the usual case.
+            Self::Interface(rank) => rank == device || rank % (port >> COUNT_AT & 0xff).max(1) == device,
+        };
+        is_its && is_same_network(port)
+    }
 }
 
 /// Where a route leads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Way {
-    /// To a device of this host.
-    Device(u8),
-    /// To all queue pairs of a multicast group.
-    Group(ibv_gid),
+    /// To a port of this host.
+    Port(End),
+    /// To all queue pairs of the multicast group that it names.
+    Group,
     /// To another host, or to nobody.
     Elsewhere,
 }
@@ -81,29 +141,45 @@ pub(crate) fn is_group(gid: &ibv_gid) -> bool {
 /// must agree.
 pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
     let dgid = &route.grh.dgid;
-    let by_gid = || match dgid {
-        dgid if is_group(dgid) => Way::Group(*dgid),
-        dgid => (0..MAX_DEVICES).find(|device| gid(*device) == *dgid).map_or(Way::Elsewhere, Way::Device),
-    };
     if link_layer() == LinkLayer::Ethernet {
-        return by_gid();
+        return follow_gid(dgid);
     }
     let device = route.dlid.checked_sub(FIRST_LID).filter(|device| *device < u16::from(MAX_DEVICES));
+    let port = |device| Way::Port(End::Device(device as u8));
     match (device, route.is_global != 0) {
-        (Some(device), false) => Way::Device(device as u8),
-        (Some(device), true) if *dgid == gid(device as u8) => Way::Device(device as u8),
+        (Some(device), false) => port(device),
+        (Some(device), true) if *dgid == gid(device as u8) => port(device),
         // A datagram to a group has a global header (IBTA vol. 1, section 10.5.1).
-        (None, true) if MULTICAST_LIDS.contains(&route.dlid) && is_group(dgid) => Way::Group(*dgid),
+        (None, true) if MULTICAST_LIDS.contains(&route.dlid) && is_group(dgid) => Way::Group,
         _ => Way::Elsewhere,
     }
 }
 
-/// Whether a route can be used. RoCE has no LIDs, so every route is global there, as the kernel has
-/// it (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is used.
-pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
+fn follow_gid(dgid: &ibv_gid) -> Way {
+    if is_group(dgid) {
+        return Way::Group;
+    }
+    let device = (0..MAX_DEVICES).find(|device| gid(*device) == *dgid).map(End::Device);
+    let end = device.or_else(|| gids().rank_of(dgid).map(End::Interface));
+    end.map_or(Way::Elsewhere, Way::Port)
+}
+
+/// Whether a route from a device can be used. RoCE has no LIDs, so every route is global there, as
+/// the kernel has it (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is
+/// used.
+pub(crate) fn is_valid_route(device: u8, attr: &ibv_ah_attr) -> bool {
     let global = attr.is_global != 0;
-    let has_origin = !global || i32::from(attr.grh.sgid_index) < GIDS;
-    (global || link_layer() == LinkLayer::Infiniband) && has_origin && attr.port_num == PORT && attr.sl < 16
+    (global || link_layer() == LinkLayer::Infiniband)
+        && (!global || source_of(device, attr).is_some())
+        && attr.port_num == PORT
+        && attr.sl < 16
+}
+
+/// The GID that a global route from a device begins with, if that entry of the table is in use.
+pub(crate) fn source_of(device: u8, attr: &ibv_ah_attr) -> Option<ibv_gid> {
+    // The first entry is there always, whatever interfaces there are.
+    let index = attr.grh.sgid_index;
+    if index == 0 { Some(gid(device)) } else { gids().entry(device, index).map(|entry| entry.gid) }
 }
 
 /// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section
@@ -118,7 +194,23 @@ mod tests {
     fn a_port_says_whose_it_is() {
         for device in 0..MAX_DEVICES {
             assert_eq!(device_of(port_word(device)), device);
+            assert!(is_same_network(port_word(device)));
         }
+        assert!(!is_same_network(port_word(0) | 1 << 31), "it is down");
+        assert!(!is_same_network(0), "it was never there");
+    }
+
+    #[test]
+    fn an_address_is_at_the_device_that_its_interface_was_dealt_to() {
+        let port = |device: u32, devices: u32| network() | device | devices << COUNT_AT;
+        for (rank, devices, device) in [(0, 1, 0), (5, 1, 0), (1, 2, 1), (4, 2, 0), (5, 3, 2), (3, 16, 3)] {
+            for other in 0..devices {
+                let is_at = End::Interface(rank).is_at(port(other, devices));
+                assert_eq!(is_at, other == device, "rank {rank} at device {other} of {devices}");
+                assert_eq!(End::Device(device as u8).is_at(port(other, devices)), other == device);
+            }
+        }
+        assert!(!End::Interface(0).is_at(0), "whatever a peer says");
     }
 
     #[test]

@@ -16,9 +16,9 @@ use crate::memory::touching::touch;
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;
 use crate::transport::delivery::Delivery;
-use crate::transport::local::address::gid;
 use crate::transport::local::arming::shown;
 use crate::transport::local::claim::{self, Claim};
+use crate::transport::local::ends::sender_word;
 use crate::transport::local::header::grh;
 use crate::transport::local::host::{Host, agree};
 use crate::transport::local::lane::PostedReceive;
@@ -214,7 +214,8 @@ impl Attempt<'_> {
     /// Puts a message in the slot of a connection and shows it.
     #[inline]
     fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, payload: Payload) {
-        self.message.describe(self.shared, self.target.lane.slot(n), bytes, status, payload);
+        let slot = self.target.lane.slot(n);
+        self.message.describe(self.shared, slot, bytes, status, payload, self.message.src_qp);
         self.target.lane.publish(self.shared, n);
     }
 
@@ -281,7 +282,10 @@ impl Attempt<'_> {
             }
         };
         let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
-        self.message.describe(self.shared, slot, bytes, status, payload);
+        let datagram = self.message.datagram.as_ref();
+        let ends = datagram.map_or(0, |datagram| self.target.number_of_ends(self.host, datagram));
+        let sender = sender_word(self.message.src_qp, ends);
+        self.message.describe(self.shared, slot, bytes, status, payload, sender);
         claim.show(&self.shared.next.value).then_some(delivery)
     }
 
@@ -308,10 +312,8 @@ impl Attempt<'_> {
             Some(place)
         };
         let message = self.message;
-        let header = message.datagram.map(|d| {
-            let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
-            grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
-        });
+        let header =
+            message.datagram.map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class, d.ends));
         let mut room = 0;
         let mut unmapped = false;
         for shared in posted.elements {

@@ -1,39 +1,129 @@
 //! The global route header in front of a datagram's payload.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use verbs::abi::*;
 
 use crate::sys::limits::GRH_BYTES;
 use crate::sys::settings::{LinkLayer, link_layer};
 
+type Header = [u8; GRH_BYTES as usize];
+
+/// Packets go so far.
+const HOP_LIMIT: u8 = 64;
+/// Protocol number of UDP.
+const UDP: u8 = 17;
+
 /// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes
-/// from the first to the second GID. One without is undefined bytes there: zeroes.
+/// from the first to the second GID, of RoCE v2 that of IPv6 or of IPv4 (annex A17.4.5). One
+/// without is undefined bytes there: zeroes.
 pub(crate) fn grh(
     payload_bytes: u64,
     has_immediate: bool,
     traffic_class: u8,
     ends: Option<[ibv_gid; 2]>,
-) -> [u8; GRH_BYTES as usize] {
+) -> Header {
     /// IPv6, as every GRH.
     const VERSION: u32 = 6;
-    const HOP_LIMIT: u8 = 64;
     /// Base transport header, datagram header and integrity check of the packet that would carry
     /// it.
     const AROUND: u64 = 12 + 8 + 4;
     const IMMEDIATE: u64 = 4;
+    let mut header = [0; GRH_BYTES as usize];
+    let Some(ends) = ends else { return header };
     // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's
     // transport.
     let (next_header, next_bytes) = match link_layer() {
-        LinkLayer::Ethernet => (17, 8),
+        LinkLayer::Ethernet => (UDP, 8),
         LinkLayer::Infiniband => (0x1b, 0),
     };
-    let mut header = [0; GRH_BYTES as usize];
-    let Some([source, destination]) = ends else { return header };
     let immediate = if has_immediate { IMMEDIATE } else { 0 };
-    let length = next_bytes + AROUND + immediate + payload_bytes.next_multiple_of(4);
+    let length = (next_bytes + AROUND + immediate + payload_bytes.next_multiple_of(4)) as u16;
+    if let [Some(source), Some(destination)] = ends.map(ipv4)
+        && next_header == UDP
+    {
+        header[IPV4_AT..].copy_from_slice(&ipv4_header(length, traffic_class, source, destination));
+        return header;
+    }
     header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
-    header[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+    header[4..6].copy_from_slice(&length.to_be_bytes());
     (header[6], header[7]) = (next_header, HOP_LIMIT);
-    header[8..24].copy_from_slice(&source.raw);
-    header[24..].copy_from_slice(&destination.raw);
+    header[8..24].copy_from_slice(&ends[0].raw);
+    header[24..].copy_from_slice(&ends[1].raw);
     header
+}
+
+/// Where the header of IPv4 stands: what is before it is undefined.
+const IPV4_AT: usize = GRH_BYTES as usize - IPV4_BYTES;
+/// A header of IPv4 without options.
+const IPV4_BYTES: usize = 20;
+
+/// The address of IPv4 that a GID is made of.
+fn ipv4(gid: ibv_gid) -> Option<Ipv4Addr> {
+    Ipv6Addr::from(gid.raw).to_ipv4_mapped()
+}
+
+/// A header of IPv4 (RFC 791) before so many bytes of UDP.
+fn ipv4_header(length: u16, traffic_class: u8, source: Ipv4Addr, destination: Ipv4Addr) -> [u8; IPV4_BYTES] {
+    /// Version 4, five words.
+    const VERSION_AND_LENGTH: u8 = 0x45;
+    /// As all packets of RoCE v2 are.
+    const DO_NOT_FRAGMENT: u8 = 0x40;
+    let mut header = [0; IPV4_BYTES];
+    (header[0], header[1]) = (VERSION_AND_LENGTH, traffic_class);
+    header[2..4].copy_from_slice(&(IPV4_BYTES as u16 + length).to_be_bytes());
+    header[6] = DO_NOT_FRAGMENT;
+    (header[8], header[9]) = (HOP_LIMIT, UDP);
+    header[12..16].copy_from_slice(&source.octets());
+    header[16..].copy_from_slice(&destination.octets());
+    // The ones' complement of the ones' complement sum (RFC 1071).
+    let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gid(address: &str) -> ibv_gid {
+        ibv_gid { raw: address.parse::<Ipv6Addr>().unwrap().octets() }
+    }
+
+    #[test]
+    fn between_addresses_of_ipv4_the_header_is_ipv4s() {
+        let ends = ["::ffff:192.168.0.1", "::ffff:192.168.0.199"].map(gid);
+        let header = grh(0x73 - 20 - 8 - 24 + 3, false, 0, Some(ends));
+        assert_eq!(header[..IPV4_AT], [0; IPV4_AT]);
+        // What everybody's example of the checksum is, b861, but for the length: 0x73 there.
+        let wanted =
+            [0x45, 0, 0, 0x78, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x5c, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        assert_eq!(header[IPV4_AT..], wanted);
+        for (bytes, class, immediate) in [(0, 0, false), (1, 0x5a, true), (4096, 0xff, true)] {
+            let header = grh(bytes, immediate, class, Some(ends));
+            let words = header[IPV4_AT..].chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+            let sum = words.clone().fold(0_u16, |sum, word| {
+                let (sum, carry) = sum.overflowing_add(word);
+                sum + u16::from(carry)
+            });
+            assert_eq!((sum, header[21]), (0xffff, class), "{bytes} bytes");
+            let length = 20 + 8 + 24 + if immediate { 4 } else { 0 } + bytes.next_multiple_of(4);
+            assert_eq!(words.clone().nth(1), Some(length as u16));
+        }
+    }
+
+    #[test]
+    fn between_others_it_is_ipv6s() {
+        for ends in
+            [["fe80::1", "fe80::2"], ["::ffff:10.0.0.1", "fe80::2"], ["2001:db8::1", "::ffff:10.0.0.1"]]
+        {
+            let ends = ends.map(gid);
+            let header = grh(8, false, 0x12, Some(ends));
+            assert_eq!(header[..8], [0x61, 0x20, 0, 0, 0, 8 + 24 + 8, 17, 64]);
+            assert_eq!((&header[8..24], &header[24..]), (&ends[0].raw[..], &ends[1].raw[..]));
+        }
+        assert_eq!(grh(8, false, 0, None), [0; 40]);
+    }
 }

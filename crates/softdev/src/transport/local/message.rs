@@ -13,7 +13,8 @@ use crate::sys::clock;
 use crate::transport::message::Message;
 
 impl Message<'_> {
-    /// Writes what the completion will say, and a payload that fits.
+    /// Writes what the completion will say, and a payload that fits. `sender` is the number of the
+    /// own queue pair, for a datagram with that of its ends.
     #[inline(always)]
     pub(crate) fn describe(
         &self,
@@ -22,6 +23,7 @@ impl Message<'_> {
         bytes: u64,
         status: ibv_wc_status,
         payload: Payload,
+        sender: u32,
     ) {
         let message = self;
         let in_slot = payload == Payload::InSlot;
@@ -32,7 +34,7 @@ impl Message<'_> {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         slot.byte_len.store(bytes as u32, Relaxed);
         slot.imm.store(message.imm.unwrap_or(0), Relaxed);
-        slot.src_qp.store(message.src_qp, Relaxed);
+        slot.sender.store(sender, Relaxed);
         slot.status.store(status as u8, Relaxed);
         slot.flags.store(
             flag(in_slot, FLAG_IN_SLOT)
@@ -40,7 +42,7 @@ impl Message<'_> {
                 | flag(message.imm.is_some(), FLAG_IMM)
                 | flag(message.solicited, FLAG_SOLICITED)
                 | flag(message.written, FLAG_WRITE)
-                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
+                | flag(message.datagram.is_some_and(|d| d.ends.is_some()), FLAG_GLOBAL),
             Relaxed,
         );
         if shared.stamped.load(Relaxed) != 0 {

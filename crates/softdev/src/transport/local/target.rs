@@ -14,7 +14,7 @@ use crate::memory::layout::{SharedPort, SharedQp, mr_index};
 use crate::memory::slots::Ring;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
-use crate::transport::local::address::{device_of, port_word};
+use crate::transport::local::address::{End, device_of};
 use crate::transport::local::host::{Host, Peer};
 use crate::transport::local::lane::Lane;
 use crate::transport::local::pool::{Area, Pool};
@@ -30,6 +30,9 @@ pub(crate) struct Target {
     /// What its shared receive queue shows, if it has one.
     pub(crate) pool: Option<Pool>,
     shared: NonNull<SharedQp>,
+    /// The ends that the last datagram had, and the number by which the peer knows them. Zeroes are
+    /// no ends.
+    pub(crate) ends: Cell<([ibv_gid; 2], u8)>,
     warm: Warm,
     pub(crate) watch: Watch,
 }
@@ -74,6 +77,7 @@ impl Target {
             lane,
             pool,
             shared,
+            ends: Cell::default(),
             warm: Warm::default(),
             watch: Watch::default(),
         })
@@ -118,13 +122,13 @@ impl Target {
         (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
     }
 
-    /// Whether it is of this service, has its port at this device and, for RC, expects this packet
-    /// sequence number.
-    pub(crate) fn answers(&self, service: ibv_qp_type, device: u8, psn: u32) -> bool {
+    /// Whether it is of this service, has its port at this end of a route and, for RC, expects this
+    /// packet sequence number.
+    pub(crate) fn answers(&self, service: ibv_qp_type, end: End, psn: u32) -> bool {
         let shared = self.shared();
         shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == service
-            && self.port == port_word(device)
+            && end.is_at(self.port)
             && (service != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == psn)
     }
 

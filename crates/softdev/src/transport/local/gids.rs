@@ -1,0 +1,336 @@
+//! The addresses of the host's network interfaces, as entries of the devices' GID tables.
+//!
+//! Each address of an interface that is up is an entry of one device, behind the device's default
+//! one, which `address` makes. Interfaces that lead to other hosts are dealt to the devices in the
+//! order of their numbers; loopback's addresses come last and are the first device's.
+//!
+//! The tables are this process's, begun when it first looked: where addresses have come and gone
+//! since, another process may have them in another order. Whoever looks asks the kernel first, which
+//! takes some tens of microseconds: nothing on the way of a message looks.
+//!
+//! # Invariants
+//!
+//! * An entry keeps its index as long as its address is there; a new address takes the first index
+//!   that is free.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use verbs::abi::*;
+
+use crate::sys::limits::GIDS;
+use crate::sys::netlink::{Interface, interfaces};
+use crate::sys::settings::{LinkLayer, MAX_DEVICES, PortMtu, link_layer, settings};
+
+/// An entry of a GID table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) gid: ibv_gid,
+    /// Number of the network interface that it belongs to; 0 for none.
+    pub(crate) interface: u32,
+}
+
+/// The tables of all devices, and the interfaces that they are made of.
+#[derive(Debug)]
+pub(crate) struct Gids {
+    /// Those that are up: those that lead to other hosts, by their numbers, before loopback.
+    interfaces: Vec<Interface>,
+    tables: [Table; MAX_DEVICES as usize],
+}
+
+/// The table of a device, without its default entry.
+#[derive(Debug)]
+struct Table {
+    entries: [Option<Entry>; GIDS as usize - 1],
+    /// Counts how often it was found changed.
+    changes: u64,
+}
+
+static TABLES: Mutex<Gids> = Mutex::new(Gids::new());
+
+/// The MTU of each device's port (`ibv_mtu`).
+static MTUS: [AtomicU32; MAX_DEVICES as usize] =
+    [const { AtomicU32::new(IBV_MTU_4096) }; MAX_DEVICES as usize];
+
+/// The tables as they are now; of InfiniBand, whose GIDs are no addresses of interfaces, without an
+/// entry. Where the kernel does not say what interfaces there are, they stay as they are.
+pub(crate) fn gids() -> MutexGuard<'static, Gids> {
+    let mut gids = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(settings) = settings()
+        && link_layer() == LinkLayer::Ethernet
+        && let Ok(found) = interfaces()
+    {
+        gids.update(found, settings.devices);
+        for device in 0..settings.devices {
+            let mtu = gids.mtu(device, settings.mtu);
+            MTUS[usize::from(device)].store(mtu, Relaxed);
+        }
+    }
+    gids
+}
+
+/// The MTU of a device's port when somebody last looked at its GIDs.
+#[inline]
+pub(crate) fn active_mtu(device: u8) -> ibv_mtu {
+    MTUS[usize::from(device % MAX_DEVICES)].load(Relaxed)
+}
+
+/// The same in bytes.
+#[inline]
+pub(crate) fn active_mtu_bytes(device: u8) -> u64 {
+    128_u64 << active_mtu(device)
+}
+
+impl Gids {
+    const fn new() -> Self {
+        const EMPTY: Table = Table { entries: [None; GIDS as usize - 1], changes: 0 };
+        Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize] }
+    }
+
+    /// Goes over to what there is now.
+    fn update(&mut self, mut found: Vec<Interface>, devices: u8) {
+        found.retain(|interface| interface.is_up);
+        found.sort_by_key(|interface| (interface.is_loopback, interface.index));
+        self.interfaces = found;
+        for device in 0..devices {
+            let of = |interface: &Interface| {
+                let interface_number = interface.index;
+                let entry = move |raw| Entry { gid: ibv_gid { raw }, interface: interface_number };
+                interface.addresses.clone().into_iter().map(entry)
+            };
+            let there: Vec<_> = self.dealt(device, devices).flat_map(of).collect();
+            self.tables[usize::from(device)].update(&there);
+        }
+    }
+
+    /// Those that lead to other hosts.
+    fn leading(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.iter().filter(|interface| !interface.is_loopback)
+    }
+
+    /// Those whose addresses are a device's.
+    fn dealt(&self, device: u8, devices: u8) -> impl Iterator<Item = &Interface> {
+        let own = self.leading().skip(usize::from(device)).step_by(usize::from(devices.max(1)));
+        own.chain(self.interfaces.iter().filter(move |interface| interface.is_loopback && device == 0))
+    }
+
+    /// The interface that a device's default entry and its MTU are of: the first that leads to
+    /// other hosts, its own rather than any, or else loopback.
+    pub(crate) fn first(&self, device: u8, devices: u8) -> Option<&Interface> {
+        let own = self.dealt(device, devices).find(|interface| !interface.is_loopback);
+        own.or_else(|| self.interfaces.first())
+    }
+
+    /// The interfaces that a device sits on: its own that lead to other hosts, or else what
+    /// [`first`](Self::first) says.
+    pub(crate) fn below(&self, device: u8, devices: u8) -> Vec<&Interface> {
+        let own: Vec<_> = self.dealt(device, devices).filter(|interface| !interface.is_loopback).collect();
+        if own.is_empty() { self.first(device, devices).into_iter().collect() } else { own }
+    }
+
+    /// An interface that is up, by its number.
+    pub(crate) fn interface(&self, index: u32) -> Option<&Interface> {
+        self.interfaces.iter().find(|interface| interface.index == index)
+    }
+
+    /// An entry behind the default one.
+    pub(crate) fn entry(&self, device: u8, index: u8) -> Option<Entry> {
+        let place = usize::from(index).checked_sub(1)?;
+        self.tables.get(usize::from(device))?.entries.get(place).copied().flatten()
+    }
+
+    /// How often a device's table has been found changed.
+    pub(crate) fn changes(&self, device: u8) -> u64 {
+        self.tables.get(usize::from(device)).map_or(0, |table| table.changes)
+    }
+
+    /// The place in the order of dealing of the interface that an address is of: with it the
+    /// address is found at the device of any process, however many devices that one has.
+    pub(crate) fn rank_of(&self, gid: &ibv_gid) -> Option<u32> {
+        let has = |interface: &Interface| interface.addresses.contains(&gid.raw);
+        let leading = self.leading().position(has).and_then(|rank| u32::try_from(rank).ok());
+        // Loopback's addresses are the first device's, as those of the first rank are.
+        leading.or_else(|| self.interfaces.iter().any(has).then_some(0))
+    }
+
+    fn mtu(&self, device: u8, setting: PortMtu) -> ibv_mtu {
+        match setting {
+            PortMtu::Bytes(bytes) => u32::from(bytes / 128).ilog2(),
+            PortMtu::Netdev => {
+                let devices = settings().map_or(1, |settings| settings.devices);
+                self.first(device, devices).map_or(IBV_MTU_4096, |interface| mtu_on(interface.mtu_bytes))
+            }
+        }
+    }
+}
+
+/// The MTU of a port on an interface with this one, as the kernel's software device has it
+/// (`rxe_set_mtu()`, drivers/infiniband/sw/rxe).
+fn mtu_on(interface_bytes: u32) -> ibv_mtu {
+    /// `RXE_MAX_HDR_LENGTH`: whatever headers a packet has.
+    const HEADERS: u32 = 80;
+    let room = interface_bytes.saturating_sub(HEADERS).clamp(256, 4096);
+    (room / 128).ilog2()
+}
+
+impl Table {
+    /// Forgets what is not there any more and takes up what is new, as far as there is room.
+    fn update(&mut self, there: &[Entry]) {
+        let mut has_changed = false;
+        for place in &mut self.entries {
+            if place.is_some_and(|entry| !there.contains(&entry)) {
+                *place = None;
+                has_changed = true;
+            }
+        }
+        for entry in there {
+            if self.entries.contains(&Some(*entry)) {
+                continue;
+            }
+            let Some(place) = self.entries.iter_mut().find(|place| place.is_none()) else { break };
+            *place = Some(*entry);
+            has_changed = true;
+        }
+        self.changes += u64::from(has_changed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    fn raw(address: &str) -> [u8; 16] {
+        address.parse::<Ipv6Addr>().unwrap().octets()
+    }
+
+    /// An interface that is up, of so many bytes; `lo` is loopback.
+    fn interface(index: u32, name: &str, mtu_bytes: u32, addresses: &[&str]) -> Interface {
+        let addresses = addresses.iter().map(|address| raw(address)).collect();
+        Interface {
+            index,
+            name: name.to_owned(),
+            mtu_bytes,
+            is_loopback: name == "lo",
+            is_up: true,
+            addresses,
+        }
+    }
+
+    fn lo() -> Interface {
+        interface(1, "lo", 65536, &["::ffff:127.0.0.1", "::1"])
+    }
+
+    /// What a device's table has, with `-` for an empty entry before a used one.
+    fn shown(gids: &Gids, device: u8) -> Vec<String> {
+        let entries = (1..GIDS).map(|index| gids.entry(device, index));
+        let mut texts: Vec<_> = entries
+            .map(|entry| {
+                entry.map_or("-".to_owned(), |entry| {
+                    let address = Ipv6Addr::from(entry.gid.raw);
+                    format!("{address} {}", gids.interface(entry.interface).unwrap().name)
+                })
+            })
+            .collect();
+        while texts.last().is_some_and(|text| text == "-") {
+            texts.pop();
+        }
+        texts
+    }
+
+    #[test]
+    fn interfaces_are_dealt_in_their_order_and_loopback_is_the_firsts() {
+        let down = Interface { is_up: false, ..interface(3, "eth9", 1500, &["::ffff:10.0.9.1"]) };
+        let found = || {
+            vec![
+                lo(),
+                interface(5, "eth2", 9000, &["2001:db8::2"]),
+                down.clone(),
+                interface(2, "eth0", 1500, &["::ffff:10.0.0.1", "fe80::1"]),
+                interface(4, "eth1", 1500, &["::ffff:10.0.1.1"]),
+            ]
+        };
+        let mut gids = Gids::new();
+        gids.update(found(), 2);
+        let first =
+            ["::ffff:10.0.0.1 eth0", "fe80::1 eth0", "2001:db8::2 eth2", "::ffff:127.0.0.1 lo", "::1 lo"];
+        assert_eq!(shown(&gids, 0), first);
+        assert_eq!(shown(&gids, 1), ["::ffff:10.0.1.1 eth1"]);
+        let below = |device, devices| {
+            gids.below(device, devices).iter().map(|interface| interface.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((below(0, 2), below(1, 2)), (vec!["eth0".into(), "eth2".into()], vec!["eth1".into()]));
+        // A fourth device has no interface, and stands by the host's first.
+        assert_eq!(below(3, 4), ["eth0"]);
+        // Where an address is found does not depend on how many devices this process has.
+        for (address, rank) in [("fe80::1", 0), ("::ffff:10.0.1.1", 1), ("2001:db8::2", 2), ("::1", 0)] {
+            assert_eq!(gids.rank_of(&ibv_gid { raw: raw(address) }), Some(rank), "{address}");
+        }
+        for address in ["::ffff:10.0.9.1", "fe80::2"] {
+            assert_eq!(gids.rank_of(&ibv_gid { raw: raw(address) }), None, "{address}");
+        }
+        gids.update(found(), 1);
+        assert_eq!(gids.entry(0, GIDS), None);
+        assert!(shown(&gids, 0).contains(&"::ffff:10.0.1.1 eth1".to_owned()));
+    }
+
+    #[test]
+    fn an_entry_keeps_its_index_as_long_as_its_address_is_there() {
+        let mut gids = Gids::new();
+        let eth = |addresses: &[&str]| vec![lo(), interface(2, "eth0", 1500, addresses)];
+        gids.update(eth(&["::ffff:10.0.0.1", "::ffff:10.0.0.2"]), 1);
+        assert_eq!(gids.changes(0), 1);
+        let all = ["::ffff:10.0.0.1 eth0", "::ffff:10.0.0.2 eth0", "::ffff:127.0.0.1 lo", "::1 lo"];
+        assert_eq!(shown(&gids, 0), all);
+        gids.update(eth(&["::ffff:10.0.0.2"]), 1);
+        assert_eq!((shown(&gids, 0)[0].as_str(), &shown(&gids, 0)[1..]), ("-", &all.map(String::from)[1..]));
+        gids.update(eth(&["::ffff:10.0.0.2"]), 1);
+        assert_eq!(gids.changes(0), 2, "nothing has changed since");
+        gids.update(eth(&["::ffff:10.0.0.2", "2001:db8::5", "2001:db8::6"]), 1);
+        let now =
+            ["2001:db8::5 eth0", "::ffff:10.0.0.2 eth0", "::ffff:127.0.0.1 lo", "::1 lo", "2001:db8::6 eth0"];
+        assert_eq!(shown(&gids, 0), now);
+        // The same address at another interface is another entry.
+        gids.update(vec![lo(), interface(3, "eth1", 1500, &["::ffff:10.0.0.2"])], 1);
+        assert_eq!(shown(&gids, 0)[..3], ["::ffff:10.0.0.2 eth1", "-", "::ffff:127.0.0.1 lo"]);
+        assert_eq!(gids.changes(0), 4);
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out() {
+        let many: Vec<_> = (0..100).map(|i| format!("2001:db8::{i:x}")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let mut gids = Gids::new();
+        gids.update(vec![interface(2, "eth0", 1500, &many)], 1);
+        assert_eq!(shown(&gids, 0).len(), usize::from(GIDS) - 1);
+        gids.update(vec![interface(2, "eth0", 1500, &many)], 1);
+        assert_eq!(gids.changes(0), 1);
+        gids.update(vec![interface(2, "eth0", 1500, &many[50..])], 1);
+        assert_eq!(shown(&gids, 0).len(), usize::from(GIDS) - 1, "others take the places");
+    }
+
+    #[test]
+    fn the_mtu_is_the_settings_or_what_the_interface_has_room_for() {
+        let gids = |found| {
+            let mut gids = Gids::new();
+            gids.update(found, 1);
+            gids
+        };
+        for (bytes, mtu) in [
+            (1500, IBV_MTU_1024),
+            (4175, IBV_MTU_2048),
+            (4176, IBV_MTU_4096),
+            (9000, IBV_MTU_4096),
+            (576, IBV_MTU_256),
+            (68, IBV_MTU_256),
+        ] {
+            let gids = gids(vec![interface(2, "eth0", bytes, &[]), lo()]);
+            assert_eq!(gids.mtu(0, PortMtu::Netdev), mtu, "{bytes}");
+            assert_eq!(gids.mtu(0, PortMtu::Bytes(512)), IBV_MTU_512);
+        }
+        assert_eq!(gids(vec![lo()]).mtu(0, PortMtu::Netdev), IBV_MTU_4096);
+        assert_eq!(gids(vec![]).mtu(0, PortMtu::Netdev), IBV_MTU_4096, "there is no interface");
+    }
+}
