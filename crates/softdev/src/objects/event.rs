@@ -8,9 +8,15 @@
 //! finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW` (the
 //! kernel has a list there, which ends only with its memory).
 //!
+//! That a device's GIDs have changed nobody has to write: the kernel tells it. The descriptor that
+//! programs have is one of epoll(7), readable when the pipe is or when a socket of rtnetlink(7) has
+//! something to say of the addresses of any interface. Most of that is not about this device: it is
+//! looked at, and forgotten, when the program asks for an event.
+//!
 //! # Invariants
 //!
-//! * Events of a context come through a pipe, and whoever finds the error writes to it, a peer too.
+//! * Events of a context come through a pipe, and whoever finds the error writes to it, a peer too;
+//!   but for `IBV_EVENT_GID_CHANGE`, which comes where the table is another one than it was before.
 //!   Members of a multicast group stand in each process's arena; who joins counts up a word in all
 //!   of them, so that nobody has to ask the kernel again.
 
@@ -18,15 +24,23 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::memory::layout::SharedContext;
 use crate::sys::indexes::Indexes;
-use crate::sys::limits::CONTEXTS;
+use crate::sys::limits::{CONTEXTS, PORT};
+use crate::sys::netlink;
+use crate::sys::settings::{LinkLayer, link_layer};
+use crate::sys::signals::all_restart;
+use crate::transport::local::gids::gids;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::pipe;
 use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
@@ -34,8 +48,16 @@ use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
 /// The events of a context.
 pub(crate) struct Events {
     host: &'static Host,
+    /// Number of the context's device.
+    device: u8,
+    reading: OwnedFd,
     writing: OwnedFd,
     inode: u64,
+    /// What tells of addresses that come and go; none where GIDs are no addresses, and where the
+    /// system gives no such socket.
+    addresses: Option<OwnedFd>,
+    /// Which change of the device's GIDs the program knows of.
+    known_change: AtomicU64,
     /// Entry of this process's table of contexts.
     pub(crate) index: u32,
     objects: Mutex<HashMap<(Kind, u32), Object>>,
@@ -62,13 +84,27 @@ struct Object {
 static INDEXES: Indexes<CONTEXTS> = Indexes::new();
 
 impl Events {
-    /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which
-    /// programs poll.
+    /// Makes a pipe, and an entry that tells peers of it. Also gives the descriptor that programs
+    /// poll.
     ///
     /// # Errors
     /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
-    pub(crate) fn new(host: &'static Host) -> io::Result<(Self, RawFd)> {
+    pub(crate) fn new(host: &'static Host, device: u8) -> io::Result<(Self, RawFd)> {
         let (reading, writing, inode) = pipe()?;
+        rustix::io::ioctl_fionbio(&reading, true)?;
+        let addresses = match link_layer() {
+            LinkLayer::Infiniband => None,
+            LinkLayer::Ethernet => match netlink::watch() {
+                Err(error @ (Errno::MFILE | Errno::NFILE)) => return Err(error.into()),
+                watch => watch.ok(),
+            },
+        };
+        // Only now, so that no change is missed.
+        let known_change = AtomicU64::new(gids().changes(device));
+        let polled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for source in [&reading].into_iter().chain(&addresses) {
+            epoll::add(&polled, source, EventData::new_u64(0), EventFlags::IN)?;
+        }
         let index = INDEXES.take().ok_or(Errno::MFILE)?;
         let shared = host.arena.view.context(index);
         shared.lost.store(0, Relaxed);
@@ -76,7 +112,19 @@ impl Events {
         shared.fd.store(writing.as_raw_fd(), SeqCst);
         let objects = Mutex::default();
         let acknowledgement = Condvar::new();
-        Ok((Self { host, writing, inode, index, objects, acknowledgement }, reading.into_raw_fd()))
+        let made = Self {
+            host,
+            device,
+            reading,
+            writing,
+            inode,
+            addresses,
+            known_change,
+            index,
+            objects,
+            acknowledgement,
+        };
+        Ok((made, polled.into_raw_fd()))
     }
 
     /// This process.
@@ -145,28 +193,63 @@ impl Events {
         self.acknowledgement.notify_all();
     }
 
-    /// The next event; waits for it where the descriptor does. A signal ends the wait.
-    pub(crate) fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+    /// The next event; waits for it where the descriptor that programs poll does. A signal ends the
+    /// wait as it ends one in read(2).
+    pub(crate) fn next(&self, polled: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
         loop {
             if self.shared().lost.swap(0, SeqCst) != 0 {
                 return Err(Errno::OVERFLOW);
             }
-            let mut bytes = [0; RECORD_BYTES];
-            if rustix::io::read(reading, &mut bytes)? != RECORD_BYTES {
-                return Err(Errno::IO); // Cannot be: the writing end is open here and every write is of so many.
-            }
-            if let Some(event) = self.take(Record::decode(bytes)) {
+            if let Some(event) = self.written()? {
                 return Ok(event);
+            }
+            if self.has_other_gids() {
+                let element = ibv_async_element { port_num: PORT.into() };
+                return Ok(ibv_async_event { element, event_type: IBV_EVENT_GID_CHANGE });
+            }
+            if fcntl_getfl(polled)?.contains(OFlags::NONBLOCK) {
+                return Err(Errno::AGAIN);
+            }
+            match poll(&mut [PollFd::from_borrowed_fd(polled, PollFlags::IN)], None) {
+                Err(Errno::INTR) if all_restart() => {}
+                polled => _ = polled?,
             }
         }
     }
 
-    /// Ends the pipe.
-    pub(crate) fn close(self, reading: RawFd) {
+    /// The next event that somebody has written to the pipe.
+    fn written(&self) -> Result<Option<ibv_async_event>, Errno> {
+        let mut bytes = [0; RECORD_BYTES];
+        loop {
+            match rustix::io::read(&self.reading, &mut bytes) {
+                Ok(RECORD_BYTES) => {}
+                Err(Errno::AGAIN) => return Ok(None),
+                // Cannot be: the writing end is open here and every write is of so many.
+                Ok(_) => return Err(Errno::IO),
+                Err(error) => return Err(error),
+            }
+            if let Some(event) = self.take(Record::decode(bytes)) {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Whether the device has other GIDs than the program knows of; from now on it knows.
+    fn has_other_gids(&self) -> bool {
+        let Some(addresses) = &self.addresses else { return false };
+        if !netlink::drain(addresses) {
+            return false;
+        }
+        let change = gids().changes(self.device);
+        self.known_change.swap(change, SeqCst) != change
+    }
+
+    /// Ends the pipe, and the descriptor that programs poll.
+    pub(crate) fn close(self, polled: RawFd) {
         self.shared().fd.store(-1, SeqCst);
         self.host.forget_channel(self.writing.as_raw_fd(), self.inode);
         // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
-        drop(unsafe { OwnedFd::from_raw_fd(reading) });
+        drop(unsafe { OwnedFd::from_raw_fd(polled) });
         INDEXES.give_back(self.index);
     }
 }
@@ -177,17 +260,17 @@ mod tests {
     use crate::transport::local::host::host;
 
     fn events() -> (Events, RawFd) {
-        let (events, reading) = Events::new(host().unwrap()).unwrap();
+        let (events, polled) = Events::new(host().unwrap(), 0).unwrap();
         // SAFETY: the descriptor is open.
-        rustix::io::ioctl_fionbio(unsafe { BorrowedFd::borrow_raw(reading) }, true).unwrap();
-        (events, reading)
+        rustix::io::ioctl_fionbio(unsafe { BorrowedFd::borrow_raw(polled) }, true).unwrap();
+        (events, polled)
     }
 
     #[test]
     fn what_does_not_fit_in_the_pipe_is_reported() {
-        let (events, reading) = events();
+        let (events, polled) = events();
         // SAFETY: the descriptor is open until the end of this test.
-        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let fd = unsafe { BorrowedFd::borrow_raw(polled) };
         let next = || events.next(fd).map(|event| event.event_type);
         for _ in 0..20_000 {
             events.raise(IBV_EVENT_PORT_ACTIVE, 1, 0);
@@ -201,15 +284,15 @@ mod tests {
         assert_eq!(next(), Err(Errno::AGAIN), "it is reported once");
         events.raise(IBV_EVENT_PORT_ERR, 1, 0);
         assert_eq!(next(), Ok(IBV_EVENT_PORT_ERR), "and there is room again");
-        events.close(reading);
+        events.close(polled);
     }
 
     /// Whatever a peer writes.
     #[test]
     fn events_of_nothing_are_dropped() {
-        let (events, reading) = events();
+        let (events, polled) = events();
         // SAFETY: the descriptor is open until the end of this test.
-        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let fd = unsafe { BorrowedFd::borrow_raw(polled) };
         let mut object = 0_u32;
         events.enter(Kind::QueuePair, 7, 5, &raw mut object);
         for (event, handle, serial) in [
@@ -231,6 +314,6 @@ mod tests {
         events.leave(Kind::QueuePair, 7);
         events.raise(IBV_EVENT_QP_FATAL, 7, 6);
         assert!(events.next(fd).is_err(), "it has gone");
-        events.close(reading);
+        events.close(polled);
     }
 }

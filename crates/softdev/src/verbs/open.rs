@@ -16,7 +16,9 @@ use crate::transport::local::host::host;
 use crate::verbs::{completion, device, extended, parent_domain, post};
 
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
-    let (events, async_fd) = match host().and_then(Events::new) {
+    // SAFETY: the caller gives a device of the list.
+    let number = unsafe { device::number(device) };
+    let (events, async_fd) = match host().and_then(|host| Events::new(host, number)) {
         Ok(made) => made,
         Err(error) => return fail(error.raw_os_error().unwrap_or(libc::ENODEV)),
     };
@@ -39,11 +41,9 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.cmd_fd = events.descriptor();
     ibv.async_fd = async_fd;
     ibv.num_comp_vectors = 1;
-    // SAFETY: the caller gives a device of the list.
-    let device = unsafe { device::number(device) };
     let ctx = Box::into_raw(Box::new(Ctx {
         verbs,
-        device,
+        device: number,
         events,
         waiting: AtomicUsize::new(0),
         queue_pairs: Mutex::default(),
