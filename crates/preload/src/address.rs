@@ -173,6 +173,109 @@ mod tests {
         assert_eq!(route(&[0; 40]), Some(libc::EPROTONOSUPPORT), "of neither version");
     }
 
+    /// What the library finds in a header of the device leads back to the sender, over addresses of
+    /// IPv4 and of IPv6.
+    #[test]
+    fn an_answer_finds_its_way_by_the_received_header() {
+        let device = verbs::devices(&PROVIDER).unwrap().remove(0);
+        let context = device.open().unwrap();
+        let entries = context.gids(1).unwrap();
+        let of_ipv4 = entries.iter().find(|entry| entry.is_ipv4());
+        if of_ipv4.is_none() {
+            eprintln!("SKIPPED: no network interface is up with an address of IPv4");
+        }
+        for entry in of_ipv4.into_iter().chain(&entries[..1]) {
+            let [mut there, mut back] = [(); 2].map(|()| End::new(&context, entry.index));
+            let route = End::route(entry.index, entry.gid);
+            let header = there.send(&mut back, &route, 0x5a);
+            // SAFETY: the list is not empty, and its device is opened and closed here.
+            let (raw, attr) = unsafe {
+                let list = (PROVIDER.get_device_list)(std::ptr::null_mut());
+                let raw = (PROVIDER.open_device)(*list);
+                (PROVIDER.free_device_list)(list);
+                let mut wc: ibv_wc = std::mem::zeroed();
+                wc.wc_flags = IBV_WC_GRH;
+                let mut header = header;
+                let mut attr = ibv_ah_attr::default();
+                assert_eq!(init_ah_from_wc(raw, 1, &raw mut wc, &raw mut header, &raw mut attr), 0);
+                (raw, attr)
+            };
+            // SAFETY: nothing of the context is left.
+            unsafe { (PROVIDER.close_device)(raw) };
+            let found = (attr.is_global, attr.grh.sgid_index, attr.grh.dgid.raw, attr.grh.traffic_class);
+            assert_eq!(found, (1, entry.index, entry.gid.0, 0x5a), "{header:x?}");
+            let route = End::route(attr.grh.sgid_index, verbs::Gid(attr.grh.dgid.raw));
+            assert_eq!(back.send(&mut there, &route, 0)[32..], header[32..], "between the same addresses");
+        }
+    }
+
+    /// A queue pair of datagrams.
+    struct End {
+        pd: verbs::ProtectionDomain,
+        cq: verbs::CompletionQueue,
+        pair: verbs::QueuePair<verbs::ReadyToSend>,
+        region: verbs::MemoryRegion,
+    }
+
+    impl End {
+        const QKEY: u32 = 7;
+
+        fn route(gid_index: u8, gid: verbs::Gid) -> verbs::Route {
+            let global = Some(verbs::GlobalRoute { gid_index, gid, traffic_class: 0 });
+            verbs::Route { port: 1, lid: 0, service_level: 0, global }
+        }
+
+        fn new(context: &verbs::Context, gid_index: u8) -> Self {
+            let pd = context.protection_domain().unwrap();
+            let cq = context.completion_queue(4, None).unwrap();
+            let options = verbs::QueuePairOptions {
+                service: verbs::Service::Ud,
+                max_send_wr: 1,
+                max_recv_wr: 1,
+                max_send_sge: 1,
+                max_recv_sge: 1,
+                max_inline_data: 0,
+            };
+            let to = verbs::Connection {
+                qp_num: 0,
+                peer_psn: 0,
+                own_psn: 0,
+                mtu: verbs::Mtu::from_bytes(1024).unwrap(),
+                route: Self::route(gid_index, context.gid(1, gid_index.into()).unwrap()),
+                timeout: 0,
+                retry_count: 0,
+                rnr_retry: 0,
+                min_rnr_timer: 0,
+                responder_reads: 0,
+                initiator_reads: 0,
+            };
+            let with = verbs::Initialisation { port: 1, pkey_index: 0, qkey: Self::QKEY, access: 0 };
+            let pair = pd.queue_pair(&options, &cq, &cq).unwrap().init(&with).unwrap();
+            let pair = pair.ready_to_receive(&to).unwrap().ready_to_send(&to).unwrap();
+            let region = pd.memory_region(4096, IBV_ACCESS_LOCAL_WRITE).unwrap();
+            Self { pd, cq, pair, region }
+        }
+
+        /// Sends a datagram: what stands before its payload.
+        fn send(&mut self, to: &mut Self, route: &verbs::Route, traffic_class: u8) -> Header {
+            let global = route.global.map(|global| verbs::GlobalRoute { traffic_class, ..global });
+            let handle = self.pd.address_handle(&verbs::Route { global, ..*route }).unwrap();
+            let room = vec![to.region.sge(0, 1024).unwrap()];
+            to.pair.post_receive(&mut verbs::ReceiveRequest::new(1, room)).unwrap();
+            let payload = vec![self.region.sge(2048, 8).unwrap()];
+            let request = verbs::SendRequest::send(2, payload).signaled(true);
+            self.pair.post_send(&mut request.to(&handle, to.pair.number(), Self::QKEY)).unwrap();
+            for end in [&*self, &*to] {
+                let mut room = [verbs::Completion::default(); 1];
+                let [done] = end.cq.poll(&mut room).unwrap() else { panic!("it is done at once") };
+                assert!(done.status().is_success());
+            }
+            let mut header = [0; 40];
+            to.region.read(0, &mut header).unwrap();
+            header
+        }
+    }
+
     #[test]
     fn headers_of_ipv4_are_told_from_those_of_ipv6() {
         let mut header = [0; 40];

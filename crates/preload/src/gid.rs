@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use softdev::PROVIDER;
-use softdev::more::query_gid_ex;
+use softdev::more::{query_gid_ex, used_gids};
 use verbs::abi::*;
 
 use crate::refused::fail;
@@ -38,11 +38,12 @@ pub(crate) unsafe fn find(
     gid: [u8; 16],
     is_roce_v2: bool,
 ) -> Option<u8> {
-    (0..=u8::MAX)
-        // SAFETY: as said above.
-        .map_while(|index| unsafe { entry(context, port, index.into()) }.ok())
-        .position(|entry| entry.gid.raw == gid && (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == is_roce_v2)
-        .map(|index| index as u8)
+    // SAFETY: as said above.
+    let entries = unsafe { used_gids(context) }.into_iter();
+    let mut of_port = entries.filter(|entry| entry.port_num == u32::from(port));
+    let found =
+        of_port.find(|entry| entry.gid.raw == gid && (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == is_roce_v2);
+    found.and_then(|entry| u8::try_from(entry.gid_index).ok())
 }
 
 /// `ibv_query_gid_table`: all entries of all ports that are not empty; their number, or an error
@@ -58,32 +59,16 @@ pub(crate) unsafe fn query_gid_table(
     if flags != 0 || size < size_of::<ibv_gid_entry>() {
         return INVALID;
     }
-    // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
-    let mut device: ibv_device_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: the caller gives a live context; the structure is writable.
-    if unsafe { (PROVIDER.query_device)(context, &raw mut device) } != 0 {
+    // SAFETY: the caller gives a live context.
+    let used = unsafe { used_gids(context) };
+    if used.len() > max_entries {
         return INVALID;
     }
-    let mut found = 0;
-    for port in 1..=device.phys_port_cnt {
-        let mut attr = ibv_port_attr::default();
-        // SAFETY: as above.
-        if unsafe { (PROVIDER.query_port)(context, port, &raw mut attr) } != 0 {
-            return INVALID;
-        }
-        // SAFETY: as above.
-        let table =
-            (0..attr.gid_tbl_len.cast_unsigned()).filter_map(|i| unsafe { entry(context, port, i) }.ok());
-        for entry in table.filter(|entry| entry.gid.raw != [0; 16]) {
-            if found == max_entries {
-                return INVALID;
-            }
-            // SAFETY: the caller gives room for so many entries of `size` bytes each.
-            unsafe { entries.byte_add(found * size).write(entry) };
-            found += 1;
-        }
+    for (place, entry) in used.iter().enumerate() {
+        // SAFETY: the caller gives room for so many entries of `size` bytes each.
+        unsafe { entries.byte_add(place * size).write(*entry) };
     }
-    found.cast_signed()
+    used.len().cast_signed()
 }
 
 /// `ibv_query_gid_type`, which ibv_devinfo and pyverbs use although it is private.

@@ -53,7 +53,7 @@ fn what_the_system_says_of_other_files_is_passed_on() {
 fn programs_list_and_read_what_the_kernel_would_show() {
     let text =
         succeeds("ls /sys/class/infiniband /sys/class/infiniband/softdev1/ports/1/gid_attrs", Some("2"));
-    let lists = "/sys/class/infiniband:\nsoftdev0\nsoftdev1\n\n/sys/class/infiniband/softdev1/ports/1/gid_attrs:\ntypes\n";
+    let lists = "/sys/class/infiniband:\nsoftdev0\nsoftdev1\n\n/sys/class/infiniband/softdev1/ports/1/gid_attrs:\nndevs\ntypes\n";
     assert_eq!(text, lists);
     let text = succeeds(
         "cat /sys/class/infiniband/softdev0/ports/1/state /sys/class/infiniband_verbs/uverbs0/ibdev",
@@ -79,7 +79,8 @@ fn every_way_to_look_gives_the_same() {
 import ctypes, glob, os
 top = '/sys/class/infiniband'
 print(sorted(os.listdir(top)), [entry.is_dir() for entry in os.scandir(top)])
-print(sorted(glob.glob(top + '/*/ports/*/gids/*')))
+gids = sorted(glob.glob(top + '/*/ports/*/gids/*'))
+print(len(gids), gids[0], open(top + '/softdev0/ports/1/gids/63').read().count('0'))
 print(os.path.realpath(top + '/softdev0/./device'), os.path.isdir(top + '/softdev0/device'))
 print(repr(open(top + '/softdev0/ports/1/link_layer').read()), os.stat(top + '/softdev0/node_type').st_size)
 c = ctypes.CDLL(None)
@@ -110,7 +111,7 @@ for path in [top.encode(), b'/']:
     assert_eq!(
         text,
         "['softdev0'] [True]\n\
-         ['/sys/class/infiniband/softdev0/ports/1/gids/0']\n\
+         64 /sys/class/infiniband/softdev0/ports/1/gids/0 32\n\
          /sys/class/infiniband/softdev0/device True\n\
          'Ethernet\\n' 4096\n\
          3 [b'.', b'..', b'softdev0']\n\

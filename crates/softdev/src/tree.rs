@@ -4,11 +4,14 @@
 //!
 //! A software port has no counters and no PCI function, so there are no files of these.
 
-use ::verbs::{Context, GidKind, LinkLayer, Port, PortState, devices};
+use ::verbs::{Context, LinkLayer, Port, PortState, devices};
 
 use crate::PROVIDER;
 use crate::sys::limits::{DEVICE_PREFIX as DEVICE, UVERBS};
-use crate::sys::settings::settings;
+use crate::sys::netlink::Interface;
+use crate::sys::settings::{LinkLayer as Layer, link_layer, settings};
+use crate::transport::local::address::{held, table_length};
+use crate::transport::local::gids::gids;
 
 /// A file or a directory.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -146,8 +149,12 @@ fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
     let online = || std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     match *rest {
         [] => {
-            Some(directory(&["infiniband", "infiniband_verbs", "local_cpulist", "local_cpus", "numa_node"]))
+            let net = (!interfaces(device).is_empty()).then_some("net");
+            let names = ["infiniband", "infiniband_verbs", "local_cpulist", "local_cpus"];
+            let names: Vec<_> = names.into_iter().chain(net).chain(["numa_node"]).collect();
+            Some(directory(&names))
         }
+        ["net", ref rest @ ..] => of_net(&interfaces(device), rest),
         ["infiniband"] => Some(Node::Directory(vec![format!("{DEVICE}{device}")])),
         ["infiniband", name, ref rest @ ..] if number(DEVICE, name) == Some(device) => {
             of_device(device, rest)
@@ -164,11 +171,54 @@ fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
     }
 }
 
+/// The network interfaces that a device sits on.
+fn interfaces(device: u8) -> Vec<Interface> {
+    gids().below(device, count()).into_iter().cloned().collect()
+}
+
+/// `/sys/class/infiniband/softdev0/device/net`: of each interface what names it and its port. All
+/// else of it is where the kernel has it, in `/sys/class/net`.
+fn of_net(interfaces: &[Interface], rest: &[&str]) -> Option<Node> {
+    let named = |name: &str| interfaces.iter().find(|interface| interface.name == name);
+    match *rest {
+        [] if interfaces.is_empty() => None,
+        [] => Some(Node::Directory(interfaces.iter().map(|interface| interface.name.clone()).collect())),
+        [name] => named(name).map(|_| directory(&["dev_port", "ifindex", "mtu"])),
+        [name, "ifindex"] => named(name).map(|interface| file(interface.index)),
+        [name, "mtu"] => named(name).map(|interface| file(interface.mtu_bytes)),
+        // Ports of a function count from 0 there.
+        [name, "dev_port"] => named(name).map(|_| file(0)),
+        _ => None,
+    }
+}
+
+/// A file of an entry of a device's GID table. As the kernel has it, an entry that holds nothing
+/// has a GID of zeroes; it has neither of the other files, which cannot be read there.
+fn of_gid(device: u8, directory: &str, number: &str) -> Option<Node> {
+    let index = (0..table_length()).find(|index| number == index.to_string())?;
+    let gids = gids();
+    let held = held(&gids, device, index);
+    match directory {
+        "gids" => Some(file(groups(&held.map_or([0; 16], |held| held.gid.raw)))),
+        // One word for both, as the kernel has it.
+        "types" => held.map(|_| file(if link_layer() == Layer::Ethernet { "RoCE v2" } else { "IB/RoCE v1" })),
+        _ => gids.interface(held?.interface).map(|interface| file(&interface.name)),
+    }
+}
+
+/// The numbers of the entries that have a file in one of the directories of the GID table.
+fn numbers(device: u8, directory: &str) -> Node {
+    let gids = gids();
+    let has_file = |index: &u8| match (directory, held(&gids, device, *index)) {
+        ("gids", _) => true,
+        ("types", held) => held.is_some(),
+        (_, held) => held.is_some_and(|held| gids.interface(held.interface).is_some()),
+    };
+    Node::Directory((0..table_length()).filter(has_file).map(|index| index.to_string()).collect())
+}
+
 /// `/sys/class/infiniband/softdev0/ports/1`.
 fn of_port(device: u8, rest: &[&str]) -> Option<Node> {
-    let gids = || open(device).and_then(|context| context.gids(1).ok()).unwrap_or_default();
-    let numbers = || Node::Directory(gids().iter().map(|entry| entry.index.to_string()).collect());
-    let entry = |number: &str| gids().into_iter().find(|entry| entry.index.to_string() == number);
     match *rest {
         [] => Some(directory(&[
             "gid_attrs",
@@ -182,13 +232,11 @@ fn of_port(device: u8, rest: &[&str]) -> Option<Node> {
             "sm_lid",
             "state",
         ])),
-        ["gids"] | ["gid_attrs", "types"] => Some(numbers()),
-        ["gids", number] => entry(number).map(|entry| file(groups(&entry.gid.0))),
-        ["gid_attrs"] => Some(directory(&["types"])),
-        ["gid_attrs", "types", number] => entry(number).map(|entry| {
-            // One word for both, as the kernel has it.
-            file(if entry.kind == GidKind::RoceV2 { "RoCE v2" } else { "IB/RoCE v1" })
-        }),
+        ["gid_attrs"] => Some(directory(&["ndevs", "types"])),
+        [name @ "gids"] | ["gid_attrs", name @ ("types" | "ndevs")] => Some(numbers(device, name)),
+        [name @ "gids", number] | ["gid_attrs", name @ ("types" | "ndevs"), number] => {
+            of_gid(device, name, number)
+        }
         ["pkeys"] => Some(directory(&["0"])),
         ["pkeys", "0"] => open(device)?.pkey(1, 0).ok().map(|pkey| file(format!("{pkey:#06x}"))),
         [name] => said_by(&open(device)?.port(1).ok()?, name),
@@ -326,8 +374,33 @@ mod tests {
         );
         assert_eq!(said.len(), 40);
         assert_eq!(at("ports/1/gid_attrs/types/0"), "RoCE v2\n");
+        assert_eq!(at("ports/1/gids/63").matches('0').count(), 32, "nothing is there");
         assert_eq!(text("/sys/class/infiniband_verbs/uverbs0/ibdev"), "softdev0\n");
         assert_eq!(text("/sys/class/infiniband_verbs/uverbs0/dev"), "231:192\n");
+    }
+
+    /// Entries of the table and files, and the interfaces of both.
+    #[test]
+    fn files_of_addresses_name_their_interfaces() {
+        let Some(Node::Directory(names)) = node(b"/sys/class/infiniband/softdev0/device/net") else {
+            return eprintln!("SKIPPED: no network interface is up");
+        };
+        let at = |path: &str| text(&format!("/sys/class/infiniband/softdev0/{path}"));
+        let context = open(0).unwrap();
+        for entry in context.gids(1).unwrap() {
+            let index = entry.index;
+            let said = at(&format!("ports/1/gids/{index}")).trim_end().replace(':', "");
+            assert_eq!(said, entry.gid.0.map(|byte| format!("{byte:02x}")).concat());
+            let name = at(&format!("ports/1/gid_attrs/ndevs/{index}"));
+            if index == 0 {
+                assert_eq!(name.trim_end(), names[0]);
+            }
+        }
+        let first = &names[0];
+        let index = std::fs::read_to_string(format!("/sys/class/net/{first}/ifindex"));
+        if let Ok(index) = index {
+            assert_eq!(at(&format!("device/net/{first}/ifindex")), index);
+        }
     }
 
     #[test]
@@ -341,7 +414,11 @@ mod tests {
             "/dev/infinibands",
             "/sys/class/infiniband/softdev1",
             "/sys/class/infiniband/softdev0/ports/2",
-            "/sys/class/infiniband/softdev0/ports/1/gids/1",
+            "/sys/class/infiniband/softdev0/ports/1/gids/64",
+            "/sys/class/infiniband/softdev0/ports/1/gids/01",
+            "/sys/class/infiniband/softdev0/ports/1/gid_attrs/types/63",
+            "/sys/class/infiniband/softdev0/ports/1/gid_attrs/ndevs/63",
+            "/sys/class/infiniband/softdev0/device/net/none0",
             "/sys/class/infiniband_mad",
             "sys/class/infiniband",
             "",
