@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail, ensure};
 use bench::process::launcher;
 use clap::{Args, ValueEnum};
-use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES};
+use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES, MTU_VARIABLE, PortMtu};
 use verbs::LinkModel;
 
 use crate::{namespace, preload};
@@ -57,6 +57,10 @@ pub(crate) struct ExecArguments {
     /// [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
     link: Option<LinkModel>,
+    /// MTU of the ports on Ethernet: 256, 512, 1024, 2048 or 4096 bytes, or `netdev`: what packets
+    /// of the network interface have room for [default: netdev].
+    #[arg(long, value_name = "MTU")]
+    mtu: Option<PortMtu>,
     /// Give the device to the ranks of a launcher (mpirun, mpiexec, srun) and not to the launcher:
     /// by its options -x, -genv or --export, so that ranks have it wherever they start.
     #[arg(long)]
@@ -105,7 +109,7 @@ fn enter_namespace(variables: &[(&'static str, OsString)]) -> anyhow::Result<(&'
         // SAFETY: this process has no other thread yet that could read its environment.
         unsafe { env::set_var(name, value) };
     }
-    let all = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE];
+    let all = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MTU_VARIABLE];
     let said = all.map(|name| env::var_os(name).unwrap_or_default().to_string_lossy().into_owned());
     let devices = said.join("|");
     namespace::enter(&devices)?;
@@ -124,6 +128,11 @@ fn variables(arguments: &ExecArguments) -> anyhow::Result<Vec<(&'static str, OsS
     }
     if let Some(link) = arguments.link {
         variables.push((LINK_VARIABLE, link.to_string().into()));
+    }
+    // Programs of others find what they would at the kernel's software device.
+    let usual = env::var_os(MTU_VARIABLE).is_none().then_some(PortMtu::Netdev);
+    if let Some(mtu) = arguments.mtu.or(usual) {
+        variables.push((MTU_VARIABLE, mtu.to_string().into()));
     }
     Ok(variables)
 }

@@ -50,6 +50,14 @@ fn the_environment_says_what_was_asked_for() {
     assert_eq!(scratch.succeed(&["exec", "sh", "-c", show]), format!("{library}||\n"));
     let flags = ["exec", "--devices", "3", "--link-layer", "InfiniBand", "sh", "-c", show];
     assert_eq!(scratch.succeed(&flags), format!("{library}|3|infiniband\n"));
+    let show_mtu = "echo $RDMASCOPE_SOFTDEV_MTU";
+    assert_eq!(scratch.succeed(&["exec", "sh", "-c", show_mtu]), "netdev\n");
+    assert_eq!(scratch.succeed(&["exec", "--mtu", "2048", "sh", "-c", show_mtu]), "2048\n");
+    for (said, flags, mtu) in [("512", &[][..], "512\n"), ("512", &["--mtu", "netdev"], "netdev\n")] {
+        let mut command = scratch.program([&["exec"], flags, &["sh", "-c", show_mtu]].concat());
+        command.env("RDMASCOPE_SOFTDEV_MTU", said);
+        assert_eq!(finish(command).stdout, mtu, "with {flags:?}");
+    }
     // In itself, and with a library that was preloaded before: the first that the machine has.
     let nested = scratch.program(["exec", *PROGRAM, "exec", "sh", "-c", show]);
     assert_eq!(finish(nested).stdout, format!("{library}||\n"));
@@ -161,6 +169,7 @@ fn wrong_usage_is_told() {
     for (words, expected) in [
         (&["--devices", "0", "ls"][..], "0 is not in 1..=16"),
         (&["--devices", "17", "ls"], "17 is not in 1..=16"),
+        (&["--mtu", "1500", "ls"], "a port's MTU is 256, 512, 1024, 2048 or 4096 bytes, or `netdev`"),
         (&["--link-layer", "omnipath", "ls"], "possible values: ethernet, infiniband"),
         (&["--"], "Usage: rdmascope exec"),
     ] {
