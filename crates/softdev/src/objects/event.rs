@@ -40,7 +40,7 @@ use crate::sys::limits::{CONTEXTS, PORT};
 use crate::sys::netlink;
 use crate::sys::settings::{LinkLayer, link_layer};
 use crate::sys::signals::all_restart;
-use crate::transport::local::gids::gids;
+use crate::transport::local::gids::gids_now;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::pipe;
 use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
@@ -100,7 +100,7 @@ impl Events {
             },
         };
         // Only now, so that no change is missed.
-        let known_change = AtomicU64::new(gids().changes(device));
+        let known_change = AtomicU64::new(gids_now().changes(device));
         let polled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for source in [&reading].into_iter().chain(&addresses) {
             epoll::add(&polled, source, EventData::new_u64(0), EventFlags::IN)?;
@@ -240,7 +240,7 @@ impl Events {
         if !netlink::drain(addresses) {
             return false;
         }
-        let change = gids().changes(self.device);
+        let change = gids_now().changes(self.device);
         self.known_change.swap(change, SeqCst) != change
     }
 

@@ -5,8 +5,9 @@
 //! order of their numbers; loopback's addresses come last and are the first device's.
 //!
 //! The tables are this process's, begun when it first looked: where addresses have come and gone
-//! since, another process may have them in another order. Whoever looks asks the kernel first, which
-//! takes some tens of microseconds: nothing on the way of a message looks.
+//! since, another process may have them in another order. Whoever looks asks the kernel first, unless
+//! somebody has just done so. That takes some tens of microseconds: nothing on the way of a message
+//! looks.
 //!
 //! # Invariants
 //!
@@ -16,12 +17,14 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use verbs::abi::*;
 
 use crate::sys::limits::GIDS;
 use crate::sys::netlink::{Interface, interfaces};
 use crate::sys::settings::{LinkLayer, MAX_DEVICES, PortMtu, link_layer, settings};
+use crate::sys::timer::Instant;
 
 /// An entry of a GID table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +40,13 @@ pub(crate) struct Gids {
     /// Those that are up: those that lead to other hosts, by their numbers, before loopback.
     interfaces: Vec<Interface>,
     tables: [Table; MAX_DEVICES as usize],
+    /// When the kernel was last asked.
+    asked: Option<Instant>,
 }
+
+/// So long what the kernel has said holds, but for who was told of a change: programs that look at
+/// a whole table ask once. (The kernel's own tables, too, follow addresses a little later.)
+const HOLDS: Duration = Duration::from_millis(1);
 
 /// The table of a device, without its default entry.
 #[derive(Debug)]
@@ -53,15 +62,31 @@ static TABLES: Mutex<Gids> = Mutex::new(Gids::new());
 static MTUS: [AtomicU32; MAX_DEVICES as usize] =
     [const { AtomicU32::new(IBV_MTU_4096) }; MAX_DEVICES as usize];
 
-/// The tables as they are now; of InfiniBand, whose GIDs are no addresses of interfaces, without an
-/// entry. Where the kernel does not say what interfaces there are, they stay as they are.
+fn tables() -> MutexGuard<'static, Gids> {
+    TABLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tables as they were a moment ago; of InfiniBand, whose GIDs are no addresses of interfaces,
+/// without an entry.
 pub(crate) fn gids() -> MutexGuard<'static, Gids> {
-    let mut gids = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let gids = tables();
+    let is_fresh = gids.asked.is_some_and(|asked| asked.elapsed() < HOLDS);
+    if is_fresh { gids } else { updated(gids) }
+}
+
+/// As [`gids`], as they are now.
+pub(crate) fn gids_now() -> MutexGuard<'static, Gids> {
+    updated(tables())
+}
+
+/// Asks the kernel. Where it does not say what interfaces there are, the tables stay as they are.
+fn updated(mut gids: MutexGuard<'static, Gids>) -> MutexGuard<'static, Gids> {
     if let Ok(settings) = settings()
         && link_layer() == LinkLayer::Ethernet
         && let Ok(found) = interfaces()
     {
         gids.update(found, settings.devices);
+        gids.asked = Some(Instant::now());
         for device in 0..settings.devices {
             let mtu = gids.mtu(device, settings.mtu);
             MTUS[usize::from(device)].store(mtu, Relaxed);
@@ -85,7 +110,7 @@ pub(crate) fn active_mtu_bytes(device: u8) -> u64 {
 impl Gids {
     const fn new() -> Self {
         const EMPTY: Table = Table { entries: [None; GIDS as usize - 1], changes: 0 };
-        Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize] }
+        Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize], asked: None }
     }
 
     /// Goes over to what there is now.
