@@ -84,10 +84,16 @@ pub fn set_port(device: u8, is_up: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a port is up that has this word.
+#[inline]
+pub(crate) fn is_up(port: u32) -> bool {
+    port & DOWN_BIT == 0
+}
+
 impl Qp {
     /// Whether its port is up.
     pub(crate) fn has_port(&self) -> bool {
-        self.shared().port.load(Relaxed) & DOWN_BIT == 0
+        is_up(self.shared().port.load(Relaxed))
     }
 
     /// Its port has gone down or come up.

@@ -1,10 +1,11 @@
 //! The send queue: posting, carrying out, completing.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
+use crate::engine::port::is_up;
 use crate::engine::task::Task;
 use crate::memory::copy::Piece;
 use crate::memory::pieces::Pieces;
@@ -227,16 +228,17 @@ impl Qp {
         &self,
         queue: &mut SendQueue,
         qp_num: u32,
-        is_port: impl Fn(u32) -> bool,
+        is_port: impl Fn(u32, u32) -> bool,
         message: &Message<'_>,
     ) -> Delivery {
-        if !self.has_port() {
+        let own = self.shared().port.load(Relaxed);
+        if !is_up(own) {
             return Delivery::NoAnswer;
         }
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
-        if !target.takes_datagrams(is_port) {
+        if !target.takes_datagrams(|port| is_port(port, own)) {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, self.shared(), message);

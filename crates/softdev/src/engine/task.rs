@@ -67,10 +67,10 @@ impl Task for Sending {
         let message = Message { datagram, ..work.message(qp, pieces) };
         let delivery = match self.0 {
             Some((Way::Port(end), number, _)) => {
-                qp.deliver_datagram(queue, number, |port| end.is_at(port), &message)
+                qp.deliver_datagram(queue, number, |port, own| end.is_at(port, own), &message)
             }
             Some((Way::Group, MULTICAST_QP, Datagram { ends: Some([_, group]), .. })) => {
-                qp.deliver_to_group(queue, &group, &message)
+                qp.deliver_to_group(queue, group, &message)
             }
             Some(_) => Delivery::NoAnswer,
             None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),

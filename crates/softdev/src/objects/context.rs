@@ -11,6 +11,7 @@ use crate::objects::event::Events;
 use crate::objects::keeper::Keeper;
 use crate::objects::queue_pair::Qp;
 use crate::transport::local::address::Way;
+use crate::transport::message::Ends;
 
 /// What a parent domain stands for.
 pub(crate) struct Parts {
@@ -54,7 +55,7 @@ pub(crate) struct Ah {
     pub(crate) attr: ibv_ah_attr,
     pub(crate) destination: Way,
     /// Of a global route the GIDs at both ends, as they were when the handle was made.
-    pub(crate) ends: Option<[ibv_gid; 2]>,
+    pub(crate) ends: Option<&'static Ends>,
 }
 
 impl Qp {

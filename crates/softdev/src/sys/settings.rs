@@ -102,19 +102,24 @@ impl LinkLayer {
 /// # Errors
 /// A sentence that says which variable has a value that means nothing, and which values there are.
 pub fn settings() -> Result<Settings, &'static str> {
+    found().as_ref().copied().map_err(String::as_str)
+}
+
+#[inline]
+fn found() -> &'static Result<Settings, String> {
     static SETTINGS: OnceLock<Result<Settings, String>> = OnceLock::new();
     let read = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let found = SETTINGS.get_or_init(|| {
+    SETTINGS.get_or_init(|| {
         let names = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MTU_VARIABLE];
         parse(names.map(read).each_ref().map(Option::as_deref))
-    });
-    found.as_ref().copied().map_err(String::as_str)
+    })
 }
 
 /// The link layer of this process's ports; Ethernet before anything was opened with settings that
 /// mean something.
+#[inline]
 pub(crate) fn link_layer() -> LinkLayer {
-    settings().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
+    found().as_ref().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
 }
 
 fn parse([devices, link_layer, link, mtu]: [Option<&str>; 4]) -> Result<Settings, String> {

@@ -22,6 +22,10 @@ pub(crate) struct Message<'a> {
     pub(crate) written: bool,
 }
 
+/// The GIDs at both ends of a route. Each pair is there once, so that two are the same where their
+/// addresses are.
+pub(crate) type Ends = [ibv_gid; 2];
+
 /// What a datagram carries besides.
 #[derive(Clone, Copy)]
 pub(crate) struct Datagram {
@@ -31,12 +35,12 @@ pub(crate) struct Datagram {
     /// Number of the device that it is from.
     pub(crate) device: u8,
     /// Where it comes from and where it goes, for one with a global route header.
-    pub(crate) ends: Option<[ibv_gid; 2]>,
+    pub(crate) ends: Option<&'static Ends>,
 }
 
 impl Datagram {
     /// Whether it goes to a multicast group.
     pub(crate) fn is_to_group(&self) -> bool {
-        self.ends.as_ref().is_some_and(|[_, destination]| is_group(destination))
+        self.ends.is_some_and(|[_, destination]| is_group(destination))
     }
 }

@@ -8,7 +8,8 @@ use verbs::abi::*;
 
 use crate::objects::context::{Ah, Ctx, Pd};
 use crate::sys::errno::fail;
-use crate::transport::local::address::{follow, is_valid_route, source_of};
+use crate::transport::local::address::{Way, follow, is_valid_route, source_of};
+use crate::transport::local::ends::kept;
 use crate::verbs::parent_domain;
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
@@ -41,11 +42,14 @@ pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_att
     if !is_valid_route(device, &attr) {
         return fail(libc::EINVAL);
     }
-    let source = if attr.is_global == 0 { None } else { source_of(device, &attr) };
-    let ends = source.map(|source| [source, attr.grh.dgid]);
+    let destination = follow(&attr);
+    // Nothing says the ends of what goes to nobody.
+    let says_ends = attr.is_global != 0 && destination != Way::Elsewhere;
+    let source = if says_ends { source_of(device, &attr) } else { None };
+    let ends = source.map(|source| kept([source, attr.grh.dgid]));
     domain.children.fetch_add(1, Relaxed);
     let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
-    Box::into_raw(Box::new(Ah { ibv, attr, destination: follow(&attr), ends })).cast()
+    Box::into_raw(Box::new(Ah { ibv, attr, destination, ends })).cast()
 }
 
 pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {

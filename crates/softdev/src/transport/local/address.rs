@@ -77,6 +77,7 @@ pub(crate) fn port_word(device: u8) -> u32 {
 const COUNT_AT: u32 = 16;
 
 /// In the word of a port: what ports of one network have in common.
+#[inline]
 fn network() -> u32 {
     const IN_USE: u32 = 1 << 8;
     const INFINIBAND: u32 = 1 << 9;
@@ -89,10 +90,10 @@ pub(crate) fn device_of(port: u32) -> u8 {
     port as u8
 }
 
-/// Whether a port is of the same network as this process's: of the same link layer.
+/// Whether a port is of the same network as this process's own: of the same link layer.
 #[inline]
-pub(crate) fn is_same_network(port: u32) -> bool {
-    port & !(0xff | 0xff << COUNT_AT) == network()
+pub(crate) fn is_same_network(port: u32, own: u32) -> bool {
+    (port ^ own) & !(0xff | 0xff << COUNT_AT) == 0
 }
 
 /// The port at which a route ends, by its address.
@@ -106,16 +107,16 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether this is the address of a port.
+    /// Whether this is the address of a port, which is reached from this process's own.
     #[inline]
-    pub(crate) fn is_at(self, port: u32) -> bool {
+    pub(crate) fn is_at(self, port: u32, own: u32) -> bool {
         let device = u32::from(device_of(port));
         let is_its = match self {
             Self::Device(number) => device == u32::from(number),
             // Nothing is divided in the usual case.
             Self::Interface(rank) => rank == device || rank % (port >> COUNT_AT & 0xff).max(1) == device,
         };
-        is_its && is_same_network(port)
+        is_its && is_same_network(port, own)
     }
 }
 
@@ -194,10 +195,10 @@ mod tests {
     fn a_port_says_whose_it_is() {
         for device in 0..MAX_DEVICES {
             assert_eq!(device_of(port_word(device)), device);
-            assert!(is_same_network(port_word(device)));
+            assert!(is_same_network(port_word(device), port_word(0)));
         }
-        assert!(!is_same_network(port_word(0) | 1 << 31), "it is down");
-        assert!(!is_same_network(0), "it was never there");
+        assert!(!is_same_network(port_word(0) | 1 << 31, port_word(0)), "it is down");
+        assert!(!is_same_network(0, port_word(0)), "it was never there");
     }
 
     #[test]
@@ -205,12 +206,12 @@ mod tests {
         let port = |device: u32, devices: u32| network() | device | devices << COUNT_AT;
         for (rank, devices, device) in [(0, 1, 0), (5, 1, 0), (1, 2, 1), (4, 2, 0), (5, 3, 2), (3, 16, 3)] {
             for other in 0..devices {
-                let is_at = End::Interface(rank).is_at(port(other, devices));
+                let is_at = End::Interface(rank).is_at(port(other, devices), network());
                 assert_eq!(is_at, other == device, "rank {rank} at device {other} of {devices}");
-                assert_eq!(End::Device(device as u8).is_at(port(other, devices)), other == device);
+                assert_eq!(End::Device(device as u8).is_at(port(other, devices), network()), other == device);
             }
         }
-        assert!(!End::Interface(0).is_at(0), "whatever a peer says");
+        assert!(!End::Interface(0).is_at(0, network()), "whatever a peer says");
     }
 
     #[test]

@@ -312,8 +312,9 @@ impl Attempt<'_> {
             Some(place)
         };
         let message = self.message;
-        let header =
-            message.datagram.map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class, d.ends));
+        let header = message
+            .datagram
+            .map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class, d.ends.copied()));
         let mut room = 0;
         let mut unmapped = false;
         for shared in posted.elements {

@@ -7,6 +7,7 @@
 //! uses.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
@@ -16,7 +17,20 @@ use crate::transport::local::address::{device_of, gid};
 use crate::transport::local::group::halves;
 use crate::transport::local::host::Host;
 use crate::transport::local::target::Target;
-use crate::transport::message::Datagram;
+use crate::transport::message::{Datagram, Ends};
+
+/// The one pair of these ends. It stays: there are no more than the host's addresses and the groups
+/// that datagrams were sent to make.
+pub(crate) fn kept(ends: Ends) -> &'static Ends {
+    static KEPT: Mutex<Vec<&Ends>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = kept.iter().find(|found| ***found == ends) {
+        return found;
+    }
+    let made = Box::leak(Box::new(ends));
+    kept.push(made);
+    made
+}
 
 /// The devices' own addresses: those of the sender's device, whose number the datagram says, and of
 /// the receiver's.
@@ -48,7 +62,7 @@ const CLAIMED: u32 = 1;
 /// It is there.
 const SHOWN: u32 = 2;
 
-fn words(ends: &[ibv_gid; 2]) -> [u64; 4] {
+fn words(ends: &Ends) -> [u64; 4] {
     let [a, b] = halves(&ends[0]);
     let [c, d] = halves(&ends[1]);
     [a, b, c, d]
@@ -73,7 +87,7 @@ impl SharedEnds {
 }
 
 /// The number by which the process of an arena knows two ends, if there is room.
-fn enter(view: &View, ends: &[ibv_gid; 2]) -> u8 {
+fn enter(view: &View, ends: &Ends) -> u8 {
     let ends = words(ends);
     // Two that enter the same at once may make two entries: either says what is so.
     let is_its = |number: &u8| {
@@ -84,10 +98,12 @@ fn enter(view: &View, ends: &[ibv_gid; 2]) -> u8 {
 }
 
 /// The ends of a number in this process's arena; zeroes where nobody has said them.
-pub(crate) fn ends_of(view: &View, number: u8, sender_device: u8, own_device: u8) -> [ibv_gid; 2] {
-    if number == OWN {
-        return [gid(sender_device), gid(own_device)];
-    }
+#[inline]
+pub(crate) fn ends_of(view: &View, number: u8, sender_device: u8, own_device: u8) -> Ends {
+    if number == OWN { [gid(sender_device), gid(own_device)] } else { entered(view, number) }
+}
+
+fn entered(view: &View, number: u8) -> Ends {
     let said = if number == UNKNOWN { None } else { view.ends(number).said() };
     let [a, b, c, d] = said.unwrap_or_default();
     [(a, b), (c, d)]
@@ -99,13 +115,15 @@ impl Target {
     /// remembered, so that sending costs no more than a look at that.
     #[inline]
     pub(crate) fn number_of_ends(&self, host: &Host, datagram: &Datagram) -> u8 {
-        let Some(ends) = &datagram.ends else { return OWN };
-        let known = self.ends.get();
-        if known.0 == *ends { known.1 } else { self.find_ends(host, datagram, ends) }
+        let Some(ends) = datagram.ends else { return OWN };
+        match self.ends.get() {
+            Some((known, number)) if std::ptr::eq(known, ends) => number,
+            _ => self.find_ends(host, datagram, ends),
+        }
     }
 
     #[cold]
-    fn find_ends(&self, host: &Host, datagram: &Datagram, ends: &[ibv_gid; 2]) -> u8 {
+    fn find_ends(&self, host: &Host, datagram: &Datagram, ends: &'static Ends) -> u8 {
         let number = if datagram.is_to_group() {
             UNKNOWN // Its sender writes the header.
         } else if *ends == [gid(datagram.device), gid(device_of(self.port))] {
@@ -113,7 +131,7 @@ impl Target {
         } else {
             enter(self.peer.view(&host.arena.view), ends)
         };
-        self.ends.set((*ends, number));
+        self.ends.set(Some((ends, number)));
         number
     }
 }
@@ -124,7 +142,7 @@ mod tests {
     use crate::memory::arena::Arena;
     use crate::memory::layout::TABLES;
 
-    fn pair(source: u8, destination: u8) -> [ibv_gid; 2] {
+    fn pair(source: u8, destination: u8) -> Ends {
         [source, destination]
             .map(|last| ibv_gid { raw: std::array::from_fn(|i| if i == 15 { last } else { 7 }) })
     }
@@ -145,6 +163,13 @@ mod tests {
         assert_eq!(ends_of(view, UNKNOWN, 0, 0), [ibv_gid::default(); 2]);
         assert_eq!(enter(view, &pair(1, 2)), first, "what is there is found");
         assert_eq!(ends_of(view, OWN, 2, 3), [gid(2), gid(3)]);
+    }
+
+    #[test]
+    fn a_pair_is_kept_once() {
+        let [first, other, again] = [pair(1, 2), pair(2, 1), pair(1, 2)].map(kept);
+        assert!(std::ptr::eq(first, again) && !std::ptr::eq(first, other));
+        assert_eq!((*first, *other), (pair(1, 2), pair(2, 1)));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! order of their numbers; loopback's addresses come last and are the first device's.
 //!
 //! The tables are this process's, begun when it first looked: where addresses have come and gone
-//! since, another process may have them in another order. Whoever looks asks the kernel first, unless
-//! somebody has just done so. That takes some tens of microseconds: nothing on the way of a message
-//! looks.
+//! since, another process may have them in another order. Whoever looks asks the kernel first,
+//! unless somebody has just done so. That takes some tens of microseconds: nothing on the way of a
+//! message looks.
 //!
 //! # Invariants
 //!

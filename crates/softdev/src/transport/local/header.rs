@@ -1,7 +1,5 @@
 //! The global route header in front of a datagram's payload.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use verbs::abi::*;
 
 use crate::sys::limits::GRH_BYTES;
@@ -39,11 +37,11 @@ pub(crate) fn grh(
     };
     let immediate = if has_immediate { IMMEDIATE } else { 0 };
     let length = (next_bytes + AROUND + immediate + payload_bytes.next_multiple_of(4)) as u16;
-    if let [Some(source), Some(destination)] = ends.map(ipv4)
-        && next_header == UDP
+    if next_header == UDP
+        && let Some(source) = ipv4(ends[0])
+        && let Some(destination) = ipv4(ends[1])
     {
-        header[IPV4_AT..].copy_from_slice(&ipv4_header(length, traffic_class, source, destination));
-        return header;
+        return ipv4_header(length, traffic_class, source, destination);
     }
     header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
     header[4..6].copy_from_slice(&length.to_be_bytes());
@@ -59,33 +57,42 @@ const IPV4_AT: usize = GRH_BYTES as usize - IPV4_BYTES;
 const IPV4_BYTES: usize = 20;
 
 /// The address of IPv4 that a GID is made of.
-fn ipv4(gid: ibv_gid) -> Option<Ipv4Addr> {
-    Ipv6Addr::from(gid.raw).to_ipv4_mapped()
+#[inline]
+fn ipv4(gid: ibv_gid) -> Option<u32> {
+    let whole = u128::from_be_bytes(gid.raw);
+    (whole >> 32 == 0xffff).then_some(whole as u32)
 }
 
 /// A header of IPv4 (RFC 791) before so many bytes of UDP.
-fn ipv4_header(length: u16, traffic_class: u8, source: Ipv4Addr, destination: Ipv4Addr) -> [u8; IPV4_BYTES] {
+#[inline(never)]
+fn ipv4_header(length: u16, traffic_class: u8, source: u32, destination: u32) -> Header {
     /// Version 4, five words.
-    const VERSION_AND_LENGTH: u8 = 0x45;
+    const VERSION_AND_LENGTH: u32 = 0x45;
     /// As all packets of RoCE v2 are.
-    const DO_NOT_FRAGMENT: u8 = 0x40;
-    let mut header = [0; IPV4_BYTES];
-    (header[0], header[1]) = (VERSION_AND_LENGTH, traffic_class);
-    header[2..4].copy_from_slice(&(IPV4_BYTES as u16 + length).to_be_bytes());
-    header[6] = DO_NOT_FRAGMENT;
-    (header[8], header[9]) = (HOP_LIMIT, UDP);
-    header[12..16].copy_from_slice(&source.octets());
-    header[16..].copy_from_slice(&destination.octets());
-    // The ones' complement of the ones' complement sum (RFC 1071).
-    let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    const DO_NOT_FRAGMENT: u32 = 0x4000;
+    let length = IPV4_BYTES as u32 + u32::from(length);
+    let mut words = [
+        VERSION_AND_LENGTH << 24 | u32::from(traffic_class) << 16 | length,
+        DO_NOT_FRAGMENT,
+        u32::from(HOP_LIMIT) << 24 | u32::from(UDP) << 16,
+        source,
+        destination,
+    ];
+    // The ones' complement of the ones' complement sum of halves (RFC 1071).
+    let sum: u32 = words.iter().map(|word| (word >> 16) + (word & 0xffff)).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
-    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    words[2] |= !((folded & 0xffff) + (folded >> 16)) & 0xffff;
+    let mut header = [0; GRH_BYTES as usize];
+    for (to, word) in header[IPV4_AT..].chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_be_bytes());
+    }
     header
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     fn gid(address: &str) -> ibv_gid {

@@ -14,10 +14,11 @@ use crate::memory::layout::{SharedPort, SharedQp, mr_index};
 use crate::memory::slots::Ring;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
-use crate::transport::local::address::{End, device_of};
+use crate::transport::local::address::{End, device_of, port_word};
 use crate::transport::local::host::{Host, Peer};
 use crate::transport::local::lane::Lane;
 use crate::transport::local::pool::{Area, Pool};
+use crate::transport::message::Ends;
 
 /// A queue pair of a peer.
 pub(crate) struct Target {
@@ -30,9 +31,8 @@ pub(crate) struct Target {
     /// What its shared receive queue shows, if it has one.
     pub(crate) pool: Option<Pool>,
     shared: NonNull<SharedQp>,
-    /// The ends that the last datagram had, and the number by which the peer knows them. Zeroes are
-    /// no ends.
-    pub(crate) ends: Cell<([ibv_gid; 2], u8)>,
+    /// The ends that the last datagram had, and the number by which the peer knows them.
+    pub(crate) ends: Cell<Option<(&'static Ends, u8)>>,
     warm: Warm,
     pub(crate) watch: Watch,
 }
@@ -128,7 +128,7 @@ impl Target {
         let shared = self.shared();
         shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == service
-            && end.is_at(self.port)
+            && end.is_at(self.port, port_word(0))
             && (service != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == psn)
     }
 
