@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use verbs::abi::*;
 
-use crate::memory::arena::{Shared, View};
+use crate::memory::arena::{PAGE, Shared, View};
 use crate::memory::slots::{Post, Slot, SlotSge};
 use crate::sys::limits::{CONTEXTS, CQS, MEMBERS, MRS, QPS};
 use crate::sys::settings::MAX_DEVICES;
@@ -35,7 +35,7 @@ use crate::sys::settings::MAX_DEVICES;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 9;
+pub(crate) const LAYOUT: u32 = 10;
 
 /// Start of an arena.
 #[repr(C)]
@@ -215,8 +215,10 @@ const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
 pub(crate) const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
 pub(crate) const MEMBERS_AT: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
 const ENDS_AT: u64 = (MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64).next_multiple_of(64);
-/// Bytes at the start of an arena that the tables take.
-pub(crate) const TABLES: u64 = ENDS_AT + (ENDS * size_of::<SharedEnds>()) as u64;
+/// Bytes at the start of an arena that the tables take: whole pages, so that what is behind them
+/// can be given back by pages.
+pub(crate) const TABLES: u64 =
+    (ENDS_AT + (ENDS * size_of::<SharedEnds>()) as u64).next_multiple_of(PAGE as u64);
 
 /// The tables of an arena.
 impl View {
