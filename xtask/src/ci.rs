@@ -8,9 +8,9 @@ use crate::packages::install;
 use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
-/// with, what drops packets between network namespaces, message libraries, Slurm with its PMI, and
-/// those whose numbers ours are compared with.
-const PACKAGES: [(&str, &str); 14] = [
+/// with, what drops packets between network namespaces, message libraries, Slurm with its PMI,
+/// those whose numbers ours are compared with, and a dissector of packets.
+const PACKAGES: [(&str, &str); 15] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("iperf3", "/usr/bin/iperf3"),
@@ -25,10 +25,11 @@ const PACKAGES: [(&str, &str); 14] = [
     ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
     ("slurm-wlm-basic-plugins", "/usr/share/doc/slurm-wlm-basic-plugins"),
     ("sockperf", "/usr/bin/sockperf"),
+    ("tshark", "/usr/bin/tshark"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.
-const REQUIRED: &str = "browser,header,libraries,mpi,numpy,vm";
+const REQUIRED: &str = "browser,dissector,header,libraries,mpi,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 
