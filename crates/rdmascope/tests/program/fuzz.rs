@@ -215,6 +215,20 @@ fn channel() {
 }
 
 #[test]
+fn datagrams_of_the_connection_manager() {
+    let lines = include_str!("../../../cm/tests/golden/linux-6.1.txt").lines();
+    let digits = lines.map(|line| line.split_once(' ').unwrap().1);
+    let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    let mads: Vec<Vec<u8>> = digits.map(|digits| digits.as_bytes().chunks(2).map(octet).collect()).collect();
+    // The message alone, behind the byte that chooses it; and private data alone.
+    let messages = mads.iter().map(|mad| [&[mad[17] - 0x10], &mad[24..]].concat());
+    let corpus: Vec<_> = mads.iter().cloned().chain(messages).chain([mads[0][24 + 140..].to_vec()]).collect();
+    let words =
+        ["\u{1}\u{7}\u{2}\u{3}", "\u{0}", "\u{0}@", "\u{0}`", "\u{7f}", "\u{0}\u{0}\u{0}\u{0}", "\u{10}"];
+    drive(&corpus, &words, bodies::cm);
+}
+
+#[test]
 fn records() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SMALL);
