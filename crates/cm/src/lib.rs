@@ -1,5 +1,19 @@
-//! The connection manager: InfiniBand's messages that make and end connections.
+//! The connection manager: what the kernel does for `/dev/infiniband/rdma_cm`, for software devices
+//! and in the program's own process.
 //!
-//! * [`wire`]: the messages, encoded as they are on the wire. No input or output.
+//! * [`wire`]: InfiniBand's messages, encoded as they are on the wire.
+//! * `abi`: the kernel's commands, which librdmacm writes, and their answers.
+//! * [`host`]: what a manager needs of the host that it is on.
+//! * [`Manager`]: what commands and messages do. No input or output.
+//! * [`Process`]: the manager of this process, with its sockets and its thread.
 
+mod abi;
+pub mod host;
+mod identifier;
+mod manager;
+mod process;
 pub mod wire;
+
+pub use abi::{Space, VERSION};
+pub use manager::{Manager, RESPONSE_TIME, TIME_WAIT, TRIES};
+pub use process::{Devices, Process};

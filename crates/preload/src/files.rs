@@ -84,6 +84,7 @@ fn described(node: &Node) -> (libc::mode_t, (u32, u32), i64) {
         Node::Device(number) => {
             (libc::S_IFCHR | 0o666, (tree::MAJOR, tree::FIRST_MINOR + u32::from(*number)), 0)
         }
+        Node::Manager => (libc::S_IFCHR | 0o666, tree::manager_number(), 0),
         // As sysfs, whose files have a page each.
         Node::File(_) => (libc::S_IFREG | 0o444, (0, 0), 4096),
         Node::Directory(_) => (libc::S_IFDIR | 0o755, (0, 0), 0),
@@ -152,7 +153,7 @@ unsafe fn inode(path: Path) -> u64 {
 unsafe fn allow(path: Path, mode: c_int) -> Option<c_int> {
     // SAFETY: as the caller vouches.
     let refused = match unsafe { node(path) }? {
-        Node::Device(_) => libc::X_OK,
+        Node::Device(_) | Node::Manager => libc::X_OK,
         Node::File(_) => libc::X_OK | libc::W_OK,
         Node::Directory(_) => libc::W_OK,
     };

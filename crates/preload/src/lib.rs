@@ -46,6 +46,7 @@ mod gid;
 mod left;
 mod listing;
 mod lookup;
+mod manager;
 mod memory;
 mod next;
 mod opening;

@@ -201,7 +201,7 @@ unsafe fn entries(path: Path, names: &[String]) -> Vec<Entry> {
     let kind = |name: &str| match softdev::tree::node(&[path, b"/", name.as_bytes()].concat()) {
         Some(Node::Directory(_)) | None => libc::DT_DIR,
         Some(Node::File(_)) => libc::DT_REG,
-        Some(Node::Device(_)) => libc::DT_CHR,
+        Some(Node::Device(_) | Node::Manager) => libc::DT_CHR,
     };
     let all = [".", ".."].into_iter().chain(names.iter().map(String::as_str));
     let entry = |(place, name): (usize, &str)| {

@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use libc::mode_t;
 
 use crate::asked::{Path, fail, node};
+use crate::manager;
 use crate::next::next_functions;
 use crate::refused::fail as none;
 use softdev::tree::{self, Node};
@@ -119,6 +120,7 @@ unsafe fn opened(path: Path, flags: c_int) -> Option<c_int> {
     Some(match node {
         // Behind it are the verbs, and nothing else.
         Node::Device(_) => fail(libc::ENODEV),
+        Node::Manager => manager::open(flags),
         Node::File(_) if writes => fail(libc::EACCES),
         Node::File(_) if flags & libc::O_DIRECTORY == libc::O_DIRECTORY => fail(libc::ENOTDIR),
         Node::File(text) => in_memory(&text, flags & libc::O_CLOEXEC != 0),
@@ -136,7 +138,8 @@ unsafe fn streamed(path: Path, mode: Path) -> Option<Stream> {
     // SAFETY: as the caller vouches.
     let how = if mode.is_null() { &[][..] } else { unsafe { CStr::from_ptr(mode) }.to_bytes() };
     match node {
-        Node::Device(_) => Some(none(libc::ENODEV)),
+        // Commands are written to its descriptor, not to a stream.
+        Node::Device(_) | Node::Manager => Some(none(libc::ENODEV)),
         Node::File(_) if !how.starts_with(b"r") || how.contains(&b'+') => Some(none(libc::EACCES)),
         Node::Directory(_) => Some(none(libc::EISDIR)),
         Node::File(text) => {

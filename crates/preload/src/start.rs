@@ -1,6 +1,6 @@
 //! The start of the library, in the thread that loads it.
 
-use crate::{asked, files, listing, lookup, opening};
+use crate::{asked, files, listing, lookup, manager, opening};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -19,7 +19,14 @@ extern "C" fn get_ready() {
 /// Looks up all functions behind ours: no look-up, which takes the dynamic linker's lock, is made
 /// afterwards. Returns the names of those that there are not.
 fn find_next() -> Vec<&'static str> {
-    [lookup::find_all(), files::find_next(), opening::find_next(), listing::find_next()].concat()
+    let all = [
+        lookup::find_all(),
+        files::find_next(),
+        opening::find_next(),
+        listing::find_next(),
+        manager::find_next(),
+    ];
+    all.concat()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use verbs::abi::*;
 use crate::asked::Path;
 use crate::files::{self, Stat, Statx};
 use crate::listing::{self, Filter, List, Order, Stream};
-use crate::{address, gid, memory, opening, refused};
+use crate::{address, gid, manager, memory, opening, refused};
 
 macro_rules! symbols {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)? = $to:expr;)*) => {
@@ -173,6 +173,15 @@ symbols! {
     realpath(Path, *mut c_char) -> *mut c_char = opening::realpath;
     __realpath_chk(Path, *mut c_char, usize) -> *mut c_char = opening::__realpath_chk;
     canonicalize_file_name(Path) -> *mut c_char = opening::canonicalize_file_name;
+    write(c_int, *const c_void, usize) -> isize = manager::write;
+    close(c_int) -> c_int = manager::close;
+    dup(c_int) -> c_int = manager::dup;
+    dup2(c_int, c_int) -> c_int = manager::dup2;
+    dup3(c_int, c_int, c_int) -> c_int = manager::dup3;
+    fstat(c_int, Stat) -> c_int = manager::fstat;
+    fstat64(c_int, Stat) -> c_int = manager::fstat64;
+    __fxstat(c_int, c_int, Stat) -> c_int = manager::__fxstat;
+    __fxstat64(c_int, c_int, Stat) -> c_int = manager::__fxstat64;
     opendir(Path) -> Stream = listing::opendir;
     readdir(Stream) -> *mut dirent64 = listing::readdir;
     readdir64(Stream) -> *mut dirent64 = listing::readdir64;

@@ -139,7 +139,7 @@ fn write(path: &Path) -> io::Result<()> {
         }
         Node::File(text) => fs::write(path, text),
         // A character device that anybody may open, for programs that look whether there is one.
-        Node::Device(_) => {
+        Node::Device(_) | Node::Manager => {
             fs::write(path, "")?;
             Ok(mount_bind("/dev/null", path)?)
         }

@@ -5,6 +5,7 @@
 //! A software port has no counters and no PCI function, so there are no files of these.
 
 use ::verbs::{Context, LinkLayer, Port, PortState, devices};
+use rustix::fs::{Mode, OFlags};
 
 use crate::PROVIDER;
 use crate::sys::limits::{DEVICE_PREFIX as DEVICE, UVERBS};
@@ -18,6 +19,8 @@ use crate::transport::local::gids::gids;
 pub enum Node {
     /// The character device of a number.
     Device(u8),
+    /// The character device of the connection manager.
+    Manager,
     /// A file that can be read.
     File(String),
     /// A directory with these names.
@@ -25,7 +28,8 @@ pub enum Node {
 }
 
 /// Directories in which the kernel has such files.
-pub const PLACES: [&str; 3] = ["/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_verbs"];
+pub const PLACES: [&str; 4] =
+    ["/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_verbs", "/sys/class/misc/rdma_cm"];
 
 /// Whether a path may be of the tree: a look that costs nothing.
 pub fn concerns(path: &[u8]) -> bool {
@@ -51,7 +55,10 @@ pub fn node(path: &[u8]) -> Option<Node> {
 
 fn node_of(parts: &[&str]) -> Option<Node> {
     match *parts {
-        ["dev", "infiniband"] => Some(Node::Directory(names(UVERBS))),
+        ["dev", "infiniband"] => {
+            Some(Node::Directory(names(UVERBS).into_iter().chain([MANAGER.to_owned()]).collect()))
+        }
+        ["dev", "infiniband", MANAGER] => Some(Node::Manager),
         ["dev", "infiniband", name] => number(UVERBS, name).map(Node::Device),
         ["sys", "class", "infiniband"] => Some(Node::Directory(names(DEVICE))),
         ["sys", "class", "infiniband", name, ref rest @ ..] => of_device(number(DEVICE, name)?, rest),
@@ -60,6 +67,12 @@ fn node_of(parts: &[&str]) -> Option<Node> {
         }
         ["sys", "class", "infiniband_verbs", "abi_version"] => Some(file(KERNEL_ABI)),
         ["sys", "class", "infiniband_verbs", name, ref rest @ ..] => of_uverbs(number(UVERBS, name)?, rest),
+        ["sys", "class", "misc", MANAGER] => Some(directory(&["abi_version", "dev"])),
+        ["sys", "class", "misc", MANAGER, "abi_version"] => Some(file(MANAGER_ABI)),
+        ["sys", "class", "misc", MANAGER, "dev"] => {
+            let (major, minor) = manager_number();
+            Some(file(format!("{major}:{minor}")))
+        }
         _ => None,
     }
 }
@@ -105,6 +118,29 @@ const KERNEL_ABI: u32 = 6;
 pub const MAJOR: u32 = 231;
 /// The number of the first of them (`IB_UVERBS_BASE_MINOR`); the others follow.
 pub const FIRST_MINOR: u32 = 192;
+
+/// The connection manager's name in `/dev/infiniband` and `/sys/class/misc`.
+const MANAGER: &str = "rdma_cm";
+/// `RDMA_USER_CM_ABI_VERSION` (include/uapi/rdma/rdma_user_cm.h).
+const MANAGER_ABI: u32 = 4;
+
+/// The number of the connection manager's device: the kernel's, where it has one, since librdmacm
+/// compares it with what the kernel says in other ways.
+pub fn manager_number() -> (u32, u32) {
+    /// `MISC_MAJOR`, and one of the minor numbers that are given to any (include/linux/miscdevice.h).
+    const ANY: (u32, u32) = (10, 58);
+    kernels_number().unwrap_or(ANY)
+}
+
+/// Asks the kernel itself: the C library's functions may be ours.
+fn kernels_number() -> Option<(u32, u32)> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open("/sys/class/misc/rdma_cm/dev", flags, Mode::empty()).ok()?;
+    let mut text = [0; 32];
+    let bytes = rustix::io::read(&file, &mut text).ok()?;
+    let (major, minor) = std::str::from_utf8(&text[..bytes]).ok()?.trim_end().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
 
 /// `/sys/class/infiniband_verbs/uverbs0`.
 fn of_uverbs(device: u8, rest: &[&str]) -> Option<Node> {
@@ -338,7 +374,7 @@ mod tests {
                 assert!(text.ends_with('\n') && text.trim_end().len() < 4096, "{path}: {text:?}");
                 files.push(path.to_owned());
             }
-            Node::Device(_) => files.push(path.to_owned()),
+            Node::Device(_) | Node::Manager => files.push(path.to_owned()),
         }
     }
 

@@ -222,7 +222,7 @@ impl Id {
             return Ok(pair.assume_connected());
         }
         let (mut attr, mask) = self.attributes(IBV_QPS_RTR)?;
-        attr.path_mtu = tuning.mtu.raw();
+        attr.path_mtu = tuning.mtu.code();
         attr.max_dest_rd_atomic = tuning.responder_reads;
         attr.min_rnr_timer = tuning.min_rnr_timer;
         let pair = pair.ready_to_receive_as(&mut attr, mask)?;

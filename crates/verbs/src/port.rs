@@ -81,7 +81,9 @@ impl Mtu {
         128 << self.0.clamp(IBV_MTU_256, IBV_MTU_4096)
     }
 
-    pub(crate) fn raw(self) -> ibv_mtu {
+    /// Its number (`enum ibv_mtu`).
+    #[must_use]
+    pub fn code(self) -> ibv_mtu {
         self.0
     }
 }

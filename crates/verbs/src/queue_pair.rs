@@ -368,7 +368,7 @@ impl QueuePair<Init> {
     pub fn ready_to_receive(self, to: &Connection) -> Result<QueuePair<ReadyToReceive>> {
         let mut attr = ibv_qp_attr {
             qp_state: IBV_QPS_RTR,
-            path_mtu: to.mtu.raw(),
+            path_mtu: to.mtu.code(),
             dest_qp_num: to.qp_num,
             rq_psn: to.peer_psn,
             ah_attr: to.route.raw(),

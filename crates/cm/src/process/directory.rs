@@ -1,0 +1,370 @@
+//! Who has which port: abstract names of Unix sockets, as the kernel keeps them for a network
+//! namespace. It takes them away when their process ends, however it ends.
+//!
+//! A port that a program has asked for is a name (`claim`), which says what of others may be beside
+//! it. Ports that it has not asked for come from blocks, of which a process has as many as it needs
+//! (`block`). Who listens has another name (`listen`), to which peers connect. Claims and blocks are
+//! looked at and made while no other process does (`order`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::abi::Space;
+use crate::host::Claim;
+use crate::process::links::Listening;
+
+/// Ports of a block.
+const BLOCK: u16 = 64;
+/// Ports that are given to those who ask for none (`ip_local_port_range` as it is by default).
+const EPHEMERAL: std::ops::Range<u16> = 32768..60992;
+
+/// Version of the names, and of what is said by them.
+const VERSION: u32 = 1;
+
+/// What the names of this user's processes begin with.
+fn prefix() -> String {
+    format!("rdmascope-cm-{VERSION}/{}/", rustix::process::geteuid().as_raw())
+}
+
+fn name(rest: &str) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("{}{rest}", prefix()).as_bytes())
+}
+
+fn socket() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// Has a name; `None` where another socket has it.
+fn take_name(rest: &str) -> Result<Option<OwnedFd>, Errno> {
+    let socket = socket()?;
+    match rustix::net::bind(&socket, &name(rest)?) {
+        Ok(()) => Ok(Some(socket)),
+        Err(Errno::ADDRINUSE) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Sixteen bytes as digits: short enough for a name.
+fn digits(address: IpAddr) -> String {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    format!("{:032x}", u128::from(address))
+}
+
+fn address_of(digits: &str) -> Option<IpAddr> {
+    let address = Ipv6Addr::from(u128::from_str_radix(digits, 16).ok()?);
+    Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4))
+}
+
+fn listener_name(space: Space, address: SocketAddr) -> String {
+    format!("listen/{:04x}/{}/{}", space as u16, address.port(), digits(address.ip()))
+}
+
+/// The names of this user's on this host, without what they all begin with.
+fn names() -> Vec<String> {
+    let list = fs::read("/proc/net/unix").unwrap_or_default();
+    let prefix = format!("@{}", prefix());
+    let list = String::from_utf8_lossy(&list);
+    list.lines().filter_map(|line| Some(line.split_once(&prefix)?.1.to_owned())).collect()
+}
+
+/// Another one's claim.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Other {
+    space: u16,
+    address: SocketAddr,
+    is_shared: bool,
+    is_of_one_family: bool,
+}
+
+impl Other {
+    fn of(claim: &Claim, port: u16) -> Self {
+        let address = SocketAddr::new(claim.address.ip(), port);
+        let Claim { space, is_shared, is_of_one_family, .. } = *claim;
+        Self { space: space as u16, address, is_shared, is_of_one_family }
+    }
+
+    fn name(&self, number: u64) -> String {
+        let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "-" };
+        format!(
+            "claim/{:04x}/{}/{}/{}{}/{}-{number}",
+            self.space,
+            self.address.port(),
+            digits(self.address.ip()),
+            flag(self.is_shared, "s"),
+            flag(self.is_of_one_family, "f"),
+            rustix::process::getpid().as_raw_nonzero(),
+        )
+    }
+
+    /// Reads a name; `None` for any that is no claim.
+    fn read(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix("claim/")?.split('/');
+        let space = u16::from_str_radix(parts.next()?, 16).ok()?;
+        let port = parts.next()?.parse().ok()?;
+        let address = SocketAddr::new(address_of(parts.next()?)?, port);
+        let flags = parts.next()?;
+        Some(Self { space, address, is_shared: flags.contains('s'), is_of_one_family: flags.contains('f') })
+    }
+
+    /// Why two cannot be beside each other (`cma_check_port()` of the kernel's cma.c).
+    fn conflict(&self, other: &Self) -> Option<Errno> {
+        let is_same = self.space == other.space && self.address.port() == other.address.port();
+        let are_shared = self.is_shared && other.is_shared;
+        let are_apart = self.is_of_one_family
+            && other.is_of_one_family
+            && self.address.is_ipv4() != other.address.is_ipv4();
+        if !is_same || are_shared || are_apart {
+            return None;
+        }
+        if self.address.ip().is_unspecified() || other.address.ip().is_unspecified() {
+            return Some(Errno::ADDRNOTAVAIL);
+        }
+        (self.address.ip() == other.address.ip()).then_some(Errno::ADDRINUSE)
+    }
+}
+
+/// A block of ports that this process has, and which of them are in use.
+struct Block {
+    space: Space,
+    free: Mutex<BTreeSet<u16>>,
+    /// Keeps its name.
+    _name: OwnedFd,
+}
+
+/// What keeps a port.
+pub(crate) struct Hold {
+    space: Space,
+    address: SocketAddr,
+    /// What keeps the name of one that was asked for.
+    _claim: Option<OwnedFd>,
+    /// The block that it is of, if it is of one of this process's.
+    block: Option<Arc<Block>>,
+    pub(crate) listening: Option<Listening>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(block) = &self.block {
+            block.free.lock().unwrap_or_else(PoisonError::into_inner).insert(self.address.port());
+        }
+    }
+}
+
+impl Hold {
+    /// A socket to which peers connect.
+    pub(crate) fn listen(&self) -> Result<OwnedFd, Errno> {
+        const BACKLOG: i32 = 4096;
+        let socket = take_name(&listener_name(self.space, self.address))?.ok_or(Errno::ADDRINUSE)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+}
+
+/// The ports of this process.
+#[derive(Default)]
+pub(crate) struct Directory {
+    blocks: Vec<Arc<Block>>,
+    next: u64,
+}
+
+impl Directory {
+    /// See [`Host::take`](crate::host::Host::take).
+    pub(crate) fn take(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
+        if claim.address.port() == 0 { self.take_any(claim) } else { self.take_one(claim) }
+    }
+
+    fn take_one(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
+        let port = claim.address.port();
+        self.next += 1;
+        let own = Other::of(claim, port);
+        let name = own.name(self.next);
+        let made = in_order(|| {
+            let names = names();
+            let other =
+                names.iter().filter_map(|name| Other::read(name)).find_map(|other| own.conflict(&other));
+            if let Some(errno) = other {
+                return Err(errno);
+            }
+            let is_of_block = names.contains(&block_name(claim.space, port - port % BLOCK));
+            let block = if is_of_block { self.take_from_own(claim.space, port) } else { None };
+            if is_of_block && block.is_none() {
+                return Err(Errno::ADDRINUSE);
+            }
+            Ok((take_name(&name)?.ok_or(Errno::ADDRINUSE)?, block))
+        });
+        let (socket, block) = made?;
+        let address = claim.address;
+        Ok((port, Hold { space: claim.space, address, _claim: Some(socket), block, listening: None }))
+    }
+
+    /// Takes a port out of a block of this process's.
+    fn take_from_own(&self, space: Space, port: u16) -> Option<Arc<Block>> {
+        let mut own = self.blocks.iter().filter(|block| block.space == space);
+        let takes =
+            |block: &&Arc<Block>| block.free.lock().unwrap_or_else(PoisonError::into_inner).remove(&port);
+        own.find(takes).map(Arc::clone)
+    }
+
+    fn take_any(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
+        let space = claim.space;
+        let from = |block: &Arc<Block>| {
+            let port = block.free.lock().unwrap_or_else(PoisonError::into_inner).pop_first()?;
+            let address = SocketAddr::new(claim.address.ip(), port);
+            let block = Some(Arc::clone(block));
+            Some((port, Hold { space, address, _claim: None, block, listening: None }))
+        };
+        if let Some(found) = self.blocks.iter().filter(|block| block.space == space).find_map(from) {
+            return Ok(found);
+        }
+        let block = Arc::new(new_block(space)?);
+        self.blocks.push(Arc::clone(&block));
+        from(&block).ok_or(Errno::ADDRNOTAVAIL)
+    }
+}
+
+fn block_name(space: Space, first: u16) -> String {
+    format!("block/{:04x}/{first}", space as u16)
+}
+
+/// Takes a block that nobody has, without the ports in it that others have asked for. Where to begin
+/// to look depends on the process, so that a port is not that of the process before.
+fn new_block(space: Space) -> Result<Block, Errno> {
+    let count = (EPHEMERAL.end - EPHEMERAL.start) / BLOCK;
+    let begin = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned() % u32::from(count);
+    in_order(|| {
+        let names = names();
+        for n in 0..u32::from(count) {
+            let first = EPHEMERAL.start + ((begin + n) % u32::from(count)) as u16 * BLOCK;
+            let Some(name) = take_name(&block_name(space, first))? else { continue };
+            let asked_for = |port: &u16| {
+                let is_it = |other: Other| other.space == space as u16 && other.address.port() == *port;
+                names.iter().filter_map(|name| Other::read(name)).any(is_it)
+            };
+            let free: BTreeSet<u16> = (first..first + BLOCK).filter(|port| !asked_for(port)).collect();
+            if !free.is_empty() {
+                return Ok(Block { space, free: Mutex::new(free), _name: name });
+            }
+        }
+        Err(Errno::ADDRNOTAVAIL)
+    })
+}
+
+/// Runs `work` while no other process of this user on this host does.
+fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    const PAUSE: Duration = Duration::from_micros(200);
+    /// Nobody takes so long who has not been stopped in the middle of it.
+    const PATIENCE: u32 = 25_000;
+    for _ in 0..PATIENCE {
+        if let Some(_order) = take_name("order")? {
+            return work();
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Connects to whoever listens at an address: at that one rather than at all. `None` where nobody
+/// does.
+pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<OwnedFd>, Errno> {
+    let all: &[IpAddr] = match destination.ip() {
+        IpAddr::V4(_) => &[IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
+        IpAddr::V6(_) => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
+    };
+    for ip in std::iter::once(&destination.ip()).chain(all) {
+        let at = SocketAddr::new(*ip, destination.port());
+        let socket = socket()?;
+        match rustix::net::connect(&socket, &name(&listener_name(space, at))?) {
+            Ok(()) => return Ok(Some(socket)),
+            Err(Errno::CONNREFUSED) => {}
+            // So many have connected that it has not looked at yet.
+            Err(Errno::AGAIN) => return Err(Errno::NOBUFS),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(address: &str) -> Claim {
+        let address = address.parse().unwrap();
+        Claim { space: Space::Tcp, address, is_shared: false, is_of_one_family: false }
+    }
+
+    #[test]
+    fn a_claim_is_read_as_its_name_says_it() {
+        for (address, is_shared, is_of_one_family) in
+            [("127.0.0.1:7471", true, false), ("[::]:1", false, true), ("0.0.0.0:65535", false, false)]
+        {
+            let claim = Claim { is_shared, is_of_one_family, ..claim(address) };
+            let own = Other::of(&claim, claim.address.port());
+            assert_eq!(Other::read(&own.name(3)), Some(own));
+            assert!(name(&own.name(u64::from(u32::MAX))).is_ok(), "it fits");
+        }
+        for foreign in ["", "claim/", "claim/0106/x/0/--", "claim/0106/1/zz/--/1-1", "block/0106/32768"] {
+            assert_eq!(Other::read(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn claims_conflict_as_those_of_the_kernel() {
+        let conflict = |one: &str, flags: [bool; 2], other: &str, others: [bool; 2]| {
+            let make = |address: &str, [is_shared, is_of_one_family]: [bool; 2]| {
+                let claim = Claim { is_shared, is_of_one_family, ..claim(address) };
+                Other::of(&claim, claim.address.port())
+            };
+            make(one, flags).conflict(&make(other, others))
+        };
+        const NO: [bool; 2] = [false; 2];
+        assert_eq!(conflict("127.0.0.1:1", NO, "127.0.0.1:1", NO), Some(Errno::ADDRINUSE));
+        assert_eq!(conflict("127.0.0.1:1", NO, "127.0.0.1:2", NO), None);
+        assert_eq!(conflict("127.0.0.1:1", NO, "127.0.0.2:1", NO), None);
+        assert_eq!(conflict("0.0.0.0:1", NO, "127.0.0.1:1", NO), Some(Errno::ADDRNOTAVAIL));
+        assert_eq!(conflict("127.0.0.1:1", NO, "[::]:1", NO), Some(Errno::ADDRNOTAVAIL));
+        assert_eq!(conflict("0.0.0.0:1", [false, true], "[::]:1", [false, true]), None);
+        assert_eq!(conflict("127.0.0.1:1", [true, false], "127.0.0.1:1", [true, false]), None);
+        assert_eq!(conflict("127.0.0.1:1", [true, false], "127.0.0.1:1", NO), Some(Errno::ADDRINUSE));
+    }
+
+    #[test]
+    fn a_port_is_free_again_when_its_hold_goes() {
+        let mut directory = Directory::default();
+        let (port, hold) = directory.take(&claim("127.0.0.1:0")).unwrap();
+        assert!(EPHEMERAL.contains(&port));
+        let one = claim(&format!("127.0.0.1:{port}"));
+        assert_eq!(directory.take(&one).err(), Some(Errno::ADDRINUSE), "it was given to somebody");
+        drop(hold);
+        let (_, hold) = directory.take(&one).unwrap();
+        assert_eq!(directory.take(&one).err(), Some(Errno::ADDRINUSE));
+        assert!(connect(Space::Tcp, one.address).unwrap().is_none(), "nobody listens");
+        let listener = hold.listen().unwrap();
+        assert!(connect(Space::Tcp, one.address).unwrap().is_some());
+        assert!(connect(Space::Udp, one.address).unwrap().is_none(), "another space");
+        drop((listener, hold));
+        assert!(connect(Space::Tcp, one.address).unwrap().is_none());
+        assert!(directory.take(&one).is_ok());
+    }
+
+    #[test]
+    fn more_ports_than_a_block_has_are_all_different() {
+        let mut directory = Directory::default();
+        let any = claim("0.0.0.0:0");
+        let taken: Vec<_> = (0..200).map(|_| directory.take(&any).unwrap()).collect();
+        let ports: BTreeSet<u16> = taken.iter().map(|(port, _)| *port).collect();
+        assert_eq!(ports.len(), 200);
+        assert!(directory.blocks.len() >= 4);
+    }
+}

@@ -1,0 +1,186 @@
+//! Sockets between processes, and those by which others reach this one.
+//!
+//! Both ends belong to the same user: the kernel says who is there. A message is a packet; what the
+//! kernel has no room for waits here.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+
+use crate::host::Link;
+
+/// The key of what wakes the thread.
+pub(crate) const BELL: u64 = 0;
+
+/// Messages that wait at most for a peer that takes none: after that they are lost, and sent again
+/// some seconds later.
+const MOST_WAITING: usize = 1 << 16;
+
+/// What the thread has seen.
+pub(crate) enum Seen {
+    /// A message has come.
+    Message(Link, Vec<u8>),
+    /// The peer has ended.
+    End(Link),
+}
+
+struct Connection {
+    socket: OwnedFd,
+    /// The process at the other end; 0 where it is of another namespace.
+    process: u32,
+    waiting: VecDeque<Vec<u8>>,
+}
+
+/// Listening sockets by key. Who stops listening takes its own away.
+type Listeners = Arc<Mutex<HashMap<u64, OwnedFd>>>;
+
+/// A listening socket, as long as it is one.
+pub(crate) struct Listening {
+    listeners: Listeners,
+    key: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // With the socket, its place among those that are waited for goes.
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// All sockets of this process.
+pub(crate) struct Links {
+    epoll: OwnedFd,
+    connections: HashMap<u64, Connection>,
+    listeners: Listeners,
+    next: u64,
+}
+
+impl Links {
+    /// With something that wakes who waits.
+    pub(crate) fn new(bell: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        Ok(Self { epoll, connections: HashMap::new(), listeners: Listeners::default(), next: BELL + 1 })
+    }
+
+    /// What is waited on.
+    pub(crate) fn waiter(&self) -> Result<OwnedFd, Errno> {
+        rustix::io::fcntl_dupfd_cloexec(&self.epoll, 0)
+    }
+
+    fn key(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Takes connections from a listening socket from now on.
+    pub(crate) fn listen(&mut self, socket: OwnedFd) -> Result<Listening, Errno> {
+        let key = self.key();
+        epoll::add(&self.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
+        let listeners = Arc::clone(&self.listeners);
+        listeners.lock().unwrap_or_else(PoisonError::into_inner).insert(key, socket);
+        Ok(Listening { listeners, key })
+    }
+
+    /// A connection to a process: the one that there is already, or this one.
+    ///
+    /// # Errors
+    /// `EPERM` where the process is another user's.
+    pub(crate) fn add(&mut self, socket: OwnedFd) -> Result<Link, Errno> {
+        let peer = rustix::net::sockopt::socket_peercred(&socket)?;
+        if peer.uid != rustix::process::geteuid() {
+            return Err(Errno::PERM);
+        }
+        let process = peer.pid.as_raw_nonzero().get().cast_unsigned();
+        let same = self.connections.iter().find(|(_, other)| process != 0 && other.process == process);
+        if let Some((key, _)) = same {
+            return Ok(Link(*key));
+        }
+        self.insert(socket, process)
+    }
+
+    fn insert(&mut self, socket: OwnedFd, process: u32) -> Result<Link, Errno> {
+        let key = self.key();
+        epoll::add(&self.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
+        self.connections.insert(key, Connection { socket, process, waiting: VecDeque::new() });
+        Ok(Link(key))
+    }
+
+    /// Sends a message, or keeps it until there is room.
+    pub(crate) fn send(&mut self, link: Link, message: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&link.0) else { return };
+        if connection.waiting.is_empty() {
+            match rustix::net::send(&connection.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN | Errno::NOBUFS) => {}
+                // Sent, or for nobody, which the thread sees.
+                _ => return,
+            }
+        }
+        if connection.waiting.len() < MOST_WAITING {
+            connection.waiting.push_back(message.to_vec());
+        }
+        self.watch(link.0, EventFlags::IN | EventFlags::OUT);
+    }
+
+    fn watch(&self, key: u64, flags: EventFlags) {
+        if let Some(connection) = self.connections.get(&key) {
+            // It is among those that are waited for.
+            let _ = epoll::modify(&self.epoll, &connection.socket, EventData::new_u64(key), flags);
+        }
+    }
+
+    /// What is to be seen at a socket that is ready; `None` when there is no more.
+    pub(crate) fn look(&mut self, key: u64) -> Option<Seen> {
+        self.accept(key);
+        self.flush(key);
+        let connection = self.connections.get(&key)?;
+        let mut message = vec![0; crate::wire::Mad::BYTES + 1];
+        match rustix::net::recv(&connection.socket, &mut message[..], RecvFlags::DONTWAIT) {
+            Ok((_, bytes)) if bytes > 0 => {
+                message.truncate(bytes);
+                Some(Seen::Message(Link(key), message))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Ok(_) | Err(_) => {
+                self.connections.remove(&key);
+                Some(Seen::End(Link(key)))
+            }
+        }
+    }
+
+    /// Takes the connections of a listening socket.
+    fn accept(&mut self, key: u64) {
+        loop {
+            let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(listener) = listeners.get(&key) else { return };
+            let accepted = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+            drop(listeners);
+            let Ok(socket) = accepted else { return };
+            let peer = rustix::net::sockopt::socket_peercred(&socket);
+            if peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid()) {
+                // Not one of those that this process finds others by: two that connect to each
+                // other at a time have two.
+                let _ = self.insert(socket, 0);
+            }
+        }
+    }
+
+    /// Sends what has waited.
+    fn flush(&mut self, key: u64) {
+        let Some(connection) = self.connections.get_mut(&key) else { return };
+        if connection.waiting.is_empty() {
+            return;
+        }
+        while let Some(message) = connection.waiting.front() {
+            match rustix::net::send(&connection.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN | Errno::NOBUFS) => return,
+                _ => drop(connection.waiting.pop_front()),
+            }
+        }
+        self.watch(key, EventFlags::IN);
+    }
+}

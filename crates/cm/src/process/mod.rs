@@ -1,0 +1,300 @@
+//! The connection manager of this process, as it really is: a [`Manager`] whose messages go through
+//! sockets of the host, and a thread that takes those of others and watches the time.
+//!
+//! The thread begins with the first channel. It takes no signals, and sleeps until there is
+//! something to do.
+
+mod directory;
+mod links;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{io, thread};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::abi::Space;
+use crate::host::{Claim, Host, Link, Memory, Port};
+use crate::manager::Manager;
+use crate::process::directory::{Directory, Hold};
+use crate::process::links::{Links, Seen};
+
+/// What is known of the devices of this host.
+pub trait Devices: Send {
+    /// The port that an address belongs to: see [`Host::port_of`].
+    ///
+    /// # Errors
+    /// `EADDRNOTAVAIL` where no interface has the address, `ENODEV` where no device does.
+    fn port_of(&self, address: IpAddr) -> Result<Port, Errno>;
+}
+
+/// The connection manager of a process.
+pub struct Process {
+    manager: Mutex<Manager<Own>>,
+    /// Numbers of channels by descriptor: several may have the same.
+    channels: Mutex<HashMap<RawFd, u32>>,
+    /// Wakes the thread.
+    bell: OwnedFd,
+}
+
+impl Process {
+    /// Makes one, and starts its thread. It stays until the process ends.
+    ///
+    /// # Errors
+    /// Where the process has no room for its descriptors or the thread.
+    pub fn start(devices: Box<dyn Devices>) -> io::Result<&'static Self> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let links = Links::new(bell.as_fd())?;
+        let own =
+            Own { devices, directory: Directory::default(), links, shown: HashMap::new(), planned: None };
+        let process = Box::leak(Box::new(Self {
+            manager: Mutex::new(Manager::new(own)),
+            channels: Mutex::default(),
+            bell,
+        }));
+        let process: &'static Self = process;
+        let waiter = process.lock().host().links.waiter()?;
+        without_signals(|| {
+            let name = "rdmascope-cm".to_owned();
+            thread::Builder::new().name(name).spawn(move || process.run(&waiter))
+        })?;
+        Ok(process)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Manager<Own>> {
+        self.manager.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn channels(&self) -> MutexGuard<'_, HashMap<RawFd, u32>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a channel: a descriptor that can be read from, as far as `poll` says, when there is an
+    /// event.
+    ///
+    /// # Errors
+    /// Where the process has no more descriptors.
+    pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let mut how = EventfdFlags::empty();
+        how.set(EventfdFlags::CLOEXEC, flags.contains(OFlags::CLOEXEC));
+        how.set(EventfdFlags::NONBLOCK, flags.contains(OFlags::NONBLOCK));
+        let theirs = eventfd(0, how)?;
+        let own = rustix::io::fcntl_dupfd_cloexec(&theirs, 0)?;
+        let mut manager = self.lock();
+        // No other channel has this descriptor of ours.
+        let channel = own.as_raw_fd().cast_unsigned();
+        manager.host().shown.insert(channel, Shown { own, has_events: false });
+        manager.open(channel);
+        drop(manager);
+        self.channels().insert(theirs.as_raw_fd(), channel);
+        Ok(theirs)
+    }
+
+    /// A descriptor has become another name of a channel's.
+    pub fn duplicated(&self, from: RawFd, to: RawFd) {
+        let mut channels = self.channels();
+        if let Some(channel) = channels.get(&from).copied() {
+            channels.insert(to, channel);
+        }
+    }
+
+    /// A descriptor is about to be closed; with the last one of it, so is the channel.
+    pub fn close(&self, descriptor: RawFd) {
+        let mut channels = self.channels();
+        let Some(channel) = channels.remove(&descriptor) else { return };
+        let is_last = !channels.values().any(|other| *other == channel);
+        drop(channels);
+        if is_last {
+            let mut manager = self.lock();
+            manager.close(channel);
+            manager.host().shown.remove(&channel);
+        }
+    }
+
+    /// What a program has written to a channel's descriptor.
+    ///
+    /// # Errors
+    /// The error number that the kernel would give; `EINTR` where a signal has come while the
+    /// program was waiting for an event.
+    pub fn write(&self, descriptor: BorrowedFd<'_>, bytes: &[u8], memory: &impl Memory) -> Result<(), Errno> {
+        let find = |descriptor: RawFd| self.channels().get(&descriptor).copied();
+        let channel = find(descriptor.as_raw_fd()).ok_or(Errno::BADF)?;
+        loop {
+            let mut manager = self.lock();
+            let done = manager.write(channel, bytes, memory, find);
+            let wakes = manager.host().is_planned_later();
+            drop(manager);
+            if wakes {
+                // Whatever is in it already wakes the thread as well.
+                let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            }
+            if done != Err(Errno::AGAIN) || fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK) {
+                return done;
+            }
+            rustix::event::poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None)?;
+        }
+    }
+
+    /// The thread.
+    fn run(&self, waiter: &OwnedFd) {
+        let mut due = None;
+        loop {
+            let timeout = due.map(|due: Duration| timespec(due.saturating_sub(now())));
+            let mut ready = Vec::with_capacity(64);
+            let waited = epoll::wait(waiter, rustix::buffer::spare_capacity(&mut ready), timeout.as_ref());
+            if let Err(errno) = waited
+                && errno != Errno::INTR
+            {
+                return;
+            }
+            let mut manager = self.lock();
+            for event in ready {
+                let key = event.data.u64();
+                if key == links::BELL {
+                    let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+                    continue;
+                }
+                while let Some(seen) = manager.host().links.look(key) {
+                    match seen {
+                        Seen::Message(link, message) => manager.arrived(link, &message),
+                        Seen::End(link) => manager.lost(link),
+                    }
+                }
+            }
+            due = manager.tick();
+            manager.host().planned = due;
+        }
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
+}
+
+fn now() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// Runs `work`, whose threads take no signals: these are for the program's own.
+fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: all-zero bytes are a valid set of signals; both sets are readable and writable, and
+    // the thread's own mask is put back.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let done = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        done
+    }
+}
+
+/// A channel as its program polls it.
+struct Shown {
+    own: OwnedFd,
+    has_events: bool,
+}
+
+/// The host of this process's manager.
+struct Own {
+    devices: Box<dyn Devices>,
+    directory: Directory,
+    links: Links,
+    shown: HashMap<u32, Shown>,
+    /// When the thread will look at the time.
+    planned: Option<Duration>,
+}
+
+impl Own {
+    /// Whether the thread does not know that it has to look at the time at all. All waits are of
+    /// about the same length, so that later ones end later.
+    fn is_planned_later(&mut self) -> bool {
+        self.planned.is_none()
+    }
+}
+
+impl Host for Own {
+    type Hold = Hold;
+
+    fn port_of(&mut self, address: IpAddr) -> Result<Port, Errno> {
+        self.devices.port_of(address)
+    }
+
+    fn source_for(&mut self, destination: IpAddr) -> Result<IpAddr, Errno> {
+        // Those of this host are reached from themselves.
+        if self.devices.port_of(destination).is_ok() {
+            return Ok(destination);
+        }
+        // Connecting sends nothing; the kernel looks for the way.
+        let any: IpAddr = if destination.is_ipv4() {
+            std::net::Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            std::net::Ipv6Addr::UNSPECIFIED.into()
+        };
+        /// Any port does: discard.
+        const PORT: u16 = 9;
+        let found = UdpSocket::bind((any, 0)).and_then(|socket| {
+            socket.connect((destination, PORT))?;
+            socket.local_addr()
+        });
+        match found {
+            Ok(address) => Ok(address.ip()),
+            Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::NETUNREACH)),
+        }
+    }
+
+    fn take(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
+        self.directory.take(claim)
+    }
+
+    fn listen(&mut self, hold: &mut Hold) -> Result<(), Errno> {
+        let listener = hold.listen()?;
+        hold.listening = Some(self.links.listen(listener)?);
+        Ok(())
+    }
+
+    fn reach(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno> {
+        match directory::connect(space, destination)? {
+            Some(connection) => self.links.add(connection).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn send(&mut self, link: Link, message: &[u8]) {
+        self.links.send(link, message);
+    }
+
+    fn signal(&mut self, channel: u32, has_events: bool) {
+        let Some(shown) = self.shown.get_mut(&channel) else { return };
+        if shown.has_events != has_events {
+            shown.has_events = has_events;
+            // A counter that is not zero can be read from. Nobody else writes or reads it.
+            let _ = if has_events {
+                rustix::io::write(&shown.own, &1_u64.to_ne_bytes()).map(drop)
+            } else {
+                rustix::io::read(&shown.own, &mut [0; 8]).map(drop)
+            };
+        }
+    }
+
+    fn now(&self) -> Duration {
+        now()
+    }
+
+    fn random(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        // Where the system gives no numbers, the time is one that nobody else has at once.
+        match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+            Ok(_) => u32::from_ne_bytes(bytes),
+            Err(_) => now().as_nanos() as u32,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The connection manager: librdmacm opens `/dev/infiniband/rdma_cm` and writes commands to it. The
+//! descriptor that it gets is ours, and so are the commands.
+//!
+//! # Invariants
+//!
+//! * A descriptor that is none of ours costs a look at one word, and is the C library's.
+//! * After `fork` the child can poll descriptors that it has inherited; commands by them fail with
+//!   `EIO`, since the identifiers are in the parent. What it opens by itself works.
+
+use std::ffi::{c_int, c_void};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr};
+
+use cm::host::{Memory, Port};
+use cm::{Devices, Process};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use softdev::{PROVIDER, tree};
+use verbs::{Context, LinkLayer, devices};
+
+use crate::asked::{errno, fail};
+use crate::files::Stat;
+use crate::next::next_functions;
+
+next_functions! {
+    write(fd: c_int, from: *const c_void, bytes: usize) -> isize;
+    close(fd: c_int) -> c_int;
+    dup(fd: c_int) -> c_int;
+    dup2(fd: c_int, to: c_int) -> c_int;
+    dup3(fd: c_int, to: c_int, flags: c_int) -> c_int;
+    fstat(fd: c_int, to: Stat) -> c_int;
+    fstat64(fd: c_int, to: Stat) -> c_int;
+    __fxstat(version: c_int, fd: c_int, to: Stat) -> c_int;
+    __fxstat64(version: c_int, fd: c_int, to: Stat) -> c_int;
+}
+
+/// Descriptors that can be channels': more than a process has by default.
+const MOST: usize = 1 << 16;
+
+/// Which descriptors are channels'.
+static CHANNELS: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
+
+#[inline]
+fn is_channel(fd: c_int) -> bool {
+    CHANNELS.get(fd as usize).is_some_and(|channel| channel.load(Relaxed))
+}
+
+/// Says whether a descriptor is a channel's; false where there is no room for so high a one.
+fn mark(fd: c_int, is_channel: bool) -> bool {
+    CHANNELS.get(fd as usize).is_some_and(|channel| {
+        channel.store(is_channel, Relaxed);
+        true
+    })
+}
+
+/// The manager of a process, which its children do not have.
+struct Own {
+    process: &'static Process,
+    pid: u32,
+}
+
+static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
+
+/// This process's manager, if it has one.
+fn own() -> Option<&'static Process> {
+    // SAFETY: what is in there was leaked.
+    let own = unsafe { OWN.load(Acquire).as_ref() }?;
+    (own.pid == std::process::id()).then_some(own.process)
+}
+
+/// This process's manager. The first call makes it, and its thread.
+fn make_own() -> Result<&'static Process, c_int> {
+    if let Some(own) = own() {
+        return Ok(own);
+    }
+    let before = OWN.load(Acquire);
+    let process =
+        Process::start(Box::new(Softdev::open())).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))?;
+    let made = Box::into_raw(Box::new(Own { process, pid: std::process::id() }));
+    // Where another thread was faster, its manager is the one, and the thread of this one sleeps.
+    match OWN.compare_exchange(before, made, AcqRel, Acquire) {
+        Ok(_) => Ok(process),
+        Err(_) => own().ok_or(libc::EIO),
+    }
+}
+
+/// Opens the manager's device: a descriptor, or -1.
+pub(crate) fn open(flags: c_int) -> c_int {
+    // SAFETY: errno's location is valid in every thread.
+    let before = unsafe { *errno() };
+    let flags = OFlags::from_bits_retain(flags.cast_unsigned());
+    let opened = make_own().and_then(|own| {
+        let fd = own.open(flags).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))?.into_raw_fd();
+        if mark(fd, true) { Ok(fd) } else { Err(close_unmarked(own, fd)) }
+    });
+    match opened {
+        Ok(fd) => {
+            // SAFETY: as above.
+            unsafe { *errno() = before };
+            fd
+        }
+        Err(error) => fail(error),
+    }
+}
+
+/// Closes a descriptor that is too high. Returns why it cannot be used.
+fn close_unmarked(own: &Process, fd: c_int) -> c_int {
+    own.close(fd);
+    // SAFETY: it was just opened, and nobody else knows it.
+    unsafe { next::close(fd) };
+    libc::EMFILE
+}
+
+pub(crate) unsafe fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
+    if !is_channel(fd) {
+        // SAFETY: the caller keeps the contract of the function of this name.
+        return unsafe { next::write(fd, from, bytes) };
+    }
+    match command(fd, from, bytes) {
+        Ok(()) => bytes.cast_signed(),
+        Err(errno) => fail(errno.raw_os_error()) as isize,
+    }
+}
+
+#[cold]
+fn command(fd: c_int, from: *const c_void, bytes: usize) -> Result<(), Errno> {
+    /// A header, and as much as it can announce.
+    const MOST_BYTES: usize = 8 + u16::MAX as usize;
+    // SAFETY: errno's location is valid in every thread.
+    let before = unsafe { *errno() };
+    let process = own().ok_or(Errno::IO)?;
+    let mut command = vec![0; bytes.min(MOST_BYTES)];
+    OwnMemory.read(from as u64, &mut command)?;
+    // SAFETY: the program has given an open descriptor, and closes it no sooner than it has its
+    // answer.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(fd) };
+    let done = process.write(descriptor, &command, &OwnMemory);
+    // SAFETY: as above.
+    unsafe { *errno() = before };
+    done
+}
+
+pub(crate) unsafe fn close(fd: c_int) -> c_int {
+    if is_channel(fd) {
+        forget(fd);
+    }
+    // SAFETY: the caller keeps the contract of the function of this name.
+    unsafe { next::close(fd) }
+}
+
+#[cold]
+fn forget(fd: c_int) {
+    mark(fd, false);
+    if let Some(process) = own() {
+        process.close(fd);
+    }
+}
+
+pub(crate) unsafe fn dup(fd: c_int) -> c_int {
+    // SAFETY: the caller keeps the contract of the function of this name.
+    let to = unsafe { next::dup(fd) };
+    duplicated(fd, to);
+    to
+}
+
+pub(crate) unsafe fn dup2(fd: c_int, to: c_int) -> c_int {
+    replaced(fd, to);
+    // SAFETY: as for `dup`.
+    let to = unsafe { next::dup2(fd, to) };
+    duplicated(fd, to);
+    to
+}
+
+pub(crate) unsafe fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    replaced(fd, to);
+    // SAFETY: as for `dup`.
+    let to = unsafe { next::dup3(fd, to, flags) };
+    duplicated(fd, to);
+    to
+}
+
+/// A descriptor is about to become another's: it is closed before.
+fn replaced(fd: c_int, to: c_int) {
+    // SAFETY: it only looks whether the descriptor is open.
+    if is_channel(to) && fd != to && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0 {
+        forget(to);
+    }
+}
+
+fn duplicated(fd: c_int, to: c_int) {
+    if is_channel(fd)
+        && to >= 0
+        && fd != to
+        && mark(to, true)
+        && let Some(process) = own()
+    {
+        process.duplicated(fd, to);
+    }
+}
+
+macro_rules! described {
+    ($($name:ident($($arg:ident: $type:ty)?);)*) => {
+        $(
+            pub(crate) unsafe fn $name($($arg: $type,)? fd: c_int, to: Stat) -> c_int {
+                // SAFETY: the caller keeps the contract of the function of this name.
+                let answer = unsafe { next::$name($($arg,)? fd, to) };
+                if answer == 0 && is_channel(fd) {
+                    // SAFETY: the system has just filled it.
+                    describe(unsafe { &mut *to });
+                }
+                answer
+            }
+        )*
+    };
+}
+
+described! {
+    fstat();
+    fstat64();
+    __fxstat(version: c_int);
+    __fxstat64(version: c_int);
+}
+
+/// Makes the description of a descriptor that of the manager's device: librdmacm looks whether it
+/// has opened the right file (util/open_cdev.c).
+#[cold]
+fn describe(file: &mut libc::stat) {
+    let (major, minor) = tree::manager_number();
+    file.st_mode = libc::S_IFCHR | 0o666;
+    file.st_rdev = libc::makedev(major, minor);
+}
+
+/// The program's memory, which is this process's.
+struct OwnMemory;
+
+impl OwnMemory {
+    /// Lets the kernel copy, which finds out whether there is memory.
+    fn copy(here: *mut c_void, there: u64, bytes: usize, writes: bool) -> Result<(), Errno> {
+        let own = libc::iovec { iov_base: here, iov_len: bytes };
+        let other =
+            libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(there as usize), iov_len: bytes };
+        // SAFETY: the own memory is there; the kernel checks the other.
+        let copied = unsafe {
+            let pid = libc::getpid();
+            if writes {
+                libc::process_vm_writev(pid, &raw const own, 1, &raw const other, 1, 0)
+            } else {
+                libc::process_vm_readv(pid, &raw const own, 1, &raw const other, 1, 0)
+            }
+        };
+        if usize::try_from(copied) == Ok(bytes) {
+            return Ok(());
+        }
+        // SAFETY: errno's location is valid in every thread.
+        let error = unsafe { *errno() };
+        if copied >= 0 || error == libc::EFAULT {
+            return Err(Errno::FAULT);
+        }
+        // Where the system does not let a process copy so, it has to be as the program says.
+        let (from, to) = if writes { (here, other.iov_base) } else { (other.iov_base, here) };
+        // SAFETY: the program vouches for the memory that it names in a command.
+        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), bytes) };
+        Ok(())
+    }
+}
+
+impl Memory for OwnMemory {
+    fn read(&self, address: u64, to: &mut [u8]) -> Result<(), Errno> {
+        if to.is_empty() { Ok(()) } else { Self::copy(to.as_mut_ptr().cast(), address, to.len(), false) }
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), Errno> {
+        Self::copy(from.as_ptr().cast_mut().cast(), address, from.len(), true)
+    }
+}
+
+/// The software devices, which stay open.
+struct Softdev(Vec<Context>);
+
+/// Software devices have one port.
+const PORT: u8 = 1;
+
+impl Softdev {
+    fn open() -> Self {
+        let all = devices(&PROVIDER).unwrap_or_default();
+        Self(all.into_iter().filter_map(|device| device.open().ok()).collect())
+    }
+}
+
+impl Devices for Softdev {
+    fn port_of(&self, address: IpAddr) -> Result<Port, Errno> {
+        let gid = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        let found = self.0.iter().find_map(|context| {
+            let port = context.port(PORT).ok()?;
+            let gids = context.gids(PORT).ok()?;
+            let is_infiniband = port.link_layer == LinkLayer::InfiniBand;
+            let entry = if is_infiniband {
+                // Its addresses say nothing of those of the Internet: the first device has them.
+                gids.first().filter(|_| is_own(address))?
+            } else {
+                gids.iter().find(|entry| entry.gid.0 == gid)?
+            };
+            Some(Port {
+                guid: context.limits().ok()?.node_guid,
+                number: PORT,
+                gid: entry.gid.0,
+                gid_index: entry.index,
+                lid: port.lid,
+                is_infiniband,
+                mtu: port.active_mtu.code() as u8,
+            })
+        });
+        found.ok_or_else(|| if is_own(address) { Errno::NODEV } else { Errno::ADDRNOTAVAIL })
+    }
+}
+
+/// Whether an address is of this host.
+fn is_own(address: IpAddr) -> bool {
+    address != IpAddr::V4(Ipv4Addr::UNSPECIFIED) && UdpSocket::bind((address, 0)).is_ok()
+}
