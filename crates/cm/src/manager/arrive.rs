@@ -179,7 +179,7 @@ impl<H: Host> Manager<H> {
     ) {
         let id = self.new_number();
         self.identifiers.insert(id, made);
-        self.begin(id, link);
+        self.begin(id, Some(link));
         self.id(id).conversation.transaction = transaction;
         let uid = self.id(listener).uid;
         let event = crate::abi::answer::Event { uid, id, kind: EventKind::ConnectRequest, status: 0, told };
@@ -244,7 +244,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    fn rejected(&mut self, id: u32, reject: &Reject) {
+    /// The peer has rejected.
+    pub(super) fn rejected(&mut self, id: u32, reject: &Reject) {
         let may = matches!(
             self.id(id).exchange,
             Exchange::ReqSent | Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived

@@ -44,17 +44,10 @@ impl<H: Host> Manager<H> {
         let found = self.id(id);
         let source = found.source.ok_or(Errno::INVAL)?;
         let destination = found.destination.ok_or(Errno::INVAL)?;
+        let space = found.space;
         let header = ip_header(source, destination)?.encode();
         let private_data = field(&header, parameters.private_data.get())?;
-        let space = found.space;
-        let Some(link) = self.host.reach(space, destination)? else {
-            // Nobody listens there: the peer's manager would say so.
-            self.id(id).stage = Stage::Connect;
-            let reason = RejectReason::INVALID_SERVICE_ID.0;
-            let told = ConnectionTold { private_data: vec![0; REJ_DATA], ..ConnectionTold::default() };
-            self.raise(id, EventKind::Rejected, reason.into(), Told::Connection(told));
-            return Ok(());
-        };
+        let link = self.host.reach(space, destination)?;
         let local = self.begin(id, link);
         let found = self.id(id);
         found.stage = Stage::Connect;

@@ -27,13 +27,10 @@ impl<H: Host> Manager<H> {
         let private_data = field(&header, private_data)?;
         let space = found.space;
         let link = self.host.reach(space, destination)?;
-        self.id(id).stage = Stage::Connect;
-        let Some(link) = link else {
-            self.failed(id, ResolutionStatus::SERVICE_ID_NOT_SUPPORTED.0.into());
-            return Ok(());
-        };
         let request_id = self.begin(id, link);
-        self.id(id).exchange = Exchange::SidrReqSent;
+        let found = self.id(id);
+        found.stage = Stage::Connect;
+        found.exchange = Exchange::SidrReqSent;
         let service_id = service_id(PortSpace(space as u16), destination.port());
         let request = ResolutionRequest { request_id, p_key: PKEY, service_id, private_data };
         self.send(id, request.into(), true);
@@ -150,7 +147,8 @@ impl<H: Host> Manager<H> {
         self.failed(id, ResolutionStatus::REJECTED_BY_SERVICE_PROVIDER.0.into());
     }
 
-    fn failed(&mut self, id: u32, status: i32) {
+    /// Nobody has such a service, or gives it to this end.
+    pub(super) fn failed(&mut self, id: u32, status: i32) {
         let address = self.id(id).address_handle();
         let told = Told::Datagram { qp_num: 0, qkey: 0, address, private_data: vec![0; REPLY_DATA] };
         self.raise(id, EventKind::Unreachable, status, told);

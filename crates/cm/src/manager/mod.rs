@@ -17,6 +17,7 @@ mod retry;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -28,6 +29,7 @@ use crate::identifier::{Identifier, Service, Stage};
 use crate::manager::group::Group;
 use crate::wire::{Mad, Message};
 
+use crate::manager::retry::{CALL_TIME, CALLS};
 pub use crate::manager::retry::{RESPONSE_TIME, TIME_WAIT, TRIES};
 
 /// A program's channel (`rdma_event_channel`): events that it has not taken yet.
@@ -54,6 +56,8 @@ pub struct Manager<H: Host> {
     /// Identifiers by the number that their messages have.
     conversations: HashMap<u32, u32>,
     next: u32,
+    /// When the next of what the time does may be due; not later than it is.
+    due: Option<Duration>,
 }
 
 impl<H: Host> Manager<H> {
@@ -66,6 +70,7 @@ impl<H: Host> Manager<H> {
             groups: BTreeMap::new(),
             conversations: HashMap::new(),
             next: 0,
+            due: None,
         }
     }
 
@@ -277,13 +282,16 @@ impl<H: Host> Manager<H> {
         let now = self.host.now();
         let talk = &mut self.id(id).conversation;
         let bytes = Mad { transaction: talk.transaction, message }.encode();
-        (talk.waiting, talk.deadline) = if waits {
-            talk.tries = TRIES;
-            (Some(bytes.to_vec()), Some(now + RESPONSE_TIME))
-        } else {
-            (None, None)
-        };
-        if let Some(link) = talk.link {
+        let link = talk.link;
+        talk.waiting = waits.then(|| bytes.to_vec());
+        talk.deadline = None;
+        if waits {
+            let (tries, time) = if link.is_some() { (TRIES, RESPONSE_TIME) } else { (CALLS, CALL_TIME) };
+            talk.tries = tries;
+            talk.deadline = Some(now + time);
+            self.plan(now + time);
+        }
+        if let Some(link) = link {
             self.host.send(link, &bytes);
         }
     }
@@ -294,7 +302,7 @@ impl<H: Host> Manager<H> {
     }
 
     /// Begins a conversation: it has a number, by which the peer's messages name it.
-    fn begin(&mut self, id: u32, link: Link) -> u32 {
+    fn begin(&mut self, id: u32, link: Option<Link>) -> u32 {
         let local = loop {
             let number = self.host.random();
             if number != 0 && !self.conversations.contains_key(&number) {
@@ -303,7 +311,7 @@ impl<H: Host> Manager<H> {
         };
         self.conversations.insert(local, id);
         let talk = &mut self.id(id).conversation;
-        talk.link = Some(link);
+        talk.link = link;
         talk.local = local;
         talk.transaction = u64::from(local) << 32 | u64::from(local);
         local

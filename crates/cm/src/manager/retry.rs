@@ -10,6 +10,7 @@ use crate::abi::answer::Told;
 use crate::host::Host;
 use crate::identifier::Exchange;
 use crate::manager::Manager;
+use crate::wire::{Reject, RejectReason, ResolutionStatus};
 
 /// A time as messages have it: 4.096 us times two to a power.
 const fn time(power: u8) -> Duration {
@@ -20,6 +21,11 @@ const fn time(power: u8) -> Duration {
 pub(super) const RESPONSE_TIMEOUT: u8 = 20;
 /// The same: 4.3 s.
 pub const RESPONSE_TIME: Duration = time(RESPONSE_TIMEOUT);
+/// How long, and how often again, somebody is looked for who listens at an address before it counts
+/// as nobody's. A network takes some time for a request, and there are programs (qperf) that tell
+/// their peers an address a moment before they listen at it.
+pub(super) const CALL_TIME: Duration = Duration::from_millis(2);
+pub(super) const CALLS: u8 = 15;
 /// How often it is sent again (`CMA_MAX_CM_RETRIES`).
 pub const TRIES: u8 = 15;
 /// How long a connection that has ended waits for packets that are under way: 0.54 s.
@@ -37,13 +43,27 @@ impl<H: Host> Manager<H> {
             .map(|(key, _)| *key)
             .collect();
         due.into_iter().for_each(|id| self.expire(id, now));
-        self.identifiers.values().filter_map(|id| id.conversation.deadline).min()
+        self.due = self.identifiers.values().filter_map(|id| id.conversation.deadline).min();
+        self.due
+    }
+
+    /// Whether something is due before an instant; `None` stands for never.
+    pub fn is_due_before(&self, instant: Option<Duration>) -> bool {
+        self.due.is_some_and(|due| instant.is_none_or(|instant| due < instant))
+    }
+
+    /// Something is due then.
+    pub(super) fn plan(&mut self, deadline: Duration) {
+        self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
     }
 
     fn expire(&mut self, id: u32, now: Duration) {
         let Some(found) = self.identifiers.get_mut(&id) else { return };
         let talk = &mut found.conversation;
         talk.deadline = None;
+        if talk.link.is_none() && talk.waiting.is_some() {
+            return self.call_again(id, now);
+        }
         if let (Some(waiting), Some(link)) = (&talk.waiting, talk.link)
             && talk.tries > 0
         {
@@ -69,9 +89,35 @@ impl<H: Host> Manager<H> {
         }
     }
 
+    /// Looks again for somebody who listens where nobody did.
+    fn call_again(&mut self, id: u32, now: Duration) {
+        let found = self.id(id);
+        let Some(destination) = found.destination else { return };
+        let space = found.space;
+        let link = self.host.reach(space, destination).unwrap_or_default();
+        let found = self.id(id);
+        let talk = &mut found.conversation;
+        if let (Some(link), Some(request)) = (link, talk.waiting.clone()) {
+            talk.link = Some(link);
+            talk.tries = TRIES;
+            talk.deadline = Some(now + RESPONSE_TIME);
+            self.host.send(link, &request);
+        } else if talk.tries > 0 {
+            talk.tries -= 1;
+            talk.deadline = Some(now + CALL_TIME);
+        } else if found.exchange == Exchange::ReqSent {
+            let reason = RejectReason::INVALID_SERVICE_ID;
+            self.rejected(id, &Reject { reason, ..Reject::default() });
+        } else {
+            self.end(id);
+            self.failed(id, ResolutionStatus::SERVICE_ID_NOT_SUPPORTED.0.into());
+        }
+    }
+
     /// The connection has ended, and waits.
     pub(super) fn wait_out(&mut self, id: u32) {
         let deadline = self.host.now() + TIME_WAIT;
+        self.plan(deadline);
         let found = self.id(id);
         found.exchange = Exchange::TimeWait;
         found.conversation.waiting = None;

@@ -304,6 +304,11 @@ impl World {
         self.deliver();
     }
 
+    /// Lets the time pass in which somebody who listens is looked for.
+    fn call_in_vain(&mut self) {
+        (0..=CALLS).for_each(|_| self.pass(CALL_TIME));
+    }
+
     /// An identifier whose route to an address is resolved.
     fn routed(&mut self, process: usize, address: &str, space: Space) -> u32 {
         let id = self.create(process, 88, space);
@@ -386,8 +391,16 @@ fn nobody_listens() {
     let mut world = World::new(2);
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, client, &[]).unwrap();
+    assert_eq!(world.event(1), None, "somebody may be about to listen");
+    world.call_in_vain();
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 8));
+    let early = world.routed(1, "10.0.0.1:7473", Space::Tcp);
+    world.connect(1, early, &[]).unwrap();
+    world.pass(CALL_TIME);
+    world.listen(0, "10.0.0.1:7473", 5, Space::Tcp);
+    world.pass(CALL_TIME);
+    assert_eq!(world.event(0).unwrap().kind, EventKind::ConnectRequest as u32);
     // The listener has gone while the request was under way.
     let listener = world.listen(0, "10.0.0.1:7471", 5, Space::Tcp);
     let other = world.routed(1, "10.0.0.1:7471", Space::Tcp);
@@ -570,6 +583,7 @@ fn datagrams_are_resolved() {
     // Nobody there, and somebody who does not want.
     let other = world.routed(1, "10.0.0.1:1", Space::Udp);
     world.connect(1, other, &[]).unwrap();
+    world.call_in_vain();
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Unreachable as u32, 1));
     let other = world.routed(1, "10.0.0.1:7471", Space::Udp);

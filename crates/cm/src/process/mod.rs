@@ -128,7 +128,8 @@ impl Process {
         loop {
             let mut manager = self.lock();
             let done = manager.write(channel, bytes, memory, find);
-            let wakes = manager.host().is_planned_later();
+            let planned = manager.host().planned;
+            let wakes = manager.is_due_before(planned);
             drop(manager);
             if wakes {
                 // Whatever is in it already wakes the thread as well.
@@ -211,14 +212,6 @@ struct Own {
     shown: HashMap<u32, Shown>,
     /// When the thread will look at the time.
     planned: Option<Duration>,
-}
-
-impl Own {
-    /// Whether the thread does not know that it has to look at the time at all. All waits are of
-    /// about the same length, so that later ones end later.
-    fn is_planned_later(&mut self) -> bool {
-        self.planned.is_none()
-    }
 }
 
 impl Host for Own {
