@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use rustix::io::Errno;
 
 use crate::abi::EventKind;
-use crate::abi::answer::{ConnectionTold, Told};
+use crate::abi::answer::Told;
 use crate::abi::command::Parameters;
 use crate::host::Host;
 use crate::identifier::{Exchange, Identifier, Service, Stage};

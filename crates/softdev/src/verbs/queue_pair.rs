@@ -59,6 +59,12 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     if !is_allowed(&cap) || !unsafe { is_of_one_context(pd, init) } {
         return fail(libc::EINVAL);
     }
+    // As much of a request's own memory as its elements take, as Soft-RoCE: there are programs
+    // (rdma_xclient) that send inline without having asked for it.
+    let cap = &mut init.cap;
+    cap.max_inline_data =
+        cap.max_inline_data.max(size_of::<ibv_sge>() as u32 * cap.max_send_sge).min(MAX_INLINE);
+    let cap = init.cap;
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
     forget_the_dead();
