@@ -276,7 +276,7 @@ impl Memory for OwnMemory {
     }
 }
 
-/// The software devices, which stay open.
+/// The software devices by their numbers, which stay open.
 struct Softdev(Vec<Context>);
 
 /// Software devices have one port.
@@ -287,6 +287,20 @@ impl Softdev {
         let all = devices(&PROVIDER).unwrap_or_default();
         Self(all.into_iter().filter_map(|device| device.open().ok()).collect())
     }
+
+    fn port(&self, device: u8, index: u8) -> Option<Port> {
+        let context = self.0.get(usize::from(device))?;
+        let port = context.port(PORT).ok()?;
+        Some(Port {
+            guid: context.limits().ok()?.node_guid,
+            number: PORT,
+            gid: context.gid(PORT, index.into()).ok()?.0,
+            gid_index: index,
+            lid: port.lid,
+            is_infiniband: port.link_layer == LinkLayer::InfiniBand,
+            mtu: port.active_mtu.code() as u8,
+        })
+    }
 }
 
 impl Devices for Softdev {
@@ -295,27 +309,16 @@ impl Devices for Softdev {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
             IpAddr::V6(address) => address.octets(),
         };
-        let found = self.0.iter().find_map(|context| {
-            let port = context.port(PORT).ok()?;
-            let gids = context.gids(PORT).ok()?;
-            let is_infiniband = port.link_layer == LinkLayer::InfiniBand;
-            let entry = if is_infiniband {
-                // Its addresses say nothing of those of the Internet: the first device has them.
-                gids.first().filter(|_| is_own(address))?
-            } else {
-                gids.iter().find(|entry| entry.gid.0 == gid)?
-            };
-            Some(Port {
-                guid: context.limits().ok()?.node_guid,
-                number: PORT,
-                gid: entry.gid.0,
-                gid_index: entry.index,
-                lid: port.lid,
-                is_infiniband,
-                mtu: port.active_mtu.code() as u8,
-            })
-        });
-        found.ok_or_else(|| if is_own(address) { Errno::NODEV } else { Errno::ADDRNOTAVAIL })
+        let is_infiniband =
+            softdev::settings().is_ok_and(|settings| settings.link_layer == softdev::LinkLayer::Infiniband);
+        let place = if is_infiniband {
+            // Its GIDs say nothing of addresses of the Internet: the first device has all of these.
+            is_own(address).then_some((0, 0))
+        } else {
+            softdev::place_of(gid)
+        };
+        let port = place.and_then(|(device, index)| self.port(device, index));
+        port.ok_or_else(|| if is_own(address) { Errno::NODEV } else { Errno::ADDRNOTAVAIL })
     }
 }
 

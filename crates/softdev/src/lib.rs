@@ -85,6 +85,7 @@ pub use sys::settings::{
     BadMtu, DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, MTU_VARIABLE,
     PortMtu, Settings, settings,
 };
+pub use transport::local::gids::place_of;
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
 /// need not have.

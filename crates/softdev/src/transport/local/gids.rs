@@ -58,6 +58,17 @@ struct Table {
 
 static TABLES: Mutex<Gids> = Mutex::new(Gids::new());
 
+/// Where an address of an interface, of IPv6 or of IPv4 mapped to that, stands among the GIDs of
+/// this process's devices: the device's number, and the index in its table.
+#[must_use]
+pub fn place_of(address: [u8; 16]) -> Option<(u8, u8)> {
+    let gids = gids();
+    let is_it = |entry: &Option<Entry>| entry.is_some_and(|entry| entry.gid.raw == address);
+    let places = gids.tables.iter().map(|table| table.entries.iter().position(is_it));
+    let (device, place) = places.enumerate().find_map(|(device, place)| Some((device, place?)))?;
+    Some((device as u8, place as u8 + 1))
+}
+
 /// The MTU of each device's port (`ibv_mtu`).
 static MTUS: [AtomicU32; MAX_DEVICES as usize] =
     [const { AtomicU32::new(IBV_MTU_4096) }; MAX_DEVICES as usize];
