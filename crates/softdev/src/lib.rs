@@ -55,8 +55,8 @@
 //!
 //! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering
 //! (refused: EINVAL or EOPNOTSUPP). While a send waits for its receiver, its process must call some
-//! verb now and then: nothing else carries on with it. After `fork`, the child must not use objects
-//! of its parent.
+//! verb now and then: nothing else carries on with it. After `fork`, the child must not use queue
+//! pairs, queues and regions of its parent; it may make its own, in a context of the parent too.
 //!
 //! # Invariants
 //!

@@ -122,14 +122,14 @@ impl Channel {
 
     /// Writes the events for which there was no room, now that something has been read.
     pub(crate) fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
-        // SAFETY: a channel's context lives at least as long as the channel.
-        let view = &unsafe { Ctx::from(self.ibv.context) }.events.host().arena.view;
-        if view.header().owes.load(Relaxed) == 0 {
-            return;
-        }
         for (_, cq) in queues {
             // SAFETY: the queue is on the channel's list, so it is alive.
-            let cq = view.cq(unsafe { Cq::from(*cq) }.index);
+            let cq = unsafe { Cq::from(*cq) };
+            let view = &cq.host.arena.view;
+            if view.header().owes.load(Relaxed) == 0 {
+                return;
+            }
+            let cq = view.cq(cq.index);
             // The own pipe is open and has room or something to read: nothing can fail.
             let _ = arming::pay(&cq.owed, &Events { pipe: self.writing.as_fd(), view, cq });
         }

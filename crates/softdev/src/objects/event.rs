@@ -127,11 +127,6 @@ impl Events {
         Ok((made, polled.into_raw_fd()))
     }
 
-    /// This process.
-    pub(crate) fn host(&self) -> &'static Host {
-        self.host
-    }
-
     fn shared(&self) -> &SharedContext {
         self.host.arena.view.context(self.index)
     }

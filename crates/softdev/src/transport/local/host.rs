@@ -13,10 +13,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
@@ -36,6 +36,7 @@ use crate::sys::timer::Instant;
 
 /// This process, as a member of the host.
 pub(crate) struct Host {
+    pid: u32,
     pub(crate) arena: Arena,
     pub(crate) block: u32,
     listener: OwnedFd,
@@ -60,16 +61,28 @@ pub(crate) struct Peer {
     seen: AtomicU64,
 }
 
-/// The process's one membership, made when the device is first opened.
+/// The process's one membership, made when the device is first opened. A process that was forked
+/// from a member is another one, and has its own.
 pub(crate) fn host() -> io::Result<&'static Host> {
-    static HOST: OnceLock<Host> = OnceLock::new();
+    static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
     static OPENING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(host) = HOST.get() {
+    // SAFETY: what is in there was leaked.
+    let look = || unsafe { HOST.load(Acquire).as_ref() };
+    let pid = own_pid();
+    if let Some(host) = look().filter(|host| host.pid == pid) {
         return Ok(host);
     }
-    let host = Host::join()?;
-    Ok(HOST.get_or_init(|| host))
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = look();
+    if let Some(host) = before.filter(|host| host.pid == pid) {
+        return Ok(host);
+    }
+    let host: &'static Host = Box::leak(Box::new(Host::join()?));
+    HOST.store(std::ptr::from_ref(host).cast_mut(), Release);
+    if let Some(parents) = before {
+        parents.leave();
+    }
+    Ok(host)
 }
 
 fn own_pid() -> u32 {
@@ -161,7 +174,25 @@ impl Host {
         let spare = Mutex::new(spare_of(&listener));
         let connections = Mutex::default();
         let peers = Mutex::default();
-        Ok(Self { arena, block, listener, connections, peers, spare })
+        Ok(Self { pid, arena, block, listener, connections, peers, spare })
+    }
+
+    /// Closes what a child has of its parent's sockets: peers tell by them whether the parent lives.
+    fn leave(&self) {
+        let close = |socket: &OwnedFd| {
+            // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in this
+            // process nobody uses its sockets, but for objects of the parent that are not to be
+            // used.
+            unsafe { rustix::io::close(socket.as_raw_fd()) };
+        };
+        close(&self.listener);
+        // Whoever held the lock when the process was forked is not here to give it back.
+        if let Ok(connections) = self.connections.try_lock() {
+            connections.iter().for_each(close);
+        }
+        if let Ok(peers) = self.peers.try_lock() {
+            peers.values().filter_map(|peer| peer.connection.as_ref()).for_each(close);
+        }
     }
 
     /// The process that a queue-pair number belongs to, if there is one on this host.
