@@ -9,8 +9,8 @@ use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
 /// with, what drops packets between network namespaces, message libraries, Slurm with its PMI,
-/// those whose numbers ours are compared with, and a dissector of packets.
-const PACKAGES: [(&str, &str); 15] = [
+/// those whose numbers ours are compared with, programs of librdmacm, and a dissector of packets.
+const PACKAGES: [(&str, &str); 16] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("iperf3", "/usr/bin/iperf3"),
@@ -22,6 +22,7 @@ const PACKAGES: [(&str, &str); 15] = [
     ("libzmq5", "/usr/share/doc/libzmq5"),
     ("munge", "/usr/sbin/munged"),
     ("nftables", "/usr/sbin/nft"),
+    ("rdmacm-utils", "/usr/bin/rping"),
     ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
     ("slurm-wlm-basic-plugins", "/usr/share/doc/slurm-wlm-basic-plugins"),
     ("sockperf", "/usr/bin/sockperf"),
@@ -29,7 +30,7 @@ const PACKAGES: [(&str, &str); 15] = [
 ];
 
 /// What must not be skipped: see the tests for what each word means.
-const REQUIRED: &str = "browser,dissector,header,libraries,mpi,numpy,vm";
+const REQUIRED: &str = "browser,dissector,header,librdmacm,libraries,mpi,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 
@@ -38,7 +39,7 @@ usage: cargo xtask ci [--full]
 
   --full   also what takes too long for every change: licences, the tests of all features, how a kernel device
            behaves, the tests between two virtual machines, every verbs program, every part of parity, and processes of
-           launches of MPI that are killed at 200 moments each";
+           launches of MPI and of connections that are killed at many moments";
 
 /// A part of CI, whose time is printed at the end.
 struct Stage {
@@ -58,9 +59,10 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// What `--full` adds.
-const FULL: [Stage; 7] = [
+const FULL: [Stage; 8] = [
     Stage { name: "licences", run: licences },
-    Stage { name: "200 kills of launches", run: kills },
+    Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
+    Stage { name: "1000 kills of connections", run: || kills("connection_kill", "1000") },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -106,10 +108,10 @@ fn test() -> Result<()> {
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
 }
 
-/// Processes of launches of MPI that are killed, many times as often as the tests do it.
-fn kills() -> Result<()> {
-    let words = ["cargo", "test", "--quiet", "-p", "rdmascope", "--test", "program", "launch_kill"];
-    shell::run_with(&words, &[("RDMASCOPE_KILLS", "200"), ("RDMASCOPE_REQUIRE", REQUIRED)])
+/// Processes that are killed by a test, many times as often as the tests do it.
+fn kills(test: &str, number: &str) -> Result<()> {
+    let words = ["cargo", "test", "--quiet", "-p", "rdmascope", "--test", "program", test];
+    shell::run_with(&words, &[("RDMASCOPE_KILLS", number), ("RDMASCOPE_REQUIRE", REQUIRED)])
 }
 
 /// Where nothing but this program has been built, nothing is kept for building it again: that takes

@@ -6,6 +6,7 @@
 mod advise;
 mod agents;
 mod bad_input;
+mod connection_kill;
 mod doctor;
 mod environment;
 mod exec;

@@ -1,0 +1,156 @@
+//! Programs of librdmacm on softdev of which one is killed at any moment: its peer is told, and its
+//! port is free again.
+
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, geteuid};
+
+use crate::support::moments::Moments;
+use crate::support::processes::signal;
+use crate::support::{Scratch, is_installed, skip};
+
+/// How many are killed. `cargo xtask ci --full` asks for more; another seed gives other moments.
+const KILLS: usize = 40;
+const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
+const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
+/// Moments are from the start of the client until some time after it has connected, if all goes
+/// well.
+const RUN: Duration = Duration::from_millis(120);
+/// How long a peer, or a name, may be there that is to go. Whoever has lost its peer learns of it at
+/// once; the rest is for a machine with other work.
+const GONE: Duration = Duration::from_secs(20);
+/// One port for all: nothing may be left of one pair that disturbs the next.
+const PORT: &str = "18733";
+
+/// Programs with their arguments, but for the address of the server.
+struct Pair {
+    program: &'static str,
+    server: &'static [&'static str],
+    client: &'static [&'static str],
+}
+
+/// Pings until somebody ends it.
+const PINGS: Pair = Pair {
+    program: "rping",
+    server: &["-s", "-p", PORT, "-a", HERE],
+    client: &["-c", "-p", PORT, "-a", HERE],
+};
+/// Connects and disconnects, and sends nothing in between.
+const CONNECTS: Pair = Pair {
+    program: "ucmatose",
+    server: &["-p", PORT, "-c", "20", "-C", "0"],
+    client: &["-p", PORT, "-c", "20", "-C", "0", "-s", HERE],
+};
+const HERE: &str = "127.0.0.1";
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Victim {
+    Server,
+    Client,
+}
+
+/// A program of a test, which does not outlive it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(scratch: &Scratch, program: &str, arguments: &[&str]) -> Self {
+        let words = [&["exec", program][..], arguments].concat();
+        Self(scratch.program(words).spawn().unwrap())
+    }
+
+    fn kill(&mut self) {
+        signal(self.0.id().cast_signed(), Signal::KILL);
+        self.0.wait().unwrap();
+    }
+
+    fn ends_within(&mut self, patience: Duration) -> bool {
+        is_so_within(patience, || self.0.try_wait().unwrap().is_some())
+    }
+}
+
+fn is_so_within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !is_so() {
+        if start.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// Names of ports that this user's programs have, but for the one by which they take turns.
+fn names() -> Vec<String> {
+    let prefix = format!("@rdmascope-cm-1/{}/", geteuid().as_raw());
+    let list = fs::read_to_string("/proc/net/unix").unwrap();
+    let of = |line: &str| Some(line.split_once(&prefix)?.1.to_owned());
+    list.lines().filter_map(of).filter(|name| name != "order").collect()
+}
+
+fn listens() -> bool {
+    names().iter().any(|name| name.starts_with(&format!("listen/0106/{PORT}/")))
+}
+
+/// Starts a pair, kills one of the two after a time, and looks at what becomes of the other.
+fn kill(scratch: &Scratch, pair: &Pair, victim: Victim, moment: Duration) -> &'static str {
+    let what = format!("{} {victim:?} after {moment:?}", pair.program);
+    let mut server = Running::start(scratch, pair.program, pair.server);
+    assert!(is_so_within(GONE, listens), "{what}: the server cannot listen: {:?}", names());
+    let mut client = Running::start(scratch, pair.program, pair.client);
+    std::thread::sleep(moment);
+    let outcome = match victim {
+        Victim::Server => {
+            server.kill();
+            assert!(client.ends_within(GONE), "{what}: the client goes on without a server");
+            "client told"
+        }
+        Victim::Client => {
+            client.kill();
+            if server.ends_within(Duration::from_millis(300)) {
+                "server told"
+            } else {
+                // It has not met the client, or takes its time: one that it meets is told from it.
+                let mut next = Running::start(scratch, pair.program, &[pair.client, &["-C", "1"]].concat());
+                assert!(next.ends_within(GONE), "{what}: the next client hangs");
+                assert!(server.ends_within(GONE), "{what}: the server goes on without a client");
+                "next client served"
+            }
+        }
+    };
+    drop((server, client));
+    assert!(is_so_within(GONE, || names().is_empty()), "{what}: left {:?}", names());
+    outcome
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn who_is_killed_frees_its_port_and_disconnects_its_peers() {
+    if !is_installed("rping") || !is_installed("ucmatose") {
+        return skip("librdmacm", "there is no rping and no ucmatose (Debian: rdmacm-utils)");
+    }
+    let scratch = Scratch::alone();
+    let kills = number(KILLS_VARIABLE).map_or(KILLS, |kills| kills as usize);
+    let seed = number(SEED_VARIABLE).unwrap_or(0x3C6E_F372_FE94_F82B);
+    eprintln!("connections: {kills} kills, seed {seed}");
+    let mut moments = Moments(seed);
+    let cases = [(&PINGS, Victim::Server), (&PINGS, Victim::Client), (&CONNECTS, Victim::Server)];
+    let mut outcomes = std::collections::BTreeMap::new();
+    for (pair, victim) in cases.into_iter().cycle().take(kills) {
+        *outcomes.entry(kill(&scratch, pair, victim, moments.next(RUN))).or_insert(0) += 1;
+    }
+    eprintln!("connections: {outcomes:?}");
+    assert!(outcomes.contains_key("server told"), "the moments are spread: {outcomes:?}");
+    scratch.assert_nothing_left();
+}
