@@ -8,15 +8,19 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::process;
+use crate::shell;
 use crate::stats::median;
 
 /// Names for `--only`.
-pub(super) const NAMES: [&str; 2] = ["stamp", "report"];
+pub(super) const NAMES: [&str; 3] = ["stamp", "report", "interposed"];
 
 /// Runs whose time stamps are asked for; each has two ranks.
 const RUNS: usize = 5;
 /// Most that a time stamp may cost, and all of them that the sender takes of a message, in ns.
 const STAMP_NS_MAX: f64 = 25.0;
+/// Most that a `write` may cost more under `exec`, in ns, and the program that calls it.
+const INTERPOSED_NS_MAX: f64 = 2.0;
+const CALLS: &str = "xtask/src/bench/interposed.c";
 /// Samples in the large report, the most seconds that it may take and the most bytes that it may
 /// have.
 const REPORT_SAMPLES: u64 = 10_000_000;
@@ -25,12 +29,41 @@ const REPORT_BYTES_MAX: u64 = 6_000_000;
 
 /// Measures those whose name has `only` in it.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
-    let [stamps, large] = NAMES.map(|name| name.contains(only));
+    let [stamps, large, interposed] = NAMES.map(|name| name.contains(only));
     if stamps {
         stamp(scratch, broken)?;
     }
     if large {
         report(scratch, broken)?;
+    }
+    if interposed {
+        interpose(scratch, broken)?;
+    }
+    Ok(())
+}
+
+/// What a program pays for each `write` that has nothing to do with RDMA CM, since the library of
+/// `exec` stands in front of it.
+fn interpose(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let source = shell::root().join(CALLS).to_string_lossy().into_owned();
+    let [program, nothing] =
+        ["interposed", "nothing.so"].map(|name| scratch.join(name).to_string_lossy().into_owned());
+    process::alone(&["cc", "-O2", "-o", &program, &source])?;
+    process::alone(&["cc", "-O2", "-DNOTHING", "-shared", "-fPIC", "-o", &nothing, &source])?;
+    let preload = format!("LD_PRELOAD={nothing}");
+    let cost = |words: &[&str]| -> Result<f64> {
+        Ok(process::alone(&[words, &["taskset", "-c", "0", &program]].concat())?.trim().parse()?)
+    };
+    let rdmascope = process::built("rdmascope");
+    let mut more = Vec::new();
+    for _ in 0..RUNS {
+        let without = cost(&["env", &preload])?;
+        more.push(cost(&["env", &preload, &rdmascope, "exec", "--"])? - without);
+    }
+    let more = median(&mut more).context("nothing was measured")?;
+    println!("a write under exec costs {more:.2} ns more than without (at most {INTERPOSED_NS_MAX})");
+    if more > INTERPOSED_NS_MAX {
+        broken.push(format!("a write under exec costs {more:.2} ns more"));
     }
     Ok(())
 }

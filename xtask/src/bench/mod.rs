@@ -41,8 +41,8 @@ CPUs can do at most, turn and turn about; says of each goal whether it is met. T
 what it was told to be, and found so by the stamps of both ends, what time stamps cost, and how long the report of ten
 million samples takes and how large it is. Exit status 1 where a goal is missed.
 
-  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, eager,
-                 link-rate, link-latency, one-way-link, one-way-half, stamp, report
+  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
+                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, stamp, report, interposed
   --rounds N     rounds (5)
   --cpus A,B     the two CPUs (0,1)
   --verbose      shows every measurement";

@@ -20,13 +20,30 @@ pub(super) fn build(program: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Over {
+    SharedMemory,
+    /// UCX's RC, over softdev.
+    Softdev,
+}
+
 /// Runs a test once, `lat`, `rate` or `stream`: what its batches gave.
-pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<Value> {
+pub(super) fn measure(program: &Path, test: &str, over: Over, cpus: &[String; 2]) -> Result<Value> {
     let program = program.to_string_lossy();
     // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound
     // below.
     let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
-    let mut words = vec!["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", &transports];
+    let rdmascope = process::built("rdmascope");
+    let mut words = match over {
+        Over::SharedMemory => vec!["mpirun", "--mca", "pml", "ob1", "--mca", "btl", &transports],
+        Over::Softdev => {
+            // Open MPI leaves UCX out unless it knows the transports and the devices.
+            let ucx = ["pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"];
+            [&["env", "UCX_TLS=rc,self", "mpirun", "--mca"], &ucx[..]].concat()
+        }
+    };
+    words.extend(["--bind-to", "none"]);
     if shell::is_root() {
         words.push("--allow-run-as-root");
     }
@@ -35,7 +52,12 @@ pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<
             words.push(":");
         }
         words.extend(["-n", "1"]);
-        words.extend(process::rank(&["taskset", "-c", cpu, &program, test]));
+        let rank = ["taskset", "-c", cpu, &program, test];
+        let exec = [rdmascope.as_str(), "exec", "--"];
+        words.extend(process::rank(&match over {
+            Over::SharedMemory => rank.to_vec(),
+            Over::Softdev => [&exec[..], &rank].concat(),
+        }));
     }
     read(&process::launcher(&words)?)
 }

@@ -12,7 +12,10 @@ pub(super) enum Way {
     Baseline(&'static str),
     Ucx(Test),
     Fabric,
+    /// A test of ours over Open MPI's shared memory.
     Mpi(&'static str),
+    /// The same over UCX's RC on softdev.
+    MpiOnSoftdev(&'static str),
 }
 
 /// A thing that is measured.
@@ -76,7 +79,7 @@ const fn test(name: &'static str, transports: Option<&'static str>, size_bytes: 
     Test { name, transports, size_bytes, messages, on_softdev: false }
 }
 
-/// A test of UCX's upper layer over softdev.
+/// The latency of UCX's upper layer over softdev.
 const fn on_softdev(name: &'static str, transports: &'static str, size_bytes: u64) -> Item {
     ucx(name, Test { on_softdev: true, ..test("tag_lat", Some(transports), size_bytes, 50_000) })
 }
@@ -86,7 +89,7 @@ const AM_BW: Item = ucx("UCX am_bw (UCP posix,cma)", test("ucp_am_bw", Some("pos
 
 /// All that is compared.
 pub(super) fn rows() -> Vec<Row> {
-    vec![send(), write(), stream(), unread(), rate(), eager()]
+    vec![send(), write(), stream(), unread(), rate(), eager(), tag(), tag_large(), ranks(), ranks_large()]
 }
 
 fn send() -> Row {
@@ -178,6 +181,45 @@ fn eager() -> Row {
     Row { name: "eager", title, unit: Unit::Latency, items, goals: goals.into() }
 }
 
+/// What a program of UCX's loses by softdev's verbs against UCX's own shared memory.
+fn tag() -> Row {
+    let ours = on_softdev("UCX tag_lat (UCP rc on softdev)", "rc,self", 8);
+    let peers = vec![ucx("UCX tag_lat (UCP posix)", test("tag_lat", Some("posix,self"), 8, 50_000))];
+    let title = "UCX's messages of 8 B over softdev: half a round trip";
+    row("tag", title, Unit::Latency, ours, peers, Bound::AtMost(1.3))
+}
+
+/// The same for large messages, against the faster of the two ways that UCX has.
+fn tag_large() -> Row {
+    let on = Test { on_softdev: true, ..test("tag_bw", Some("rc,self"), MIB, 200) };
+    let peers = vec![
+        ucx("UCX tag_bw (UCP posix)", test("tag_bw", Some("posix,self"), MIB, 200)),
+        ucx("UCX tag_bw (UCP posix,cma)", test("tag_bw", Some("posix,cma,self"), MIB, 200)),
+    ];
+    let ours = ucx("UCX tag_bw (UCP rc on softdev)", on);
+    let title = "UCX's messages of 1 MiB over softdev";
+    row("tag-large", title, Unit::Bandwidth, ours, peers, Bound::AtLeast(0.9))
+}
+
+/// What ranks of Open MPI lose by it, which has shared memory of its own: no goal.
+fn ranks() -> Row {
+    let items = vec![
+        Item { name: "Open MPI (UCX rc on softdev)", way: Way::MpiOnSoftdev("lat") },
+        Item { name: "Open MPI send/recv", way: Way::Mpi("lat") },
+    ];
+    let title = "Open MPI's messages of 8 B over softdev: half a round trip";
+    Row { name: "ranks", title, unit: Unit::Latency, items, goals: Vec::new() }
+}
+
+fn ranks_large() -> Row {
+    let items = vec![
+        Item { name: "Open MPI (UCX rc on softdev)", way: Way::MpiOnSoftdev("stream") },
+        Item { name: "Open MPI isend/irecv", way: Way::Mpi("stream") },
+    ];
+    let title = "Open MPI's messages of 1 MiB over softdev, read by their receiver";
+    Row { name: "ranks-large", title, unit: Unit::Bandwidth, items, goals: Vec::new() }
+}
+
 /// A row with the same goal for all peers.
 fn row(
     name: &'static str,
@@ -198,7 +240,7 @@ impl Way {
             Self::Rdmascope(_) | Self::Baseline(_) => (&[], ""),
             Self::Ucx(_) => (&["ucx_perftest"], "ucx-utils"),
             Self::Fabric => (&["fi_pingpong"], "libfabric-bin"),
-            Self::Mpi(_) => (&["mpirun", "mpicc"], "openmpi-bin libopenmpi-dev"),
+            Self::Mpi(_) | Self::MpiOnSoftdev(_) => (&["mpirun", "mpicc"], "openmpi-bin libopenmpi-dev"),
         }
     }
 }
@@ -216,7 +258,13 @@ mod tests {
                 assert!(is_there(name), "{}: {name}", row.name);
             }
             let is_ours = |way| {
-                matches!(way, Way::Rdmascope(_) | Way::Baseline(_) | Way::Ucx(Test { on_softdev: true, .. }))
+                matches!(
+                    way,
+                    Way::Rdmascope(_)
+                        | Way::Baseline(_)
+                        | Way::Ucx(Test { on_softdev: true, .. })
+                        | Way::MpiOnSoftdev(_)
+                )
             };
             assert!(is_ours(row.items[0].way), "{}", row.name);
         }

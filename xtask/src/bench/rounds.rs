@@ -54,7 +54,8 @@ impl Bench<'_> {
         let mut measured: Vec<Measured> = rows.into_iter().map(|row| (row.clone(), outcomes(&row))).collect();
         let program = self.scratch.join("pingpong");
         let of_mpi = measured.iter_mut().flat_map(|(_, outcomes)| outcomes);
-        let of_mpi = of_mpi.filter(|of| matches!(of.item.way, Way::Mpi(_)) && !of.is_missing);
+        let of_mpi =
+            of_mpi.filter(|of| matches!(of.item.way, Way::Mpi(_) | Way::MpiOnSoftdev(_)) && !of.is_missing);
         let of_mpi: Vec<&mut Outcome> = of_mpi.collect();
         if !of_mpi.is_empty()
             && let Err(error) = mpi::build(&program)
@@ -125,7 +126,8 @@ impl Bench<'_> {
             Way::Baseline(what) => repeat(&|| ours::raw(what, unit, cpus)),
             Way::Ucx(test) => repeat(&|| ucx::measure(test, unit, cpus)),
             Way::Fabric => repeat(&|| fabric::measure(cpus)),
-            Way::Mpi(test) => mpi::measure(program, test, cpus),
+            Way::Mpi(test) => mpi::measure(program, test, mpi::Over::SharedMemory, cpus),
+            Way::MpiOnSoftdev(test) => mpi::measure(program, test, mpi::Over::Softdev, cpus),
         }
     }
 }
