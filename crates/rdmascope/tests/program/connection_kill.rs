@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::Child;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, geteuid};
@@ -21,10 +22,11 @@ const RUN: Duration = Duration::from_millis(120);
 /// How long a peer, or a name, may be there that is to go. Whoever has lost its peer learns of it at
 /// once; the rest is for a machine with other work.
 const GONE: Duration = Duration::from_secs(20);
-/// One port for all: nothing may be left of one pair that disturbs the next.
-const PORT: &str = "18733";
+/// One port for all pairs: nothing may be left of one that disturbs the next. Other tests have
+/// others.
+static PORT: LazyLock<String> = LazyLock::new(|| (20_000 + std::process::id() % 10_000).to_string());
 
-/// Programs with their arguments, but for the address of the server.
+/// Programs with their arguments, but for the port.
 struct Pair {
     program: &'static str,
     server: &'static [&'static str],
@@ -32,16 +34,13 @@ struct Pair {
 }
 
 /// Pings until somebody ends it.
-const PINGS: Pair = Pair {
-    program: "rping",
-    server: &["-s", "-p", PORT, "-a", HERE],
-    client: &["-c", "-p", PORT, "-a", HERE],
-};
+const PINGS: Pair =
+    Pair { program: "rping", server: &["-s", "-a", HERE, "-p"], client: &["-c", "-a", HERE, "-p"] };
 /// Connects and disconnects, and sends nothing in between.
 const CONNECTS: Pair = Pair {
     program: "ucmatose",
-    server: &["-p", PORT, "-c", "20", "-C", "0"],
-    client: &["-p", PORT, "-c", "20", "-C", "0", "-s", HERE],
+    server: &["-c", "20", "-C", "0", "-p"],
+    client: &["-c", "20", "-C", "0", "-s", HERE, "-p"],
 };
 const HERE: &str = "127.0.0.1";
 
@@ -63,7 +62,7 @@ impl Drop for Running {
 
 impl Running {
     fn start(scratch: &Scratch, program: &str, arguments: &[&str]) -> Self {
-        let words = [&["exec", program][..], arguments].concat();
+        let words = [&["exec", program][..], arguments, &[PORT.as_str()]].concat();
         Self(scratch.program(words).spawn().unwrap())
     }
 
@@ -88,16 +87,16 @@ fn is_so_within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Names of ports that this user's programs have, but for the one by which they take turns.
+/// Names that say that somebody has the port.
 fn names() -> Vec<String> {
     let prefix = format!("@rdmascope-cm-1/{}/", geteuid().as_raw());
     let list = fs::read_to_string("/proc/net/unix").unwrap();
     let of = |line: &str| Some(line.split_once(&prefix)?.1.to_owned());
-    list.lines().filter_map(of).filter(|name| name != "order").collect()
+    list.lines().filter_map(of).filter(|name| name.split('/').nth(2) == Some(&**PORT)).collect()
 }
 
 fn listens() -> bool {
-    names().iter().any(|name| name.starts_with(&format!("listen/0106/{PORT}/")))
+    names().iter().any(|name| name.starts_with("listen/"))
 }
 
 /// Starts a pair, kills one of the two after a time, and looks at what becomes of the other.
@@ -119,7 +118,7 @@ fn kill(scratch: &Scratch, pair: &Pair, victim: Victim, moment: Duration) -> &'s
                 "server told"
             } else {
                 // It has not met the client, or takes its time: one that it meets is told from it.
-                let mut next = Running::start(scratch, pair.program, &[pair.client, &["-C", "1"]].concat());
+                let mut next = Running::start(scratch, pair.program, &[&["-C", "1"], pair.client].concat());
                 assert!(next.ends_within(GONE), "{what}: the next client hangs");
                 assert!(server.ends_within(GONE), "{what}: the server goes on without a client");
                 "next client served"
