@@ -11,14 +11,14 @@
 //! Some programs also look for the files that the kernel's devices have, in `/dev/infiniband` and
 //! `/sys/class/infiniband`. What they ask the C library of those goes through `files` (whether they
 //! are there), `opening` and `listing`, and [`softdev::tree`] says what the kernel would. Others
-//! open libibverbs while they run: what they look up in it goes through `lookup`.
+//! open libibverbs while they run: what they look up in it goes through `lookup`. librdmacm stays the
+//! real one: the commands that it writes to the kernel's connection manager come to `manager`.
 //!
 //! The symbols have no version. So they satisfy a reference to any version of the name, of any
 //! rdma-core.
 //!
 //! # What it does not reach
 //!
-//! * librdmacm: its functions stay the real ones, which look for the kernel's connection manager.
 //! * Libraries that are opened in a namespace of their own (`dlmopen`) or with `RTLD_DEEPBIND`:
 //!   what they call is the real libibverbs. The first is said on standard error.
 //! * Files that are asked for by other ways than the functions of [`SYMBOLS`]: by system calls of

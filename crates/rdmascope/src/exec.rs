@@ -25,6 +25,8 @@ Examples:
   rdmascope exec ib_send_bw            waits for its client, on another terminal:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
+  rdmascope exec rping -s -a 127.0.0.1 RDMA CM, too; its client, on another terminal:
+  rdmascope exec rping -c -a 127.0.0.1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
   UCX_TLS=rc,self rdmascope exec --wrap mpirun -np 2 PROGRAM
@@ -32,7 +34,7 @@ Examples:
   rdmascope exec bash                  everything that is started from this shell
 
 The program becomes this process: its signals and terminal are its own. What it
-starts finds the device too. RDMA CM is not reached, nor is a static program.
+starts finds the device too. A static program is not reached.
 
 Variables:
   RDMASCOPE_PRELOAD  the library, where it is not found beside rdmascope
