@@ -8,8 +8,10 @@ use verbs::abi::*;
 
 use crate::objects::context::{Ah, Ctx, Pd};
 use crate::sys::errno::fail;
+use crate::sys::settings::{LinkLayer, link_layer};
 use crate::transport::local::address::{Way, follow, is_valid_route, source_of};
 use crate::transport::local::ends::kept;
+use crate::transport::local::header::packet_type;
 use crate::verbs::parent_domain;
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
@@ -34,7 +36,7 @@ pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
 
 pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
     // SAFETY: the caller gives readable attributes.
-    let attr = unsafe { *attr };
+    let mut attr = unsafe { *attr };
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     // SAFETY: a domain's context lives at least as long as the domain.
@@ -47,6 +49,9 @@ pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_att
     let says_ends = attr.is_global != 0 && destination != Way::Elsewhere;
     let source = if says_ends { source_of(device, &attr) } else { None };
     let ends = source.map(|source| kept([source, attr.grh.dgid]));
+    if let Some(ends) = ends.filter(|_| link_layer() == LinkLayer::Ethernet) {
+        attr.sl = packet_type(ends);
+    }
     domain.children.fetch_add(1, Relaxed);
     let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
     Box::into_raw(Box::new(Ah { ibv, attr, destination, ends })).cast()

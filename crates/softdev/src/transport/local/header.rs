@@ -51,6 +51,17 @@ pub(crate) fn grh(
     header
 }
 
+/// What the completion of a datagram says on Ethernet where it says the service level on InfiniBand,
+/// which these packets have not: with which header it came (annex A17.4.5.1 of RoCE v2), as mlx5
+/// has it. UCX drops datagrams whose header is of another kind (`uct_ud_iface_check_grh()`).
+pub(crate) fn packet_type(ends: &[ibv_gid; 2]) -> u8 {
+    const WITH_UDP: u8 = 8;
+    const IPV6: u8 = 1;
+    const IPV4: u8 = 2;
+    let is_ipv4 = ends.iter().all(|end| ipv4(*end).is_some());
+    WITH_UDP | if is_ipv4 { IPV4 } else { IPV6 }
+}
+
 /// Where the header of IPv4 stands: what is before it is undefined.
 const IPV4_AT: usize = GRH_BYTES as usize - IPV4_BYTES;
 /// A header of IPv4 without options.
@@ -119,6 +130,12 @@ mod tests {
             let length = 20 + 8 + 24 + if immediate { 4 } else { 0 } + bytes.next_multiple_of(4);
             assert_eq!(words.clone().nth(1), Some(length as u16));
         }
+    }
+
+    #[test]
+    fn a_completion_says_which_header_is_there() {
+        assert_eq!(packet_type(&["::ffff:10.0.0.1", "::ffff:239.1.2.3"].map(gid)), 0xa);
+        assert_eq!(packet_type(&["fe80::1", "::ffff:10.0.0.1"].map(gid)), 0x9);
     }
 
     #[test]
