@@ -187,6 +187,8 @@ pub struct DeviceLimits {
     pub firmware: String,
     /// EUI-64 of the node.
     pub node_guid: u64,
+    /// EUI-64 of the system that the node is part of.
+    pub system_guid: u64,
     /// Vendor and part.
     pub vendor: (u32, u32),
     /// Queue pairs.
@@ -230,6 +232,7 @@ impl Context {
         Ok(DeviceLimits {
             firmware: text(&attr.fw_ver),
             node_guid: u64::from_be(attr.node_guid),
+            system_guid: u64::from_be(attr.sys_image_guid),
             vendor: (attr.vendor_id, attr.vendor_part_id),
             max_qp: count(attr.max_qp),
             max_qp_wr: count(attr.max_qp_wr),

@@ -24,6 +24,9 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
         // What a kernel does not have is known when sockets are made.
         return None;
     }
+    if let Some(reason) = apart(&descriptions[..ranks]) {
+        return Some(reason);
+    }
     if topology.parts.iter().any(|part| part.message.size_bytes == 0 && part.polls_last_byte()) {
         return Some("a message of 0 bytes leaves nothing in memory that a rank could poll".to_owned());
     }
@@ -33,6 +36,21 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
     });
     exceeded.or_else(|| spec.message.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
+}
+
+/// Why ranks cannot reach each other, if so: the devices of one are in memory, and another one is
+/// of another system. Addresses and numbers of queue pairs may be the same there, so that such a
+/// rank would find itself and be taken for its peer.
+fn apart(ranks: &[&Description]) -> Option<String> {
+    let mut systems = ranks.iter().map(|rank| rank.limits.own_system);
+    let first = systems.next()?;
+    let other = (1..).zip(systems).find_map(|(rank, system)| (system != first).then_some(rank))?;
+    let in_memory = ranks.iter().find(|rank| rank.limits.own_system.is_some())?;
+    let name = in_memory.device.as_ref().map_or("a device in memory", |device| device.name.as_str());
+    Some(format!(
+        "{name} reaches ranks of its own host only, and rank {other} is on another host or device: name devices of a \
+         network (-d)"
+    ))
 }
 
 /// Why no link is between ranks, if so: what a device sends itself leaves none.
@@ -125,6 +143,26 @@ mod tests {
         );
         let plan = Plan::parse(&text, "x.toml", std::path::Path::new(".")).unwrap();
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    }
+
+    #[test]
+    fn a_device_in_memory_reaches_its_own_host_only() {
+        let rank = |own_system| Description {
+            device: None,
+            limits: Limits { own_system, ..Limits::default() },
+            environment: measure::record::Environment::default(),
+            overhead: measure::record::Overhead::default(),
+        };
+        let why = |systems: &[Option<u64>]| {
+            let ranks: Vec<Description> = systems.iter().map(|system| rank(*system)).collect();
+            apart(&ranks.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(why(&[None, None]), None);
+        assert_eq!(why(&[Some(1), Some(1), Some(1)]), None);
+        let other = why(&[Some(1), Some(1), Some(2)]).unwrap();
+        assert!(other.contains("its own host only, and rank 2 is on another"), "{other}");
+        assert!(why(&[None, Some(1)]).is_some());
+        assert_eq!(why(&[]), None);
     }
 
     #[test]

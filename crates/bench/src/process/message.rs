@@ -162,6 +162,9 @@ pub struct Limits {
     pub link_layer: Option<LinkLayer>,
     /// Whether there are atomic operations.
     pub has_atomics: Option<bool>,
+    /// The system whose memory is all that it reaches; absent where it reaches a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_system: Option<u64>,
 }
 
 /// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks

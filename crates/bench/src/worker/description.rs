@@ -60,6 +60,7 @@ pub(super) fn device(
 /// What it cannot exceed.
 pub(super) fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Error> {
     let limits = context.limits()?;
+    let is_memory = DeviceKind::of(context.device(), Some(&limits)) == DeviceKind::UserSoftware;
     Ok(Limits {
         inline_bytes_max: Some(inline_bytes_max(context)?),
         message_bytes_max: Some(u64::from(port.is.max_message_bytes)),
@@ -70,11 +71,12 @@ pub(super) fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Erro
         reads_max: Some(limits.max_initiator_reads.min(limits.max_responder_reads)),
         link_layer: match port.is.link_layer {
             // Nothing is below it but memory.
-            _ if DeviceKind::of(context.device(), Some(&limits)) == DeviceKind::UserSoftware => None,
+            _ if is_memory => None,
             verbs::LinkLayer::Ethernet => Some(LinkLayer::Ethernet),
             verbs::LinkLayer::InfiniBand => Some(LinkLayer::Infiniband),
             verbs::LinkLayer::Other(_) => None,
         },
         has_atomics: Some(limits.has_atomics),
+        own_system: is_memory.then_some(limits.system_guid),
     })
 }
