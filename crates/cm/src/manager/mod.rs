@@ -79,6 +79,14 @@ impl<H: Host> Manager<H> {
         &mut self.host
     }
 
+    /// Whether there is nothing: no channel, and nothing that belonged to one.
+    pub fn is_empty(&self) -> bool {
+        self.channels.is_empty()
+            && self.identifiers.is_empty()
+            && self.groups.is_empty()
+            && self.conversations.is_empty()
+    }
+
     /// A channel of a number that no other one has.
     pub fn open(&mut self, channel: u32) {
         self.channels.insert(channel, Channel::default());
@@ -220,10 +228,15 @@ impl<H: Host> Manager<H> {
         if from != to
             && let Some(channel) = self.channels.get_mut(&from)
         {
-            let (moved, left) = channel.events.drain(..).partition(|queued| queued.id == id);
+            let (moved, left): (VecDeque<_>, _) =
+                channel.events.drain(..).partition(|queued| queued.id == id);
             channel.events = left;
             self.show(from);
-            self.channels.entry(to).or_default().events.extend::<VecDeque<Queued>>(moved);
+            // Those that it has not given to the program yet would go with the channel otherwise.
+            for request in moved.iter().filter_map(|queued| queued.request) {
+                self.id(request).channel = to;
+            }
+            self.channels.entry(to).or_default().events.extend(moved);
             self.show(to);
         }
         self.id(id).reported

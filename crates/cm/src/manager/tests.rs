@@ -268,6 +268,19 @@ impl World {
         self.with_id(process, 10, id)
     }
 
+    /// Moves an identifier to a channel from that of a descriptor.
+    fn migrate(
+        &mut self,
+        process: usize,
+        id: u32,
+        to: u32,
+        descriptors: impl FnOnce(i32) -> Option<u32>,
+    ) -> Result<(), Errno> {
+        let body = [&BASE.to_ne_bytes()[..], &id.to_ne_bytes(), &5_i32.to_ne_bytes()].concat();
+        let command = [&18_u32.to_ne_bytes()[..], &[16, 0], &[4, 0], &body].concat();
+        self.processes[process].write(to, &command, &Page(RefCell::new(vec![0; 64])), descriptors)
+    }
+
     /// The next event of a process, after all messages have come.
     fn event(&mut self, process: usize) -> Option<Seen> {
         self.deliver();
@@ -631,18 +644,31 @@ fn an_identifier_moves_with_its_events() {
     let id = world.create(0, 5, Space::Tcp);
     world.resolve(0, id, "10.0.0.1:1").unwrap();
     world.processes[0].open(2);
-    let body = [&BASE.to_ne_bytes()[..], &id.to_ne_bytes(), &5_i32.to_ne_bytes()].concat();
-    let mut command = 18_u32.to_ne_bytes().to_vec();
-    command.extend(16_u16.to_ne_bytes());
-    command.extend(4_u16.to_ne_bytes());
-    command.extend(&body);
-    let page = Page(RefCell::new(vec![0; 64]));
-    world.processes[0].write(2, &command, &page, |fd| (fd == 5).then_some(CHANNEL)).unwrap();
+    world.migrate(0, id, 2, |fd| (fd == 5).then_some(CHANNEL)).unwrap();
     assert_eq!(world.event(0), None);
     assert_eq!(world.processes[0].host().signals.get(&2), Some(&true));
     assert_eq!(world.with_id(0, 4, id), Err(Errno::INVAL), "it belongs to another channel");
-    let unknown = world.processes[0].write(2, &command, &page, |_| None);
-    assert_eq!(unknown, Err(Errno::NOENT));
+    assert_eq!(world.migrate(0, id, 2, |_| None), Err(Errno::NOENT));
+}
+
+#[test]
+fn a_listener_moves_with_its_requests() {
+    let mut world = World::new(2);
+    let listener = world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect(1, client, &[]).unwrap();
+    world.deliver();
+    world.processes[0].open(2);
+    world.migrate(0, listener, 2, |_| Some(CHANNEL)).unwrap();
+    world.processes[0].close(CHANNEL);
+    assert_eq!(world.event(1), None, "the request still waits");
+    let command = [&12_u32.to_ne_bytes()[..], &[8, 0], &336_u16.to_ne_bytes(), &BASE.to_ne_bytes()].concat();
+    let page = Page(RefCell::new(vec![0; 336]));
+    world.processes[0].write(2, &command, &page, |_| None).unwrap();
+    assert_eq!(page.0.into_inner()[12], EventKind::ConnectRequest as u8);
+    world.processes[0].close(2);
+    assert!(world.processes[0].is_empty());
+    assert_eq!(world.event(1).unwrap().kind, EventKind::Rejected as u32);
 }
 
 #[test]
