@@ -52,7 +52,10 @@ impl<H: Host> Manager<H> {
         found.conversation.deadline = None;
         found.conversation.link = None;
         let local = found.conversation.local;
-        self.conversations.remove(&local);
+        // Another one may have its number by now, if it has ended before.
+        if self.conversations.get(&local) == Some(&id) {
+            self.conversations.remove(&local);
+        }
     }
 
     /// The stage of a connection that has ended, where it had begun.

@@ -672,6 +672,25 @@ fn a_listener_moves_with_its_requests() {
 }
 
 #[test]
+fn the_number_of_a_conversation_that_is_over_is_another_ones() {
+    let mut world = World::new(2);
+    world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+    let over = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    let drawn = world.network.borrow().drawn;
+    world.connect(1, over, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    world.destroy(0, request.id).unwrap();
+    assert_eq!(world.event(1).unwrap().kind, EventKind::Rejected as u32);
+    world.network.borrow_mut().drawn = drawn;
+    world.connect(1, client, &[]).unwrap();
+    world.destroy(1, over).unwrap();
+    let request = world.event(0).unwrap();
+    world.accept(0, request.id, 7, &[]).unwrap();
+    assert_eq!(world.event(1).unwrap().kind, EventKind::ConnectResponse as u32);
+}
+
+#[test]
 fn groups_are_joined_and_left() {
     let mut world = World::new(1);
     let id = world.create(0, 5, Space::Udp);
