@@ -6,8 +6,12 @@
 //! assert is in their comments.
 #![allow(dead_code, reason = "each target uses one of them")]
 
+#[path = "manager/mod.rs"]
+pub(crate) mod manager;
+
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use bench::PATTERNS;
 use bench::plan::{Options, Plan, bundled, resolve};
@@ -40,9 +44,9 @@ pub(crate) fn plan(data: &[u8]) {
 /// The text of a `--set`, on a plan that comes with the program. Errors quote it as it is.
 pub(crate) fn settings(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let plan = bundled()[0].plan().unwrap();
+    static PLAN: LazyLock<Plan> = LazyLock::new(|| bundled()[0].plan().unwrap());
     let set = text.lines().map(str::to_owned).collect();
-    let _ = resolved(&plan, &Options { quick: true, set });
+    let _ = resolved(&PLAN, &Options { quick: true, set });
 }
 
 /// Resolves a plan to points that can be, or gives the error.
@@ -232,6 +236,11 @@ fn addressed(private_data: &[u8]) {
         Ok(header) => assert_eq!(IpHeader::decode(&header.encode()), Ok(header)),
         Err(error) => sentence(&error.to_string()),
     }
+}
+
+/// Two programs with a connection manager each: see there.
+pub(crate) fn manager(data: &[u8]) {
+    manager::run(data);
 }
 
 /// A log of VILLASnode and the name of one: read, or refused with a sentence and its line.
