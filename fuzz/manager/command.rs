@@ -226,7 +226,7 @@ fn body(number: u32, wrong: u8, input: &mut Input<'_>, known: &[u32]) -> (Vec<u8
             let level = u32::from(choice & 1);
             let name = u32::from(choice >> 1 & 7);
             let length: u32 = [1, 4, 72, 144, 0, 71, 4096, 4097][usize::from(choice >> 4 & 7)];
-            let (level, name, length) = (level.to_ne_bytes(), name.to_ne_bytes(), length.to_ne_bytes());
+            let [level, name, length] = [level, name, length].map(u32::to_ne_bytes);
             ([&response(input, wrong)[..], &id, &level, &name, &length].concat(), 0)
         }
         NOTIFY => {

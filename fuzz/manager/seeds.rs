@@ -152,7 +152,8 @@ fn ends() -> Vec<Script> {
             .wait(20),
         connected.clone().step(CLIENT, step::CHANNEL, &[0]).settle(),
         connected.command(CLIENT, DISCONNECT, &[0]).command(SERVER, DISCONNECT, &[1]).settle().wait(2),
-        // The listener goes to another channel, and its first channel away, with a request under way.
+        // The listener goes to another channel, and its first channel away, with a request under
+        // way.
         asked
             .step(0, step::DELIVER_ALL, &[])
             .step(SERVER | SECOND, step::CHANNEL, &[0])

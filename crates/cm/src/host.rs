@@ -63,8 +63,8 @@ pub trait Host {
     /// Takes a port; which one, where any was asked for.
     ///
     /// # Errors
-    /// `EADDRINUSE` or `EADDRNOTAVAIL` where another one has it (the kernel has these two), `EACCES`
-    /// where the program may not.
+    /// `EADDRINUSE` or `EADDRNOTAVAIL` where another one has it (the kernel has these two),
+    /// `EACCES` where the program may not.
     fn take(&mut self, claim: &Claim) -> Result<(u16, Self::Hold), Errno>;
 
     /// From now on requests to that port come here.

@@ -12,8 +12,10 @@ pub mod host;
 mod identifier;
 mod manager;
 mod process;
+mod times;
 pub mod wire;
 
 pub use abi::{Space, VERSION};
-pub use manager::{Manager, RESPONSE_TIME, TIME_WAIT, TRIES};
+pub use manager::Manager;
 pub use process::{Devices, Process};
+pub use times::{RESPONSE_TIME, TIME_WAIT, TRIES};

@@ -11,8 +11,8 @@
 //! Some programs also look for the files that the kernel's devices have, in `/dev/infiniband` and
 //! `/sys/class/infiniband`. What they ask the C library of those goes through `files` (whether they
 //! are there), `opening` and `listing`, and [`softdev::tree`] says what the kernel would. Others
-//! open libibverbs while they run: what they look up in it goes through `lookup`. librdmacm stays the
-//! real one: the commands that it writes to the kernel's connection manager come to `manager`.
+//! open libibverbs while they run: what they look up in it goes through `lookup`. librdmacm stays
+//! the real one: the commands that it writes to the kernel's connection manager come to `manager`.
 //!
 //! The symbols have no version. So they satisfy a reference to any version of the name, of any
 //! rdma-core.

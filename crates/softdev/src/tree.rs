@@ -127,7 +127,8 @@ const MANAGER_ABI: u32 = 4;
 /// The number of the connection manager's device: the kernel's, where it has one, since librdmacm
 /// compares it with what the kernel says in other ways.
 pub fn manager_number() -> (u32, u32) {
-    /// `MISC_MAJOR`, and one of the minor numbers that are given to any (include/linux/miscdevice.h).
+    /// `MISC_MAJOR`, and one of the minor numbers that are given to any
+    /// (include/linux/miscdevice.h).
     const ANY: (u32, u32) = (10, 58);
     kernels_number().unwrap_or(ANY)
 }

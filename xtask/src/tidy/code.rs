@@ -24,6 +24,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
         "std::thread::sleep(",
         "a wait without an end",
         &[
+            "cm/src/process/directory.rs",
             "softdev/src/verbs/completion.rs",
             "softdev/src/transport/local/host.rs",
             "baseline/src/link.rs",

@@ -15,7 +15,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("conformance", &["softdev", "verbs"]),
     ("measure", &[]),
     ("mpi", &[]),
-    ("preload", &["softdev", "verbs"]),
+    ("preload", &["cm", "softdev", "verbs"]),
     ("rdmascope", &["bench", "conditions", "measure", "preload", "report", "softdev", "verbs"]),
     ("report", &["measure"]),
     ("softdev", &["verbs"]),

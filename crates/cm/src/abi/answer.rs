@@ -114,6 +114,17 @@ pub(crate) struct Route {
 const NO_INDEX: u32 = u32::MAX;
 
 impl Route {
+    /// The part that a program asks for by its number (`RDMA_USER_CM_QUERY_*`).
+    #[must_use]
+    pub(crate) fn part(&self, number: u32, room: usize) -> Option<Answer> {
+        Some(match number {
+            0 => self.addresses(),
+            1 => self.paths(room),
+            2 => self.gids(),
+            _ => return None,
+        })
+    }
+
     fn guid_and_port(&self) -> ([u8; 8], u8) {
         self.device.map_or_else(Default::default, |(guid, port)| (guid.to_be_bytes(), port))
     }

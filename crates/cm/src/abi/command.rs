@@ -168,11 +168,7 @@ impl Command {
         }
         let f = Fields(body);
         let address = |at: usize, bytes: usize| Address::read(&body[at..at + bytes]);
-        // An address of a stated size, which must be that of its family.
-        let sized = |at: usize, bytes: u16| {
-            let address = Address::read(&body[at..]);
-            if bytes != 0 && address.bytes() == usize::from(bytes) { Ok(address) } else { Err(Errno::INVAL) }
-        };
+        let sized = |at: usize, bytes: u16| sized(&body[at..], bytes);
         Ok(match number {
             0 => {
                 let space = Space::of(f.u16(16)).ok_or(Errno::INVAL)?;
@@ -243,6 +239,12 @@ const LEAST_BYTES: [usize; 23] =
 
 /// Bytes of a `struct rdma_ucm_conn_param`.
 const PARAMETERS_BYTES: usize = 272;
+
+/// An address of a stated size, which must be that of its family.
+fn sized(bytes: &[u8], size: u16) -> Result<Address, Errno> {
+    let address = Address::read(bytes);
+    if size != 0 && address.bytes() == usize::from(size) { Ok(address) } else { Err(Errno::INVAL) }
+}
 
 fn private_data(f: Fields<'_>, at: usize, length_at: usize) -> PrivateData {
     PrivateData { bytes: f.array(at), length: f.u8(length_at) }

@@ -9,7 +9,8 @@ use crate::abi::answer::{Route, Told};
 use crate::abi::sockaddr::Address;
 use crate::host::{Claim, Host};
 use crate::identifier::Stage;
-use crate::manager::{Manager, group};
+use crate::manager::group;
+use crate::manager::state::Manager;
 use crate::wire::{PortSpace, service_id};
 
 /// The address of all interfaces, of the family of another one.

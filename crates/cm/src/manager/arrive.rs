@@ -7,7 +7,7 @@ use crate::abi::{EventKind, Space};
 use crate::host::{Host, Link};
 use crate::identifier::{Exchange, Identifier, Service, Stage};
 use crate::manager::connect::REJ_DATA;
-use crate::manager::{Manager, Queued};
+use crate::manager::state::{Manager, Queued};
 use crate::wire::{
     AnsweredMessage, DisconnectReply, DisconnectRequest, IpHeader, Mad, Message, Reject, RejectReason, Reply,
     Request, port_of,

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use crate::abi::answer::QpAttributes;
 use crate::host::Host;
 use crate::identifier::{Exchange, Service, UDP_QKEY};
-use crate::manager::Manager;
+use crate::manager::state::Manager;
 
 /// `enum ibv_qp_state`.
 const INIT: u32 = 1;

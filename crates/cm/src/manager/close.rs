@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::identifier::{Exchange, Stage};
-use crate::manager::Manager;
+use crate::manager::state::{Manager, Queued};
 use crate::wire::{Bytes, RejectReason};
 
 impl<H: Host> Manager<H> {
@@ -10,7 +10,8 @@ impl<H: Host> Manager<H> {
     /// it has not given to the program. Returns how many events of it were reported.
     pub(super) fn destroy(&mut self, id: u32) -> u32 {
         let Some(found) = self.identifiers.get(&id) else { return 0 };
-        let (channel, reported) = (found.channel, found.reported);
+        let channel = found.channel;
+        let reported = found.reported;
         match found.exchange {
             Exchange::ReqSent => self.reject_silently(id, RejectReason::TIMEOUT),
             Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived => {
@@ -27,7 +28,7 @@ impl<H: Host> Manager<H> {
         of_it.into_iter().for_each(|group| self.forget_group(group));
         let mut requests = Vec::new();
         if let Some(channel) = self.channels.get_mut(&channel) {
-            let is_other = |queued: &crate::manager::Queued| queued.id != id;
+            let is_other = |queued: &Queued| queued.id != id;
             requests.extend(channel.events.iter().filter(|q| !is_other(q)).filter_map(|q| q.request));
             channel.events.retain(is_other);
         }

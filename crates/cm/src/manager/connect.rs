@@ -9,8 +9,8 @@ use crate::abi::answer::Told;
 use crate::abi::command::Parameters;
 use crate::host::Host;
 use crate::identifier::{Exchange, Identifier, Service, Stage};
-use crate::manager::Manager;
-use crate::manager::retry::{RESPONSE_TIMEOUT, TRIES};
+use crate::manager::state::Manager;
+use crate::times::{RESPONSE_TIMEOUT, TRIES};
 use crate::wire::{
     Addresses, AnsweredMessage, Bytes, DisconnectReply, DisconnectRequest, IpHeader, Path, PortSpace,
     ReadyToUse, Reject, RejectReason, Reply, Request, TransportService, service_id,

@@ -10,8 +10,8 @@ use crate::abi::answer::{PKEY, Told};
 use crate::abi::command::Parameters;
 use crate::host::{Host, Link};
 use crate::identifier::{Exchange, Identifier, Service, Stage, UDP_QKEY};
-use crate::manager::Manager;
 use crate::manager::connect::{field, ip_header};
+use crate::manager::state::Manager;
 use crate::wire::{IpHeader, PortSpace, ResolutionReply, ResolutionRequest, ResolutionStatus, service_id};
 
 /// Bytes of private data of an answer.

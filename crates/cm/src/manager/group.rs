@@ -9,15 +9,7 @@ use crate::abi::answer::{AddressHandle, Event, Told};
 use crate::abi::sockaddr::Address;
 use crate::host::Host;
 use crate::identifier::{HOP_LIMIT, Stage, UDP_QKEY};
-use crate::manager::{Manager, Queued};
-
-/// A program's membership.
-pub(super) struct Group {
-    /// The identifier that has joined.
-    pub(super) id: u32,
-    /// Events that the program has taken.
-    pub(super) reported: u32,
-}
+use crate::manager::state::{Group, Manager, Queued};
 
 /// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
 const MULTICAST_QP: u32 = 0xff_ffff;

@@ -1,5 +1,5 @@
-//! The connection manager of a process: what the kernel does with commands (drivers/infiniband/core:
-//! ucma.c, cma.c and cm.c), and with the messages that come.
+//! The connection manager of a process: what the kernel does with commands, and with the messages
+//! that come (drivers/infiniband/core: ucma.c, cma.c and cm.c).
 //!
 //! It does nothing by itself: a program's commands, messages, ends of links and the time come in by
 //! its functions; what it sends and which channels have events go out by its [`Host`].
@@ -13,80 +13,24 @@ mod datagram;
 mod group;
 mod option;
 mod retry;
+mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::Duration;
+use std::collections::VecDeque;
 
 use rustix::io::Errno;
 
-use crate::abi::EventKind;
-use crate::abi::answer::{Answer, Event, Told};
+use crate::abi::Space;
+use crate::abi::answer::Answer;
 use crate::abi::command::{Command, Written};
-use crate::host::{Host, Link, Memory};
-use crate::identifier::{Identifier, Service, Stage};
-use crate::manager::group::Group;
-use crate::wire::{Mad, Message};
+use crate::host::{Host, Memory};
+use crate::identifier::{Identifier, Service};
+use crate::manager::state::{Channel, Queued};
 
-use crate::manager::retry::{CALL_TIME, CALLS};
-pub use crate::manager::retry::{RESPONSE_TIME, TIME_WAIT, TRIES};
-
-/// A program's channel (`rdma_event_channel`): events that it has not taken yet.
-#[derive(Default)]
-struct Channel {
-    events: VecDeque<Queued>,
-}
-
-/// An event that waits, and what it belongs to.
-struct Queued {
-    event: Event,
-    id: u32,
-    /// The identifier that a request has made.
-    request: Option<u32>,
-    group: Option<u32>,
-}
-
-/// The connection manager of a process.
-pub struct Manager<H: Host> {
-    host: H,
-    channels: HashMap<u32, Channel>,
-    identifiers: BTreeMap<u32, Identifier<H::Hold>>,
-    groups: BTreeMap<u32, Group>,
-    /// Identifiers by the number that their messages have.
-    conversations: HashMap<u32, u32>,
-    next: u32,
-    /// When the next of what the time does may be due; not later than it is.
-    due: Option<Duration>,
-}
+pub use crate::manager::state::Manager;
 
 impl<H: Host> Manager<H> {
-    /// One without channels.
-    pub fn new(host: H) -> Self {
-        Self {
-            host,
-            channels: HashMap::new(),
-            identifiers: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            conversations: HashMap::new(),
-            next: 0,
-            due: None,
-        }
-    }
-
-    /// Its host.
-    pub fn host(&mut self) -> &mut H {
-        &mut self.host
-    }
-
-    /// Whether there is nothing: no channel, and nothing that belonged to one.
-    pub fn is_empty(&self) -> bool {
-        self.channels.is_empty()
-            && self.identifiers.is_empty()
-            && self.groups.is_empty()
-            && self.conversations.is_empty()
-    }
-
     /// A channel of a number that no other one has.
     pub fn open(&mut self, channel: u32) {
         self.channels.insert(channel, Channel::default());
@@ -139,12 +83,7 @@ impl<H: Host> Manager<H> {
             }
             Command::Query { response, id, what } => {
                 let route = self.route(self.find(channel, id)?);
-                match what {
-                    0 => answer(response, &route.addresses()),
-                    1 => answer(response, &route.paths(room)),
-                    2 => answer(response, &route.gids()),
-                    _ => Err(Errno::NOSYS),
-                }
+                answer(response, &route.part(what, room).ok_or(Errno::NOSYS)?)
             }
             Command::Connect { id, parameters } => self.connect(self.find(channel, id)?, &parameters),
             Command::Listen { id, backlog } => self.listen(self.find(channel, id)?, backlog),
@@ -183,30 +122,7 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// An identifier of a channel that its program knows.
-    fn find(&self, channel: u32, id: u32) -> Result<u32, Errno> {
-        let found = self.identifiers.get(&id).filter(|found| found.is_known).ok_or(Errno::NOENT)?;
-        if found.channel == channel { Ok(id) } else { Err(Errno::INVAL) }
-    }
-
-    /// An identifier that is there.
-    fn id(&mut self, id: u32) -> &mut Identifier<H::Hold> {
-        self.identifiers.get_mut(&id).expect("it was looked up")
-    }
-
-    /// A number that is not in use.
-    fn new_number(&mut self) -> u32 {
-        loop {
-            let number = self.next;
-            self.next = self.next.wrapping_add(1);
-            if !self.identifiers.contains_key(&number) && !self.groups.contains_key(&number) {
-                return number;
-            }
-        }
-    }
-
-    fn create(&mut self, channel: u32, uid: u64, space: crate::abi::Space, service: u8) -> u32 {
-        use crate::abi::Space;
+    fn create(&mut self, channel: u32, uid: u64, space: Space, service: u8) -> u32 {
         /// `IBV_QPT_UD`.
         const UD: u8 = 4;
         let is_datagram = match space {
@@ -242,27 +158,6 @@ impl<H: Host> Manager<H> {
         self.id(id).reported
     }
 
-    /// Queues an event of an identifier. One that the program has not accepted yet has none.
-    fn raise(&mut self, id: u32, kind: EventKind, status: i32, told: Told) {
-        let found = self.id(id);
-        if found.uid != 0 && found.is_known {
-            let event = Event { uid: found.uid, id, kind, status, told };
-            self.queue(Queued { event, id, request: None, group: None });
-        }
-    }
-
-    fn queue(&mut self, queued: Queued) {
-        let channel = self.id(queued.id).channel;
-        self.channels.entry(channel).or_default().events.push_back(queued);
-        self.show(channel);
-    }
-
-    /// Tells the host whether a channel has events.
-    fn show(&mut self, channel: u32) {
-        let has_events = self.channels.get(&channel).is_some_and(|channel| !channel.events.is_empty());
-        self.host.signal(channel, has_events);
-    }
-
     /// Gives a program its next event.
     fn give_event(
         &mut self,
@@ -287,51 +182,5 @@ impl<H: Host> Manager<H> {
         }
         self.show(channel);
         Ok(())
-    }
-
-    /// Sends a message of an identifier to its peer. It is sent again until there is an answer, if
-    /// one is waited for.
-    fn send(&mut self, id: u32, message: Message, waits: bool) {
-        let now = self.host.now();
-        let talk = &mut self.id(id).conversation;
-        let bytes = Mad { transaction: talk.transaction, message }.encode();
-        let link = talk.link;
-        talk.waiting = waits.then(|| bytes.to_vec());
-        talk.deadline = None;
-        if waits {
-            let (tries, time) = if link.is_some() { (TRIES, RESPONSE_TIME) } else { (CALLS, CALL_TIME) };
-            talk.tries = tries;
-            talk.deadline = Some(now + time);
-            self.plan(now + time);
-        }
-        if let Some(link) = link {
-            self.host.send(link, &bytes);
-        }
-    }
-
-    /// Sends a message that belongs to no identifier.
-    fn answer(&mut self, link: Link, transaction: u64, message: Message) {
-        self.host.send(link, &Mad { transaction, message }.encode());
-    }
-
-    /// Begins a conversation: it has a number, by which the peer's messages name it.
-    fn begin(&mut self, id: u32, link: Option<Link>) -> u32 {
-        let local = loop {
-            let number = self.host.random();
-            if number != 0 && !self.conversations.contains_key(&number) {
-                break number;
-            }
-        };
-        self.conversations.insert(local, id);
-        let talk = &mut self.id(id).conversation;
-        talk.link = link;
-        talk.local = local;
-        talk.transaction = u64::from(local) << 32 | u64::from(local);
-        local
-    }
-
-    /// Whether a program is at a stage.
-    fn expect(&mut self, id: u32, stage: Stage) -> Result<(), Errno> {
-        if self.id(id).stage == stage { Ok(()) } else { Err(Errno::INVAL) }
     }
 }

@@ -6,7 +6,7 @@ use crate::abi::EventKind;
 use crate::abi::answer::Told;
 use crate::host::{Host, Memory};
 use crate::identifier::Stage;
-use crate::manager::Manager;
+use crate::manager::state::Manager;
 
 /// `RDMA_OPTION_ID` and `RDMA_OPTION_IB`: whose options they are.
 const OF_IDENTIFIER: u32 = 0;

@@ -9,27 +9,9 @@ use crate::abi::EventKind;
 use crate::abi::answer::Told;
 use crate::host::Host;
 use crate::identifier::Exchange;
-use crate::manager::Manager;
+use crate::manager::state::Manager;
+use crate::times::{CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire::{Reject, RejectReason, ResolutionStatus};
-
-/// A time as messages have it: 4.096 us times two to a power.
-const fn time(power: u8) -> Duration {
-    Duration::from_nanos(4096 << power)
-}
-
-/// How long a message waits for its answer, as messages have it (`CMA_CM_RESPONSE_TIMEOUT`).
-pub(super) const RESPONSE_TIMEOUT: u8 = 20;
-/// The same: 4.3 s.
-pub const RESPONSE_TIME: Duration = time(RESPONSE_TIMEOUT);
-/// How long, and how often again, somebody is looked for who listens at an address before it counts
-/// as nobody's. A network takes some time for a request, and there are programs (qperf) that tell
-/// their peers an address a moment before they listen at it.
-pub(super) const CALL_TIME: Duration = Duration::from_millis(2);
-pub(super) const CALLS: u8 = 15;
-/// How often it is sent again (`CMA_MAX_CM_RETRIES`).
-pub const TRIES: u8 = 15;
-/// How long a connection that has ended waits for packets that are under way: 0.54 s.
-pub const TIME_WAIT: Duration = time(crate::identifier::PACKET_LIFETIME + 1);
 
 impl<H: Host> Manager<H> {
     /// Does what is due. Returns when something will be next.

@@ -9,10 +9,14 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::*;
+use crate::abi::EventKind;
 use crate::abi::Space;
 use crate::abi::sockaddr::{self, STORAGE_BYTES};
 use crate::host::{Claim, Link, Port};
+use crate::identifier::Stage;
+use crate::times::{CALL_TIME, CALLS, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire;
+use crate::wire::Mad;
 
 /// What all processes share.
 #[derive(Default)]
@@ -108,7 +112,8 @@ impl Host for Process {
             network.loses -= 1;
             return;
         }
-        let (a, b) = ((link.0 / 100) as usize, (link.0 % 100) as usize);
+        let a = (link.0 / 100) as usize;
+        let b = (link.0 % 100) as usize;
         let to = if a == self.number { b } else { a };
         network.under_way.push_back((to, link, message.to_vec()));
     }

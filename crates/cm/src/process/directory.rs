@@ -3,8 +3,8 @@
 //!
 //! A port that a program has asked for is a name (`claim`), which says what of others may be beside
 //! it. Ports that it has not asked for come from blocks, of which a process has as many as it needs
-//! (`block`). Who listens has another name (`listen`), to which peers connect. Claims and blocks are
-//! looked at and made while no other process does (`order`).
+//! (`block`). Who listens has another name (`listen`), to which peers connect. Claims and blocks
+//! are looked at and made while no other process does (`order`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -237,8 +237,8 @@ fn block_name(space: Space, first: u16) -> String {
     format!("block/{:04x}/{first}", space as u16)
 }
 
-/// Takes a block that nobody has, without the ports in it that others have asked for. Where to begin
-/// to look depends on the process, so that a port is not that of the process before.
+/// Takes a block that nobody has, without the ports in it that others have asked for. Where to
+/// begin to look depends on the process, so that a port is not that of the process before.
 fn new_block(space: Space) -> Result<Block, Errno> {
     let count = (EPHEMERAL.end - EPHEMERAL.start) / BLOCK;
     let begin = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned() % u32::from(count);

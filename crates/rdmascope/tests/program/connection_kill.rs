@@ -19,8 +19,8 @@ const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
 /// Moments are from the start of the client until some time after it has connected, if all goes
 /// well.
 const RUN: Duration = Duration::from_millis(120);
-/// How long a peer, or a name, may be there that is to go. Whoever has lost its peer learns of it at
-/// once; the rest is for a machine with other work.
+/// How long a peer, or a name, may be there that is to go. Whoever has lost its peer learns of it
+/// at once; the rest is for a machine with other work.
 const GONE: Duration = Duration::from_secs(20);
 /// One port for all pairs: nothing may be left of one that disturbs the next. Other tests have
 /// others.

@@ -59,12 +59,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     if !is_allowed(&cap) || !unsafe { is_of_one_context(pd, init) } {
         return fail(libc::EINVAL);
     }
-    // As much of a request's own memory as its elements take, as Soft-RoCE: there are programs
-    // (rdma_xclient) that send inline without having asked for it.
-    let cap = &mut init.cap;
-    cap.max_inline_data =
-        cap.max_inline_data.max(size_of::<ibv_sge>() as u32 * cap.max_send_sge).min(MAX_INLINE);
-    let cap = init.cap;
+    let cap = with_room(&mut init.cap);
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
     forget_the_dead();
@@ -123,6 +118,14 @@ fn is_allowed(cap: &ibv_qp_cap) -> bool {
         && cap.max_send_sge as usize <= MAX_SGE
         && cap.max_recv_sge as usize <= MAX_SGE
         && cap.max_inline_data <= MAX_INLINE
+}
+
+/// As much of a request's own memory as its elements take, as Soft-RoCE gives: there are programs
+/// (rdma_xclient) that send inline without having asked for it.
+fn with_room(cap: &mut ibv_qp_cap) -> ibv_qp_cap {
+    let least = size_of::<ibv_sge>() as u32 * cap.max_send_sge;
+    cap.max_inline_data = cap.max_inline_data.max(least).min(MAX_INLINE);
+    *cap
 }
 
 /// Whether there are completion queues, and of the domain's context: handles of one mean nothing in

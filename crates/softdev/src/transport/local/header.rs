@@ -51,9 +51,10 @@ pub(crate) fn grh(
     header
 }
 
-/// What the completion of a datagram says on Ethernet where it says the service level on InfiniBand,
-/// which these packets have not: with which header it came (annex A17.4.5.1 of RoCE v2), as mlx5
-/// has it. UCX drops datagrams whose header is of another kind (`uct_ud_iface_check_grh()`).
+/// What the completion of a datagram says on Ethernet where it says the service level on
+/// InfiniBand, which these packets have not: with which header it came (annex A17.4.5.1 of RoCE
+/// v2), as mlx5 has it. UCX drops datagrams whose header is of another kind
+/// (`uct_ud_iface_check_grh()`).
 pub(crate) fn packet_type(ends: &[ibv_gid; 2]) -> u8 {
     const WITH_UDP: u8 = 8;
     const IPV6: u8 = 1;

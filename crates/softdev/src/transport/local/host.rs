@@ -177,12 +177,13 @@ impl Host {
         Ok(Self { pid, arena, block, listener, connections, peers, spare })
     }
 
-    /// Closes what a child has of its parent's sockets: peers tell by them whether the parent lives.
+    /// Closes what a child has of its parent's sockets: peers tell by them whether the parent
+    /// lives.
     fn leave(&self) {
         let close = |socket: &OwnedFd| {
-            // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in this
-            // process nobody uses its sockets, but for objects of the parent that are not to be
-            // used.
+            // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in
+            // this process nobody uses its sockets, but for objects of the parent that are not to
+            // be used.
             unsafe { rustix::io::close(socket.as_raw_fd()) };
         };
         close(&self.listener);

@@ -1,0 +1,24 @@
+//! How long the manager waits, and how often.
+
+use std::time::Duration;
+
+use crate::identifier::PACKET_LIFETIME;
+
+/// A time as messages have it: 4.096 us times two to a power.
+const fn time(power: u8) -> Duration {
+    Duration::from_nanos(4096 << power)
+}
+
+/// How long a message waits for its answer, as messages have it (`CMA_CM_RESPONSE_TIMEOUT`).
+pub(crate) const RESPONSE_TIMEOUT: u8 = 20;
+/// The same: 4.3 s.
+pub const RESPONSE_TIME: Duration = time(RESPONSE_TIMEOUT);
+/// How long, and how often again, somebody is looked for who listens at an address before it counts
+/// as nobody's. A network takes some time for a request, and there are programs (qperf) that tell
+/// their peers an address a moment before they listen at it.
+pub(crate) const CALL_TIME: Duration = Duration::from_millis(2);
+pub(crate) const CALLS: u8 = 15;
+/// How often it is sent again (`CMA_MAX_CM_RETRIES`).
+pub const TRIES: u8 = 15;
+/// How long a connection that has ended waits for packets that are under way: 0.54 s.
+pub const TIME_WAIT: Duration = time(PACKET_LIFETIME + 1);
