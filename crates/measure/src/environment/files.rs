@@ -1,8 +1,15 @@
 //! Reading small files below a root.
+//!
+//! Files are opened by system calls and not through the C library: the library that brings the
+//! software device into a process (`rdmascope exec`, and ranks that connect through RDMA CM) shows
+//! files of the device to whoever asks the C library, and a record says what the kernel has.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+
+use rustix::fs::{Dir, Mode, OFlags};
 
 /// Facts by name; what is absent is not set.
 #[derive(Debug, Default)]
@@ -36,7 +43,10 @@ impl Root {
 
     /// The bytes of a file.
     pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
-        fs::read(self.path(path))
+        let file = rustix::fs::open(self.path(path), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut bytes = Vec::new();
+        File::from(file).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// The text of a file.
@@ -52,9 +62,11 @@ impl Root {
 
     /// The names in a directory, sorted with numbers in their order; none when it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(self.path(path), flags, Mode::empty()).and_then(Dir::new);
+        let entries = directory.into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+        let mut names: Vec<String> = names.filter(|name| name != "." && name != "..").collect();
         names.sort_by_key(|name| (number_at_end(name), name.clone()));
         names
     }
