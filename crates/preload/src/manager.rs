@@ -311,12 +311,9 @@ impl Devices for Softdev {
         };
         let is_infiniband =
             softdev::settings().is_ok_and(|settings| settings.link_layer == softdev::LinkLayer::Infiniband);
-        let place = if is_infiniband {
-            // Its GIDs say nothing of addresses of the Internet: the first device has all of these.
-            is_own(address).then_some((0, 0))
-        } else {
-            softdev::place_of(gid)
-        };
+        // Of addresses that no interface has by itself, such as 127.0.0.2, a GID says nothing.
+        let first = || (is_infiniband && is_own(address)).then_some((0, 0));
+        let place = softdev::place_of(gid).or_else(first);
         let port = place.and_then(|(device, index)| self.port(device, index));
         port.ok_or_else(|| if is_own(address) { Errno::NODEV } else { Errno::ADDRNOTAVAIL })
     }

@@ -59,14 +59,17 @@ struct Table {
 static TABLES: Mutex<Gids> = Mutex::new(Gids::new());
 
 /// Where an address of an interface, of IPv6 or of IPv4 mapped to that, stands among the GIDs of
-/// this process's devices: the device's number, and the index in its table.
+/// this process's devices: the device's number, and the index in its table. On InfiniBand, whose
+/// GIDs are no addresses of interfaces, it is the index of the device's own GID: the device has the
+/// interface as it would have one of IPoIB.
 #[must_use]
 pub fn place_of(address: [u8; 16]) -> Option<(u8, u8)> {
-    let gids = gids();
-    let is_it = |entry: &Option<Entry>| entry.is_some_and(|entry| entry.gid.raw == address);
-    let places = gids.tables.iter().map(|table| table.entries.iter().position(is_it));
-    let (device, place) = places.enumerate().find_map(|(device, place)| Some((device, place?)))?;
-    Some((device as u8, place as u8 + 1))
+    if link_layer() == LinkLayer::Infiniband {
+        let mut gids = Gids::new();
+        gids.update(interfaces().ok()?, settings().ok()?.devices);
+        return gids.place_of(address).map(|(device, _)| (device, 0));
+    }
+    gids().place_of(address)
 }
 
 /// The MTU of each device's port (`ibv_mtu`).
@@ -122,6 +125,13 @@ impl Gids {
     const fn new() -> Self {
         const EMPTY: Table = Table { entries: [None; GIDS as usize - 1], changes: 0 };
         Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize], asked: None }
+    }
+
+    fn place_of(&self, address: [u8; 16]) -> Option<(u8, u8)> {
+        let is_it = |entry: &Option<Entry>| entry.is_some_and(|entry| entry.gid.raw == address);
+        let places = self.tables.iter().map(|table| table.entries.iter().position(is_it));
+        let (device, place) = places.enumerate().find_map(|(device, place)| Some((device, place?)))?;
+        Some((device as u8, place as u8 + 1))
     }
 
     /// Goes over to what there is now.
@@ -298,6 +308,11 @@ mod tests {
             gids.below(device, devices).iter().map(|interface| interface.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!((below(0, 2), below(1, 2)), (vec!["eth0".into(), "eth2".into()], vec!["eth1".into()]));
+        for (address, place) in
+            [("::ffff:10.0.0.1", Some((0, 1))), ("::ffff:10.0.1.1", Some((1, 1))), ("::ffff:10.0.9.1", None)]
+        {
+            assert_eq!(gids.place_of(raw(address)), place, "{address}");
+        }
         // A fourth device has no interface, and stands by the host's first.
         assert_eq!(below(3, 4), ["eth0"]);
         // Where an address is found does not depend on how many devices this process has.
