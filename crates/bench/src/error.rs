@@ -242,6 +242,7 @@ impl Error {
             Self::Clocks { .. }
                 | Self::Impossible { .. }
                 | Self::LauncherEnded { came: 0, .. }
+                | Self::NoAddress { .. }
                 | Self::NoLauncher { .. }
                 | Self::NotKeptUp { .. }
         )

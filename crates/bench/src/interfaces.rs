@@ -11,11 +11,17 @@ use crate::point::LinkLayer;
 /// An address of one of the named interfaces, IPv4 if there is one, and never one that needs a
 /// scope.
 pub(crate) fn address_of(interfaces: Vec<String>) -> Option<IpAddr> {
-    let named = all().into_iter().filter(|entry| interfaces.contains(&entry.interface));
-    let mut addresses: Vec<IpAddr> = named.map(|entry| entry.address).collect();
+    usable(|interface| interfaces.iter().any(|name| name == interface)).next()
+}
+
+/// The addresses of the interfaces with such names, without those that need a scope: IPv4's first,
+/// and of each family loopback's last.
+pub(crate) fn usable(is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = IpAddr> {
+    let meant = all().into_iter().filter(|entry| is_meant(&entry.interface));
+    let mut addresses: Vec<IpAddr> = meant.map(|entry| entry.address).collect();
     addresses.retain(|address| !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()));
-    addresses.sort_by_key(IpAddr::is_ipv6);
-    addresses.first().copied()
+    addresses.sort_by_key(|address| (address.is_ipv6(), address.is_loopback()));
+    addresses.into_iter()
 }
 
 /// An address of an interface, with the length of its network's prefix.

@@ -61,6 +61,9 @@ type Any = *mut c_void;
 type Header = *mut [u8; 40];
 
 symbols! {
+    // Said to rdmascope itself.
+    rdmascope_manager() = manager::is_emulated;
+
     // Devices.
     ibv_get_device_list(*mut c_int) -> *mut Device = PROVIDER.get_device_list;
     ibv_free_device_list(*mut Device) = PROVIDER.free_device_list;

@@ -16,7 +16,7 @@ use measure::clock::Skew;
 
 use crate::backends::providers;
 use crate::cli::{NetFlags, PortFlags};
-use crate::{failure, launch};
+use crate::{failure, launch, restart};
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct AgentArguments {
@@ -25,6 +25,9 @@ pub(crate) struct AgentArguments {
     /// No point needs one.
     #[arg(long)]
     pub(crate) no_device: bool,
+    /// Some point connects through RDMA CM.
+    #[arg(long)]
+    pub(crate) rdma_cm: bool,
     #[command(flatten)]
     pub(crate) net: NetFlags,
     #[arg(long)]
@@ -65,6 +68,9 @@ impl HostArguments {
 
 /// Serves the coordinator at standard input and output until it goes, or one that listens.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
+    if arguments.rdma_cm && !arguments.no_device {
+        restart::reach_manager(arguments.device.as_deref(), arguments.port.options());
+    }
     if let Some(coordinator) = arguments.connect {
         return dial_back(arguments, coordinator);
     }

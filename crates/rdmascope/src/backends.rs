@@ -40,6 +40,7 @@ pub(crate) fn link_variable(device: &Device) -> Result<&'static str, &'static st
     device.provider().set_link.and(Ok(softdev::LINK_VARIABLE))
 }
 
-fn is_softdev(device: &Device) -> bool {
+/// Whether it is the software device of this program.
+pub(crate) fn is_softdev(device: &Device) -> bool {
     std::ptr::eq(device.provider(), &raw const softdev::PROVIDER)
 }

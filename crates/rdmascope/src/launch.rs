@@ -36,6 +36,9 @@ pub(crate) fn launch(
     match places.device().filter(|_| resolved.needs_device()) {
         Some(placement) => {
             launch.arguments.extend(device_arguments(placement));
+            if resolved.points.iter().any(PointSpec::uses_rdma_cm) {
+                launch.arguments.push(RDMA_CM.to_owned());
+            }
             if location.via.is_none() {
                 // On this host the answer is at hand, and the list of devices with it.
                 worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
@@ -75,6 +78,10 @@ fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyho
     }
     let template = given.map_or(MPIRUN, String::as_str);
     let mut agent = [&launch.program[..], &launch.arguments[..]].concat();
+    if needs {
+        // MPI would find what makes RDMA CM work, and choose other ways for its messages.
+        agent.retain(|word| word != RDMA_CM);
+    }
     agent.extend(["--launcher".to_owned(), template.to_owned()]);
     // Ranks of other hosts have CPUs of their own, which they know.
     let cpus = location.cpus.clone().unwrap_or_else(|| EACH.to_owned());
@@ -134,6 +141,8 @@ fn find_mpi_device(name: Option<&str>, options: PortOptions) -> anyhow::Result<M
     })
 }
 
+/// The argument of agents some of whose points connect through RDMA CM.
+const RDMA_CM: &str = "--rdma-cm";
 /// What MPI programs are started with where a site has nothing else.
 const MPIRUN: &str = "mpirun -np {ranks}";
 /// Each rank of a host takes a CPU of its own.

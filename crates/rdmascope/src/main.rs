@@ -22,6 +22,7 @@ mod placing;
 mod plans;
 mod preload;
 mod report;
+mod restart;
 mod run;
 mod server;
 mod server_args;

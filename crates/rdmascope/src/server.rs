@@ -17,7 +17,7 @@ use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
 use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
 use crate::server_args::ServerArgs;
-use crate::{agent, banner, failure, launch, stdout};
+use crate::{agent, banner, failure, launch, restart, stdout};
 
 /// A command that is to wait for its client. It knows nothing of the benchmark, which the client
 /// alone decides.
@@ -56,6 +56,10 @@ impl Waiting {
 
     /// Waits, serves and says how it went.
     pub(crate) fn serve(self) -> anyhow::Result<ExitCode> {
+        // Whether points connect through RDMA CM, only the client knows.
+        if let Either::Device(placement) = &self.placement {
+            restart::reach_manager(placement.device.as_deref(), placement.port.options());
+        }
         let cpu = launch::own_cpu(self.placement.location(), SERVER_RANK)?;
         let address = self.ends.address()?;
         let interrupt = Arc::new(Interrupt::install()?);

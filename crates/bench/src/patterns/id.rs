@@ -10,7 +10,7 @@ use crate::axis::AxisRow;
 use crate::pattern::command::Command;
 use crate::pattern::id::PatternId;
 use crate::pattern::registry::{Entry, Row};
-use crate::point::{PointSpec, World};
+use crate::point::{PointSpec, Setup, World};
 use crate::topology::Topology;
 
 impl PatternId {
@@ -75,6 +75,11 @@ impl PointSpec {
     pub(crate) fn world(&self) -> Option<World> {
         let is_mpi = self.message.endpoint.is_mpi();
         is_mpi.then(|| World::of(self.ranks(), &self.axes, self.link, self.launch))
+    }
+
+    /// Whether queue pairs are connected through RDMA CM.
+    pub fn uses_rdma_cm(&self) -> bool {
+        self.message.setup == Setup::RdmaCm
     }
 
     /// How many ranks it has.

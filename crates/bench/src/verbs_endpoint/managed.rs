@@ -4,17 +4,17 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
-use verbs::manager::{Link, Listener, Manager, manager};
+use verbs::manager::{Channel, Link, Listener, Manager, is_emulated, manager};
 use verbs::{Connection, Init, QueuePair, ReadyToSend};
 
 use super::port::LocalPort;
 use crate::Error;
-use crate::interfaces::address_of;
+use crate::interfaces::{address_of, usable};
 use crate::point::{Service, Setup};
 use crate::topology::PartSpec;
 
 /// How long one step of the manager may take: its own retries are over by then.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A rank's end of a set-up by RDMA CM.
 pub(super) struct Managed {
@@ -32,7 +32,7 @@ impl Managed {
             return Ok(None);
         }
         let manager = manager().map_err(|missing| Error::Library { reason: missing.to_string() })?;
-        let own = own_address(port)?;
+        let own = own_address(manager, port)?;
         let service =
             if spec.message.service == Service::Ud { verbs::Service::Ud } else { verbs::Service::Rc };
         let listener = (!spec.links.begins(rank)).then(|| manager.listen(service, own)).transpose()?;
@@ -56,15 +56,35 @@ impl Managed {
         let tag = lane as u8;
         match (&self.listener, peer) {
             (Some(listener), _) => Ok(listener.accept(pair, tuning, tag, PATIENCE)?),
-            (None, Some(peer)) => Ok(self.manager.connect(pair, self.own, peer, tuning, tag, PATIENCE)?),
-            (None, None) => Err(Error::PeerAddress { reason: "it does not listen with RDMA CM".to_owned() }),
+            (None, Some(peer)) => Ok(self.channel()?.connect(pair, self.own, peer, tuning, tag, PATIENCE)?),
+            (None, None) => Err(silent()),
         }
+    }
+
+    /// A channel for a connection that this end asks for.
+    pub(super) fn channel(&self) -> Result<Channel, Error> {
+        Ok(self.manager.channel()?)
+    }
+
+    /// The own address, from which connections are asked for.
+    pub(super) fn own(&self) -> IpAddr {
+        self.own
+    }
+
+    /// Where connections are taken, at the rank that does.
+    pub(super) fn listener(&self) -> Result<&Listener, Error> {
+        self.listener.as_ref().ok_or_else(silent)
     }
 }
 
+/// The error of a rank that nobody can connect to.
+pub(super) fn silent() -> Error {
+    Error::PeerAddress { reason: "it does not listen with RDMA CM".to_owned() }
+}
+
 /// The IP address that the manager knows a port by: of RoCE the GID, of others that of the network
-/// interface.
-fn own_address(port: &LocalPort) -> Result<SocketAddr, Error> {
+/// interface, or of what the manager takes for that of a software device.
+fn own_address(manager: &'static Manager, port: &LocalPort) -> Result<SocketAddr, Error> {
     let gid = port.gid.filter(|_| port.is_roce());
     if let Some(gid) = gid {
         let address = Ipv6Addr::from(gid.gid.0);
@@ -74,9 +94,20 @@ fn own_address(port: &LocalPort) -> Result<SocketAddr, Error> {
             None => {}
         }
     }
-    address_of(port.interfaces()).map(|address| SocketAddr::new(address, 0)).ok_or_else(|| {
+    let found = if is_emulated() { emulated_address(manager, port)? } else { address_of(port.interfaces()) };
+    found.map(|address| SocketAddr::new(address, 0)).ok_or_else(|| {
         let device = port.device().to_owned();
         let port = port.number;
         Error::NoAddress { device, port }
     })
+}
+
+/// The first address of this host that is the device's, as the emulated manager has it.
+fn emulated_address(manager: &'static Manager, port: &LocalPort) -> Result<Option<IpAddr>, Error> {
+    for address in usable(|_| true) {
+        if manager.device_of(address)?.as_deref() == Some(port.device()) {
+            return Ok(Some(address));
+        }
+    }
+    Ok(None)
 }

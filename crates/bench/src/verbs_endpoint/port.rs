@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use verbs::manager::{is_emulated, manager};
 use verbs::{
     Context, GidEntry, GidKind, GlobalRoute, LinkLayer, Port, PortState, Route, Transport, default_gid,
 };
@@ -163,11 +164,18 @@ impl LocalPort {
                 "{} is an iWARP device, which connects through RDMA CM only: use -R",
                 self.device
             )),
-            Setup::RdmaCm if self.sysfs.is_empty() => {
-                Some(format!("{} is no device of the kernel, so RDMA CM does not know it", self.device))
-            }
-            _ => None,
+            Setup::RdmaCm => self.manager_refusal(),
+            Setup::Exchange => None,
         }
+    }
+
+    /// Why RDMA CM cannot connect queue pairs of the port, if so.
+    pub(super) fn manager_refusal(&self) -> Option<String> {
+        if let Err(missing) = manager() {
+            return Some(missing.to_string());
+        }
+        let is_unknown = self.sysfs.is_empty() && !is_emulated();
+        is_unknown.then(|| format!("{} is no device of the kernel, so RDMA CM does not know it", self.device))
     }
 
     /// The way to a peer.

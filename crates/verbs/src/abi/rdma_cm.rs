@@ -67,6 +67,7 @@ pub const RDMA_CM_EVENT_ROUTE_RESOLVED: u32 = 2;
 pub const RDMA_CM_EVENT_CONNECT_REQUEST: u32 = 4;
 pub const RDMA_CM_EVENT_CONNECT_RESPONSE: u32 = 5;
 pub const RDMA_CM_EVENT_ESTABLISHED: u32 = 9;
+pub const RDMA_CM_EVENT_DISCONNECTED: u32 = 10;
 
 /// `RDMA_OPTION_ID`, the level of options of an identifier, and its type of service.
 pub const RDMA_OPTION_ID: c_int = 0;
