@@ -31,6 +31,11 @@ choice! {
         PostReceive = "post_receive",
         /// Posting a message to a send queue that has room (`ibv_post_send`): o_s.
         PostSend = "post_send",
+        /// Connecting a queue pair in INIT through RDMA CM to one of rank 1, from `rdma_create_id`
+        /// until `rdma_establish` has returned; RC only.
+        RdmaCmConnect = "rdma_cm_connect",
+        /// Ending such a connection, from `rdma_disconnect` until rank 1 has answered.
+        RdmaCmDisconnect = "rdma_cm_disconnect",
         /// Registering memory of the process that was just mapped and never touched (`ibv_reg_mr`).
         RegisterCold = "register_cold",
         /// Registering memory of the process that was touched, and registered before
@@ -40,8 +45,9 @@ choice! {
 }
 
 impl Step {
-    /// All of them: the hot path first, then set-up in the order in which a program does it.
-    pub const ALL: [Self; 13] = [
+    /// The calls of verbs, which are the usual steps: the hot path first, then set-up in the order
+    /// in which a program does it. Those of RDMA CM need more than a device, and many times as long.
+    pub const OF_VERBS: [Self; 13] = [
         Self::PostSend,
         Self::PollEmpty,
         Self::PollSend,
@@ -74,6 +80,11 @@ impl Step {
     /// Whether it is about registered memory of `size_bytes`.
     pub fn is_of_memory(self) -> bool {
         matches!(self, Self::Deregister | Self::RegisterCold | Self::RegisterWarm)
+    }
+
+    /// Whether it is RDMA CM's, which then connects the queue pairs of the point as well.
+    pub fn is_of_manager(self) -> bool {
+        matches!(self, Self::RdmaCmConnect | Self::RdmaCmDisconnect)
     }
 
     /// Whether messages go from one rank to the other.
@@ -122,6 +133,13 @@ pub(crate) trait Calls: Endpoint {
     /// # Errors
     /// What the device says.
     fn objects(&self, step: Step, batch: u32) -> Result<Self::Objects<'_>, Error>;
+
+    /// Takes the connections of RDMA CM that so many batches of a step make at the other rank, and
+    /// answers when that rank ends them.
+    ///
+    /// # Errors
+    /// What RDMA CM and the device say.
+    fn accept(&self, step: Step, batch: u32, batches: u64) -> Result<(), Error>;
 }
 
 /// A step of which batches can be timed.
@@ -149,11 +167,13 @@ pub(crate) trait CallsVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::point::Choice;
 
     #[test]
     fn every_step_has_the_name_that_plans_give_it() {
-        for step in Step::ALL {
+        for step in Step::VALUES {
             assert_eq!(serde_json::to_value(step).unwrap(), step.word());
+            assert_eq!(Step::OF_VERBS.contains(step), !step.is_of_manager(), "{step:?}");
         }
         assert_eq!(Step::PostSend.batch(16), 16);
         assert_eq!(Step::CreateQp.batch(16), 1);

@@ -324,6 +324,10 @@ impl Calls for Wire {
         Err(Error::Impossible { reason: "a wire has no device".to_owned() })
     }
 
+    fn accept(&self, _step: Step, _batch: u32, _batches: u64) -> Result<(), Error> {
+        Err(Error::Impossible { reason: "a wire has no device".to_owned() })
+    }
+
     fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
         self.unpolled += calls;
         (0..calls).try_for_each(|_| self.try_send(Mark::More).map(drop))

@@ -27,7 +27,7 @@ use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
     Carrier, LinkLayer, Memory, MessageSpec, MpiCall, MpiOperation, MpiSettings, MpiSync, Operation,
-    PointSpec, Protocol, Service, Setup, SocketSettings, World,
+    PointSpec, Protocol, Service, Setup, SocketSettings, Step, World,
 };
 
 /// A plan with nothing left to decide.
@@ -196,7 +196,7 @@ fn point(
         post_list: axis::POST_LIST.at(&axes).unwrap_or(1),
         queue_pairs: axis::QUEUE_PAIRS.at(&axes).unwrap_or(1),
         outstanding_reads: axis::OUTSTANDING_READS.at(&axes).flatten().and_then(|n| u8::try_from(n).ok()),
-        setup: axis::SETUP.at(&axes).unwrap_or(Setup::Exchange),
+        setup: setup(&axes),
         mtu_bytes: axis::MTU_BYTES.at(&axes).flatten(),
         link_layer: ipoib.or(axis::LINK_LAYER.at(&axes).flatten()),
         memory: axis::MEMORY.at(&axes).unwrap_or(Memory::Device),
@@ -243,6 +243,13 @@ fn conditions(plan: &Plan, axes: &Axes) -> Wanted {
     let environment = axis::ENVIRONMENT.at(axes).unwrap_or_else(|| AS_IS.to_owned());
     let ipoib_mode = axis::IPOIB_MODE.at(axes).flatten();
     Wanted { ipoib_mode, ..environments::of(plan, &environment) }
+}
+
+/// How queue pairs are connected: where a step is RDMA CM's, by it, so that both ranks have it.
+fn setup(axes: &Axes) -> Setup {
+    let is_of_manager = axis::STEP.at(axes).is_some_and(Step::is_of_manager);
+    let usual = if is_of_manager { Setup::RdmaCm } else { Setup::Exchange };
+    axis::SETUP.at(axes).unwrap_or(usual)
 }
 
 /// The service of what has no such axis: what there are no acknowledgements of is a datagram to

@@ -75,9 +75,11 @@ impl UnconnectedEndpoint for Unconnected {
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
+        let listener = neighbours.first().and_then(|peer| peer.address.manager);
+        let managed = self.managed.map(|managed| (managed, listener));
         let context = self.domain.context().clone();
         let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages, joined };
-        let origin = Origin { context, port: self.port, spec: self.spec.clone() };
+        let origin = Origin { context, port: self.port, spec: self.spec.clone(), managed };
         Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
 }

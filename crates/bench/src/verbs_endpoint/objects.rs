@@ -1,8 +1,12 @@
 //! Objects of verbs that are made and taken away by themselves, in batches: what set-up costs.
 
+mod connections;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
+use verbs::manager::{Channel, Link};
 use verbs::{
     AddressHandle, Buffer, CompletionQueue, Connection, Context, Init, MemoryKind, MemoryRegion,
     ProtectionDomain, QueuePair, ReadyToSend, Reset, Route,
@@ -12,6 +16,7 @@ use super::address::{GidAddress, PairAddress};
 use super::buffers::access;
 use super::constants::PSN;
 use super::endpoint::VerbsEndpoint;
+use super::managed::Managed;
 use super::parts::Origin;
 use super::port::LocalPort;
 use super::setup::{connection, initialisation, options};
@@ -32,6 +37,7 @@ pub(crate) struct Objects<'a> {
     /// Of every queue pair.
     queue: CompletionQueue,
     port: Arc<LocalPort>,
+    managed: Option<&'a (Managed, Option<SocketAddr>)>,
     to_peer: Route,
     to_self: Route,
     limits: Limits,
@@ -46,6 +52,10 @@ pub(crate) struct Objects<'a> {
     /// What queue pairs are connected to.
     others: Vec<QueuePair<Init>>,
     handles: Vec<AddressHandle>,
+    /// Of connections that are to be made.
+    channels: Vec<Channel>,
+    /// Connections of RDMA CM, each of a queue pair in `connected`.
+    links: Vec<Link>,
 }
 
 impl<'a> Objects<'a> {
@@ -56,7 +66,7 @@ impl<'a> Objects<'a> {
         step: Step,
         batch: u32,
     ) -> Result<Self, Error> {
-        let Origin { context, port, spec } = origin;
+        let Origin { context, port, spec, managed } = origin;
         let own = port.gid.as_ref().map(GidAddress::new);
         let calls = batch as usize;
         Ok(Self {
@@ -67,6 +77,7 @@ impl<'a> Objects<'a> {
             domain: context.protection_domain()?,
             queue: context.completion_queue(spec.message.tx_depth.saturating_add(1), None)?,
             port: Arc::clone(port),
+            managed: managed.as_ref(),
             to_peer: endpoint.route()?,
             to_self: port.route_to(own.as_ref(), port.is.lid)?,
             limits: endpoint.limits(),
@@ -79,6 +90,8 @@ impl<'a> Objects<'a> {
             connected: Vec::with_capacity(calls),
             others: Vec::with_capacity(calls),
             handles: Vec::with_capacity(calls),
+            channels: Vec::with_capacity(calls),
+            links: Vec::with_capacity(calls),
         })
     }
 
@@ -168,6 +181,11 @@ impl Batch for Objects<'_> {
                 self.make_unconnected()?;
                 self.connect()
             }
+            Step::RdmaCmConnect => self.prepare_connections(),
+            Step::RdmaCmDisconnect => {
+                self.prepare_connections()?;
+                self.connect_by_manager()
+            }
             _ => Ok(()),
         }
     }
@@ -191,6 +209,8 @@ impl Batch for Objects<'_> {
             }
             Step::ConnectQp => self.connect()?,
             Step::DestroyQp => self.connected.clear(),
+            Step::RdmaCmConnect => self.connect_by_manager()?,
+            Step::RdmaCmDisconnect => self.disconnect()?,
             Step::AddressHandle => {
                 for _ in 0..calls {
                     self.handles.push(self.domain.address_handle(&self.to_peer)?);
@@ -212,6 +232,11 @@ impl Batch for Objects<'_> {
                 self.connected.clear();
                 self.others.clear();
             }
+            Step::RdmaCmConnect => {
+                self.disconnect()?;
+                self.take_down();
+            }
+            Step::RdmaCmDisconnect => self.take_down(),
             Step::AddressHandle => self.handles.clear(),
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! What an endpoint is made of.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use verbs::manager::Link;
@@ -9,6 +10,7 @@ use super::buffers::Buffers;
 use super::failure::Path;
 use super::joint::Joined;
 use super::lane::Lane;
+use super::managed::Managed;
 use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
 use super::port::LocalPort;
@@ -55,6 +57,8 @@ pub(super) struct Origin {
     pub(super) context: Context,
     pub(super) port: Arc<LocalPort>,
     pub(super) spec: PartSpec,
+    /// What has connected the queue pairs, if RDMA CM has, and where it found the peer.
+    pub(super) managed: Option<(Managed, Option<SocketAddr>)>,
 }
 
 /// What an endpoint is made of.

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Length, Memory, Poll, RAW_SAMPLES_MAX, Setup, Step};
+use crate::point::{Length, Memory, Poll, RAW_SAMPLES_MAX, Service, Setup, Step};
 
 /// Checks an experiment of calls that are timed by themselves.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
@@ -39,7 +39,7 @@ fn calls(check: &Check<'_>) -> Result<(), Error> {
         return check.refuse("signal_interval", "calls of sends that do so seldom", why);
     }
     if check.has(axis::SETUP, Setup::RdmaCm) {
-        let why = "what RDMA CM does is no call of verbs: give setup = \"exchange\", or none";
+        let why = "what RDMA CM does has steps of its own: give step = \"rdma_cm_connect\"";
         return check.refuse("setup", "calls through RDMA CM", why);
     }
     Ok(())
@@ -63,6 +63,18 @@ fn steps_fit(check: &Check<'_>, steps: &[Step]) -> Result<(), Error> {
     if let (Some(step), Some(operation)) = (steps.iter().find(|step| step.is_of_receiver()), silent) {
         let what = format!("{} of {}", step.word(), operation.name());
         return check.refuse("step", &what, "nothing arrives there that a receive is posted for");
+    }
+    let of_manager = steps.iter().find(|step| step.is_of_manager());
+    let services = check.0.axes.get(axis::SERVICE);
+    if let (Some(step), Some(service)) =
+        (of_manager, services.iter().find(|service| **service != Service::Rc))
+    {
+        let what = format!("{} of {}", step.word(), service.word());
+        return check.refuse(
+            "step",
+            &what,
+            "connections of RDMA CM are of RC: give service = \"RC\", or none",
+        );
     }
     let of_memory = steps.iter().find(|step| step.is_of_memory());
     if let (Some(step), true) = (of_memory, check.has(axis::MEMORY, Memory::Device)) {

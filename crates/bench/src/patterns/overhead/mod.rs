@@ -12,6 +12,24 @@
 //! batch = "step"                       # calls between two stamps, or a number of them
 //! ```
 //!
+//! # Connections of RDMA CM
+//!
+//! Rank 0 times both steps, and rank 1 is the peer, a process of its own. Before the first stamp
+//! each rank has made a queue pair and taken it to INIT, as for `connect_qp`, and rank 0 an event
+//! channel.
+//!
+//! * `rdma_cm_connect` is, at rank 0, `rdma_create_id`, `rdma_resolve_addr`, `rdma_resolve_route`,
+//!   `rdma_connect`, the wait for each of their events (`poll`, `rdma_get_cm_event`,
+//!   `rdma_ack_cm_event`), RTR and RTS (`rdma_init_qp_attr` and `ibv_modify_qp`, twice) and
+//!   `rdma_establish`. Rank 1's part of it lies between `rdma_connect` and its event: it takes the
+//!   request from a listener that waits in `poll`, takes its queue pair to RTS and calls
+//!   `rdma_accept`.
+//! * `rdma_cm_disconnect` is `rdma_disconnect` and the wait for its event, which the call of
+//!   `rdma_disconnect` at rank 1 causes.
+//!
+//! What RDMA CM adds to a set-up by hand is `rdma_cm_connect` without `connect_qp`, which is rank
+//! 0's RTR and RTS alone. Queue pairs and identifiers are destroyed behind the second stamp.
+//!
 //! # Invariants
 //!
 //! * What costs less than a stamp is timed in batches of calls that are all alike, with all that
@@ -63,10 +81,10 @@ impl Pattern for Overhead {
     };
     type Told = Cost;
 
-    /// The steps are those that the operations have.
+    /// The steps are those of verbs that the operations have.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let arrives = given.get(axis::OPERATION).into_iter().all(Operation::arrives);
-        let steps = Step::ALL.into_iter().filter(|step| arrives || !step.is_of_receiver());
+        let steps = Step::OF_VERBS.into_iter().filter(|step| arrives || !step.is_of_receiver());
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: SIZE_BYTES,
@@ -110,6 +128,10 @@ impl CallsVisitor for Share<'_> {
         let batch = settings.batch(spec);
         let Length::Iterations(batches) = spec.length else { return Ok((Outcome::default(), None)) };
         let is_answered = step.has_messages() && spec.message.operation.arrives();
+        if rank != step.rank() && step.is_of_manager() {
+            endpoint.accept(step, batch, spec.warmup + batches)?;
+            return Ok((Outcome::default(), None));
+        }
         if rank != step.rank() {
             let (takes, gives) = if step.is_of_receiver() { (1, batch) } else { (batch, 1) };
             if is_answered {

@@ -5,7 +5,7 @@ use crate::point::{PointSpec, Step};
 
 settings! {
     asked {
-        step: Step = STEP or Step::ALL[0],
+        step: Step = STEP or Step::OF_VERBS[0],
         batch: Option<u32> = BATCH or None,
     }
 }

@@ -20,7 +20,7 @@ static CALLS: Table = Table {
     title: "per call: a batch's time divided by its calls, a stamp's share included",
     says_direction: false,
     columns: &[
-        Column::new("step", Cell::Text(|view| Some(plain(&view.point.cost.as_ref()?.step)))).left(14),
+        Column::new("step", Cell::Text(|view| Some(plain(&view.point.cost.as_ref()?.step)))).left(18),
         SIZE.wide(10),
         Column::new("#calls", Cell::Text(|view| Some(view.point.cost.as_ref()?.calls.to_string()))).wide(7),
         Column::new("#batches", Cell::Statistic("count", WHOLE)).wide(9),

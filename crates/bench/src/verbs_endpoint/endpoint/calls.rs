@@ -32,6 +32,10 @@ impl Calls for VerbsEndpoint {
         Objects::new(&self.origin, self, step, batch)
     }
 
+    fn accept(&self, step: Step, batch: u32, batches: u64) -> Result<(), Error> {
+        Objects::new(&self.origin, self, step, batch)?.accept(batches)
+    }
+
     #[inline]
     fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
         let lane = &mut self.lanes[0];

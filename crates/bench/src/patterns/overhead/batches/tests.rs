@@ -25,7 +25,7 @@ fn timed(step: Step) -> (usize, u64) {
 
 #[test]
 fn every_batch_that_counts_is_recorded_and_nothing_is_left() {
-    for step in Step::ALL.into_iter().filter(|step| step.is_hot()) {
+    for step in Step::OF_VERBS.into_iter().filter(|step| step.is_hot()) {
         let (samples, incomplete) = timed(step);
         assert_eq!(samples, 20, "{step:?}");
         // Only a poll can find nothing.

@@ -18,7 +18,7 @@ fn points(rest: &str) -> Vec<PointSpec> {
 #[test]
 fn every_step_is_a_point_with_a_batch_that_suits_it() {
     let all = points("");
-    assert_eq!(all.iter().map(|point| Settings::of(point).step).collect::<Vec<_>>(), Step::ALL);
+    assert_eq!(all.iter().map(|point| Settings::of(point).step).collect::<Vec<_>>(), Step::OF_VERBS);
     for point in &all {
         let step = Settings::of(point).step;
         assert_eq!(Settings::of(point).batch(point), if step.is_hot() { 64 } else { 1 }, "{step:?}");
@@ -30,6 +30,9 @@ fn every_step_is_a_point_with_a_batch_that_suits_it() {
         points.iter().map(|point| Settings::of(point).batch(point)).collect::<Vec<_>>()
     };
     assert_eq!(batches(&shallow), [16, 1]);
+    let managed = points("axes = { step = [\"connect_qp\", \"rdma_cm_connect\", \"rdma_cm_disconnect\"] }");
+    assert_eq!(managed.iter().map(PointSpec::uses_rdma_cm).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(batches(&managed), [1, 1, 1]);
     let given = points("axes = { step = \"poll_empty\", batch = [1, 128, \"step\"] }");
     assert_eq!(batches(&given), [1, 128, 64]);
 }
@@ -72,6 +75,11 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
             "every send of a batch asks for its completion: give 1",
         ),
         ("overhead", "axes = { setup = \"rdma_cm\" }", "calls through RDMA CM, which cannot be"),
+        (
+            "overhead",
+            "axes = { step = [\"create_qp\", \"rdma_cm_connect\"], service = [\"RC\", \"UD\"] }",
+            "rdma_cm_connect of UD, which cannot be: connections of RDMA CM are of RC",
+        ),
         ("overhead", "axes = { batch = 0 }", "batch of experiment \"calls\" is 0: it must be at least 1"),
         (
             "overhead",
