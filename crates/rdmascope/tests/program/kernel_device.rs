@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::support::failures::{
     a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing, assert_words,
 };
-use crate::support::{Ended, PROGRAM, Scratch, finish, is_installed, skip};
+use crate::support::{Ended, PROGRAM, Scratch, all_measured, finish, is_installed, skip};
 
 /// The device under test. Where there is none it is said, once for each test.
 fn device() -> Option<String> {
@@ -404,6 +404,22 @@ fn perftests_words_work() {
         let has_row = stdout.lines().any(|line| line.split_whitespace().nth(1) == Some("20"));
         assert!(has_row, "{words:?}: {stdout}");
     }
+    scratch.assert_nothing_left();
+}
+
+/// The kernel's connection manager connects as often as it is asked to, and ends what it has
+/// connected.
+#[test]
+fn connections_of_rdma_cm_are_timed() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::alone();
+    let steps = "--step connect_qp,rdma_cm_connect,rdma_cm_disconnect --batch 2";
+    let words = format!("overhead --local -n 20 {steps} -d {device} --out record");
+    succeed(&scratch, &words.split(' ').chain(ONE_CPU).collect::<Vec<_>>());
+    let points = scratch.record("record").1;
+    assert!(points.len() == 3 && all_measured(&points), "{points:?}");
+    let ns = |place: usize| points[place].cost.as_ref().unwrap().ns;
+    assert!(ns(0) < ns(1) && ns(2) > 0.0, "{points:?}");
     scratch.assert_nothing_left();
 }
 

@@ -22,6 +22,7 @@ mod kernel_network;
 mod kill;
 mod launch_kill;
 mod launcher;
+mod managed;
 mod model;
 mod mpi;
 mod mpi_names;

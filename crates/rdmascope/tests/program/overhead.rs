@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use measure::record::{LatencyKind, Point};
 
-use crate::support::{Scratch, all_measured};
+use crate::support::{Scratch, all_measured, finish, has_librdmacm};
 
 /// The point of a step: its cost is of the batches that the rank of the step timed.
 fn check(point: &Point, calls: u32) {
@@ -77,6 +77,37 @@ fn one_word_prints_what_every_call_costs() {
 }
 
 #[test]
+fn connections_of_rdma_cm_are_timed_beside_those_by_hand() {
+    if !has_librdmacm() {
+        return;
+    }
+    let scratch = Scratch::alone();
+    let steps = "create_qp,connect_qp,rdma_cm_connect,rdma_cm_disconnect,destroy_qp";
+    for (layer, batch) in [("ethernet", "1"), ("infiniband", "3")] {
+        let words = ["overhead", "--local", "-n", "30", "--batch", batch, "--step", steps, "--out", layer];
+        let mut command = scratch.program(words);
+        command.args(["-d", "softdev0"]).env("RDMASCOPE_SOFTDEV_LINK_LAYER", layer);
+        let ended = finish(command);
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        let (_, points) = scratch.record(layer);
+        assert!(all_measured(&points), "{points:?}");
+        assert_eq!(points.len(), 5);
+        points.iter().for_each(|point| check(point, batch.parse().unwrap()));
+        let ns = |step: &str| {
+            let point = points.iter().find(|point| point.axes["step"] == step).unwrap();
+            point.cost.as_ref().unwrap().ns
+        };
+        // The one is a part of the other.
+        assert!(ns("rdma_cm_connect") > ns("connect_qp"), "{points:?}");
+    }
+    // Operations that send nothing to the peer are connected as well.
+    let words = "overhead --local -n 30 --step rdma_cm_connect --operation read -d softdev0 --out read";
+    scratch.succeed(&words.split(' ').collect::<Vec<_>>());
+    assert!(all_measured(&scratch.record("read").1));
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn what_cannot_be_timed_is_refused_in_a_sentence() {
     let scratch = Scratch::new();
     let refused = |rest: &str, words: &[&str]| {
@@ -89,7 +120,8 @@ fn what_cannot_be_timed_is_refused_in_a_sentence() {
         &["poll_receive of RDMA Write", "nothing arrives there"],
     );
     refused("--batch 129", &["batches of 129 calls", "the queues hold 128 requests"]);
-    refused("-R", &["calls through RDMA CM"]);
+    refused("-R", &["calls through RDMA CM", "rdma_cm_connect"]);
+    refused("--step rdma_cm_connect -c UD", &["rdma_cm_connect of UD", "are of RC"]);
     let ended = scratch.run(&["overhead", "--local", "--step", "post_sent"]);
     assert!(
         ended.status == Some(2) && ended.stderr.contains("a similar value exists: 'post_send'"),

@@ -260,6 +260,15 @@ pub(crate) fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
+/// Whether librdmacm is installed, which a test is skipped without.
+pub(crate) fn has_librdmacm() -> bool {
+    let found = verbs::manager::manager();
+    if let Err(why) = &found {
+        skip("librdmacm", &why.to_string());
+    }
+    found.is_ok()
+}
+
 /// Whether every point was measured.
 pub(crate) fn all_measured(points: &[Point]) -> bool {
     points.iter().all(|point| point.status == Status::Measured)
