@@ -81,8 +81,8 @@ impl Manager {
         if unsafe { (self.bind_addr)(id.raw, socket.as_ptr()) } != 0 {
             return Ok(None);
         }
-        // SAFETY: the identifier is alive. Bound to a device's address it has that device's context,
-        // which librdmacm keeps open, as it does the device and its name.
+        // SAFETY: the identifier is alive. Bound to a device's address it has that device's
+        // context, which librdmacm keeps open, as it does the device and its name.
         let name = unsafe {
             let context = (*id.raw).verbs.as_ref();
             context.map(|context| std::ffi::CStr::from_ptr((*context.device).name.as_ptr()))

@@ -46,7 +46,8 @@ choice! {
 
 impl Step {
     /// The calls of verbs, which are the usual steps: the hot path first, then set-up in the order
-    /// in which a program does it. Those of RDMA CM need more than a device, and many times as long.
+    /// in which a program does it. Those of RDMA CM need more than a device, and take many times
+    /// as long.
     pub const OF_VERBS: [Self; 13] = [
         Self::PostSend,
         Self::PollEmpty,

@@ -10,8 +10,8 @@ use crate::context::Transport;
 use crate::error::{Error, Result};
 use crate::queue_pair::{Connection, Init, QueuePair, ReadyToSend, Service};
 
-/// A place to wait for events. Each identifier that connects has one of its own, so that events need
-/// no sorting; those that a listener accepts share the listener's.
+/// A place to wait for events. Each identifier that connects has one of its own, so that events
+/// need no sorting; those that a listener accepts share the listener's.
 pub struct Channel {
     pub(super) manager: &'static Manager,
     raw: *mut rdma_event_channel,
