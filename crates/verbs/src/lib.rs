@@ -53,5 +53,6 @@ pub use queue_pair::{
     CanReceive, Connection, Init, Initialisation, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend,
     Reset, Service,
 };
+pub use sockaddr::Sockaddr;
 pub use srq::SharedReceiveQueue;
 pub use work::{ReceiveRequest, SendRequest};

@@ -60,6 +60,14 @@ fn layout() -> Vec<(String, String, usize)> {
         ibv_device "struct ibv_device" { ops = "_ops", node_type, transport_type, name, dev_name, dev_path, ibdev_path }
         ibv_context "struct ibv_context" { device, ops, cmd_fd, async_fd, num_comp_vectors, mutex, abi_compat }
         rdma_event_channel "struct rdma_event_channel" { fd }
+        rdma_cm_id "struct rdma_cm_id" { verbs, channel, context, qp, route, ps, port_num, event, send_cq_channel, send_cq,
+            recv_cq_channel, recv_cq, srq, pd, qp_type }
+        rdma_route "struct rdma_route" { addr, path_rec, num_paths }
+        rdma_addr "struct rdma_addr" { src_storage, dst_storage, ibaddr = "addr" }
+        rdma_ib_addr "struct rdma_ib_addr" { sgid, dgid, pkey }
+        rdma_addrinfo "struct rdma_addrinfo" { ai_flags, ai_family, ai_qp_type, ai_port_space, ai_src_len, ai_dst_len,
+            ai_src_addr, ai_dst_addr, ai_src_canonname, ai_dst_canonname, ai_route_len, ai_route, ai_connect_len,
+            ai_connect, ai_next }
         rdma_conn_param "struct rdma_conn_param" { private_data, private_data_len, responder_resources, initiator_depth,
             flow_control, retry_count, rnr_retry_count, srq, qp_num }
         rdma_ud_param "struct rdma_ud_param" { private_data, private_data_len, ah_attr, qp_num, qkey }
