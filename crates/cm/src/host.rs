@@ -41,6 +41,8 @@ pub struct Claim {
     pub is_shared: bool,
     /// An address of all interfaces is meant for its own family alone (`RDMA_OPTION_ID_AFONLY`).
     pub is_of_one_family: bool,
+    /// The program has asked for it, and not for a way that needs some port to begin at.
+    pub is_asked_for: bool,
 }
 
 /// The host of a manager.
@@ -67,10 +69,17 @@ pub trait Host {
     /// `EACCES` where the program may not.
     fn take(&mut self, claim: &Claim) -> Result<(u16, Self::Hold), Errno>;
 
-    /// From now on requests to that port come here.
+    /// Says of a port that is held what a claim says of it.
     ///
     /// # Errors
-    /// `EADDRINUSE` where they go to another one.
+    /// Where the host has no room for it.
+    fn mark(&mut self, hold: &mut Self::Hold, is_shared: bool, is_of_one_family: bool) -> Result<(), Errno>;
+
+    /// From now on requests to that port come here. It is shared with nobody any more.
+    ///
+    /// # Errors
+    /// `EADDRINUSE` where they go to another one, or another one shares it; `EADDRNOTAVAIL` as
+    /// [`take`](Self::take).
     fn listen(&mut self, hold: &mut Self::Hold) -> Result<(), Errno>;
 
     /// A way to whoever listens at an address; `None` where nobody does.

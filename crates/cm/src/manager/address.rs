@@ -24,9 +24,25 @@ fn lacks_interface(address: SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
+/// The address that a way from a bound one leads to. All interfaces as a destination are the own
+/// host's (`cma_resolve_loopback()`).
+fn end_of(bound: SocketAddr, destination: SocketAddr) -> IpAddr {
+    match destination.ip() {
+        ip if !ip.is_unspecified() => ip,
+        _ if !bound.ip().is_unspecified() => bound.ip(),
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    }
+}
+
 impl<H: Host> Manager<H> {
     /// rdma_bind_addr().
     pub(super) fn bind(&mut self, id: u32, address: Address) -> Result<(), Errno> {
+        self.take(id, address, true)
+    }
+
+    /// Binds an identifier, as its program has asked for, or as a way needs it.
+    fn take(&mut self, id: u32, address: Address, is_asked_for: bool) -> Result<(), Errno> {
         let Address::Ip(address) = address else {
             // Addresses of InfiniBand as well: librdmacm then uses the commands for addresses of
             // the Internet.
@@ -42,7 +58,8 @@ impl<H: Host> Manager<H> {
             space: found.space,
             address,
             is_shared: found.options.is_shared,
-            is_of_one_family: address.is_ipv4() || found.options.is_of_one_family.unwrap_or(false),
+            is_of_one_family: found.options.is_of_one_family.unwrap_or(address.is_ipv4()),
+            is_asked_for,
         };
         let (number, hold) = self.host.take(&claim)?;
         let found = self.id(id);
@@ -64,13 +81,15 @@ impl<H: Host> Manager<H> {
         let found = self.id(id);
         found.hold = Some(hold);
         listening?;
+        found.options.is_shared = false;
         found.backlog =
             u32::try_from(backlog).ok().filter(|n| (1..MAX_BACKLOG).contains(n)).unwrap_or(MAX_BACKLOG);
         found.stage = Stage::Listen;
         Ok(())
     }
 
-    /// rdma_resolve_addr(). What is wrong with the way is told by an event.
+    /// rdma_resolve_addr(). That the host has no route is said at once; what else is wrong with the
+    /// way is told by an event.
     pub(super) fn resolve_address(
         &mut self,
         id: u32,
@@ -80,14 +99,16 @@ impl<H: Host> Manager<H> {
         let Address::Ip(destination) = destination else { return Err(Errno::INVAL) };
         if self.id(id).stage == Stage::Idle {
             let source = if source == Address::None { Address::Ip(any(destination)) } else { source };
-            self.bind(id, source)?;
+            self.take(id, source, false)?;
         }
         self.expect(id, Stage::AddressBound)?;
         let bound = self.id(id).source.ok_or(Errno::INVAL)?;
         if bound.is_ipv4() != destination.is_ipv4() || lacks_interface(destination) {
             return Err(Errno::INVAL);
         }
-        match self.way(bound, destination) {
+        let to = end_of(bound, destination);
+        let source = if bound.ip().is_unspecified() { self.host.source_for(to)? } else { bound.ip() };
+        match self.way(source, to, destination) {
             Ok(way) => {
                 let found = self.id(id);
                 found.source =
@@ -106,15 +127,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    fn way(&mut self, bound: SocketAddr, destination: SocketAddr) -> Result<Way, Errno> {
-        // All interfaces as a destination are the own host's (`cma_resolve_loopback()`).
-        let to = match destination.ip() {
-            ip if !ip.is_unspecified() => ip,
-            _ if !bound.ip().is_unspecified() => bound.ip(),
-            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-        };
-        let source = if bound.ip().is_unspecified() { self.host.source_for(to)? } else { bound.ip() };
+    fn way(&mut self, source: IpAddr, to: IpAddr, destination: SocketAddr) -> Result<Way, Errno> {
         let port = self.host.port_of(source)?;
         let end = if to.is_multicast() {
             group::address(to, port.is_infiniband)
@@ -143,7 +156,8 @@ impl<H: Host> Manager<H> {
         };
         Route {
             source: found.source,
-            destination: found.destination,
+            // Of one that is bound the family is known.
+            destination: found.destination.or(found.source.map(any)),
             device: found.port.map(|port| (port.guid, port.number)),
             path: found.path(),
             is_resolved: matches!(found.stage, Stage::RouteResolved | Stage::Connect | Stage::Disconnect),

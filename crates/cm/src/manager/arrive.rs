@@ -132,7 +132,7 @@ impl<H: Host> Manager<H> {
         else {
             return refuse(self, RejectReason::INVALID_SERVICE_ID);
         };
-        if self.is_in_use(request) {
+        if self.is_in_use(request.local_qpn, request.local_ca_guid) {
             return refuse(self, RejectReason::STALE_CONNECTION);
         }
         let (Ok(port), Ok(header)) = (self.host.port_of(to.ip()), header) else {
@@ -145,7 +145,6 @@ impl<H: Host> Manager<H> {
         }
         listening.backlog -= 1;
         let mut made = Identifier::new(listening.channel, 0, listening.space, Service::Connection, 0);
-        made.options = listening.options;
         made.is_known = false;
         made.stage = Stage::Connect;
         made.exchange = Exchange::ReqReceived;
@@ -186,15 +185,15 @@ impl<H: Host> Manager<H> {
         self.queue(Queued { event, id: listener, request: Some(id), group: None });
     }
 
-    /// Whether the peer's queue pair has a connection here already.
-    fn is_in_use(&self, request: &Request) -> bool {
+    /// Whether a peer's queue pair has a connection here already.
+    fn is_in_use(&self, qpn: u32, ca_guid: u64) -> bool {
         self.identifiers.values().any(|id| {
             let talk = &id.conversation;
             let has_peer = !matches!(id.exchange, Exchange::Idle | Exchange::ReqSent | Exchange::TimeWait);
             has_peer
                 && id.service == Service::Connection
-                && talk.remote_qp == request.local_qpn
-                && talk.remote_guid == request.local_ca_guid
+                && talk.remote_qp == qpn
+                && talk.remote_guid == ca_guid
         })
     }
 
@@ -210,6 +209,19 @@ impl<H: Host> Manager<H> {
             }
             _ => return,
         }
+        if self.is_in_use(reply.local_qpn, reply.local_ca_guid) {
+            // The kernel goes on to wait for another answer.
+            let reject = Reject {
+                local_communication_id: reply.remote_communication_id,
+                remote_communication_id: reply.local_communication_id,
+                message: AnsweredMessage::Reply,
+                reason: RejectReason::STALE_CONNECTION,
+                ..Reject::default()
+            };
+            let transaction = self.id(id).conversation.transaction;
+            return self.answer(link, transaction, reject.into());
+        }
+        let found = self.id(id);
         found.exchange = Exchange::RepReceived;
         let talk = &mut found.conversation;
         talk.waiting = None;
@@ -308,5 +320,7 @@ impl<Hold> Identifier<Hold> {
         talk.retry_count = request.retry_count;
         talk.rnr_retry_count = request.rnr_retry_count;
         talk.mtu = request.path_mtu;
+        self.options.service_type = path.traffic_class;
+        self.options.ack_timeout = Some(path.local_ack_timeout);
     }
 }

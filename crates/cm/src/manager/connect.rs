@@ -58,13 +58,23 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// rdma_accept() of a request.
+    /// rdma_accept() of a request. Whom it cannot accept it rejects.
     pub(super) fn accept(&mut self, id: u32, uid: u64, parameters: &Parameters) -> Result<(), Errno> {
         self.expect(id, Stage::Connect)?;
+        let accepted = match self.id(id).service {
+            Service::Datagram => self.accept_datagrams(id, uid, parameters),
+            Service::Connection => self.accept_connection(id, uid, parameters),
+        };
+        accepted.inspect_err(|_| self.reject_as_well(id))
+    }
+
+    fn reject_as_well(&mut self, id: u32) {
+        // Where there is nobody to be rejected, that is no second error.
+        let _ = self.reject(id, 0, &[]);
+    }
+
+    fn accept_connection(&mut self, id: u32, uid: u64, parameters: &Parameters) -> Result<(), Errno> {
         let found = self.id(id);
-        if found.service == Service::Datagram {
-            return self.accept_datagrams(id, uid, parameters);
-        }
         let may = matches!(found.exchange, Exchange::ReqReceived);
         let port = found.port.filter(|_| may).ok_or(Errno::INVAL)?;
         let private_data = field(&[], parameters.private_data.get())?;
@@ -95,6 +105,7 @@ impl<H: Host> Manager<H> {
         self.expect(id, Stage::Connect)?;
         let found = self.id(id);
         if found.exchange != Exchange::RepReceived {
+            self.reject_as_well(id);
             return Err(Errno::INVAL);
         }
         found.exchange = Exchange::Established;
@@ -105,14 +116,17 @@ impl<H: Host> Manager<H> {
 
     /// rdma_reject().
     pub(super) fn reject(&mut self, id: u32, reason: u8, private_data: &[u8]) -> Result<(), Errno> {
+        let reason = match reason {
+            0 => RejectReason::CONSUMER_REJECT,
+            reason if reason == BY_VENDOR_OPTION => RejectReason(reason.into()),
+            reason if RejectReason(reason.into()) == RejectReason::CONSUMER_REJECT => {
+                RejectReason::CONSUMER_REJECT
+            }
+            _ => return Err(Errno::INVAL),
+        };
         if self.id(id).service == Service::Datagram {
             return self.reject_datagrams(id, private_data);
         }
-        let reason = if reason == BY_VENDOR_OPTION {
-            RejectReason(reason.into())
-        } else {
-            RejectReason::CONSUMER_REJECT
-        };
         let private_data = field(&[], private_data)?;
         self.refuse(id, reason, private_data)
     }
@@ -225,12 +239,11 @@ impl<Hold> Identifier<Hold> {
         talk.local_qp = parameters.qp_num;
         talk.responder_resources = parameters.responder_resources;
         talk.initiator_depth = parameters.initiator_depth;
+        // Who accepts has heard from its peer how often to try.
         if self.exchange == Exchange::ReqSent {
             talk.retry_count = parameters.retry_count.min(MOST_RETRIES);
-        }
-        talk.rnr_retry_count = parameters.rnr_retry_count.min(MOST_RETRIES);
-        if self.exchange == Exchange::ReqSent {
-            self.conversation.mtu = self.port.map_or(0, |port| port.mtu);
+            talk.rnr_retry_count = parameters.rnr_retry_count.min(MOST_RETRIES);
+            talk.mtu = self.port.map_or(0, |port| port.mtu);
         }
         self.is_srq = parameters.srq;
         self.has_flow_control = parameters.flow_control;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use rustix::io::Errno;
 
 use crate::abi::EventKind;
-use crate::abi::answer::{PKEY, Told};
+use crate::abi::answer::{AddressHandle, PKEY, Told};
 use crate::abi::command::Parameters;
 use crate::host::{Host, Link};
 use crate::identifier::{Exchange, Identifier, Service, Stage, UDP_QKEY};
@@ -58,7 +58,6 @@ impl<H: Host> Manager<H> {
         }
         listening.backlog -= 1;
         let mut made = Identifier::new(listening.channel, 0, listening.space, Service::Datagram, 0);
-        made.options = listening.options;
         made.is_known = false;
         made.stage = Stage::Connect;
         made.exchange = Exchange::SidrReqReceived;
@@ -68,7 +67,7 @@ impl<H: Host> Manager<H> {
         made.conversation.remote = request.request_id;
         (made.conversation.remote_gid, made.conversation.remote_lid) = remote;
         let private_data = request.private_data.0[IpHeader::BYTES..].to_vec();
-        let address = made.address_handle();
+        let address = AddressHandle::default();
         let told = Told::Datagram { qp_num: 0, qkey: 0, address, private_data };
         self.announce(listener, made, link, transaction, told);
     }
@@ -130,13 +129,13 @@ impl<H: Host> Manager<H> {
             return;
         }
         self.end(id);
+        let private_data = reply.private_data.0[..REPLY_DATA].to_vec();
         if reply.status != ResolutionStatus::VALID {
-            return self.failed(id, reply.status.0.into());
+            return self.failed(id, reply.status.0.into(), private_data);
         }
         let found = self.id(id);
         found.qkey = reply.q_key;
         let address = found.address_handle();
-        let private_data = reply.private_data.0[..REPLY_DATA].to_vec();
         let told = Told::Datagram { qp_num: reply.qpn, qkey: reply.q_key, address, private_data };
         self.raise(id, EventKind::Established, 0, told);
     }
@@ -144,13 +143,21 @@ impl<H: Host> Manager<H> {
     /// The peer of a request has ended.
     pub(super) fn unresolved(&mut self, id: u32) {
         self.end(id);
-        self.failed(id, ResolutionStatus::REJECTED_BY_SERVICE_PROVIDER.0.into());
+        let status = ResolutionStatus::REJECTED_BY_SERVICE_PROVIDER.0;
+        self.failed(id, status.into(), vec![0; REPLY_DATA]);
     }
 
-    /// Nobody has such a service, or gives it to this end.
-    pub(super) fn failed(&mut self, id: u32, status: i32) {
-        let address = self.id(id).address_handle();
-        let told = Told::Datagram { qp_num: 0, qkey: 0, address, private_data: vec![0; REPLY_DATA] };
+    /// Nobody has such a service.
+    pub(super) fn unsupported(&mut self, id: u32) {
+        self.end(id);
+        let status = ResolutionStatus::SERVICE_ID_NOT_SUPPORTED.0;
+        self.failed(id, status.into(), vec![0; REPLY_DATA]);
+    }
+
+    /// Nobody has such a service, or gives it to this end: there is nowhere to send to.
+    fn failed(&mut self, id: u32, status: i32, private_data: Vec<u8>) {
+        let address = AddressHandle::default();
+        let told = Told::Datagram { qp_num: 0, qkey: 0, address, private_data };
         self.raise(id, EventKind::Unreachable, status, told);
     }
 }

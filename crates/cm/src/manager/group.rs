@@ -8,7 +8,7 @@ use crate::abi::EventKind;
 use crate::abi::answer::{AddressHandle, Event, Told};
 use crate::abi::sockaddr::Address;
 use crate::host::Host;
-use crate::identifier::{HOP_LIMIT, Stage, UDP_QKEY};
+use crate::identifier::{HOP_LIMIT, Service, Stage, UDP_QKEY};
 use crate::manager::state::{Group, Manager, Queued};
 
 /// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
@@ -45,21 +45,20 @@ impl<H: Host> Manager<H> {
         const FLAGS: u16 = 2;
         let Address::Ip(to) = to else { return Err(Errno::INVAL) };
         let found = self.id(id);
-        let is_bound =
-            matches!(found.stage, Stage::AddressBound | Stage::AddressResolved | Stage::RouteResolved);
-        if flags >= FLAGS || !is_bound || to.ip().is_unspecified() {
+        let may = found.service == Service::Datagram
+            && matches!(found.stage, Stage::AddressBound | Stage::AddressResolved);
+        if flags >= FLAGS || !may || to.ip().is_unspecified() {
             return Err(Errno::INVAL);
         }
-        let port = found.port.ok_or(Errno::NODEV)?;
+        let port = found.port.ok_or(Errno::INVAL)?;
         let qkey = if found.qkey == 0 { UDP_QKEY } else { found.qkey };
         found.qkey = qkey;
-        let traffic_class = found.options.service_type;
         let (gid, lid) = address(to.ip(), port.is_infiniband);
         let address = AddressHandle {
             gid,
             gid_index: port.gid_index,
             hop_limit: HOP_LIMIT,
-            traffic_class,
+            traffic_class: 0,
             lid,
             is_global: true,
             port: port.number,

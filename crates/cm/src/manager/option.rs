@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use crate::abi::EventKind;
 use crate::abi::answer::Told;
 use crate::host::{Host, Memory};
-use crate::identifier::Stage;
+use crate::identifier::{Service, Stage};
 use crate::manager::state::Manager;
 
 /// `RDMA_OPTION_ID` and `RDMA_OPTION_IB`: whose options they are.
@@ -37,10 +37,13 @@ impl<H: Host> Manager<H> {
             (OF_IDENTIFIER, 0) => found.options.service_type = byte()?,
             (OF_IDENTIFIER, 1) => {
                 let is_shared = switch()?;
-                if !matches!(found.stage, Stage::Idle | Stage::AddressBound) {
+                // It is taken back by nobody who has relied on it.
+                let may = found.stage == Stage::Idle || is_shared && found.stage != Stage::Listen;
+                if !may {
                     return Err(Errno::INVAL);
                 }
                 found.options.is_shared = is_shared;
+                return self.mark(id);
             }
             (OF_IDENTIFIER, 2) => {
                 let is_of_one_family = switch()?;
@@ -48,11 +51,16 @@ impl<H: Host> Manager<H> {
                     return Err(Errno::INVAL);
                 }
                 found.options.is_of_one_family = Some(is_of_one_family);
+                return self.mark(id);
             }
             (OF_IDENTIFIER, 3) => {
                 /// The highest that a queue pair's attribute holds.
                 const MOST: u8 = 31;
-                found.options.ack_timeout = Some(byte()?.min(MOST));
+                let timeout = byte()?.min(MOST);
+                if found.service == Service::Datagram {
+                    return Err(Errno::INVAL);
+                }
+                found.options.ack_timeout = Some(timeout);
             }
             // A path that the program has found by itself. There is only the one.
             (OF_INFINIBAND, 1) => {
@@ -67,5 +75,17 @@ impl<H: Host> Manager<H> {
             _ => return Err(Errno::NOSYS),
         }
         Ok(())
+    }
+
+    /// Has others see what an identifier's options say of its port.
+    fn mark(&mut self, id: u32) -> Result<(), Errno> {
+        let found = self.id(id);
+        let Some(mut hold) = found.hold.take() else { return Ok(()) };
+        let is_ipv4 = found.source.is_some_and(|source| source.is_ipv4());
+        let is_shared = found.options.is_shared;
+        let is_of_one_family = found.options.is_of_one_family.unwrap_or(is_ipv4);
+        let marked = self.host.mark(&mut hold, is_shared, is_of_one_family);
+        self.id(id).hold = Some(hold);
+        marked
     }
 }

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::identifier::Exchange;
 use crate::manager::state::Manager;
 use crate::times::{CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
-use crate::wire::{Reject, RejectReason, ResolutionStatus};
+use crate::wire::{Reject, RejectReason};
 
 impl<H: Host> Manager<H> {
     /// Does what is due. Returns when something will be next.
@@ -91,8 +91,7 @@ impl<H: Host> Manager<H> {
             let reason = RejectReason::INVALID_SERVICE_ID;
             self.rejected(id, &Reject { reason, ..Reject::default() });
         } else {
-            self.end(id);
-            self.failed(id, ResolutionStatus::SERVICE_ID_NOT_SUPPORTED.0.into());
+            self.unsupported(id);
         }
     }
 

@@ -89,6 +89,10 @@ impl Host for Process {
         Ok((port, Hold { network: Rc::clone(&self.network), at }))
     }
 
+    fn mark(&mut self, _: &mut Hold, _: bool, _: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+
     fn listen(&mut self, hold: &mut Hold) -> Result<(), Errno> {
         let (space, address) = hold.at;
         self.network.borrow_mut().listeners.push((space, address, self.number));
@@ -373,7 +377,6 @@ fn a_connection_is_made_and_ended() {
     // Both ends of the queue pair know the first numbers of the packets of either.
     assert!(world.attributes(0, request.id, 1).is_ok(), "INIT");
     world.accept(0, request.id, 99, b"welcome").unwrap();
-    assert_eq!(world.accept(0, request.id, 99, b"again"), Err(Errno::INVAL));
     let response = world.event(1).unwrap();
     assert_eq!((response.kind, response.uid, response.id), (EventKind::ConnectResponse as u32, 88, client));
     assert_eq!((response.private_data().len(), &response.private_data()[..7]), (196, &b"welcome"[..]));
@@ -464,9 +467,97 @@ fn private_data_has_a_limit() {
     assert_eq!(world.connect(1, client, &[1; 56]), Ok(()));
     let request = world.event(0).unwrap();
     assert_eq!(request.private_data(), [1; 56]);
-    assert_eq!(world.accept(0, request.id, 1, &[2; 197]), Err(Errno::INVAL));
     assert_eq!(world.accept(0, request.id, 1, &[2; 196]), Ok(()));
     assert_eq!(world.event(1).unwrap().private_data(), [2; 196]);
+}
+
+#[test]
+fn who_cannot_be_accepted_is_rejected() {
+    let mut world = World::new(2);
+    world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect(1, client, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    assert_eq!(world.accept(0, request.id, 1, &[2; 197]), Err(Errno::INVAL), "it is too long");
+    let event = world.event(1).unwrap();
+    assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 28));
+    assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL), "it is over");
+    // So is one that is accepted twice.
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect(1, client, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    world.accept(0, request.id, 1, &[]).unwrap();
+    assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL));
+    assert_eq!(world.kinds(1), [EventKind::ConnectResponse as u32, EventKind::Rejected as u32]);
+    assert_eq!(world.kinds(0), []);
+    // And an end for datagrams.
+    world.listen(0, "0.0.0.0:7472", 5, Space::Udp);
+    let client = world.routed(1, "10.0.0.1:7472", Space::Udp);
+    world.connect(1, client, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    assert_eq!(world.accept(0, request.id, 1, &[2; 137]), Err(Errno::INVAL));
+    let event = world.event(1).unwrap();
+    assert_eq!((event.kind, event.status), (EventKind::Unreachable as u32, 2));
+}
+
+#[test]
+fn a_peer_says_how_often_to_try_and_by_which_service() {
+    let mut world = World::new(2);
+    let listener = world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+    let set = |world: &mut World, process: usize, id: u32, name: u32, value: u8| {
+        let mut body = BASE.to_ne_bytes().to_vec();
+        body.extend([id, 0, name, 1].map(u32::to_ne_bytes).concat());
+        let mut bytes = 14_u32.to_ne_bytes().to_vec();
+        bytes.extend(24_u16.to_ne_bytes());
+        bytes.extend([0; 2]);
+        bytes.extend(body);
+        world.processes[process].write(CHANNEL, &bytes, &Page(RefCell::new(vec![value])), |_| None).unwrap();
+    };
+    set(&mut world, 0, listener, 0, 0x20);
+    let client = world.create(1, 88, Space::Tcp);
+    set(&mut world, 1, client, 0, 0x68);
+    set(&mut world, 1, client, 3, 15);
+    world.resolve(1, client, "10.0.0.1:7471").unwrap();
+    world.with_id(1, 4, client).unwrap();
+    world.kinds(1);
+    world.connect(1, client, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    let mut parameters = World::parameters(0x43, &[]);
+    parameters[270] = 2;
+    let body = [&9_u64.to_ne_bytes()[..], &parameters, &request.id.to_ne_bytes(), &[0; 4]].concat();
+    world.command(0, 8, &body, 0).unwrap();
+    assert_eq!(world.kinds(1), [EventKind::ConnectResponse as u32]);
+    let [server, client] = [(0, request.id), (1, client)].map(|(process, id)| {
+        let rtr = world.attributes(process, id, 2).unwrap();
+        let rts = world.attributes(process, id, 3).unwrap();
+        let [.., timeout, _] = rts[33].to_ne_bytes();
+        (rtr[15].to_ne_bytes()[2], timeout, rts[34].to_ne_bytes()[0])
+    });
+    assert_eq!((server, client), ((0x68, 15, 6), (0x68, 15, 2)), "class, timeout, retries without receive");
+}
+
+#[test]
+fn options_have_their_time() {
+    let mut world = World::new(1);
+    let switch = |world: &mut World, id: u32, name: u32, value: u8, bytes: u32| {
+        let mut command = 14_u32.to_ne_bytes().to_vec();
+        command.extend(24_u16.to_ne_bytes());
+        command.extend([0; 2]);
+        command.extend(BASE.to_ne_bytes());
+        command.extend([id, 0, name, bytes].map(u32::to_ne_bytes).concat());
+        let page = Page(RefCell::new(vec![value, 0, 0, 0]));
+        world.processes[0].write(CHANNEL, &command, &page, |_| None)
+    };
+    let id = world.create(0, 5, Space::Tcp);
+    assert_eq!(switch(&mut world, id, 1, 1, 4), Ok(()));
+    assert_eq!(switch(&mut world, id, 1, 0, 4), Ok(()), "nobody relies on it");
+    world.bind(0, id, "10.0.0.1:1").unwrap();
+    assert_eq!(switch(&mut world, id, 1, 1, 4), Ok(()));
+    assert_eq!(switch(&mut world, id, 1, 0, 4), Err(Errno::INVAL), "somebody may");
+    world.command(0, 7, &[id.to_ne_bytes(), 1_u32.to_ne_bytes()].concat(), 0).unwrap();
+    assert_eq!(switch(&mut world, id, 1, 1, 4), Err(Errno::INVAL), "who listens shares with nobody");
+    let datagrams = world.create(0, 5, Space::Udp);
+    assert_eq!(switch(&mut world, datagrams, 3, 14, 1), Err(Errno::INVAL), "nothing is awaited");
 }
 
 #[test]
@@ -492,6 +583,14 @@ fn a_queue_pair_has_one_connection() {
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 10), "stale");
     assert_eq!(world.kinds(0), []);
+    // The same for the one that accepts.
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect_by(1, client, 0x44, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    world.accept(0, request.id, 9, &[]).unwrap();
+    assert_eq!(world.kinds(1), []);
+    let event = world.event(0).unwrap();
+    assert_eq!((event.kind, event.status, event.id), (EventKind::Rejected as u32, 10, request.id));
 }
 
 #[test]
@@ -610,6 +709,19 @@ fn datagrams_are_resolved() {
     world.destroy(0, request.id).unwrap();
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Unreachable as u32, 2));
+    let other = world.routed(1, "10.0.0.1:7471", Space::Udp);
+    world.connect(1, other, &[]).unwrap();
+    let request = world.event(0).unwrap();
+    assert_eq!(request.parameters[8..40], [0; 32], "nothing is known of its way");
+    let mut body = [&request.id.to_ne_bytes()[..], &[5, 0, 0, 0], b"moved"].concat();
+    body.resize(264, 0);
+    world.command(0, 9, &body, 0).unwrap();
+    let event = world.event(1).unwrap();
+    assert_eq!((event.kind, event.status), (EventKind::Unreachable as u32, 2));
+    assert_eq!((&event.parameters[40..46], event.parameters[296]), (&b"moved\0"[..], 136));
+    assert_eq!(event.parameters[..40], [0; 40], "there is nowhere to send to");
+    body[5] = 77;
+    assert_eq!(world.command(0, 9, &body, 0), Err(Errno::INVAL), "no reason that a program gives");
 }
 
 #[test]
@@ -619,14 +731,24 @@ fn addresses_are_found_or_not() {
     assert_eq!(world.bind(0, id, "10.0.0.2:1"), Err(Errno::ADDRNOTAVAIL));
     assert_eq!(world.bind(0, id, "[fe80::1]:1"), Err(Errno::INVAL), "of which interface?");
     assert_eq!(world.bind(0, id, "10.0.0.1:1"), Ok(()));
+    let route = [&BASE.to_ne_bytes()[..], &id.to_ne_bytes(), &[0; 4]].concat();
+    let route = world.command(0, 5, &route, 208).unwrap();
+    assert_eq!(
+        (&route[136..144], &route[164..172]),
+        (&[2, 0, 0, 1, 10, 0, 0, 1][..], &[2, 0, 0, 0, 0, 0, 0, 0][..])
+    );
     assert_eq!(world.bind(0, id, "10.0.0.1:1"), Err(Errno::INVAL), "once is enough");
     assert_eq!(world.resolve(0, id, "[::1]:1"), Err(Errno::INVAL), "of another family");
     let other = world.create(0, 6, Space::Tcp);
     assert_eq!(world.bind(0, other, "10.0.0.1:1"), Err(Errno::ADDRINUSE));
     assert_eq!(world.with_id(0, 4, other), Err(Errno::INVAL), "no address is resolved");
-    world.resolve(0, other, "10.9.9.9:1").unwrap();
+    assert_eq!(world.resolve(0, other, "10.9.9.9:1"), Err(Errno::NETUNREACH), "no route leads there");
+    assert_eq!(world.event(0), None);
+    let neighbour = world.create(0, 8, Space::Tcp);
+    world.bind(0, neighbour, "10.0.0.1:2").unwrap();
+    world.resolve(0, neighbour, "10.9.9.9:1").unwrap();
     let event = world.event(0).unwrap();
-    assert_eq!((event.kind, event.status, event.uid), (EventKind::AddressError as u32, -101, 6));
+    assert_eq!((event.kind, event.status, event.uid), (EventKind::AddressError as u32, -113, 8));
     assert_eq!(world.resolve(0, other, "10.0.0.1:1"), Ok(()), "it can be tried again");
     assert_eq!(world.event(0).unwrap().kind, EventKind::AddressResolved as u32);
     // All interfaces stand for this host.
@@ -706,6 +828,11 @@ fn groups_are_joined_and_left() {
         world.command(0, 16, &body, 4).map(|answer| u32::from_ne_bytes(answer.try_into().unwrap()))
     };
     assert_eq!(join(&mut world, id, "239.1.2.3:0"), Err(Errno::INVAL), "of no device");
+    let stream = world.create(0, 6, Space::Tcp);
+    world.bind(0, stream, "10.0.0.1:0").unwrap();
+    assert_eq!(join(&mut world, stream, "239.1.2.3:0"), Err(Errno::INVAL), "connections have no groups");
+    let routed = world.routed(0, "10.0.0.1:7471", Space::Udp);
+    assert_eq!(join(&mut world, routed, "239.1.2.3:0"), Err(Errno::INVAL), "it has a route to somebody");
     world.bind(0, id, "10.0.0.1:0").unwrap();
     let group = join(&mut world, id, "239.1.2.3:0").unwrap();
     let event = world.event(0).unwrap();

@@ -1,12 +1,12 @@
 //! Who has which port: abstract names of Unix sockets, as the kernel keeps them for a network
 //! namespace. It takes them away when their process ends, however it ends.
 //!
-//! A port that a program has asked for is a name (`claim`), which says what of others may be beside
-//! it. Ports that it has not asked for come from blocks, of which a process has as many as it needs
-//! (`block`). Who listens has another name (`listen`), to which peers connect. Claims and blocks
-//! are looked at and made while no other process does (`order`).
+//! A port that a program has asked for, be it any, is a name (`claim`), which says what of others
+//! may be beside it. Ports that it has not asked for, where ways begin, come from blocks, of which a
+//! process has as many as it needs (`block`). Who listens has another name (`listen`), to which
+//! peers connect. Claims and blocks are looked at and made while no other process does (`order`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -117,6 +117,12 @@ impl Other {
         Some(Self { space, address, is_shared: flags.contains('s'), is_of_one_family: flags.contains('f') })
     }
 
+    /// Why it cannot be beside those that have names, but for one's own.
+    fn conflicts(&self, names: &[String], own: &str) -> Option<Errno> {
+        let mut others = names.iter().filter(|name| *name != own).filter_map(|name| Self::read(name));
+        others.find_map(|other| self.conflict(&other))
+    }
+
     /// Why two cannot be beside each other (`cma_check_port()` of the kernel's cma.c).
     fn conflict(&self, other: &Self) -> Option<Errno> {
         let is_same = self.space == other.space && self.address.port() == other.address.port();
@@ -134,6 +140,14 @@ impl Other {
     }
 }
 
+/// A claim of this process's, as long as it is one.
+struct Claimed {
+    what: Other,
+    name: String,
+    /// Keeps the name.
+    _socket: OwnedFd,
+}
+
 /// A block of ports that this process has, and which of them are in use.
 struct Block {
     space: Space,
@@ -146,8 +160,8 @@ struct Block {
 pub(crate) struct Hold {
     space: Space,
     address: SocketAddr,
-    /// What keeps the name of one that was asked for.
-    _claim: Option<OwnedFd>,
+    /// What was claimed of one that was asked for.
+    claim: Option<Claimed>,
     /// The block that it is of, if it is of one of this process's.
     block: Option<Arc<Block>>,
     pub(crate) listening: Option<Listening>,
@@ -162,13 +176,18 @@ impl Drop for Hold {
 }
 
 impl Hold {
-    /// A socket to which peers connect.
-    pub(crate) fn listen(&self) -> Result<OwnedFd, Errno> {
-        const BACKLOG: i32 = 4096;
-        let socket = take_name(&listener_name(self.space, self.address))?.ok_or(Errno::ADDRINUSE)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        Ok(socket)
+    fn of(claim: &Claim, port: u16, claimed: Option<Claimed>, block: Option<Arc<Block>>) -> Self {
+        let address = SocketAddr::new(claim.address.ip(), port);
+        Self { space: claim.space, address, claim: claimed, block, listening: None }
     }
+}
+
+/// A socket to which peers connect.
+fn listener(space: Space, address: SocketAddr) -> Result<OwnedFd, Errno> {
+    const BACKLOG: i32 = 4096;
+    let socket = take_name(&listener_name(space, address))?.ok_or(Errno::ADDRINUSE)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
 }
 
 /// The ports of this process.
@@ -179,33 +198,90 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// See [`Host::take`](crate::host::Host::take).
-    pub(crate) fn take(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
-        if claim.address.port() == 0 { self.take_any(claim) } else { self.take_one(claim) }
+    /// See [`Host::take`](crate::host::Host::take). Which port, where any was asked for, depends on
+    /// a number.
+    pub(crate) fn take(&mut self, claim: &Claim, random: u32) -> Result<(u16, Hold), Errno> {
+        match (claim.address.port(), claim.is_asked_for) {
+            (0, true) => self.take_free(claim, random),
+            (0, false) => self.take_any(claim),
+            _ => self.take_one(claim),
+        }
+    }
+
+    /// Claims a port that nobody has.
+    fn take_free(&mut self, claim: &Claim, random: u32) -> Result<(u16, Hold), Errno> {
+        let made = in_order(|| {
+            let names = names();
+            let others = names.iter().filter_map(|name| Other::read(name));
+            let space = claim.space as u16;
+            let taken: HashSet<u16> =
+                others.filter(|other| other.space == space).map(|other| other.address.port()).collect();
+            let blocks: HashSet<&str> = names.iter().map(String::as_str).collect();
+            let count = EPHEMERAL.end - EPHEMERAL.start;
+            let begin = (random % u32::from(count)) as u16;
+            let mut all = (begin..count).chain(0..begin).map(|n| EPHEMERAL.start + n);
+            let is_free = |port: &u16| {
+                !taken.contains(port) && !blocks.contains(&*block_name(claim.space, port - port % BLOCK))
+            };
+            self.name(Other::of(claim, all.find(is_free).ok_or(Errno::ADDRNOTAVAIL)?))
+        });
+        let made = made?;
+        let port = made.what.address.port();
+        Ok((port, Hold::of(claim, port, Some(made), None)))
     }
 
     fn take_one(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
         let port = claim.address.port();
-        self.next += 1;
         let own = Other::of(claim, port);
-        let name = own.name(self.next);
         let made = in_order(|| {
             let names = names();
-            let other =
-                names.iter().filter_map(|name| Other::read(name)).find_map(|other| own.conflict(&other));
-            if let Some(errno) = other {
+            if let Some(errno) = own.conflicts(&names, "") {
                 return Err(errno);
             }
             let is_of_block = names.contains(&block_name(claim.space, port - port % BLOCK));
             let block = if is_of_block { self.take_from_own(claim.space, port) } else { None };
             if is_of_block && block.is_none() {
-                return Err(Errno::ADDRINUSE);
+                let is_all = claim.address.ip().is_unspecified();
+                return Err(if is_all { Errno::ADDRNOTAVAIL } else { Errno::ADDRINUSE });
             }
-            Ok((take_name(&name)?.ok_or(Errno::ADDRINUSE)?, block))
+            Ok((self.name(own)?, block))
         });
-        let (socket, block) = made?;
-        let address = claim.address;
-        Ok((port, Hold { space: claim.space, address, _claim: Some(socket), block, listening: None }))
+        let (made, block) = made?;
+        Ok((port, Hold::of(claim, port, Some(made), block)))
+    }
+
+    /// Has a name for a claim.
+    fn name(&mut self, what: Other) -> Result<Claimed, Errno> {
+        self.next += 1;
+        let name = what.name(self.next);
+        let socket = take_name(&name)?.ok_or(Errno::ADDRINUSE)?;
+        Ok(Claimed { what, name, _socket: socket })
+    }
+
+    /// See [`Host::mark`](crate::host::Host::mark). One that nobody can ask for needs no marks.
+    pub(crate) fn mark(
+        &mut self,
+        hold: &mut Hold,
+        is_shared: bool,
+        is_of_one_family: bool,
+    ) -> Result<(), Errno> {
+        let Some(claim) = &hold.claim else { return Ok(()) };
+        let what = Other { is_shared, is_of_one_family, ..claim.what };
+        hold.claim = Some(in_order(|| self.name(what))?);
+        Ok(())
+    }
+
+    /// See [`Host::listen`](crate::host::Host::listen): a socket to which peers connect.
+    pub(crate) fn listen(&mut self, hold: &mut Hold) -> Result<OwnedFd, Errno> {
+        if let Some(claim) = hold.claim.as_ref().filter(|claim| claim.what.is_shared) {
+            let what = Other { is_shared: false, ..claim.what };
+            let alone = in_order(|| match what.conflicts(&names(), &claim.name) {
+                Some(errno) => Err(errno),
+                None => self.name(what),
+            });
+            hold.claim = Some(alone?);
+        }
+        listener(hold.space, hold.address)
     }
 
     /// Takes a port out of a block of this process's.
@@ -220,9 +296,7 @@ impl Directory {
         let space = claim.space;
         let from = |block: &Arc<Block>| {
             let port = block.free.lock().unwrap_or_else(PoisonError::into_inner).pop_first()?;
-            let address = SocketAddr::new(claim.address.ip(), port);
-            let block = Some(Arc::clone(block));
-            Some((port, Hold { space, address, _claim: None, block, listening: None }))
+            Some((port, Hold::of(claim, port, None, Some(Arc::clone(block)))))
         };
         if let Some(found) = self.blocks.iter().filter(|block| block.space == space).find_map(from) {
             return Ok(found);
@@ -301,7 +375,12 @@ mod tests {
 
     fn claim(address: &str) -> Claim {
         let address = address.parse().unwrap();
-        Claim { space: Space::Tcp, address, is_shared: false, is_of_one_family: false }
+        Claim { space: Space::Tcp, address, is_shared: false, is_of_one_family: false, is_asked_for: true }
+    }
+
+    /// Takes a port from wherever, and says which.
+    fn take(directory: &mut Directory, claim: &Claim) -> Result<(u16, Hold), Errno> {
+        directory.take(claim, 4711)
     }
 
     #[test]
@@ -342,29 +421,59 @@ mod tests {
     #[test]
     fn a_port_is_free_again_when_its_hold_goes() {
         let mut directory = Directory::default();
-        let (port, hold) = directory.take(&claim("127.0.0.1:0")).unwrap();
+        let (port, hold) = take(&mut directory, &claim("127.0.0.1:0")).unwrap();
         assert!(EPHEMERAL.contains(&port));
         let one = claim(&format!("127.0.0.1:{port}"));
-        assert_eq!(directory.take(&one).err(), Some(Errno::ADDRINUSE), "it was given to somebody");
+        assert_eq!(take(&mut directory, &one).err(), Some(Errno::ADDRINUSE), "it was given to somebody");
+        let all = claim(&format!("0.0.0.0:{port}"));
+        assert_eq!(take(&mut directory, &all).err(), Some(Errno::ADDRNOTAVAIL));
         drop(hold);
-        let (_, hold) = directory.take(&one).unwrap();
-        assert_eq!(directory.take(&one).err(), Some(Errno::ADDRINUSE));
+        let mut other = Directory::default();
+        let (_, mut hold) = take(&mut other, &one).expect("another one may have it now");
+        assert_eq!(take(&mut directory, &one).err(), Some(Errno::ADDRINUSE));
         assert!(connect(Space::Tcp, one.address).unwrap().is_none(), "nobody listens");
-        let listener = hold.listen().unwrap();
+        let listener = other.listen(&mut hold).unwrap();
         assert!(connect(Space::Tcp, one.address).unwrap().is_some());
         assert!(connect(Space::Udp, one.address).unwrap().is_none(), "another space");
         drop((listener, hold));
         assert!(connect(Space::Tcp, one.address).unwrap().is_none());
-        assert!(directory.take(&one).is_ok());
+        assert!(take(&mut directory, &one).is_ok());
+    }
+
+    #[test]
+    fn who_listens_shares_with_nobody() {
+        let mut directory = Directory::default();
+        let shared = |port: u16| Claim { is_shared: true, ..claim(&format!("127.0.0.2:{port}")) };
+        let (port, mut first) = take(&mut directory, &shared(0)).unwrap();
+        let (_, second) = take(&mut directory, &shared(port)).expect("both share it");
+        assert_eq!(directory.listen(&mut first).err(), Some(Errno::ADDRINUSE));
+        assert!(take(&mut directory, &shared(port)).is_ok(), "it is shared as before");
+        drop(second);
+        let _listener = directory.listen(&mut first).expect("it is alone");
+        assert_eq!(take(&mut directory, &shared(port)).err(), Some(Errno::ADDRINUSE));
+    }
+
+    #[test]
+    fn what_is_said_later_counts() {
+        let mut directory = Directory::default();
+        let (port, mut hold) = take(&mut directory, &claim("127.0.0.3:0")).unwrap();
+        let shared = Claim { is_shared: true, ..claim(&format!("127.0.0.3:{port}")) };
+        assert_eq!(take(&mut directory, &shared).err(), Some(Errno::ADDRINUSE));
+        directory.mark(&mut hold, true, false).unwrap();
+        assert!(take(&mut directory, &shared).is_ok());
     }
 
     #[test]
     fn more_ports_than_a_block_has_are_all_different() {
         let mut directory = Directory::default();
-        let any = claim("0.0.0.0:0");
-        let taken: Vec<_> = (0..200).map(|_| directory.take(&any).unwrap()).collect();
+        let any = Claim { is_asked_for: false, ..claim("0.0.0.0:0") };
+        let taken: Vec<_> = (0..200).map(|_| take(&mut directory, &any).unwrap()).collect();
         let ports: BTreeSet<u16> = taken.iter().map(|(port, _)| *port).collect();
         assert_eq!(ports.len(), 200);
         assert!(directory.blocks.len() >= 4);
+        let of_a_block = claim(&format!("127.0.0.1:{}", taken[0].0));
+        assert_eq!(take(&mut directory, &of_a_block).err(), Some(Errno::ADDRINUSE));
+        let (port, _hold) = take(&mut directory, &claim("0.0.0.0:0")).unwrap();
+        assert!(!ports.contains(&port) && EPHEMERAL.contains(&port));
     }
 }

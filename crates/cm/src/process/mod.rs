@@ -245,11 +245,16 @@ impl Host for Own {
     }
 
     fn take(&mut self, claim: &Claim) -> Result<(u16, Hold), Errno> {
-        self.directory.take(claim)
+        let random = self.random();
+        self.directory.take(claim, random)
+    }
+
+    fn mark(&mut self, hold: &mut Hold, is_shared: bool, is_of_one_family: bool) -> Result<(), Errno> {
+        self.directory.mark(hold, is_shared, is_of_one_family)
     }
 
     fn listen(&mut self, hold: &mut Hold) -> Result<(), Errno> {
-        let listener = hold.listen()?;
+        let listener = self.directory.listen(hold)?;
         hold.listening = Some(self.links.listen(listener)?);
         Ok(())
     }
