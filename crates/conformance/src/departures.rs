@@ -239,6 +239,25 @@ pub const DEPARTURES: &[Theme] = &[
         at_times: &[],
     },
     Theme {
+        kind: "rxe",
+        title: "Connections",
+        departures: &[
+            (
+                "a request that waits is lost when its listener moves: ucma_migrate_id() (core/ucma.c) leaves its ctx->file",
+                &["channels::a_listener_takes_its_requests_along"],
+            ),
+            (
+                "loopback's addresses are no device's: cma_acquire_dev_by_src_ip() (core/cma.c) finds none with a GID of lo",
+                &["addresses::loopback_leads_to_the_own_host"],
+            ),
+            (
+                "an answer that is taken back is sent on and its end waits: cm_send_rej_locked() (core/cm.c) cancels no REP",
+                &["refusals::who_is_accepted_twice_is_rejected"],
+            ),
+        ],
+        at_times: &[],
+    },
+    Theme {
         kind: "softdev on a link",
         title: "Messages under way",
         departures: &[(
@@ -306,7 +325,8 @@ mod tests {
             for (reason, cases) in theme.departures.iter().chain(theme.at_times) {
                 assert!(!cases.is_empty(), "{reason}");
                 for case in *cases {
-                    assert!(crate::CASES.iter().any(|known| known.name == *case), "there is no case {case}");
+                    let mut all = crate::CASES.iter().chain(crate::manager::CASES);
+                    assert!(all.any(|known| known.name == *case), "there is no case {case}");
                     assert!(seen.insert((theme.kind, case)), "{case} departs twice");
                 }
             }

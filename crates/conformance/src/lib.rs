@@ -6,6 +6,7 @@
 //! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or another;
 //!   [`shape`]: what is made and posted; [`Bench`]: the two ends of a case.
 //! * [`runner`]: runs what has a name, within a time limit.
+//! * [`manager`]: the list for connections by librdmacm.
 //! * the cases, by subject; [`departures`]: those that a device is known not to keep.
 //!
 //! # Invariants
@@ -19,6 +20,7 @@
 
 pub mod bench;
 pub mod departures;
+pub mod manager;
 pub mod node;
 pub mod rig;
 pub mod runner;
@@ -47,10 +49,10 @@ mod wrapper;
 
 pub use bench::Bench;
 pub use node::{Node, PATIENCE};
-pub use shape::{QKEY, REMOTE, Remote, SERVICES, Send, Shape, Side, Tuning, Wc, ids};
+pub use shape::{CmEvent, Parameters, QKEY, REMOTE, Remote, SERVICES, Send, Shape, Side, Tuning, Wc, ids};
 pub use subject::Subject;
 
-use runner::Trial;
+use runner::{Skip, Trial};
 
 /// A case.
 pub struct Case {
@@ -67,14 +69,22 @@ pub fn run(subject: &Subject) -> ! {
 
 /// Runs those of some cases that the program's arguments select; ends the program.
 pub fn run_cases(subject: &Subject, cases: &'static [Case]) -> ! {
-    let alone = cases.iter().map(|case| trial(subject, case, false));
-    let across = cases.iter().filter(|case| case.two_ends).map(|case| trial(subject, case, true));
+    run_some(subject, cases, |_| None)
+}
+
+/// The same but for those that a function says why not to run.
+fn run_some(subject: &Subject, cases: &'static [Case], why_not: impl Fn(&Case) -> Option<Skip>) -> ! {
+    let make = |case: &'static Case, processes| {
+        let skipped = why_not(case).or_else(|| departures::of(subject.kind(), case.name));
+        trial(subject, case, processes, skipped)
+    };
+    let alone = cases.iter().map(|case| make(case, false));
+    let across = cases.iter().filter(|case| case.two_ends).map(|case| make(case, true));
     runner::run(&alone.chain(across).collect::<Vec<_>>())
 }
 
-fn trial(subject: &Subject, case: &'static Case, processes: bool) -> Trial {
+fn trial(subject: &Subject, case: &'static Case, processes: bool, skipped: Option<Skip>) -> Trial {
     let place = if processes { "two_processes" } else { "one_process" };
-    let skipped = departures::of(subject.kind(), case.name);
     let subject = subject.clone();
     let run = move || {
         let mut bench = Bench::new(&subject, processes);
@@ -92,16 +102,17 @@ macro_rules! two_ends {
     };
 }
 
+/// Names a list, and makes it of modules with cases of one end and of two.
 macro_rules! cases {
-    ($($module:ident { one: $($one:ident)*; two: $($two:ident)*; })*) => {
+    ($list:ident $($module:ident { one: $($one:ident)*; two: $($two:ident)*; })*) => {
         /// All cases.
-        pub const CASES: &[Case] = &[$(
-            $(Case {
+        pub const $list: &[$crate::Case] = &[$(
+            $($crate::Case {
                 name: concat!(stringify!($module), "::", stringify!($one)),
                 two_ends: false,
                 run: $module::$one,
             },)*
-            $(Case {
+            $($crate::Case {
                 name: concat!(stringify!($module), "::", stringify!($two)),
                 two_ends: true,
                 run: $module::$two,
@@ -109,8 +120,10 @@ macro_rules! cases {
         )*];
     };
 }
+pub(crate) use cases;
 
 cases! {
+    CASES
     states {
         one: every_transition_of_rc every_transition_of_uc every_transition_of_ud
             every_attribute_of_rc every_attribute_of_uc every_attribute_of_ud

@@ -12,6 +12,7 @@ use crate::subject::{Origin, Subject};
 mod ask;
 mod extended;
 mod far;
+mod manager;
 
 pub(crate) use far::abandon;
 pub use far::{peer, serve};

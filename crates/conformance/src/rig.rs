@@ -19,7 +19,11 @@ mod channels;
 mod commands;
 mod exchange;
 mod extended;
+mod identifiers;
+pub(crate) mod librdmacm;
 pub mod loan;
+mod manager;
+mod manager_events;
 mod memory;
 mod one_sided;
 mod region;
@@ -27,12 +31,12 @@ mod srq;
 mod words;
 mod work;
 
-pub use commands::{Element, KEY_ZERO, WC_WORDS, op, wr};
+pub use commands::{Element, KEY_ZERO, WC_WORDS, cm, op, wr};
 pub use region::Memory;
-pub use words::{attribute_words, gid_of, gid_words, route_words};
+pub use words::{address, address_words, attribute_words, attributes, gid_of, gid_words, route, route_words};
 
+use identifiers::Identifiers;
 use region::Region;
-use words::{attributes, route};
 
 /// Verbs objects of one context.
 pub struct Rig {
@@ -51,6 +55,7 @@ pub struct Rig {
     shared_queues: Vec<*mut ibv_srq>,
     /// Asynchronous events that were taken.
     events: Vec<ibv_async_event>,
+    manager: Identifiers,
 }
 
 // SAFETY: verbs are thread-safe, and a rig's own lists are reached by one owner at a time.
@@ -74,6 +79,7 @@ impl Rig {
             handles: Vec::new(),
             shared_queues: Vec::new(),
             events: Vec::new(),
+            manager: Identifiers::default(),
         }
     }
 
@@ -141,6 +147,7 @@ impl Rig {
             op::DESTROY_SRQ => destroy(&mut self.shared_queues, w[0], self.provider.destroy_srq),
             op::RECEIVE_SHARED => self.receive_shared(w),
             op::ASYNC..=op::LAST => self.aside(command, w),
+            cm::CHANNEL..=cm::LAST => self.manage(command, w),
             other => self.execute_extended(other, w),
         }
     }
@@ -251,6 +258,7 @@ impl Rig {
     /// Destroys what is left, children first; the first error.
     fn close(&mut self) -> u64 {
         let mut errors = Vec::new();
+        self.release_pairs();
         for i in 0..self.pairs.len() {
             errors.extend(destroy(&mut self.pairs, i as u64, self.provider.destroy_qp));
         }
@@ -274,9 +282,11 @@ impl Rig {
         for i in 0..self.channels.len() {
             errors.extend(destroy(&mut self.channels, i as u64, self.provider.destroy_comp_channel));
         }
+        self.forget_domains();
         for i in 0..self.domains.len() {
             errors.extend(destroy(&mut self.domains, i as u64, self.provider.dealloc_pd));
         }
+        self.release_identifiers();
         if !self.context.is_null() {
             // SAFETY: the context is open, and everything made from it is gone.
             errors.push(unsafe { (self.provider.close_device)(self.context) } as u64);

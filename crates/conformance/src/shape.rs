@@ -285,3 +285,73 @@ impl Send {
         self
     }
 }
+
+/// What an end says of a connection, and what an event tells of the peer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Parameters {
+    pub data: Vec<u8>,
+    pub responder_resources: u8,
+    pub initiator_depth: u8,
+    pub flow_control: u8,
+    pub retries: u8,
+    pub rnr_retries: u8,
+    pub srq: u8,
+    pub qp_num: u32,
+}
+
+impl Default for Parameters {
+    /// The usual ones, for a queue pair that the manager has made.
+    fn default() -> Self {
+        Self {
+            data: Vec::new(),
+            responder_resources: 1,
+            initiator_depth: 1,
+            flow_control: 1,
+            retries: 7,
+            rnr_retries: 7,
+            srq: 0,
+            qp_num: 0,
+        }
+    }
+}
+
+impl Parameters {
+    /// The usual ones with private data.
+    pub fn with(data: &[u8]) -> Self {
+        Self { data: data.to_vec(), ..Self::default() }
+    }
+
+    /// The usual ones for a queue pair of the program's own.
+    pub fn of(qp_num: u32) -> Self {
+        Self { qp_num, ..Self::default() }
+    }
+}
+
+impl Parameters {
+    /// As the words of a command to an identifier.
+    pub fn words(&self, id: usize) -> Vec<u64> {
+        let limits = [self.responder_resources, self.initiator_depth, self.flow_control];
+        let counts = [self.retries, self.rnr_retries, self.srq];
+        let mut words = vec![id as u64];
+        words.extend(limits.into_iter().chain(counts).map(u64::from));
+        words.push(self.qp_num.into());
+        words.extend(self.data.iter().map(|byte| u64::from(*byte)));
+        words
+    }
+}
+
+/// An event of the connection manager.
+#[derive(Clone, Debug)]
+pub struct CmEvent {
+    pub kind: u32,
+    pub status: i32,
+    pub id: usize,
+    /// The listener of a request.
+    pub listener: Option<usize>,
+    /// Of a connection; of datagrams the data alone.
+    pub parameters: Parameters,
+    /// Of datagrams: where they go.
+    pub qp_num: u32,
+    pub qkey: u32,
+    pub route: ibv_ah_attr,
+}

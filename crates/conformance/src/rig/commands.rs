@@ -72,6 +72,67 @@ pub mod op {
     pub const GROUP_LID: u16 = 0xc001;
 }
 
+/// Commands of the connection manager. Addresses are words as `address_words` makes them.
+pub mod cm {
+    /// An event channel.
+    pub const CHANNEL: u64 = 200;
+    pub const DESTROY_CHANNEL: u64 = 201;
+    /// Channel + 1, or 0 for none; port space.
+    pub const ID: u64 = 202;
+    pub const DESTROY_ID: u64 = 203;
+    /// Identifier, address.
+    pub const BIND: u64 = 204;
+    /// Identifier, milliseconds, destination, source where there is one.
+    pub const RESOLVE_ADDR: u64 = 205;
+    pub const RESOLVE_ROUTE: u64 = 206;
+    /// Identifier, backlog.
+    pub const LISTEN: u64 = 207;
+    /// Identifier, parameters.
+    pub const CONNECT: u64 = 208;
+    pub const ACCEPT: u64 = 209;
+    /// Identifier, private data.
+    pub const REJECT: u64 = 210;
+    pub const DISCONNECT: u64 = 211;
+    pub const ESTABLISH: u64 = 212;
+    /// Identifier, asynchronous event.
+    pub const NOTIFY: u64 = 213;
+    /// Identifier, state. Answers with a mask and attributes.
+    pub const ATTRIBUTES: u64 = 214;
+    /// Identifier, service, sends, receives.
+    pub const CREATE_QP: u64 = 215;
+    /// The queue pair of an identifier: domain, queues, queue pair, its number.
+    pub const PAIR: u64 = 216;
+    pub const DESTROY_QP: u64 = 217;
+    /// Channel.
+    pub const EVENT: u64 = 218;
+    /// Channel, milliseconds.
+    pub const READY: u64 = 219;
+    pub const NONBLOCK: u64 = 220;
+    /// Has a channel's descriptor replaced by a duplicate.
+    pub const DUPLICATE: u64 = 221;
+    /// Identifier, channel + 1, or 0 for none.
+    pub const MIGRATE: u64 = 222;
+    /// Identifier, option, bytes, value.
+    pub const OPTION: u64 = 223;
+    /// Ports of an identifier.
+    pub const PORTS: u64 = 224;
+    /// Addresses of an identifier, as its structure has them.
+    pub const ADDRESSES: u64 = 225;
+    /// Identifier, group.
+    pub const JOIN: u64 = 226;
+    pub const LEAVE: u64 = 227;
+    /// Flags, port space, whether with a queue pair, address: `rdma_create_ep` of what
+    /// `rdma_getaddrinfo` finds.
+    pub const ENDPOINT: u64 = 228;
+    /// The request that a synchronous listener takes.
+    pub const REQUEST: u64 = 229;
+    /// The event that a synchronous identifier has last waited for.
+    pub const OWN_EVENT: u64 = 230;
+    /// Addresses that the device's port can be reached by.
+    pub const OWN_ADDRESSES: u64 = 231;
+    pub const LAST: u64 = OWN_ADDRESSES;
+}
+
 /// Steps of a builder.
 pub mod wr {
     pub const START: u64 = 0;

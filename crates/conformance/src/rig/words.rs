@@ -1,5 +1,7 @@
 //! Attributes and routes as rows of integers.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
 use verbs::abi::*;
 
 /// A queue pair's attributes as words, in the order of `attributes`.
@@ -36,7 +38,7 @@ pub fn attribute_words(a: &ibv_qp_attr) -> Vec<u64> {
 }
 
 /// `lid` is the own port's: see `route`.
-pub(super) fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
+pub fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
     ibv_qp_attr {
         qp_state: w[0] as u32,
         cur_qp_state: w[1] as u32,
@@ -82,7 +84,7 @@ pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
 
 /// Where a route names no LID it leads to the own port's, where both ends of most cases are; on
 /// Ethernet that is none.
-pub(super) fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
+pub fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
     ibv_ah_attr {
         grh: ibv_global_route {
             dgid: ibv_gid { raw: gid_of([w[0], w[1]]) },
@@ -96,5 +98,28 @@ pub(super) fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
         is_global: w[6] as u8,
         port_num: w[7] as u8,
         ..ibv_ah_attr::default()
+    }
+}
+
+/// An address as words, in the order of `address`.
+pub fn address_words(address: Option<SocketAddr>) -> [u64; 5] {
+    let Some(address) = address else { return [0; 5] };
+    let (family, octets) = match address.ip() {
+        IpAddr::V4(ip) => (4, ip.to_ipv6_mapped().octets()),
+        IpAddr::V6(ip) => (6, ip.octets()),
+    };
+    let scope = if let SocketAddr::V6(v6) = address { v6.scope_id() } else { 0 };
+    let [high, low] = gid_words(octets);
+    [family, u64::from(address.port()), high, low, u64::from(scope)]
+}
+
+/// An address from its words; none of no family, or of no words.
+pub fn address(w: &[u64]) -> Option<SocketAddr> {
+    let &[family, port, high, low, scope] = w else { return None };
+    let ip = Ipv6Addr::from(gid_of([high, low]));
+    match (family, ip.to_ipv4_mapped()) {
+        (4, Some(ip)) => Some(SocketAddr::new(ip.into(), port as u16)),
+        (6, _) => Some(SocketAddrV6::new(ip, port as u16, 0, scope as u32).into()),
+        _ => None,
     }
 }

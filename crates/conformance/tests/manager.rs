@@ -1,0 +1,62 @@
+//! The cases of the connection manager on a device: softdev0, by the library that `rdmascope exec`
+//! puts in front of libibverbs, or the one that `RDMASCOPE_CONFORMANCE_DEVICE` names.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+use conformance::manager::{missing, run};
+use conformance::node::{peer, serve};
+use conformance::runner::again;
+use conformance::subject::{DEVICE_VARIABLE, Subject};
+use verbs::system;
+
+/// The device that is always there.
+const DEVICE: &str = "softdev0";
+/// The library that makes softdev known to programs of libibverbs; cargo builds it beside the
+/// tests.
+const LIBRARY: &str = "librdmascope_preload.so";
+/// What the dynamic linker loads before all else.
+const PRELOAD: &str = "LD_PRELOAD";
+
+fn main() {
+    let far_end = peer();
+    let named = far_end.clone().or_else(|| std::env::var(DEVICE_VARIABLE).ok());
+    let device = named.unwrap_or_else(|| DEVICE.to_owned());
+    if device.starts_with("softdev") && !is_preloaded() {
+        let error = again().env(PRELOAD, library()).exec();
+        panic!("this test cannot start itself with {LIBRARY}: {error}");
+    }
+    let provider = |_: &str| system::provider().map_err(ToString::to_string);
+    let why_not = missing().or_else(|| system::provider().err().map(ToString::to_string));
+    if let Some(why) = &why_not {
+        let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|name| name.trim() == "librdmacm"), "librdmacm is required: {why}");
+    }
+    let without = |why: &str| {
+        // Named, but for nothing that is called.
+        let _ = why;
+        Subject::parse(&device, |_| Ok(&softdev::PROVIDER))
+    };
+    let subject = match &why_not {
+        None => Subject::parse(&device, provider),
+        Some(why) => without(why),
+    };
+    let subject = subject.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        std::process::exit(2);
+    });
+    if far_end.is_some() {
+        serve(&subject);
+    } else {
+        run(&subject, why_not.map(|why| format!("librdmacm: {why}")));
+    }
+}
+
+fn is_preloaded() -> bool {
+    std::env::var(PRELOAD).is_ok_and(|all| all.contains(LIBRARY))
+}
+
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a program knows itself");
+    test.with_file_name(LIBRARY)
+}
