@@ -31,7 +31,7 @@ struct Boot {
 }
 
 const BOOTS: [Boot; 3] = [
-    Boot { word: CONFORMANCE, options: &[], tests: &DEVICE },
+    Boot { word: CONFORMANCE, options: &["--before", IPV6], tests: &DEVICE },
     Boot { word: PROGRAMS, options: &["--before", HOOKS], tests: &ONE },
     Boot { word: TWO_MACHINES, options: &["--peer"], tests: &TWO },
 ];
@@ -51,13 +51,24 @@ const HOOKS: &str = "ip netns add hooks && ip netns exec hooks nft 'table ip hoo
     chain input { type filter hook input priority 0; }
 }'";
 
+/// An address of IPv6 that means something without its interface.
+const IPV6: &str = "ip -6 address add fd00:2::15/64 dev eth0 nodad";
+
 /// The address of rxe0 that packets of its own host reach is its GID 1.
-const DEVICE: [Test; 1] = [Test {
-    package: "conformance",
-    name: "conformance",
-    module: None,
-    variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
-}];
+const DEVICE: [Test; 2] = [
+    Test {
+        package: "conformance",
+        name: "conformance",
+        module: None,
+        variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
+    },
+    Test {
+        package: "conformance",
+        name: "manager",
+        module: None,
+        variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1"), ("RDMASCOPE_REQUIRE", "librdmacm,ipv6")],
+    },
+];
 
 /// In one machine.
 const ONE: [Test; 2] = [

@@ -37,7 +37,7 @@ impl Sockaddr {
     pub fn read(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
         match c_int::from(from.ss_family) {
             libc::AF_INET => {
-                // SAFETY: the family says that it is this structure, which the storage has room for.
+                // SAFETY: the family says that it is this structure, which fits into the storage.
                 let v4 = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in>() };
                 let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
