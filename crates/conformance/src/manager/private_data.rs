@@ -1,5 +1,5 @@
-//! Data of the programs' own (man rdma_connect, rdma_accept, rdma_reject; their lengths are those of
-//! the messages: InfiniBand Architecture Specification, volume 1, sections 12.6 and 12.11).
+//! Data of the programs' own (man rdma_connect, rdma_accept, rdma_reject; their lengths are those
+//! of the messages: InfiniBand Architecture Specification, volume 1, sections 12.6 and 12.11).
 
 use std::time::Duration;
 

@@ -165,8 +165,9 @@ impl Rig {
         // SAFETY: what is passed is null or readable, and the results are writable; what was found
         // is freed once.
         let returned = unsafe {
-            let (node, service) = (node.as_ptr(), service.as_ptr());
-            let searched = (library().rdma_getaddrinfo)(node, service, &raw const hints, &raw mut found);
+            let name = node.as_ptr();
+            let searched =
+                (library().rdma_getaddrinfo)(name, service.as_ptr(), &raw const hints, &raw mut found);
             if searched != 0 {
                 return said(searched);
             }

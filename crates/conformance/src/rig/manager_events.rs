@@ -128,10 +128,10 @@ impl Rig {
             words.push(conn.qp_num.into());
             words.extend([0; 11]);
         }
-        // SAFETY: there are so many bytes until the event is acknowledged.
         let data = if data.is_null() {
             &[][..]
         } else {
+            // SAFETY: there are so many bytes until the event is acknowledged.
             unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len.into()) }
         };
         words.extend(data.iter().map(|byte| u64::from(*byte)));
