@@ -169,16 +169,28 @@ impl Host for Process {
         Ok((port, Hold { network: Rc::clone(&self.network), number }))
     }
 
+    fn mark(&mut self, hold: &mut Hold, is_shared: bool, _: bool) -> Result<(), Errno> {
+        let mut network = self.network.borrow_mut();
+        let own = network.taken.iter_mut().find(|taken| taken.number == hold.number).unwrap();
+        assert!(own.listener.is_none(), "who listens shares with nobody");
+        own.is_shared = is_shared;
+        Ok(())
+    }
+
     fn listen(&mut self, hold: &mut Hold) -> Result<(), Errno> {
         let mut network = self.network.borrow_mut();
         let at = network.taken.iter().position(|taken| taken.number == hold.number).unwrap();
         let own = &network.taken[at];
         let is_other = |taken: &Taken| {
-            taken.listener.is_some() && taken.space == own.space && overlap(taken.address, own.address)
+            taken.number != own.number
+                && taken.space == own.space
+                && (own.is_shared || taken.listener.is_some())
+                && overlap(taken.address, own.address)
         };
         if network.taken.iter().any(is_other) {
             return Err(Errno::ADDRINUSE);
         }
+        network.taken[at].is_shared = false;
         network.taken[at].listener = Some(self.number);
         Ok(())
     }

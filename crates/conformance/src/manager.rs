@@ -2,8 +2,8 @@
 //! what the kernel's connection manager does. They speak to librdmacm, opened at run time, and to
 //! verbs; queue pairs are the manager's or the program's own.
 //!
-//! The kernel is the judge: where a manager that imitates it does otherwise, that one is wrong. What
-//! the kernel does against its man pages, or a device cannot, is a departure with its reason.
+//! The kernel is the judge: where a manager that imitates it does otherwise, that one is wrong.
+//! What the kernel does against its man pages, or a device cannot, is a departure with its reason.
 
 mod addresses;
 mod channels;
@@ -140,8 +140,8 @@ struct Meeting {
     near: usize,
 }
 
-/// The usual parameters for a queue pair that there is not, but by its number, which nobody else has:
-/// a manager takes a second request of one queue pair for a stale connection.
+/// The usual parameters for a queue pair that there is not, but by its number, which nobody else
+/// has: a manager takes a second request of one queue pair for a stale connection.
 fn unpaired() -> Parameters {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id() & 0x7ff;
