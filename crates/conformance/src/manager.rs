@@ -1,5 +1,5 @@
-//! The cases for connections by librdmacm: what its man pages (rdma_cm(7), `rdma_*(3)`) promise, and
-//! what the kernel's connection manager does. They speak to librdmacm, opened at run time, and to
+//! The cases for connections by librdmacm: what its man pages (rdma_cm(7), `rdma_*(3)`) promise,
+//! and what the kernel's connection manager does. They speak to librdmacm, opened at run time, and to
 //! verbs; queue pairs are the manager's or the program's own.
 //!
 //! The kernel is the judge: where a manager that imitates it does otherwise, that one is wrong.

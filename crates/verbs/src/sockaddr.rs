@@ -95,7 +95,11 @@ mod tests {
             };
             // SAFETY: a storage has room for either structure.
             unsafe {
-                std::ptr::copy_nonoverlapping(written.as_ptr().cast::<u8>(), (&raw mut storage).cast(), bytes)
+                std::ptr::copy_nonoverlapping(
+                    written.as_ptr().cast::<u8>(),
+                    (&raw mut storage).cast(),
+                    bytes,
+                );
             };
             assert_eq!(Sockaddr::read(&storage), Some(address));
         }

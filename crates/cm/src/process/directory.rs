@@ -2,8 +2,8 @@
 //! namespace. It takes them away when their process ends, however it ends.
 //!
 //! A port that a program has asked for, be it any, is a name (`claim`), which says what of others
-//! may be beside it. Ports that it has not asked for, where ways begin, come from blocks, of which a
-//! process has as many as it needs (`block`). Who listens has another name (`listen`), to which
+//! may be beside it. Ports that it has not asked for, where ways begin, come from blocks, of which
+//! a process has as many as it needs (`block`). Who listens has another name (`listen`), to which
 //! peers connect. Claims and blocks are looked at and made while no other process does (`order`).
 
 use std::collections::{BTreeSet, HashSet};
