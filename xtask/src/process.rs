@@ -111,8 +111,20 @@ pub(crate) enum Start {
 
 /// Waits until a server listens on a TCP port, or ends.
 pub(crate) fn listens_or_ends(server: &mut Running, port: u16) -> Result<Start> {
+    is_so_or_ends(server, || listens(port))
+}
+
+/// Waits until a server under `rdmascope exec` listens on a port by RDMA CM, or ends.
+pub(crate) fn listens_by_manager_or_ends(server: &mut Running, port: u16) -> Result<Start> {
+    is_so_or_ends(server, || {
+        let list = fs::read("/proc/net/unix").unwrap_or_default();
+        String::from_utf8_lossy(&list).lines().any(|line| is_managed_listener(line, port))
+    })
+}
+
+fn is_so_or_ends(server: &mut Running, is_so: impl Fn() -> bool) -> Result<Start> {
     let end = Instant::now() + LISTENS_WITHIN;
-    while !listens(port) {
+    while !is_so() {
         if let Some(status) = server.ended_before(Instant::now() + PAUSE)? {
             return Ok(Start::Ended(status));
         }
@@ -145,9 +157,30 @@ fn is_listener(line: &str, port: u16, state: &str) -> bool {
     local == Some(&format!("{port:04X}")) && words.nth(1) == Some(state)
 }
 
+/// Whether a line of /proc/net/unix is of the socket by which softdev's RDMA CM listens on a port:
+/// `@rdmascope-cm-VERSION/USER/listen/SPACE/PORT/ADDRESS`.
+fn is_managed_listener(line: &str, port: u16) -> bool {
+    let mut parts = line.rsplit(' ').next().unwrap_or_default().split('/');
+    let is_ours = parts.next().is_some_and(|first| first.starts_with("@rdmascope-cm-"));
+    is_ours
+        && parts.nth(1) == Some("listen")
+        && parts.nth(1).and_then(|digits| digits.parse().ok()) == Some(port)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listener_by_rdma_cm_is_told_from_other_sockets() {
+        let line = "000000006a271b56: 00000002 00000000 00010000 0005 01 8328184 \
+                    @rdmascope-cm-1/0/listen/0106/23020/00000000000000000000ffff00000000";
+        assert!(is_managed_listener(line, 23020));
+        assert!(!is_managed_listener(line, 106) && !is_managed_listener(line, 2302));
+        assert!(!is_managed_listener(&line.replace("listen", "claim"), 23020));
+        assert!(!is_managed_listener("0000: 2 0 1 5 1 7 /run/listen/0106/23020/0", 23020));
+        assert!(!is_managed_listener("", 23020));
+    }
 
     #[test]
     fn a_listener_is_told_from_a_connection() {

@@ -22,26 +22,29 @@ use run::Places;
 const USAGE: &str = "\
 usage: cargo xtask programs [--quick] [--write] [--program PATH] [WORDS]
 
-Runs perftest, qperf, rdma-core's pingpong programs and its Python tests, UCX, and MPICH and Open MPI over UCX on softdev,
-by `rdmascope exec`, each under a time limit, prints one line for each and compares it with
+Runs perftest and qperf with and without RDMA CM, the programs of rdma-core and its Python tests, libfabric, UCX, and MPICH and
+Open MPI over them on softdev, by `rdmascope exec`, each under a time limit, prints one line for each and compares it with
 xtask/src/programs/expected.txt: whatever ends otherwise than expected, better or worse, is a failure.
 
-  --quick         a few of each kind, in about a minute
+  --quick         a few of each kind, in about two minutes
   --write         writes what has been seen into that file
   --program PATH  this rdmascope, instead of what `cargo build --release` makes
   WORDS           only cases whose name has these words";
 
 /// Debian packages with the programs, by a file of each.
-pub(crate) const PACKAGES: [(&str, &str); 10] = [
+pub(crate) const PACKAGES: [(&str, &str); 13] = [
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
+    ("libfabric-bin", "/usr/bin/fi_pingpong"),
     ("libmpich-dev", "/usr/share/doc/libmpich-dev"),
     ("libopenmpi-dev", "/usr/share/doc/libopenmpi-dev"),
+    ("libucx-dev", "/usr/share/doc/libucx-dev/examples"),
     ("mpich", "/usr/bin/mpirun.mpich"),
     ("openmpi-bin", "/usr/bin/mpirun.openmpi"),
     ("perftest", "/usr/bin/ib_send_lat"),
     ("python3-pyverbs", "/usr/lib/python3/dist-packages/pyverbs"),
     ("qperf", "/usr/bin/qperf"),
     ("rdma-core", "/usr/share/doc/rdma-core/tests"),
+    ("rdmacm-utils", "/usr/bin/rping"),
     ("ucx-utils", "/usr/bin/ucx_info"),
 ];
 

@@ -1,6 +1,7 @@
 //! Running the programs of a case, each of which must end within a limit.
 
 use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -8,14 +9,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::plan::{Case, Kind, Mpi};
+use super::plan::{Case, INTERFACE, Kind, Mpi, Pair, Ranks, Ready};
 use super::verdict::Verdict;
 use crate::process::{self, Start};
 use crate::shell;
 
-/// Where programs of ours are, and what the ranks of an MPI run.
+/// Where programs of ours are.
 const SOURCES: &str = "xtask/src/programs";
-const PINGPONG: &str = "pingpong.c";
+/// A program that Debian has as its source, in libucx-dev, and what it needs.
+const EXAMPLE: &str = "ucp_client_server";
+const EXAMPLE_SOURCE: &str = "/usr/share/doc/libucx-dev/examples/ucp_client_server.c";
+const EXAMPLE_LIBRARIES: [&str; 2] = ["-lucp", "-lucs"];
 /// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
 const LIMIT: Duration = Duration::from_secs(90);
 /// How long the other end may go on when one has failed.
@@ -59,6 +63,13 @@ impl Running {
             },
         }
     }
+
+    /// As [`verdict`](Self::verdict); who succeeds must have printed a text.
+    fn verdict_with(&self, name: &str, status: Option<ExitStatus>, text: &str) -> Verdict {
+        let verdict = self.verdict(name, status);
+        let is_missed = verdict == Verdict::Passes && !self.printed().contains(text);
+        if is_missed { Verdict::Fails(format!("it does not print `{text}`")) } else { verdict }
+    }
 }
 
 /// Where things are.
@@ -81,69 +92,73 @@ impl Places {
             Kind::Prints(words, text) => {
                 let mut program = self.start(case, words, "printed")?;
                 let status = program.ended_before(Instant::now() + LIMIT)?;
-                let verdict = program.verdict(&case.name, status);
-                let is_missed = verdict == Verdict::Passes && !program.printed().contains(text);
-                Ok(if is_missed { Verdict::Fails(format!("it does not print `{text}`")) } else { verdict })
+                Ok(program.verdict_with(&case.name, status, text))
             }
             Kind::Compiled(source) => {
-                let words = [self.compile("cc", source, &["-ldl"])?];
+                let words = [self.compile("cc", &own_source(source), &["-ldl"])?];
                 let mut program = self.start(case, &words, "printed")?;
                 let status = program.ended_before(Instant::now() + LIMIT)?;
                 Ok(program.verdict(&case.name, status))
             }
-            Kind::Ranks { mpi, transports, least_ns } => {
-                let words = self.ranks(*mpi, transports, *least_ns)?;
-                let mut launcher = self.start(case, &words, "printed")?;
+            Kind::Ranks(ranks) => {
+                let mut launcher = self.start(case, &self.ranks(ranks)?, "printed")?;
                 let status = launcher.ended_before(Instant::now() + LIMIT)?;
-                Ok(launcher.verdict(&case.name, status))
+                Ok(launcher.verdict_with(&case.name, status, ranks.prints))
             }
-            Kind::Pair { server, client, port, ends } => self.pair(case, server, client, *port, *ends),
+            Kind::Pair(pair) => self.pair(case, pair),
         }
     }
 
+    /// Starts words of a case, with what stands for something put in its place.
     fn start(&self, case: &Case, words: &[String], file: &str) -> Result<Running> {
-        Running::start(&self.program, case.device, words, self.scratch.join(file))
+        let mut words = words.to_vec();
+        for word in &mut words {
+            match word.as_str() {
+                EXAMPLE => *word = self.compile("cc", Path::new(EXAMPLE_SOURCE), &EXAMPLE_LIBRARIES)?,
+                INTERFACE => *word = address().to_string(),
+                _ => {}
+            }
+        }
+        Running::start(&self.program, case.device, &words, self.scratch.join(file))
     }
 
-    /// Compiles a program of ours: its path.
-    fn compile(&self, compiler: &str, source: &str, libraries: &[&str]) -> Result<String> {
-        let program = self.scratch.join(format!("{source}.{compiler}")).to_string_lossy().into_owned();
-        let source = shell::root().join(SOURCES).join(source).to_string_lossy().into_owned();
-        let options = [compiler, "-O2", "-Wall", "-Werror", "-o", &program, &source];
+    /// Compiles a program: its path.
+    fn compile(&self, compiler: &str, source: &Path, libraries: &[&str]) -> Result<String> {
+        let name = source.file_name().unwrap_or_default().to_string_lossy();
+        let program = self.scratch.join(format!("{name}.{compiler}")).to_string_lossy().into_owned();
+        let source = source.to_string_lossy();
+        let options = [compiler, "-O2", "-Wall", "-o", &program, &source];
         shell::output(&[&options[..], libraries].concat())?;
         Ok(program)
     }
 
-    /// Compiles the ping-pong for an MPI: what starts its ranks.
-    fn ranks(&self, mpi: Mpi, transports: &str, least_ns: u32) -> Result<Vec<String>> {
-        let program = self.compile(&format!("mpicc.{}", mpi.suffix()), PINGPONG, &[])?;
-        let transports = format!("UCX_TLS={transports}");
-        let launcher = format!("mpirun.{}", mpi.suffix());
-        let mut words = vec!["env", &transports];
-        if mpi == Mpi::OpenMpi {
+    /// Compiles a program for an MPI: what starts its ranks.
+    fn ranks(&self, ranks: &Ranks) -> Result<Vec<String>> {
+        let suffix = ranks.mpi.suffix();
+        let program = self.compile(&format!("mpicc.{suffix}"), &own_source(ranks.program), &[])?;
+        let launcher = format!("mpirun.{suffix}");
+        let mut words = vec!["env"];
+        words.extend(&ranks.environment);
+        if ranks.mpi == Mpi::OpenMpi {
             words.extend(["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]);
-            // Open MPI leaves UCX out unless it knows the transports and the devices.
-            words.extend(["OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_tls=any", "OMPI_MCA_pml_ucx_devices=any"]);
             words.extend([&launcher, "--oversubscribe"]);
         } else {
             words.push(&launcher);
         }
-        let least_ns = least_ns.to_string();
-        words.extend(["-np", "2", &program, &least_ns]);
+        words.extend(["-np", ranks.count, &program]);
+        words.extend(ranks.argument);
         Ok(words.into_iter().map(str::to_owned).collect())
     }
 
-    fn pair(
-        &self,
-        case: &Case,
-        server: &[String],
-        client: &[String],
-        port: u16,
-        ends: bool,
-    ) -> Result<Verdict> {
-        let mut server = self.start(case, server, "server")?;
+    fn pair(&self, case: &Case, pair: &Pair) -> Result<Verdict> {
+        let mut server = self.start(case, &pair.server, "server")?;
         let since = Instant::now();
-        match process::listens_or_ends(&mut server.process, port)? {
+        let start = match pair.ready {
+            Ready::Socket(port) => process::listens_or_ends(&mut server.process, port)?,
+            Ready::Manager(port) => process::listens_by_manager_or_ends(&mut server.process, port)?,
+            Ready::Started => Start::Listens,
+        };
+        match start {
             Start::Listens => {}
             Start::Ended(status) => {
                 return Ok(match server.verdict(&case.name, Some(status)) {
@@ -153,10 +168,10 @@ impl Places {
             }
             Start::Neither => return Ok(Verdict::Fails("the server does not listen".to_owned())),
         }
-        let mut client = self.start(case, client, "client")?;
+        let mut client = self.start(case, &pair.client, "client")?;
         let mut status = client.ended_before(since + LIMIT)?;
         let mut other = None;
-        if ends {
+        if pair.ends {
             other = server.ended_before(Instant::now() + GRACE)?;
             if status.is_none() {
                 status = client.ended_before(Instant::now() + GRACE)?;
@@ -164,10 +179,28 @@ impl Places {
         }
         let verdicts = [
             client.verdict(&case.name, status),
-            if ends { server.verdict(&case.name, other) } else { Verdict::Passes },
+            if pair.ends { server.verdict(&case.name, other) } else { Verdict::Passes },
         ];
         Ok(worse(verdicts))
     }
+}
+
+/// The file of a program of ours.
+fn own_source(name: &str) -> PathBuf {
+    shell::root().join(SOURCES).join(name)
+}
+
+/// The address of the network interface by which this host reaches others; loopback's, if there is
+/// none.
+fn address() -> IpAddr {
+    /// An address that nobody has (RFC 5737); nothing is sent there.
+    const ELSEWHERE: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 9);
+    let found = || -> std::io::Result<IpAddr> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.connect(ELSEWHERE)?;
+        Ok(socket.local_addr()?.ip())
+    };
+    found().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 /// The one that says more: what is refused, then what fails; of two that fail the client's.

@@ -51,11 +51,21 @@ impl Verdict {
 const SERVICES: [(&str, &str); 2] = [("-c DC", "DC, of mlx5"), ("-c SRD", "SRD, of EFA")];
 
 /// What programs print when they meet a device without something, and what it is.
-const REFUSALS: [(&str, &str); 9] = [
+const REFUSALS: [(&str, &str); 17] = [
     // qperf knows LIDs only, unless RDMA CM connects for it.
     ("failed to modify QP to RTR", "LIDs, on Ethernet"),
     ("failed to create address handle", "LIDs, on Ethernet"),
     ("rdma_create_event_channel failed", "RDMA CM"),
+    ("RDMA_CM_EVENT_REJECTED, error 8", "a connection to nobody"),
+    // librdmacm makes their address handles without a global route.
+    ("rconnect: No such file or directory", "datagrams of rsockets, on Ethernet"),
+    ("doesn't support Multicast with rdma_cm", "groups, in perftest over RDMA CM"),
+    ("UC is not supported in librdmacm", "UC over RDMA CM"),
+    // What Debian's Open MPI connects by is for InfiniBand; RDMA CM is left out of it.
+    ("init of component openib returned failure", "btl openib, on Ethernet"),
+    ("rdma_create_ep: Operation not supported", "XRC"),
+    ("does not support required 64-bit atomic", "an atomic operation that verbs have not"),
+    ("does not support operation", "one-sided operations over UD"),
     ("Error opening XRC domain", "XRC"),
     ("Couldn't Open the XRC Domain", "XRC"),
     ("Couldn't open XRC domain", "XRC"),
@@ -129,6 +139,7 @@ mod tests {
         assert_eq!(Verdict::of_failure("x -c DC", "Failed").to_string(), "refused: DC, of mlx5");
         assert_eq!(of("Error opening XRC domain\nCouldn't create IB resources"), "refused: XRC");
         assert_eq!(of("---\n Failed to modify QP to RTR\n---------\n"), "fails: Failed to modify QP to RTR");
+        assert_eq!(of("cma event RDMA_CM_EVENT_REJECTED, error 8\n"), "refused: a connection to nobody");
         assert_eq!(of(""), "fails: it said nothing");
         let skip = |test, why| Verdict::of_skip(test, why).to_string();
         assert_eq!(skip("test_qp.X.y", "Create XRCD is not supported"), "skipped: XRC");
