@@ -307,7 +307,8 @@ axes! {
     /// How the ranks begin each call together.
     START: Start = words::<Start>("start").on(ANY)
         .flags(&[Flag::of("start", "HOW")]);
-    /// The call that is timed by itself.
+    /// The call that is timed by itself. Where none is named, all of verbs are, and none of RDMA
+    /// CM.
     STEP: Step = words::<Step>("step")
         .shown(Shown::Row)
         .flags(&[Flag::of("step", "STEP")]);
