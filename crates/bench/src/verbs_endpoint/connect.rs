@@ -137,13 +137,13 @@ impl Unconnected {
         let mut held = Held::default();
         let mut pairs = pairs.into_iter();
         for peer in neighbours {
-            for ((own, theirs), pair) in peer.own_params.pairs.iter().zip(&peer.params.pairs).zip(&mut pairs)
-            {
+            let numbers = peer.own_params.pairs.iter().zip(&peer.params.pairs);
+            for (place, ((own, theirs), pair)) in (0..).zip(numbers.zip(&mut pairs)) {
                 let id = lanes.len() as u64;
                 let connection = self.connection(peer, (own, theirs));
                 let (pair, handle) = match &self.managed {
                     None => (pair.ready_to_receive(&connection)?.ready_to_send(&connection)?, None),
-                    Some(managed) => self.by_manager(managed, pair, id, peer, &connection, &mut held)?,
+                    Some(managed) => self.by_manager(managed, pair, place, peer, &connection, &mut held)?,
                 };
                 if peer.index < partners {
                     let handle = handle.or_else(|| peer.handle.clone());
@@ -200,17 +200,18 @@ impl Unconnected {
         Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, params: peer.params, to }
     }
 
-    /// Connects a queue pair by RDMA CM, which may know another way for datagrams.
+    /// Connects a queue pair, by its place among those that the two ranks have, by RDMA CM, which
+    /// may know another way for datagrams.
     fn by_manager(
         &self,
         managed: &Managed,
         pair: QueuePair<Init>,
-        id: u64,
+        place: u64,
         peer: &Neighbour<'_>,
         connection: &Connection,
         held: &mut Held,
     ) -> Result<(QueuePair<ReadyToSend>, Option<AddressHandle>), Error> {
-        let (pair, link) = managed.connect(pair, id, peer.address.manager, connection)?;
+        let (pair, link) = managed.connect(pair, place, peer.address.manager, connection)?;
         let handle = link.address_handle(&self.domain)?;
         held._links.push(link);
         Ok((pair, handle))

@@ -44,7 +44,8 @@ impl Managed {
         self.listener.as_ref().map(Listener::address)
     }
 
-    /// Connects the queue pair of a lane. Both ends do it lane by lane.
+    /// Connects the queue pair of a lane, by its place among those of the two ranks. Both ends do
+    /// it lane by lane.
     pub(super) fn connect(
         &self,
         pair: QueuePair<Init>,
