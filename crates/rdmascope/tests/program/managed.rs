@@ -43,7 +43,7 @@ fn one_letter_connects_through_rdma_cm() {
         "lat send -R -n 200 -c UD",
         "lat send -R -n 200 -e",
         "bw write -R -n 300 -q 4",
-        "bw send -R -n 300 -q 4 -c UD",
+        "bw send -R -n 300 -q 4 -c UD -s 1KiB",
         "lat read -R -n 50 --link 40Gb/s,latency=5us",
         "one-way send -R -n 50",
     ] {
@@ -174,7 +174,7 @@ fn without_the_library_of_rdmascope_the_reason_is_said() {
     let ended = run(&copy);
     let reason = "softdev0 is no device of the kernel, so RDMA CM does not know it";
     assert!(ended.stdout.contains(&format!("not measured: {reason}")), "{ended:?}");
-    let why = "rank 0: rdmascope: RDMA CM does not reach the software device without the library: \
+    let why = "[rank 0] rdmascope: RDMA CM does not reach the software device without the library: \
                librdmascope_preload.so is neither beside ";
     assert!(ended.stderr.contains(why), "{ended:?}");
     let points = scratch.record("record").1;
