@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ci;
+mod fuzz;
 mod imports;
 mod packages;
 mod parity;
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
             what takes longer
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
+  fuzz      the fuzz targets, where Rust's nightly is installed, from the inputs that are kept (--help tells more)
   parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
   programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
   races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         "bench" => return bench::run(std::env::args().skip(2)),
         "check" => check::run(),
         "ci" => ci::with(std::env::args().skip(2)),
+        "fuzz" => fuzz::run(std::env::args().skip(2)),
         "parity" => return parity::run(std::env::args().skip(2)),
         "programs" => return programs::run(std::env::args().skip(2)),
         "races" => races::run(std::env::args().skip(2)),

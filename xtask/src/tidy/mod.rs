@@ -30,7 +30,8 @@ pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
     let mut sizes = Vec::new();
     for path in shell::output(&["git", "ls-files"])?.lines() {
-        if path.contains("/assets/") || path.ends_with(".png") {
+        let is_input = path.starts_with("fuzz/corpus/") || path.starts_with("fuzz/regressions/");
+        if is_input || path.contains("/assets/") || path.ends_with(".png") {
             continue;
         }
         let Ok(text) = fs::read_to_string(shell::root().join(path)) else { continue };
