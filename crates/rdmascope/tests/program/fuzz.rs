@@ -1,9 +1,11 @@
-//! The bodies of the fuzz targets over a small corpus and pseudo-random mutations of it, the same
-//! in every run.
+//! The bodies of the fuzz targets over seeds, the inputs that are kept for them, and pseudo-random
+//! mutations of both, the same in every run.
 
 #[path = "../../../../fuzz/bodies.rs"]
 mod bodies;
 
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bench::plan::{Options, bundled, resolve};
@@ -18,18 +20,36 @@ use crate::support::{SMALL, Scratch};
 
 /// Mutations of each corpus, unless the time is over before.
 const ROUNDS: usize = 3000;
-/// Time for each corpus: a slow machine tries fewer.
+/// Time for the mutations of each corpus: a slow machine tries fewer.
 const TIME: Duration = Duration::from_secs(4);
 
-/// Runs a body over the corpus, then over mutations of it.
-fn drive(corpus: &[Vec<u8>], words: &[&str], body: impl Fn(&[u8])) {
+/// Where the fuzz targets are, and the inputs that are kept for them.
+const PLACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
+
+/// Inputs that fuzzing has found for a target, those with the most different ways through its body,
+/// and those that once made it panic.
+fn kept(target: &str) -> Vec<Vec<u8>> {
+    let files = |folder: &str| {
+        let entries = fs::read_dir(Path::new(PLACE).join(folder).join(target)).into_iter().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| fs::read(path).unwrap()).collect::<Vec<_>>()
+    };
+    let corpus = files("corpus");
+    assert!(!corpus.is_empty(), "fuzz/corpus/{target} has no files (cargo xtask fuzz {target} --keep)");
+    [corpus, files("regressions")].concat()
+}
+
+/// Runs the body of a target over seeds and what is kept, then over mutations of both.
+fn drive(target: &str, seeds: &[Vec<u8>], words: &[&str], body: impl Fn(&[u8])) {
+    let corpus = [seeds, &kept(target)].concat();
     corpus.iter().for_each(|input| body(input));
     let mut random = Random(0x2545_F491_4F6C_DD1D);
     let start = Instant::now();
     for _ in 0..ROUNDS {
         let mut input = corpus[random.below(corpus.len())].clone();
         for _ in 0..=random.below(4) {
-            mutate(&mut input, corpus, words, &mut random);
+            mutate(&mut input, &corpus, words, &mut random);
         }
         body(&input);
         if start.elapsed() > TIME {
@@ -92,6 +112,21 @@ const NUMBERS: [&str; 16] = [
 ];
 
 #[test]
+fn every_target_has_inputs() {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(Path::new(PLACE).join(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        names.sort();
+        names.iter().map(|path| path.file_stem().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let targets = names("fuzz_targets");
+    assert_eq!(names("corpus"), targets);
+    for target in targets {
+        kept(target.to_str().unwrap());
+    }
+}
+
+#[test]
 fn logs_are_read_or_refused_with_their_lines() {
     let corpus = [
         "# secs,nsecs,offset,sequence,signal0\n1541,123456789,0.000002500,0,1.0\n1541,5,nan,2,-0.5\n",
@@ -117,7 +152,7 @@ fn logs_are_read_or_refused_with_their_lines() {
         "\u{1b}[31m",
         "\u{e9}",
     ];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::villas);
+    drive("villas", &corpus, &[&words[..], &NUMBERS].concat(), bodies::villas);
 }
 
 #[test]
@@ -145,7 +180,7 @@ fn plans() {
         "\u{1b}[31m",
         "\u{0}",
     ];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::plan);
+    drive("plan", &corpus, &[&words[..], &NUMBERS].concat(), bodies::plan);
 }
 
 #[test]
@@ -161,7 +196,7 @@ fn settings() {
     .map(Into::into);
     let words =
         ["=", ",", "..", "experiment.", ".", "UD", "MiB", "ms", "\u{1b}", "inline", "true", "mtu_bytes="];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::settings);
+    drive("settings", &corpus, &[&words[..], &NUMBERS].concat(), bodies::settings);
 }
 
 #[test]
@@ -190,7 +225,7 @@ fn frames() {
         corpus.push(all.clone());
     }
     let words = ["rdmascope ", " protocol ", "\n", "\u{5}", "\"", "{", "}", "[", ",", ":"];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::frames);
+    drive("frames", &corpus, &[&words[..], &NUMBERS].concat(), bodies::frames);
 }
 
 #[test]
@@ -211,7 +246,7 @@ fn channel() {
         [&[2], &sealed[..]].concat(),
     ];
     let words = ["rdmascope ", " protocol ", "1\n", "\n", "\u{0}", "\u{0}0", "0.1.0", "\r\n", "\u{1b}"];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::channel);
+    drive("channel", &corpus, &[&words[..], &NUMBERS].concat(), bodies::channel);
 }
 
 #[test]
@@ -225,7 +260,20 @@ fn datagrams_of_the_connection_manager() {
     let corpus: Vec<_> = mads.iter().cloned().chain(messages).chain([mads[0][24 + 140..].to_vec()]).collect();
     let words =
         ["\u{1}\u{7}\u{2}\u{3}", "\u{0}", "\u{0}@", "\u{0}`", "\u{7f}", "\u{0}\u{0}\u{0}\u{0}", "\u{10}"];
-    drive(&corpus, &words, bodies::cm);
+    drive("cm", &corpus, &words, bodies::cm);
+}
+
+#[test]
+fn programs_with_connection_managers() {
+    let words = [
+        "\u{0}",
+        "\u{7}",
+        "\u{7}\u{f}\u{1}\u{1f}\u{1}",
+        "\u{0}\u{0}\u{0}\u{0}",
+        "\u{10}\u{c}\u{0}",
+        "\u{1f}\u{0}",
+    ];
+    drive("manager", &bodies::manager::seeds::all(), &words, bodies::manager);
 }
 
 #[test]
@@ -234,7 +282,7 @@ fn records() {
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     scratch.succeed(&["lat", "send", "--local", "-D", "0.05", "--out", "histogram"]);
-    let read = |path: &str| std::fs::read(scratch.at(path)).unwrap();
+    let read = |path: &str| fs::read(scratch.at(path)).unwrap();
     let corpus = ["record", "histogram"].map(|name| {
         [read(&format!("{name}/run.json")), vec![0], read(&format!("{name}/points.jsonl"))].concat()
     });
@@ -253,7 +301,7 @@ fn records() {
         "\\u001b",
         "</script>",
     ];
-    drive(&corpus, &[&words[..], &NUMBERS].concat(), |data| bodies::record(scratch.path(), data));
+    drive("record", &corpus, &[&words[..], &NUMBERS].concat(), |data| bodies::record(scratch.path(), data));
 }
 
 #[test]
@@ -278,5 +326,5 @@ fn units() {
         "_",
         "18446744073709551615",
     ];
-    drive(&corpus, &words, bodies::units);
+    drive("units", &corpus, &words, bodies::units);
 }
