@@ -1,6 +1,6 @@
 //! The cases for connections by librdmacm: what its man pages (rdma_cm(7), `rdma_*(3)`) promise,
-//! and what the kernel's connection manager does. They speak to librdmacm, opened at run time, and to
-//! verbs; queue pairs are the manager's or the program's own.
+//! and what the kernel's connection manager does. They speak to librdmacm, opened at run time, and
+//! to verbs; queue pairs are the manager's or the program's own.
 //!
 //! The kernel is the judge: where a manager that imitates it does otherwise, that one is wrong.
 //! What the kernel does against its man pages, or a device cannot, is a departure with its reason.
@@ -38,9 +38,10 @@ pub fn missing() -> Option<String> {
 pub fn run(subject: &Subject, why_not: Option<String>) -> ! {
     let has_ipv6 = why_not.is_none() && Node::local(subject).addresses().iter().any(IpAddr::is_ipv6);
     run_some(subject, CASES, |case| {
-        let no_ipv6 =
-            || (!has_ipv6 && OF_IPV6.contains(&case.name)).then(|| "ipv6: no interface has it".to_owned());
-        why_not.clone().or_else(no_ipv6).map(|why| Skip { why, at_times: false })
+        let lacks_ipv6 = !has_ipv6 && OF_IPV6.contains(&case.name);
+        let no_ipv6 = lacks_ipv6.then(|| "ipv6: no address of the device's is of it".to_owned());
+        let why = why_not.clone().or(no_ipv6)?;
+        Some(Skip { why, at_times: false })
     })
 }
 

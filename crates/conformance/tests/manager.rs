@@ -8,7 +8,7 @@ use conformance::manager::{missing, run};
 use conformance::node::{peer, serve};
 use conformance::runner::again;
 use conformance::subject::{DEVICE_VARIABLE, Subject};
-use verbs::system;
+use verbs::{Provider, system};
 
 /// The device that is always there.
 const DEVICE: &str = "softdev0";
@@ -17,6 +17,8 @@ const DEVICE: &str = "softdev0";
 const LIBRARY: &str = "librdmascope_preload.so";
 /// What the dynamic linker loads before all else.
 const PRELOAD: &str = "LD_PRELOAD";
+/// What is named where the cases are skipped.
+const REASON: &str = "librdmacm";
 
 fn main() {
     let far_end = peer();
@@ -26,30 +28,25 @@ fn main() {
         let error = again().env(PRELOAD, library()).exec();
         panic!("this test cannot start itself with {LIBRARY}: {error}");
     }
-    let provider = |_: &str| system::provider().map_err(ToString::to_string);
-    let why_not = missing().or_else(|| system::provider().err().map(ToString::to_string));
+    let why_not = missing();
     if let Some(why) = &why_not {
         let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|name| name.trim() == "librdmacm"), "librdmacm is required: {why}");
+        assert!(!required.split(',').any(|name| name.trim() == REASON), "{REASON} is required: {why}");
     }
-    let without = |why: &str| {
-        // Named, but for nothing that is called.
-        let _ = why;
-        Subject::parse(&device, |_| Ok(&softdev::PROVIDER))
-    };
-    let subject = match &why_not {
-        None => Subject::parse(&device, provider),
-        Some(why) => without(why),
-    };
-    let subject = subject.unwrap_or_else(|why| {
+    let subject = Subject::parse(&device, provider).unwrap_or_else(|why| {
         eprintln!("{why}");
         std::process::exit(2);
     });
     if far_end.is_some() {
         serve(&subject);
     } else {
-        run(&subject, why_not.map(|why| format!("librdmacm: {why}")));
+        run(&subject, why_not.map(|why| format!("{REASON}: {why}")));
     }
+}
+
+/// Where there is none, no case is run.
+fn provider(_: &str) -> Result<&'static Provider, String> {
+    Ok(system::provider().unwrap_or(&softdev::PROVIDER))
 }
 
 fn is_preloaded() -> bool {
