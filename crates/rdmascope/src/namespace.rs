@@ -6,6 +6,7 @@
 //! last process of the namespace.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -96,7 +97,10 @@ fn show() -> io::Result<()> {
     let devices = clone("/dev")?;
     cover(Path::new("/sys/class"), &system, "class")?;
     cover(Path::new("/dev"), &devices, "")?;
-    tree::PLACES.iter().try_for_each(|place| write(Path::new(place)))
+    tree::PLACES.iter().map(Path::new).try_for_each(|place| {
+        fs::create_dir_all(place.parent().unwrap_or(place))?;
+        write(place)
+    })
 }
 
 /// All that is mounted at a path and below, to be mounted elsewhere.
@@ -117,9 +121,24 @@ fn cover(path: &Path, clone: &OwnedFd, directory: &str) -> io::Result<()> {
     let covered = path.join(COVERED);
     fs::create_dir(&covered)?;
     move_mount(clone, "", CWD, &covered, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    let is_of_rdma = |name: &Path| tree::PLACES.iter().any(|place| Path::new(place) == path.join(name));
-    for name in names.iter().filter(|name| !is_of_rdma(Path::new(name))) {
-        symlink(Path::new(COVERED).join(directory).join(name), path.join(name))?;
+    let covered = Path::new(COVERED).join(directory);
+    link(path, &names, &covered)
+}
+
+/// Makes links in a directory to entries of another one, but for RDMA devices. A directory that has
+/// some of those in it is made anew, of links.
+fn link(path: &Path, names: &[OsString], covered: &Path) -> io::Result<()> {
+    let places = || tree::PLACES.iter().map(Path::new);
+    for name in names {
+        let own = path.join(name);
+        if places().any(|place| place.parent() == Some(&own)) {
+            let entries = fs::read_dir(path.join(covered).join(name))?;
+            let inner = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+            fs::create_dir(&own)?;
+            link(&own, &inner, &Path::new("..").join(covered).join(name))?;
+        } else if places().all(|place| place != own) {
+            symlink(covered.join(name), own)?;
+        }
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ impl Verdict {
 const SERVICES: [(&str, &str); 2] = [("-c DC", "DC, of mlx5"), ("-c SRD", "SRD, of EFA")];
 
 /// What programs print when they meet a device without something, and what it is.
-const REFUSALS: [(&str, &str); 17] = [
+const REFUSALS: [(&str, &str); 18] = [
     // qperf knows LIDs only, unless RDMA CM connects for it.
     ("failed to modify QP to RTR", "LIDs, on Ethernet"),
     ("failed to create address handle", "LIDs, on Ethernet"),
@@ -59,6 +59,8 @@ const REFUSALS: [(&str, &str); 17] = [
     ("RDMA_CM_EVENT_REJECTED, error 8", "a connection to nobody"),
     // librdmacm makes their address handles without a global route.
     ("rconnect: No such file or directory", "datagrams of rsockets, on Ethernet"),
+    // Its groups are of IPv6, and it takes the GID of IPv4 where there is one.
+    ("Found Incompatibility issue with GID types", "groups, in perftest from an address of IPv4"),
     ("doesn't support Multicast with rdma_cm", "groups, in perftest over RDMA CM"),
     ("UC is not supported in librdmacm", "UC over RDMA CM"),
     // What Debian's Open MPI connects by is for InfiniBand; RDMA CM is left out of it.

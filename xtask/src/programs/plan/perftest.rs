@@ -135,11 +135,17 @@ fn perftest(cases: &mut Cases, program: &str, service: &str, mode: &Mode) {
     let has_service = arguments.contains("-c ");
     let option = if has_service { String::new() } else { format!(" -c {service}") };
     let line = format!("{program}{option} {arguments}");
+    // `-z` says what ends say each other before they measure by RDMA CM as well.
+    if arguments.ends_with("-z") {
+        let server = format!("{line} -p {PORT}");
+        let lines = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Manager };
+        return cases.pair(ETHERNET, &line, *is_quick, &lines, true);
+    }
     cases.own_server(ETHERNET, &line, *is_quick);
     let is_first = *arguments == MODES[0].0;
     let fails = NOT_BY_MANAGER.iter().any(|(mode, of)| mode == arguments && of.contains(&service));
     // librdmacm makes no queue pairs of UC: once is enough to see it refused.
-    let is_left_out = has_service || arguments.ends_with("-z") || (service == "UC" && !is_first);
+    let is_left_out = has_service || (service == "UC" && !is_first);
     if !fails && !is_left_out {
         by_manager(cases, ETHERNET, &line, is_first && QUICK_BY_MANAGER.contains(&(program, service)));
     }
