@@ -1,6 +1,6 @@
 //! The programs of librdmacm.
 
-use super::{Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, Lines, PORT, Ready, words};
+use super::case::{Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, Lines, PORT, Ready, words};
 
 /// Programs that have the same options at both ends, and of which the client has `-s` for the
 /// server's address: whether the server ends by itself, and whether the quick run has them.

@@ -1,6 +1,6 @@
 //! perftest and qperf, without RDMA CM and with it.
 
-use super::{Cases, ETHERNET, HERE, INFINIBAND, Lines, PORT, Ready, TWO_DEVICES};
+use super::case::{Cases, Device, ETHERNET, HERE, INFINIBAND, Lines, PORT, Ready, TWO_DEVICES};
 
 /// perftest's programs with the services that each has.
 const PERFTEST: [(&str, &[&str]); 8] = [
@@ -59,9 +59,9 @@ const MODES: [Mode; 32] = [
     ("-n 1000 -z", &["send_lat"], &["RC"], false),
 ];
 
-/// Modes in which perftest fails by itself with RDMA CM, of the services that are named. It connects
-/// the wrong way round; it posts receives to queue pairs that have a shared queue; and it loses
-/// credits, as without RDMA CM.
+/// Modes in which perftest fails by itself with RDMA CM, of the services that are named. It
+/// connects the wrong way round; it posts receives to queue pairs that have a shared queue; and it
+/// loses credits, as without RDMA CM.
 const NOT_BY_MANAGER: [(&str, &[&str]); 4] = [
     ("-n 1000 --reversed", ALL),
     ("-n 1000 --use-srq", &["UD"]),
@@ -152,14 +152,14 @@ fn perftest(cases: &mut Cases, program: &str, service: &str, mode: &Mode) {
 }
 
 /// A program of perftest that connects by RDMA CM.
-fn by_manager(cases: &mut Cases, device: super::Device, line: &str, is_quick: bool) {
+fn by_manager(cases: &mut Cases, device: Device, line: &str, is_quick: bool) {
     let server = format!("{line} -R -p {PORT}");
     let lines = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Manager };
     cases.pair(device, &format!("{line} -R"), is_quick, &lines, true);
 }
 
 /// A test of qperf, whose server waits for more.
-fn qperf(cases: &mut Cases, device: super::Device, test: &str, is_quick: bool) {
+fn qperf(cases: &mut Cases, device: Device, test: &str, is_quick: bool) {
     let name = format!("qperf {test}");
     let (test, options) = test.split_once(' ').unwrap_or((test, ""));
     let lines = Lines {

@@ -1,6 +1,8 @@
 //! What runs above verbs and RDMA CM: libfabric, UCX, and MPI over both.
 
-use super::{Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, LINK, Lines, Mpi, PORT, Ranks, Ready, words};
+use super::case::{
+    Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, LINK, Lines, Mpi, PORT, Ranks, Ready, words,
+};
 
 /// Providers and endpoints of `fi_pingpong`, and whether the quick run has them.
 const FABRICS: [(&str, bool); 8] = [
