@@ -42,7 +42,8 @@ const OTHERS: [(&str, &str, &str, bool, bool); 11] = [
 /// Those that are tried on InfiniBand as well.
 const ON_INFINIBAND: [&str; 4] = ["rping -V", "ucmatose", "rdma_client", "rstream -S 64 -C 500 -T v"];
 
-/// Those that have a port of their own, whatever they are told: the name, the server and the client.
+/// Those that have a port of their own, whatever they are told: the name, the server and the
+/// client.
 const OWN_PORT: [(&str, &str, &str, Ready); 3] = [
     ("udaddy", "udaddy", "udaddy -s HERE", Ready::Manager(7174)),
     ("udaddy -c 10", "udaddy -c 10", "udaddy -c 10 -s HERE", Ready::Manager(7174)),
