@@ -169,8 +169,8 @@ mod tests {
             ("--fast", "`--fast` is no option of bench (--help lists them)"),
             (
                 "--only gather",
-                "no row's name has `gather` in it: send, write, stream, unread, rate, eager, link-rate, \
-                 link-latency, one-way-link, one-way-half, stamp, report",
+                "no row's name has `gather` in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks, \
+                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, stamp, report, interposed",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -69,7 +69,8 @@ mod tests {
             Kind::Pair(Pair { ready: Ready::Socket(port) | Ready::Manager(port), .. }) => Some(*port),
             _ => None,
         };
-        let ports: Vec<_> = cases.iter().filter_map(port).collect();
+        // Programs that take no port have one of their own, below ours.
+        let ports: Vec<_> = cases.iter().filter_map(port).filter(|port| *port >= 21_000).collect();
         assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());
         assert!(names.iter().any(|name| *name == "ib_send_lat -c UD -n 1000"));
         assert!(
