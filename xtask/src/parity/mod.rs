@@ -196,7 +196,7 @@ fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[Stri
 /// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the
 /// same. Then nobody else on this machine gets between, where that is allowed: whether it is.
 fn go_first(goes_first: bool) -> bool {
-    let how = if goes_first { ["--fifo", "1"] } else { ["--other", "0"] };
+    let how = if goes_first { ["--rr", "1"] } else { ["--other", "0"] };
     let own = std::process::id().to_string();
     shell::works(&["chrt", how[0], "--pid", how[1], &own])
 }

@@ -81,7 +81,7 @@ impl Qp {
     /// Takes a message that is there and has a receive of a shared queue.
     fn take_shared(&self, n: u32, srq: &Srq, wc: &mut ibv_wc) -> Taken {
         let index = u32::from(self.receiving.slot(n).index.load(Relaxed));
-        let is_taken = srq.taken(index).is_some();
+        let is_taken = srq.has(index);
         if is_taken {
             self.take(&srq.wqes, srq.pd, index, n, wc);
             srq.give_back(index);

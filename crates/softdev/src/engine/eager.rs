@@ -1,5 +1,5 @@
-//! The short way of what is posted most: one small element to the peer of a connection that is
-//! there and waits for it.
+//! The short way of what is posted most: one small element, or two inline ones, such as a header
+//! and a payload, to the peer of a connection that is there and waits for it.
 //!
 //! Either all of it can be done at once, or nothing is done here and the general way (`send`) finds
 //! out why: this decides nothing of its own.
@@ -14,7 +14,9 @@ use crate::objects::own::Entry;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::transport::local::message::Payload;
+use crate::transport::local::order::{Order, Ticket};
 use crate::transport::local::place::Place;
+use crate::transport::local::pool::Pool;
 use crate::transport::local::region::{Access, locate};
 use crate::transport::local::target;
 use crate::transport::message::Message;
@@ -31,8 +33,29 @@ impl Qp {
     /// The request's elements are readable.
     #[inline(always)]
     pub(crate) unsafe fn post_eagerly(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> bool {
+        match wr.num_sge {
+            // SAFETY: as the caller vouches.
+            1 => unsafe { self.post_element(queue, wr) },
+            // SAFETY: as the caller vouches.
+            2 => unsafe { self.post_inline_pair(queue, wr) },
+            _ => false,
+        }
+    }
+
+    /// Whether the send queue takes another request that is carried out at once.
+    #[inline(always)]
+    fn is_open(&self, queue: &SendQueue, position: u32) -> bool {
+        self.shared().state.load(Acquire) == IBV_QPS_RTS
+            && queue.is_prompt()
+            && position.wrapping_sub(self.retired.load(Acquire)) < self.cap.max_send_wr
+    }
+
+    /// # Safety
+    /// The request has one element, which is readable.
+    #[inline(always)]
+    unsafe fn post_element(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> bool {
         let is_write = wr.opcode == IBV_WR_RDMA_WRITE;
-        if (!is_write && wr.opcode != IBV_WR_SEND) || wr.num_sge != 1 || wr.send_flags & !FLAGS != 0 {
+        if (!is_write && wr.opcode != IBV_WR_SEND) || wr.send_flags & !FLAGS != 0 {
             return false;
         }
         // SAFETY: the caller vouches for the element.
@@ -40,12 +63,7 @@ impl Qp {
         let position = queue.position();
         // Only a connection has a target.
         let Some(Target::Local(target)) = &queue.target else { return false };
-        if sge.length as usize > SLOT_PAYLOAD
-            || sge.length == 0
-            || self.shared().state.load(Acquire) != IBV_QPS_RTS
-            || !queue.is_prompt()
-            || position.wrapping_sub(self.retired.load(Acquire)) >= self.cap.max_send_wr
-        {
+        if sge.length as usize > SLOT_PAYLOAD || sge.length == 0 || !self.is_open(queue, position) {
             return false;
         }
         let piece = if wr.send_flags & IBV_SEND_INLINE != 0 {
@@ -60,41 +78,77 @@ impl Qp {
             }
         };
         let done = target.touching(self.shared(), || {
-            if is_write { self.write_eagerly(target, wr, piece) } else { self.send_eagerly(target, piece) }
+            if is_write { self.write_eagerly(target, wr, piece) } else { self.send_eagerly(target, [piece]) }
         });
-        if !done {
+        if done {
+            let opcode = if is_write { IBV_WC_RDMA_WRITE } else { IBV_WC_SEND };
+            self.end_eagerly(queue, wr, opcode, sge.length);
+        }
+        done
+    }
+
+    /// # Safety
+    /// The request has two elements, which are readable.
+    #[inline(never)]
+    unsafe fn post_inline_pair(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> bool {
+        if wr.opcode != IBV_WR_SEND || wr.send_flags & !FLAGS != 0 || wr.send_flags & IBV_SEND_INLINE == 0 {
             return false;
         }
+        // SAFETY: the caller vouches for the elements.
+        let pair = unsafe { &*wr.sg_list.cast::<[ibv_sge; 2]>() };
+        let pieces = pair.map(|sge| Piece { addr: sge.addr as *mut u8, len: sge.length as usize });
+        let bytes = pieces[0].len + pieces[1].len;
+        let Some(Target::Local(target)) = &queue.target else { return false };
+        if bytes > SLOT_PAYLOAD.min(self.cap.max_inline_data as usize)
+            || self.cap.max_send_sge < 2
+            || !self.is_open(queue, queue.position())
+        {
+            return false;
+        }
+        let done = target.touching(self.shared(), || self.send_eagerly(target, pieces));
+        if done {
+            self.end_eagerly(queue, wr, IBV_WC_SEND, bytes as u32);
+        }
+        done
+    }
+
+    /// Completes a request that was carried out.
+    #[inline(always)]
+    fn end_eagerly(&self, queue: &mut SendQueue, wr: &ibv_send_wr, opcode: ibv_wc_opcode, bytes: u32) {
+        let position = queue.position();
         queue.advance();
         if self.sq_sig_all || wr.send_flags & IBV_SEND_SIGNALED != 0 {
-            let opcode = if is_write { IBV_WC_RDMA_WRITE } else { IBV_WC_SEND };
             self.push_completion(Entry {
                 wr_id: wr.wr_id,
                 qp: self,
                 status: IBV_WC_SUCCESS,
                 opcode,
-                bytes: sge.length,
+                bytes,
                 retires: position.wrapping_add(1),
                 stamp: 0,
             });
         }
-        true
     }
 
     #[inline(always)]
-    fn send_eagerly(&self, target: &target::Target, piece: Piece) -> bool {
+    fn send_eagerly<const N: usize>(&self, target: &target::Target, pieces: [Piece; N]) -> bool {
         let shared = target.shared();
         let lane = &target.lane;
-        let bytes = piece.len as u64;
-        if !self.is_answered_by(target) || target.pool.is_some() {
+        let bytes = pieces.iter().map(|piece| piece.len as u64).sum();
+        if !self.is_answered_by(target) {
             return false;
         }
         let n = lane.next();
-        if !lane.credit_for(shared, n).is_some_and(|credit| credit.has_room(n, bytes)) {
+        let mut taken = None;
+        if let Some(pool) = &target.pool {
+            let Some(ticket) = self.take_eagerly(pool, bytes) else { return false };
+            lane.slot(n).index.store(ticket.index as u16, Relaxed);
+            taken = Some((pool, ticket));
+        } else if !lane.credit_for(shared, n).is_some_and(|credit| credit.has_room(n, bytes)) {
             return false;
         }
         let message = Message {
-            pieces: &[piece],
+            pieces: &pieces,
             bytes,
             imm: None,
             solicited: false,
@@ -104,8 +158,21 @@ impl Qp {
         };
         message.describe(shared, lane.slot(n), bytes, IBV_WC_SUCCESS, Payload::InSlot, message.src_qp);
         lane.publish(shared, n);
+        if let Some((pool, ticket)) = taken {
+            pool.pass(ticket);
+        }
         target.announce(self.host, false);
         true
+    }
+
+    /// Takes a receive of a shared queue, if it is known to have room for so many bytes and to take
+    /// it raises no event. It is still to be passed.
+    #[inline]
+    fn take_eagerly(&self, pool: &Pool, bytes: u64) -> Option<Ticket> {
+        if pool.shared().limit.load(Relaxed) != 0 {
+            return None;
+        }
+        pool.take_where(self.host.block, |ticket| bytes <= ticket.room.into()).ok()
     }
 
     #[inline(always)]

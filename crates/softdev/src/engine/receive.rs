@@ -145,10 +145,7 @@ impl Qp {
             let slot = self.receiving.slot(n.wrapping_add(i));
             match SlotState::decode(slot.state.load(Acquire)) {
                 SlotState::Done(done) if done == n.wrapping_add(i) => {
-                    let index = u32::from(slot.index.load(Relaxed));
-                    if srq.taken(index).is_some() {
-                        srq.give_back(index);
-                    }
+                    srq.give_back(u32::from(slot.index.load(Relaxed)));
                     end = done.wrapping_add(1);
                 }
                 SlotState::Claimed(claimed, _) if claimed == n.wrapping_add(i) => {

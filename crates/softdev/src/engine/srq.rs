@@ -12,11 +12,11 @@ use crate::objects::receiving::Receiving;
 use crate::objects::srq::{Srq, SrqQueue, Use};
 use crate::objects::work::list_of;
 use crate::objects::wqe::Receive;
-use crate::transport::local::order::{Entry, Order};
+use crate::transport::local::order::{Entry, Order, ROOM_MAX, Ticket};
 use crate::transport::local::raise::Kind;
 
 /// Looks at a queue that has run dry before it is searched for what the dead have taken.
-const PATIENCE: u32 = 1 << 10;
+const PATIENCE: u32 = 1 << 5;
 
 impl Srq {
     /// From now on the queue can have events; the program's name of it.
@@ -77,7 +77,9 @@ impl Srq {
         let k = queue.tail;
         queue.tail = k.wrapping_add(1);
         queue.posted[index as usize] = Some(Use { k, taker: None });
-        self.pool.show(k, index);
+        let Receive { room, valid, .. } = self.wqes.load(index);
+        let room = if valid { room.min(ROOM_MAX.into()) as u16 } else { 0 };
+        self.pool.show(Ticket { k, index, room });
         self.pool.shared().tail.value.store(queue.tail, Release);
     }
 
@@ -87,7 +89,7 @@ impl Srq {
         let before = queue.tail.wrapping_sub(self.area.size);
         let (index, taker) = match Entry::decode(self.pool.word(before).load(Acquire)) {
             Entry::Taken { k, index, block } if k == before => (index, Some(block)),
-            Entry::Posted { k, index } if k == before => (index, None),
+            Entry::Posted { k, index, .. } if k == before => (index, None),
             _ => return None,
         };
         let in_use = queue.posted.get_mut(index as usize)?.as_mut().filter(|used| used.k == before)?;
@@ -102,7 +104,7 @@ impl Srq {
         let Some(Some(Use { k, taker })) = queue.posted.get(index as usize).copied() else { return false };
         let taker = match Entry::decode(self.pool.word(k).load(Acquire)) {
             Entry::Taken { k: taken, block, index: of } if (taken, of) == (k, index) => Some(block),
-            Entry::Posted { k: posted, index: of } if (posted, of) == (k, index) => {
+            Entry::Posted { k: posted, index: of, .. } if (posted, of) == (k, index) => {
                 return self.pool.withdraw(k, index);
             }
             _ => taker,
@@ -119,10 +121,20 @@ impl Srq {
 
     /// A queue pair that takes from here was polled in vain. If the queue has run dry for long,
     /// what was taken by processes that have died is offered again.
+    #[inline]
     pub(crate) fn doubt(&self) {
-        if !self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) || !self.pool.is_dry() {
-            return;
+        // A count that is lost to another thread is no harm; a locked instruction would wait for
+        // every store before it.
+        let doubts = self.doubts.load(Relaxed);
+        self.doubts.store(doubts.wrapping_add(1), Relaxed);
+        if doubts.is_multiple_of(PATIENCE) && self.pool.is_dry() {
+            self.find_lost();
         }
+    }
+
+    /// Offers again what the dead have taken.
+    #[cold]
+    fn find_lost(&self) {
         let mut queue = self.queue.lock();
         for index in 0..self.area.size {
             if self.is_lost(&queue, index) {
@@ -131,12 +143,9 @@ impl Srq {
         }
     }
 
-    /// The receive of an index that a message says that it took; `None` where that cannot be.
-    pub(crate) fn taken(&self, index: u32) -> Option<Receive> {
-        let queue = self.queue.lock();
-        let Use { k, .. } = queue.posted.get(index as usize).copied()??;
-        let is_there = self.pool.word(k).load(Acquire) == Entry::Posted { k, index }.encode();
-        (!is_there).then(|| self.wqes.load(index))
+    /// Whether there is a receive of an index that a message says that it took.
+    pub(crate) fn has(&self, index: u32) -> bool {
+        self.queue.lock().posted.get(index as usize).is_some_and(Option::is_some)
     }
 
     /// A receive is complete: its index may be used again.

@@ -35,7 +35,7 @@ use crate::sys::settings::MAX_DEVICES;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 10;
+pub(crate) const LAYOUT: u32 = 11;
 
 /// Start of an arena.
 #[repr(C)]

@@ -5,7 +5,7 @@
 //! where the requesters put them; polling looks at each ring in turn.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use verbs::abi::*;
 
@@ -50,25 +50,71 @@ pub(crate) struct Cq {
 pub(crate) struct Peek {
     /// Completions of this process's own work.
     own: AtomicUsize,
-    /// Where the next receive will complete; null unless exactly one queue pair's receives complete
-    /// here. Slots are never unmapped, so a glance at one that has just been given up is harmless.
+    /// Where the next receive will complete: [`NOWHERE`] where no queue pair's receives complete
+    /// here; null where those of several do. Slots are never unmapped, so a glance at one that has
+    /// just been given up is harmless.
     next: Spot<AtomicPtr<Slot>, AtomicU32>,
     /// State of that queue pair.
     state: AtomicPtr<AtomicU32>,
+    /// It takes its receives from a shared queue, which has to be looked after now and then.
+    is_shared: AtomicBool,
+    /// Glances that found nothing since something was found or an event was asked for. Counts may
+    /// be lost to another thread.
+    in_vain: AtomicU32,
 }
+
+/// A slot in which nothing will ever complete, and the state of no queue pair.
+// SAFETY: all-zero bytes are a valid slot: atomic integers.
+static NOWHERE: Slot = unsafe { std::mem::zeroed() };
+static NOBODY: AtomicU32 = AtomicU32::new(IBV_QPS_RESET);
+
+/// Glances at an empty queue, of a queue pair whose receives are shared, before a look at it.
+const GLANCES: u32 = 64;
+
+/// Glances in vain that show somebody who waits for one message.
+const EAGER: u32 = 4;
 
 impl Peek {
     /// Whether nothing is there to be taken.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
+        self.has_nothing() && self.count()
+    }
+
+    /// Counts a glance in vain; false where it is time for a look all the same.
+    #[inline]
+    fn count(&self) -> bool {
+        let before = self.in_vain.load(Relaxed);
+        self.in_vain.store(before.wrapping_add(1), Relaxed);
+        !(before % GLANCES == GLANCES - 1 && self.is_shared.load(Relaxed))
+    }
+
+    /// Whether somebody who polls has waited for what is there now: he has most likely found all
+    /// that there is. To look at the next slot would fetch its line from the peer's CPU, which has
+    /// just asked for it. (Who sleeps until there is something does not poll in vain so often.)
+    #[inline]
+    pub(crate) fn was_waited_for(&self) -> bool {
+        self.in_vain.load(Relaxed) >= EAGER
+    }
+
+    /// Something was found, or an event is asked for.
+    #[inline]
+    pub(crate) fn begin_again(&self) {
+        self.in_vain.store(0, Relaxed);
+    }
+
+    #[inline]
+    fn has_nothing(&self) -> bool {
         let (number, slot) = self.next.get();
-        // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as
-        // the process runs.
+        // SAFETY: the pointer is null, to the one above, or to a slot of the own arena, which stays
+        // mapped as long as the process runs.
         let Some(slot) = (unsafe { slot.as_ref() }) else { return false };
         let word = slot.state.load(Acquire);
-        // SAFETY: where there is a slot there is a state, in the own arena as well.
+        // SAFETY: where there is a slot there is a state, of the same place.
         let state = unsafe { &*self.state.load(Relaxed) };
-        self.own.load(Relaxed) == 0 && !SlotState::is_over(word, number) && state.load(Relaxed) != IBV_QPS_ERR
+        self.own.load(Relaxed) == 0
+            && !SlotState::is_over(word, number)
+            && state.load(Relaxed) != IBV_QPS_ERR
     }
 }
 
@@ -146,6 +192,7 @@ impl Cq {
         }
         if entries.overrun || !entries.own.push(entry) {
             if !std::mem::replace(&mut entries.overrun, true) {
+                self.look(&entries);
                 self.raise(IBV_EVENT_CQ_ERR);
             }
             return false;
@@ -174,12 +221,19 @@ impl Cq {
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
             // it goes.
             [qp] => Some(unsafe { &*qp }),
+            [] if !entries.overrun => {
+                self.peek.is_shared.store(false, Relaxed);
+                self.peek.state.store((&raw const NOBODY).cast_mut(), Relaxed);
+                return self.peek.next.set((&raw const NOWHERE).cast_mut(), 0);
+            }
             _ => None,
         };
-        // A receive that was taken back from a dead peer has to be looked at again and again.
-        let Some(qp) = only.filter(|qp| !qp.recovered() && !qp.shares_receives()) else {
+        // A receive that was taken back from a dead peer has to be looked at again and again, and
+        // so has a queue that has overrun, until its owner has been told.
+        let Some(qp) = only.filter(|qp| !qp.recovered() && !entries.overrun) else {
             return self.peek.next.set_nowhere(std::ptr::null_mut());
         };
+        self.peek.is_shared.store(qp.shares_receives(), Relaxed);
         let (number, slot) = qp.next_slot();
         self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
         self.peek.next.set((&raw const *slot).cast_mut(), number);

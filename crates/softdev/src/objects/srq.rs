@@ -7,7 +7,7 @@ use verbs::abi::*;
 
 use crate::objects::receiving::Receiving;
 use crate::objects::wqe::Wqes;
-use crate::sys::spin::SpinLock;
+use crate::sys::own_lock::OwnLock;
 use crate::transport::local::host::Host;
 use crate::transport::local::pool::{Area, Pool};
 
@@ -22,7 +22,7 @@ pub(crate) struct Srq {
     pub(crate) max_sge: u32,
     pub(crate) area: Area,
     pub(crate) pool: Pool,
-    pub(crate) queue: SpinLock<SrqQueue>,
+    pub(crate) queue: OwnLock<SrqQueue>,
     /// What is posted, by index.
     pub(crate) wqes: Wqes,
     /// The receive queues of the pairs that take from it.

@@ -26,6 +26,17 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
     if cq.is_seen_empty() {
         return 0;
     }
+    // SAFETY: as the caller vouches.
+    unsafe { poll_closely(cq, num_entries, wc) }
+}
+
+/// As [`poll_cq`], of a queue that is not seen to be empty. Apart from it, since most polls find
+/// nothing, and save no registers then.
+///
+/// # Safety
+/// There is room for so many completions.
+#[inline(never)]
+unsafe fn poll_closely(cq: &Cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
     let _alone = cq.extended.as_ref().map(Extended::alone);
     // SAFETY: the caller gives room for num_entries completions.
     unsafe { cq.take(num_entries, wc) }
@@ -34,6 +45,7 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
+    cq.peek.begin_again();
     arm(&cq.host.arena.view.cq(cq.index).armed, solicited_only != 0);
     0
 }

@@ -13,7 +13,7 @@ use crate::objects::srq::{Srq, SrqQueue};
 use crate::objects::wqe::Wqes;
 use crate::sys::errno::fail;
 use crate::sys::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
-use crate::sys::spin::SpinLock;
+use crate::sys::own_lock::OwnLock;
 use crate::transport::local::host::host;
 use crate::transport::local::pool::Area;
 use crate::transport::local::raise::Kind;
@@ -70,7 +70,7 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
         max_sge,
         area,
         pool,
-        queue: SpinLock::new(queue),
+        queue: OwnLock::new(queue),
         wqes: Wqes::new(size, max_sge.max(1)),
         members: Mutex::default(),
         doubts: AtomicU32::new(1),

@@ -75,7 +75,7 @@ impl Target {
         let attempt = Attempt { host, target: self, shared: self.shared(), message };
         let n = self.lane.next();
         match &self.pool {
-            Some(pool) => match attempt.take(pool, |_| true) {
+            Some(pool) => match attempt.take(pool, 0) {
                 Ok(ticket) => self.lane.slot(n).index.store(ticket.index as u16, Relaxed),
                 Err(_) => return Delivery::NotReady,
             },
@@ -149,14 +149,14 @@ impl Attempt<'_> {
     fn connected_shared(&self, pool: &Pool) -> Delivery {
         let n = self.target.lane.next();
         // What is too small for an unreliable message stays there.
-        let fits = |posted: &PostedReceive<'_>| self.is_reliable() || self.has_room(posted);
-        let ticket = match self.take(pool, fits) {
+        let bytes = if self.is_reliable() { 0 } else { self.message.bytes };
+        let ticket = match self.take(pool, bytes) {
             Ok(ticket) => ticket,
             Err(Refusal::Empty) => return Delivery::NotReady,
             Err(Refusal::Short) => return Delivery::TooLong,
         };
         self.target.lane.slot(n).index.store(ticket.index as u16, Relaxed);
-        let filled = self.fill(n, pool.receive(ticket.index));
+        let filled = self.fill_taken(n, pool, ticket);
         let is_used = !matches!(filled, Err(Misfit::Gone))
             && (self.is_reliable() || !matches!(filled, Err(Misfit::Short)));
         if !is_used {
@@ -165,19 +165,33 @@ impl Attempt<'_> {
         self.end_connected(n, filled)
     }
 
-    /// Takes a receive of a shared queue.
-    fn take(&self, pool: &Pool, fits: impl Fn(&PostedReceive<'_>) -> bool) -> Result<Ticket, Refusal> {
-        let ticket = pool.take(self.host.block, fits)?;
+    /// Takes a receive of a shared queue, unless it is known to have no room for so many bytes.
+    fn take(&self, pool: &Pool, bytes: u64) -> Result<Ticket, Refusal> {
+        let ticket = pool.take(self.host.block, bytes)?;
         if pool.falls_below_limit(ticket) {
             self.target.raise_of_queue(self.host, pool.shared().number.load(Relaxed));
         }
         Ok(ticket)
     }
 
-    /// Whether a receive is not known to be too small.
-    fn has_room(&self, posted: &PostedReceive<'_>) -> bool {
+    /// Bytes that a receive needs room for.
+    fn needs(&self) -> u64 {
         let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
-        !posted.valid || self.message.bytes + header <= u64::from(posted.room)
+        self.message.bytes + header
+    }
+
+    /// Whether the receiver alone knows whom a message is to.
+    fn is_to_group(&self) -> bool {
+        self.message.datagram.is_some_and(|datagram| datagram.is_to_group())
+    }
+
+    /// As [`fill`](Self::fill), of a receive that was taken from a shared queue.
+    fn fill_taken(&self, n: u32, pool: &Pool, ticket: Ticket) -> Result<Payload, Misfit> {
+        let has_room = self.needs() <= ticket.room.into();
+        if has_room && self.message.bytes <= SLOT_PAYLOAD as u64 && !self.is_to_group() {
+            return Ok(Payload::InSlot);
+        }
+        self.fill(n, pool.receive(ticket.index))
     }
 
     fn end_connected(&self, n: u32, filled: Result<Payload, Misfit>) -> Delivery {
@@ -200,11 +214,11 @@ impl Attempt<'_> {
     /// Places the payload of message `n`, if the receive has room for it, or finds that it fits in
     /// the slot.
     fn fill(&self, n: u32, posted: PostedReceive<'_>) -> Result<Payload, Misfit> {
-        if !self.has_room(&posted) {
+        if !posted.may_hold(self.needs()) {
             return Err(Misfit::Short);
         }
         // Of a group the receiver knows only what its buffer says.
-        let to_group = self.message.datagram.is_some_and(|datagram| datagram.is_to_group());
+        let to_group = self.is_to_group();
         if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 && !to_group {
             return Ok(Payload::InSlot);
         }
@@ -226,7 +240,7 @@ impl Attempt<'_> {
             return Delivery::NoAnswer;
         }
         let Some(pool) = &self.target.pool else { return self.find_slot(None) };
-        match self.take(pool, |posted| self.has_room(posted)) {
+        match self.take(pool, self.needs()) {
             Ok(ticket) => {
                 let delivery = self.find_slot(Some((pool, ticket)));
                 if !delivery.completes(self.message) {
@@ -258,14 +272,14 @@ impl Attempt<'_> {
             claim.withdraw();
             return Some(Delivery::NoAnswer);
         }
-        let posted = match ticket {
+        let filled = match ticket {
             Some((pool, ticket)) => {
                 slot.index.store(ticket.index as u16, Relaxed);
-                pool.receive(ticket.index)
+                self.fill_taken(n, pool, ticket)
             }
-            None => self.target.lane.post(self.shared, n),
+            None => self.fill(n, self.target.lane.post(self.shared, n)),
         };
-        let (status, delivery, payload) = match self.fill(n, posted) {
+        let (status, delivery, payload) = match filled {
             Ok(payload) => (IBV_WC_SUCCESS, Delivery::Done, payload),
             Err(Misfit::Short) => {
                 claim.withdraw();

@@ -39,6 +39,11 @@ impl<'a> PostedReceive<'a> {
         let elements = elements.get(..(num_sge & !UNCHECKED) as usize).unwrap_or_default();
         Self { room: post.room.load(Relaxed), valid: num_sge & UNCHECKED == 0, elements, pd }
     }
+
+    /// Whether it is not known to be too small for so many bytes.
+    pub(crate) fn may_hold(&self, bytes: u64) -> bool {
+        !self.valid || bytes <= u64::from(self.room)
+    }
 }
 
 impl Lane {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::sys::limits::MAX_WR;
 use crate::sys::sync::Atomic;
-use crate::transport::local::claim::{after, is_at_or_after, move_on};
+use crate::transport::local::claim::{after, is_at_or_after};
 
 /// Whose turn a receive is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,6 +23,8 @@ pub(crate) enum Entry {
     Posted {
         k: u32,
         index: u32,
+        /// Bytes that it has room for, up to [`ROOM_MAX`]; 0 where only its post says that.
+        room: u16,
     },
     /// The process of a block has taken it.
     Taken {
@@ -35,11 +37,17 @@ pub(crate) enum Entry {
 /// Indexes fit the bits that they have in a word; blocks do too (see `limits`).
 const _: () = assert!(MAX_WR.next_power_of_two() <= 1 << 16 && crate::sys::limits::BLOCKS <= 1 << 12);
 
+/// Most that a word says of the room of a receive. A requester that knows of enough does not read
+/// the post, which is on a line of its own.
+pub(crate) const ROOM_MAX: u16 = 0xfff;
+
 impl Entry {
     pub(crate) const fn encode(self) -> u64 {
         match self {
             Self::Empty => 0,
-            Self::Posted { k, index } => 1 | (index as u64 & 0xffff) << 16 | (k as u64) << 32,
+            Self::Posted { k, index, room } => {
+                1 | (room as u64 & 0xfff) << 4 | (index as u64 & 0xffff) << 16 | (k as u64) << 32
+            }
             Self::Taken { k, block, index } => {
                 2 | (block as u64 & 0xfff) << 4 | (index as u64 & 0xffff) << 16 | (k as u64) << 32
             }
@@ -51,18 +59,20 @@ impl Entry {
         let k = (word >> 32) as u32;
         let index = (word >> 16) as u32 & 0xffff;
         match word & 0xf {
-            1 => Self::Posted { k, index },
+            1 => Self::Posted { k, index, room: (word >> 4) as u16 & ROOM_MAX },
             2 => Self::Taken { k, block: (word >> 4) as u32 & 0xfff, index },
             _ => Self::Empty,
         }
     }
 }
 
-/// A receive that was taken.
+/// A receive that can be taken, or was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub(crate) k: u32,
     pub(crate) index: u32,
+    /// Bytes that it is known to have room for: see [`Entry::Posted`].
+    pub(crate) room: u16,
 }
 
 /// Why none was.
@@ -87,18 +97,21 @@ pub(crate) trait Order {
     fn mark(&self) -> &Self::Mark;
 
     /// The next receive that is there for the taking, with its word.
-    fn next_posted(&self) -> Option<(u32, u64, u32)> {
+    fn next_posted(&self) -> Option<(u64, Ticket)> {
         let mut k = self.mark().load(Acquire);
         for _ in 0..2 * (u64::from(self.size()) + 1) {
             let word = self.word(k).load(Acquire);
             match Entry::decode(word) {
-                Entry::Posted { k: posted, index } if posted == k => return Some((k, word, index)),
-                // Another requester was faster, also where the mark lags behind and the word is in
-                // use again.
-                Entry::Posted { k: taken, .. } | Entry::Taken { k: taken, .. }
-                    if is_at_or_after(taken, k) =>
+                Entry::Posted { k: posted, index, room } if posted == k => {
+                    return Some((word, Ticket { k, index, room }));
+                }
+                // Another requester was faster, or the mark lags behind by a lap or more: what had
+                // this word last is gone, and so is all that was posted before that.
+                Entry::Posted { k: found, .. } | Entry::Taken { k: found, .. }
+                    if is_at_or_after(found, k) =>
                 {
-                    k = after(self.mark(), k);
+                    let gone = if found == k { k } else { found.wrapping_sub(self.size()) };
+                    k = after(self.mark(), gone);
                 }
                 _ => return None,
             }
@@ -111,11 +124,23 @@ pub(crate) trait Order {
         self.next_posted().is_none()
     }
 
-    /// Takes the next receive for the process of a block, if that of its index `fits`.
-    fn take_where(&self, block: u32, fits: impl Fn(u32) -> bool) -> Result<Ticket, Refusal> {
+    /// Moves the mark on behind a receive that was taken. It may go back behind that of a faster
+    /// requester instead: it may lag, and an exchange would make each message wait for all stores
+    /// before it.
+    #[inline]
+    fn pass(&self, ticket: Ticket) {
+        let next = ticket.k.wrapping_add(1);
+        if !is_at_or_after(self.mark().load(Relaxed), next) {
+            self.mark().store(next, Release);
+        }
+    }
+
+    /// Takes the next receive for the process of a block, if it `fits`; then it is to be passed.
+    fn take_where(&self, block: u32, fits: impl Fn(Ticket) -> bool) -> Result<Ticket, Refusal> {
         for _ in 0..=u64::from(self.size()) {
-            let (k, word, index) = self.next_posted().ok_or(Refusal::Empty)?;
-            if !fits(index) {
+            let (word, ticket) = self.next_posted().ok_or(Refusal::Empty)?;
+            let Ticket { k, index, .. } = ticket;
+            if !fits(ticket) {
                 // Unless it was taken meanwhile, and what was read is of another.
                 if self.word(k).load(SeqCst) == word {
                     return Err(Refusal::Short);
@@ -124,8 +149,7 @@ pub(crate) trait Order {
             }
             let taken = Entry::Taken { k, block, index }.encode();
             if self.word(k).compare_exchange(word, taken, SeqCst, Relaxed).is_ok() {
-                move_on(self.mark(), k.wrapping_add(1));
-                return Ok(Ticket { k, index });
+                return Ok(ticket);
             }
         }
         Err(Refusal::Empty)
@@ -134,9 +158,9 @@ pub(crate) trait Order {
     /// Puts a receive back that was taken for nothing. Whoever moves the mark on at this moment may
     /// pass it by: then its owner finds it when it comes to its place again.
     fn put_back(&self, block: u32, ticket: Ticket) {
-        let Ticket { k, index } = ticket;
+        let Ticket { k, index, room } = ticket;
         let taken = Entry::Taken { k, block, index }.encode();
-        let posted = Entry::Posted { k, index }.encode();
+        let posted = Entry::Posted { k, index, room }.encode();
         if self.word(k).compare_exchange(taken, posted, SeqCst, Relaxed).is_err() {
             return;
         }
@@ -150,14 +174,18 @@ pub(crate) trait Order {
     }
 
     /// For the owner: shows receive `k` to the requesters.
-    fn show(&self, k: u32, index: u32) {
-        self.word(k).store(Entry::Posted { k, index }.encode(), Release);
+    fn show(&self, ticket: Ticket) {
+        let Ticket { k, index, room } = ticket;
+        self.word(k).store(Entry::Posted { k, index, room }.encode(), Release);
     }
 
     /// For the owner: takes receive `k`, which is posted, out of the requesters' sight, wherever
     /// the mark is; false where one of them has taken it.
     fn withdraw(&self, k: u32, index: u32) -> bool {
-        let posted = Entry::Posted { k, index }.encode();
+        let posted = self.word(k).load(Relaxed);
+        if !matches!(Entry::decode(posted), Entry::Posted { k: at, index: of, .. } if (at, of) == (k, index)) {
+            return false;
+        }
         let nobodys = Entry::Taken { k, block: 0, index: u32::MAX }.encode();
         self.word(k).compare_exchange(posted, nobodys, SeqCst, Relaxed).is_ok()
     }
@@ -177,8 +205,8 @@ mod tests {
     fn an_entry_survives_its_word() {
         for entry in [
             Entry::Empty,
-            Entry::Posted { k: 0, index: 0 },
-            Entry::Posted { k: u32::MAX, index: 0x7fff },
+            Entry::Posted { k: 0, index: 0, room: 0 },
+            Entry::Posted { k: u32::MAX, index: 0x7fff, room: ROOM_MAX },
             Entry::Taken { k: 1 << 31, block: 0xfff, index: 0x7fff },
         ] {
             assert_eq!(Entry::decode(entry.encode()), entry);
@@ -229,18 +257,19 @@ mod tests {
         fn append(&self, k: u32) {
             // SAFETY: nobody looks at what is not posted; were that not so, loom would say so.
             self.posts[k as usize].with_mut(|post| unsafe { *post = POST + k });
-            self.show(k, k);
+            self.show(Ticket { k, index: k, room: 0 });
         }
 
         /// Takes a receive and fills it, as a requester.
         fn fill(&self, block: u32) -> Option<Ticket> {
-            let fits = |index: u32| {
+            let fits = |Ticket { index, .. }: Ticket| {
                 // SAFETY: the receive is posted; were that not enough, loom would say so.
                 self.posts[index as usize].with(|post| unsafe { *post == POST + index })
             };
             let ticket = self.take_where(block, fits).ok()?;
             // SAFETY: whoever has taken it is alone there; were that not so, loom would say so.
             self.memory[ticket.index as usize].with_mut(|memory| unsafe { *memory = block });
+            self.pass(ticket);
             Some(ticket)
         }
     }

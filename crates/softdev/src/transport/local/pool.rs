@@ -5,7 +5,9 @@
 //! ```
 //!
 //! How receives are taken is in `order`. The message says which one it has taken; its owner
-//! believes that only of a receive that was taken.
+//! believes that of any receive that is in use, whose place is his own to know. He does not look
+//! whether its word says so too: that line is the requesters', and whoever lies about a message
+//! could have written there as well.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -132,13 +134,13 @@ impl Pool {
         PostedReceive::read(post, elements, self.shared().pd.load(Relaxed))
     }
 
-    /// Takes the next receive for the process of a block, if it `fits`.
-    pub(crate) fn take(
-        &self,
-        block: u32,
-        fits: impl Fn(&PostedReceive<'_>) -> bool,
-    ) -> Result<Ticket, Refusal> {
-        self.take_where(block, |index| fits(&self.receive(index)))
+    /// Takes and passes the next receive for the process of a block, unless it is known to have no
+    /// room for so many bytes.
+    pub(crate) fn take(&self, block: u32, bytes: u64) -> Result<Ticket, Refusal> {
+        let may_hold = |ticket: Ticket| {
+            bytes <= ticket.room.into() || self.receive(ticket.index).may_hold(bytes)
+        };
+        self.take_where(block, may_hold).inspect(|ticket| self.pass(*ticket))
     }
 
     /// Whether taking this receive has left fewer than the limit, which is disarmed by that.
@@ -157,7 +159,6 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::memory::arena::Arena;
-    use crate::transport::local::order::Entry;
 
     /// A pool of eight receives, of which those of `rooms` are posted.
     fn pool(arena: &Arena, rooms: &[u32]) -> Pool {
@@ -166,7 +167,7 @@ mod tests {
         let pool = area.pool(&arena.view).unwrap();
         for (k, room) in (0..).zip(rooms) {
             pool.post(k).0.room.store(*room, Relaxed);
-            pool.word(k).store(Entry::Posted { k, index: k }.encode(), Relaxed);
+            pool.show(Ticket { k, index: k, room: if k == 0 { *room as u16 } else { 0 } });
         }
         pool.shared().tail.value.store(rooms.len() as u32, Relaxed);
         pool
@@ -176,7 +177,7 @@ mod tests {
     fn receives_are_taken_in_turn_and_one_that_is_too_small_stays() {
         let arena = Arena::new("softdev-test", 4096).unwrap();
         let pool = pool(&arena, &[10, 5, 10]);
-        let take = |bytes: u32| pool.take(7, |posted| posted.room >= bytes).map(|ticket| ticket.index);
+        let take = |bytes| pool.take(7, bytes).map(|ticket| ticket.index);
         assert_eq!(
             [take(10), take(10), take(5), take(6), take(6)],
             [Ok(0), Err(Refusal::Short), Ok(1), Ok(2), Err(Refusal::Empty)]
@@ -187,7 +188,7 @@ mod tests {
     fn what_is_put_back_is_taken_next() {
         let arena = Arena::new("softdev-test", 4096).unwrap();
         let pool = pool(&arena, &[1, 1, 1]);
-        let take = || pool.take(7, |_| true);
+        let take = || pool.take(7, 0);
         let first = take().unwrap();
         assert_eq!(take().unwrap().index, 1);
         pool.put_back(7, first);
@@ -202,7 +203,7 @@ mod tests {
         let arena = Arena::new("softdev-test", 4096).unwrap();
         let pool = pool(&arena, &[1, 1, 1, 1]);
         pool.shared().limit.store(2, Relaxed);
-        let fired = [(); 4].map(|()| pool.falls_below_limit(pool.take(7, |_| true).unwrap()));
+        let fired = [(); 4].map(|()| pool.falls_below_limit(pool.take(7, 0).unwrap()));
         assert_eq!(fired, [false, false, true, false]);
     }
 
@@ -220,7 +221,7 @@ mod tests {
                 let arena = &arena;
                 scope.spawn(move || {
                     let pool = Area { offset, size: 8, stride: 64 }.pool(&arena.view).unwrap();
-                    while let Ok(ticket) = pool.take(block, |_| true) {
+                    while let Ok(ticket) = pool.take(block, 0) {
                         taken.lock().unwrap().push(ticket.index);
                     }
                 });
