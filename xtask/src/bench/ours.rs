@@ -20,18 +20,20 @@ pub(super) struct Experiment {
     pub(super) operation: &'static str,
     /// Messages, which take some ten milliseconds.
     pub(super) messages: u64,
+    /// Whether a request carries its bytes itself.
+    pub(super) inline: bool,
 }
 
 /// Measures with rdmascope. Its record is left behind in `scratch` until the next of the same kind.
 pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: &Path) -> Result<Value> {
-    let name = format!("{}-{}", of.pattern, of.operation);
+    let name = format!("{}-{}{}", of.pattern, of.operation, if of.inline { "-inline" } else { "" });
     let plan = scratch.join(format!("{name}.toml"));
     let out = scratch.join(&name);
-    let Experiment { pattern, operation, messages } = of;
+    let Experiment { pattern, operation, messages, inline } = of;
     let text = format!(
         "name = \"bench-{name}\"\ntitle = \"RC {operation} of 8 B\"\n\n[[experiment]]\nname = \"{name}\"\n\
          pattern = \"{pattern}\"\niterations = {messages}\nrepetitions = {REPETITIONS}\n[experiment.axes]\n\
-         service = \"RC\"\noperation = \"{operation}\"\nsize_bytes = 8\n"
+         service = \"RC\"\noperation = \"{operation}\"\nsize_bytes = 8\ninline = {inline}\n"
     );
     fs::write(&plan, text)?;
     let words = ["run", &plan.to_string_lossy(), "--device", "softdev0", "--cpus", &cpus.join(",")];

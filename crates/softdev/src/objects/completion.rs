@@ -112,9 +112,7 @@ impl Peek {
         let word = slot.state.load(Acquire);
         // SAFETY: where there is a slot there is a state, of the same place.
         let state = unsafe { &*self.state.load(Relaxed) };
-        self.own.load(Relaxed) == 0
-            && !SlotState::is_over(word, number)
-            && state.load(Relaxed) != IBV_QPS_ERR
+        self.own.load(Relaxed) == 0 && !SlotState::is_over(word, number) && state.load(Relaxed) != IBV_QPS_ERR
     }
 }
 

@@ -183,7 +183,8 @@ pub(crate) trait Order {
     /// the mark is; false where one of them has taken it.
     fn withdraw(&self, k: u32, index: u32) -> bool {
         let posted = self.word(k).load(Relaxed);
-        if !matches!(Entry::decode(posted), Entry::Posted { k: at, index: of, .. } if (at, of) == (k, index)) {
+        if !matches!(Entry::decode(posted), Entry::Posted { k: at, index: of, .. } if (at, of) == (k, index))
+        {
             return false;
         }
         let nobodys = Entry::Taken { k, block: 0, index: u32::MAX }.encode();

@@ -137,9 +137,8 @@ impl Pool {
     /// Takes and passes the next receive for the process of a block, unless it is known to have no
     /// room for so many bytes.
     pub(crate) fn take(&self, block: u32, bytes: u64) -> Result<Ticket, Refusal> {
-        let may_hold = |ticket: Ticket| {
-            bytes <= ticket.room.into() || self.receive(ticket.index).may_hold(bytes)
-        };
+        let may_hold =
+            |ticket: Ticket| bytes <= ticket.room.into() || self.receive(ticket.index).may_hold(bytes);
         self.take_where(block, may_hold).inspect(|ticket| self.pass(*ticket))
     }
 
