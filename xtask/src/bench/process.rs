@@ -18,8 +18,8 @@ use crate::{process, shell};
 pub(super) const START: &str = "--start";
 /// Makes the kernel kill a program when whoever has started it ends, if he has not ended already.
 const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
-/// Gives it the lowest real-time priority, and the next. Threads of one priority take turns (MPI libraries have some that
-/// their main thread waits for while it polls).
+/// Gives it the lowest real-time priority, and the next. Threads of one priority take turns: MPI
+/// libraries have some that their main thread waits for while it polls.
 const FIRST: [&str; 3] = ["chrt", "--rr", "1"];
 /// Leaves a program without the user's cache directory.
 const WITHOUT_CACHE: [&str; 5] = ["env", "-u", "XDG_CACHE_HOME", "-u", "HOME"];
