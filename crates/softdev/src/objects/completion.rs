@@ -58,8 +58,8 @@ pub(crate) struct Peek {
     state: AtomicPtr<AtomicU32>,
     /// It takes its receives from a shared queue, which has to be looked after now and then.
     is_shared: AtomicBool,
-    /// Glances that found nothing since something was found or an event was asked for. Counts may
-    /// be lost to another thread.
+    /// Glances that found nothing since something was found, or an event was asked for or taken.
+    /// Counts may be lost to another thread.
     in_vain: AtomicU32,
 }
 
@@ -91,13 +91,14 @@ impl Peek {
 
     /// Whether somebody who polls has waited for what is there now: he has most likely found all
     /// that there is. To look at the next slot would fetch its line from the peer's CPU, which has
-    /// just asked for it. (Who sleeps until there is something does not poll in vain so often.)
+    /// just asked for it. (A program that sleeps, and may take it that one call gives all that there
+    /// is, does not poll in vain so often.)
     #[inline]
     pub(crate) fn was_waited_for(&self) -> bool {
         self.in_vain.load(Relaxed) >= EAGER
     }
 
-    /// Something was found, or an event is asked for.
+    /// Something was found, or an event is asked for or taken.
     #[inline]
     pub(crate) fn begin_again(&self) {
         self.in_vain.store(0, Relaxed);

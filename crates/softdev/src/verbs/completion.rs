@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
     unsafe { poll_closely(cq, num_entries, wc) }
 }
 
-/// As [`poll_cq`], of a queue that is not seen to be empty. Apart from it, since most polls find
+/// As `poll_cq`, of a queue that is not seen to be empty. Apart from it, since most polls find
 /// nothing, and save no registers then.
 ///
 /// # Safety
