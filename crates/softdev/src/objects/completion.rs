@@ -91,8 +91,8 @@ impl Peek {
 
     /// Whether somebody who polls has waited for what is there now: he has most likely found all
     /// that there is. To look at the next slot would fetch its line from the peer's CPU, which has
-    /// just asked for it. (A program that sleeps, and may take it that one call gives all that there
-    /// is, does not poll in vain so often.)
+    /// just asked for it. (A program that sleeps, and may take it that one call gives all there
+    /// is, polls in vain less often.)
     #[inline]
     pub(crate) fn was_waited_for(&self) -> bool {
         self.in_vain.load(Relaxed) >= EAGER
