@@ -46,6 +46,13 @@ impl Qp {
         (n, self.receiving.slot(n))
     }
 
+    /// Whether its next receive has not completed and need not be flushed, as a glance shows.
+    #[inline]
+    pub(crate) fn awaits_next(&self) -> bool {
+        let (n, slot) = self.next_slot();
+        !SlotState::is_over(slot.state.load(Acquire), n) && self.state() != IBV_QPS_ERR
+    }
+
     /// Takes the next completed receive, with what its line says of the time (0 for one that is
     /// flushed). Called under the lock of the completion queue that the receives go to.
     #[inline]

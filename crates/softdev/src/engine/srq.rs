@@ -16,7 +16,7 @@ use crate::transport::local::order::{Entry, Order, ROOM_MAX, Ticket};
 use crate::transport::local::raise::Kind;
 
 /// Looks at a queue that has run dry before it is searched for what the dead have taken.
-const PATIENCE: u32 = 1 << 5;
+const PATIENCE: u32 = 1 << 10;
 
 impl Srq {
     /// From now on the queue can have events; the program's name of it.
@@ -136,6 +136,15 @@ impl Srq {
     #[cold]
     fn find_lost(&self) {
         let mut queue = self.queue.lock();
+        // A requester that was stopped for very long between its look at the mark and its store may
+        // have set it back so far that it seems to be ahead.
+        let first = queue.tail.wrapping_sub(self.area.size);
+        if self.pool.mark().load(Relaxed).wrapping_sub(first) > self.area.size {
+            self.pool.mark().store(first, Release);
+        }
+        if !self.pool.is_dry() {
+            return; // Somebody has posted meanwhile.
+        }
         for index in 0..self.area.size {
             if self.is_lost(&queue, index) {
                 self.offer(&mut queue, index);

@@ -58,8 +58,7 @@ pub(crate) struct Peek {
     state: AtomicPtr<AtomicU32>,
     /// It takes its receives from a shared queue, which has to be looked after now and then.
     is_shared: AtomicBool,
-    /// Glances that found nothing since something was found, or an event was asked for or taken.
-    /// Counts may be lost to another thread.
+    /// Glances that found nothing. Counts may be lost to another thread.
     in_vain: AtomicU32,
 }
 
@@ -71,37 +70,19 @@ static NOBODY: AtomicU32 = AtomicU32::new(IBV_QPS_RESET);
 /// Glances at an empty queue, of a queue pair whose receives are shared, before a look at it.
 const GLANCES: u32 = 64;
 
-/// Glances in vain that show somebody who waits for one message.
-const EAGER: u32 = 4;
-
 impl Peek {
     /// Whether nothing is there to be taken.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.has_nothing() && self.count()
+        self.has_nothing() && !(self.is_shared.load(Relaxed) && self.is_enough())
     }
 
-    /// Counts a glance in vain; false where it is time for a look all the same.
+    /// Counts a glance in vain: whether it is time for a look all the same.
     #[inline]
-    fn count(&self) -> bool {
-        let before = self.in_vain.load(Relaxed);
-        self.in_vain.store(before.wrapping_add(1), Relaxed);
-        !(before % GLANCES == GLANCES - 1 && self.is_shared.load(Relaxed))
-    }
-
-    /// Whether somebody who polls has waited for what is there now: he has most likely found all
-    /// that there is. To look at the next slot would fetch its line from the peer's CPU, which has
-    /// just asked for it. (A program that sleeps, and may take it that one call gives all there
-    /// is, polls in vain less often.)
-    #[inline]
-    pub(crate) fn was_waited_for(&self) -> bool {
-        self.in_vain.load(Relaxed) >= EAGER
-    }
-
-    /// Something was found, or an event is asked for or taken.
-    #[inline]
-    pub(crate) fn begin_again(&self) {
-        self.in_vain.store(0, Relaxed);
+    fn is_enough(&self) -> bool {
+        let glances = self.in_vain.load(Relaxed);
+        self.in_vain.store(glances.wrapping_add(1), Relaxed);
+        glances.is_multiple_of(GLANCES)
     }
 
     #[inline]

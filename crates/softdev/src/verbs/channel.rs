@@ -66,7 +66,6 @@ pub(crate) unsafe extern "C" fn get_cq_event(
         // acknowledgement.
         let found = unsafe { Cq::from(*raw) };
         found.taken.fetch_add(1, SeqCst);
-        found.peek.begin_again();
         // SAFETY: the caller gives two writable pointers.
         unsafe {
             cq.write(*raw);

@@ -45,7 +45,6 @@ unsafe fn poll_closely(cq: &Cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
-    cq.peek.begin_again();
     arm(&cq.host.arena.view.cq(cq.index).armed, solicited_only != 0);
     0
 }

@@ -24,7 +24,7 @@ use std::{fs, io};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::MembarrierCommand;
 
 use crate::memory::arena::{Arena, View};
@@ -77,11 +77,11 @@ pub(crate) fn host() -> io::Result<&'static Host> {
     if let Some(host) = before.filter(|host| host.pid == pid) {
         return Ok(host);
     }
-    let host: &'static Host = Box::leak(Box::new(Host::join()?));
-    HOST.store(std::ptr::from_ref(host).cast_mut(), Release);
     if let Some(parents) = before {
         parents.leave();
     }
+    let host: &'static Host = Box::leak(Box::new(Host::join()?));
+    HOST.store(std::ptr::from_ref(host).cast_mut(), Release);
     Ok(host)
 }
 
@@ -141,6 +141,21 @@ pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce()
     Some(work())
 }
 
+/// Whether a descriptor is a socket that has the name of a block.
+fn is_bound_to(socket: &OwnedFd, block: u32) -> bool {
+    is_name_of(rustix::net::getsockname(socket).ok(), block)
+}
+
+/// Whether a descriptor is a connection to whoever has the name of a block.
+fn leads_to(socket: &OwnedFd, block: u32) -> bool {
+    is_name_of(rustix::net::getpeername(socket).ok().flatten(), block)
+}
+
+fn is_name_of(found: Option<SocketAddrAny>, block: u32) -> bool {
+    let found = found.and_then(|found| SocketAddrUnix::try_from(found).ok());
+    address(block).is_ok_and(|wanted| found == Some(wanted))
+}
+
 fn arena_name(block: u32) -> String {
     format!("rdmascope-softdev-{block}")
 }
@@ -178,21 +193,29 @@ impl Host {
     }
 
     /// Closes what a child has of its parent's sockets: peers tell by them whether the parent
-    /// lives.
+    /// lives. The child may have closed them already, and have other files at their numbers.
     fn leave(&self) {
-        let close = |socket: &OwnedFd| {
-            // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in
-            // this process nobody uses its sockets, but for objects of the parent that are not to
-            // be used.
-            unsafe { rustix::io::close(socket.as_raw_fd()) };
+        let close = |socket: &OwnedFd, is_its: bool| {
+            if is_its {
+                // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in
+                // this process nobody uses its sockets, but for objects of the parent that are not
+                // to be used.
+                unsafe { rustix::io::close(socket.as_raw_fd()) };
+            }
         };
-        close(&self.listener);
-        // Whoever held the lock when the process was forked is not here to give it back.
+        let close_own = |socket: &OwnedFd| close(socket, is_bound_to(socket, self.block));
+        close_own(&self.listener);
+        // Whoever held a lock when the process was forked is not here to give it back.
+        if let Ok(spare) = self.spare.try_lock() {
+            spare.iter().for_each(close_own);
+        }
         if let Ok(connections) = self.connections.try_lock() {
-            connections.iter().for_each(close);
+            connections.iter().for_each(close_own);
         }
         if let Ok(peers) = self.peers.try_lock() {
-            peers.values().filter_map(|peer| peer.connection.as_ref()).for_each(close);
+            for (block, peer) in peers.iter() {
+                peer.connection.iter().for_each(|socket| close(socket, leads_to(socket, *block)));
+            }
         }
     }
 
@@ -229,9 +252,11 @@ impl Host {
         self.arena.view.header().life.load(Relaxed)
     }
 
-    /// Whether the process of a block still exists.
+    /// Whether the process of a block still exists: unless nobody has its name. That it cannot be
+    /// reached for another reason, such as too few descriptors, says nothing.
     pub(crate) fn lives(&self, block: u32) -> bool {
-        self.peer_of(block << QP_INDEX_BITS).is_some()
+        let is_gone = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        !self.reach(block << QP_INDEX_BITS).is_err_and(is_gone)
     }
 
     /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That
