@@ -53,8 +53,7 @@ fn names() -> BTreeSet<String> {
 fn a_child_keeps_nothing_of_its_parent_alive() {
     let before = names();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let mut parent =
-        command.env(FORKS, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut parent = command.env(FORKS, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     BufReader::new(parent.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "ready\n");

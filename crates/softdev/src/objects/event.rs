@@ -24,12 +24,12 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use verbs::abi::*;
@@ -58,6 +58,8 @@ pub(crate) struct Events {
     addresses: Option<OwnedFd>,
     /// Which change of the device's GIDs the program knows of.
     known_change: AtomicU64,
+    /// Something has changed that could not be looked at yet.
+    is_unseen: AtomicBool,
     /// Entry of this process's table of contexts.
     pub(crate) index: u32,
     objects: Mutex<HashMap<(Kind, u32), Object>>,
@@ -120,6 +122,7 @@ impl Events {
             inode,
             addresses,
             known_change,
+            is_unseen: AtomicBool::new(false),
             index,
             objects,
             acknowledgement,
@@ -190,7 +193,13 @@ impl Events {
 
     /// The next event; waits for it where the descriptor that programs poll does. A signal ends the
     /// wait as it ends one in read(2).
+    ///
+    /// Whoever has polled that descriptor before takes it that there is an event. What it was that
+    /// has changed is then found out here, and may be none of this device's GIDs: he is told that
+    /// they may have changed, which is no harm, and does not wait for what nobody has promised.
     pub(crate) fn next(&self, polled: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+        let waits = !fcntl_getfl(polled)?.contains(OFlags::NONBLOCK);
+        let was_promised = waits && is_readable(polled);
         loop {
             if self.shared().lost.swap(0, SeqCst) != 0 {
                 return Err(Errno::OVERFLOW);
@@ -198,11 +207,11 @@ impl Events {
             if let Some(event) = self.written()? {
                 return Ok(event);
             }
-            if self.has_other_gids() {
+            if self.has_other_gids() || was_promised {
                 let element = ibv_async_element { port_num: PORT.into() };
                 return Ok(ibv_async_event { element, event_type: IBV_EVENT_GID_CHANGE });
             }
-            if fcntl_getfl(polled)?.contains(OFlags::NONBLOCK) {
+            if !waits {
                 return Err(Errno::AGAIN);
             }
             match poll(&mut [PollFd::from_borrowed_fd(polled, PollFlags::IN)], None) {
@@ -232,10 +241,12 @@ impl Events {
     /// Whether the device has other GIDs than the program knows of; from now on it knows.
     fn has_other_gids(&self) -> bool {
         let Some(addresses) = &self.addresses else { return false };
-        if !netlink::drain(addresses) {
+        if !netlink::drain(addresses) && !self.is_unseen.load(SeqCst) {
             return false;
         }
-        let change = gids_now().changes(self.device);
+        let gids = gids_now();
+        self.is_unseen.store(gids.is_stale(), SeqCst);
+        let change = gids.changes(self.device);
         self.known_change.swap(change, SeqCst) != change
     }
 
@@ -247,6 +258,12 @@ impl Events {
         drop(unsafe { OwnedFd::from_raw_fd(polled) });
         INDEXES.give_back(self.index);
     }
+}
+
+/// Whether a descriptor has something to read now.
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]

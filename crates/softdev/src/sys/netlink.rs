@@ -21,16 +21,17 @@ pub(crate) struct Interface {
     pub(crate) addresses: Vec<[u8; 16]>,
 }
 
-/// A socket that has something to read whenever an address of any interface comes or goes.
+/// A socket that has something to read whenever an interface or an address comes, goes or changes.
 ///
 /// # Errors
 /// When there are no more descriptors, or a filter of system calls refuses such sockets.
 pub(crate) fn watch() -> Result<OwnedFd, Errno> {
     // linux/rtnetlink.h: a bit for each group.
+    const LINKS: u32 = 1;
     const IPV4_ADDRESSES: u32 = 0x10;
     const IPV6_ADDRESSES: u32 = 0x100;
     let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, IPV4_ADDRESSES | IPV6_ADDRESSES))?;
+    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, LINKS | IPV4_ADDRESSES | IPV6_ADDRESSES))?;
     Ok(socket)
 }
 
@@ -48,21 +49,22 @@ pub(crate) fn drain(socket: &OwnedFd) -> bool {
     }
 }
 
-/// All interfaces, by their numbers.
+/// All interfaces, by their numbers. Where they change all the time, some may be as they were.
 ///
 /// # Errors
 /// When there are no more descriptors, or a filter of system calls refuses such sockets.
 pub(crate) fn interfaces() -> Result<Vec<Interface>, Errno> {
     /// Attempts at a list that does not change while it is read.
     const ATTEMPTS: usize = 3;
-    let mut found = Err(Errno::AGAIN);
+    let mut found = Vec::new();
     for _ in 0..ATTEMPTS {
-        found = list();
-        if !matches!(found, Err(Errno::AGAIN)) {
+        let is_whole;
+        (found, is_whole) = list()?;
+        if is_whole {
             break;
         }
     }
-    found
+    Ok(found)
 }
 
 fn open(flags: SocketFlags) -> Result<OwnedFd, Errno> {
@@ -70,18 +72,19 @@ fn open(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
 }
 
-fn list() -> Result<Vec<Interface>, Errno> {
+/// All interfaces, and whether none has changed meanwhile.
+fn list() -> Result<(Vec<Interface>, bool), Errno> {
     let socket = open(SocketFlags::CLOEXEC)?;
     let mut found: Vec<Interface> = Vec::new();
-    dump(&socket, LINKS, |body| found.extend(interface(body)))?;
-    dump(&socket, ADDRESSES, |body| {
+    let mut is_whole = dump(&socket, LINKS, |body| found.extend(interface(body)))?;
+    found.sort_by_key(|interface| interface.index);
+    is_whole &= dump(&socket, ADDRESSES, |body| {
         let Some((index, address)) = address(body) else { return };
-        if let Some(interface) = found.iter_mut().find(|interface| interface.index == index) {
-            interface.addresses.push(address);
+        if let Ok(place) = found.binary_search_by_key(&index, |interface| interface.index) {
+            found[place].addresses.push(address);
         }
     })?;
-    found.sort_by_key(|interface| interface.index);
-    Ok(found)
+    Ok((found, is_whole))
 }
 
 /// `RTM_GETLINK` and what it is answered by, `RTM_NEWLINK` (linux/rtnetlink.h).
@@ -91,8 +94,9 @@ const ADDRESSES: [u16; 2] = [22, 20];
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// Asks for everything of a kind, and shows each answer's body.
-fn dump(socket: &OwnedFd, [asked, answered]: [u16; 2], mut see: impl FnMut(&[u8])) -> Result<(), Errno> {
+/// Asks for everything of a kind, and shows each answer's body: whether nothing has changed
+/// meanwhile.
+fn dump(socket: &OwnedFd, [asked, answered]: [u16; 2], mut see: impl FnMut(&[u8])) -> Result<bool, Errno> {
     const REQUEST_DUMP: u16 = 0x301;
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
@@ -115,7 +119,7 @@ fn dump(socket: &OwnedFd, [asked, answered]: [u16; 2], mut see: impl FnMut(&[u8]
             was_interrupted |= half(message, 6).is_some_and(|flags| flags & INTERRUPTED != 0);
             let body = &message[HEADER.min(message.len())..];
             match half(message, 4) {
-                Some(DONE) => return if was_interrupted { Err(Errno::AGAIN) } else { Ok(()) },
+                Some(DONE) => return Ok(!was_interrupted),
                 Some(ERROR) => return Err(refusal(body)),
                 Some(kind) if kind == answered => see(body),
                 _ => {}

@@ -40,8 +40,10 @@ pub(crate) struct Gids {
     /// Those that are up: those that lead to other hosts, by their numbers, before loopback.
     interfaces: Vec<Interface>,
     tables: [Table; MAX_DEVICES as usize],
-    /// When the kernel was last asked.
+    /// When the kernel last answered.
     asked: Option<Instant>,
+    /// When it was last asked, it did not answer.
+    is_stale: bool,
 }
 
 /// So long what the kernel has said holds, but for who was told of a change: programs that look at
@@ -95,12 +97,14 @@ pub(crate) fn gids_now() -> MutexGuard<'static, Gids> {
 
 /// Asks the kernel. Where it does not say what interfaces there are, the tables stay as they are.
 fn updated(mut gids: MutexGuard<'static, Gids>) -> MutexGuard<'static, Gids> {
+    gids.is_stale = link_layer() == LinkLayer::Ethernet;
     if let Ok(settings) = settings()
         && link_layer() == LinkLayer::Ethernet
         && let Ok(found) = interfaces()
     {
         gids.update(found, settings.devices);
         gids.asked = Some(Instant::now());
+        gids.is_stale = false;
         for device in 0..settings.devices {
             let mtu = gids.mtu(device, settings.mtu);
             MTUS[usize::from(device)].store(mtu, Relaxed);
@@ -124,7 +128,7 @@ pub(crate) fn active_mtu_bytes(device: u8) -> u64 {
 impl Gids {
     const fn new() -> Self {
         const EMPTY: Table = Table { entries: [None; GIDS as usize - 1], changes: 0 };
-        Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize], asked: None }
+        Self { interfaces: Vec::new(), tables: [EMPTY; MAX_DEVICES as usize], asked: None, is_stale: false }
     }
 
     fn place_of(&self, address: [u8; 16]) -> Option<(u8, u8)> {
@@ -145,8 +149,13 @@ impl Gids {
                 let entry = move |raw| Entry { gid: ibv_gid { raw }, interface: interface_number };
                 interface.addresses.clone().into_iter().map(entry)
             };
-            let there: Vec<_> = self.dealt(device, devices).flat_map(of).collect();
-            self.tables[usize::from(device)].update(&there);
+            let dealt: Vec<_> = self.dealt(device, devices).collect();
+            let entries = |is_loopback| {
+                let those = dealt.iter().filter(move |interface| interface.is_loopback == is_loopback);
+                those.copied().flat_map(of).collect::<Vec<_>>()
+            };
+            let there = [entries(false), entries(true)];
+            self.tables[usize::from(device)].update(&within(GIDS as usize - 1, there));
         }
     }
 
@@ -186,6 +195,11 @@ impl Gids {
         self.tables.get(usize::from(device))?.entries.get(place).copied().flatten()
     }
 
+    /// Whether the tables may be older than the last question.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
     /// How often a device's table has been found changed.
     pub(crate) fn changes(&self, device: u8) -> u64 {
         self.tables.get(usize::from(device)).map_or(0, |table| table.changes)
@@ -209,6 +223,18 @@ impl Gids {
             }
         }
     }
+}
+
+/// As many entries as there is room for. Where there are more, as on hosts of very many containers,
+/// those of loopback are among them, and link-local ones come after the others.
+fn within(room: usize, [mut leading, loopback]: [Vec<Entry>; 2]) -> Vec<Entry> {
+    let left = room.saturating_sub(loopback.len());
+    if leading.len() > left {
+        leading.sort_by_key(|entry| entry.gid.raw[..2] == [0xfe, 0x80]);
+        leading.truncate(left);
+    }
+    leading.extend(loopback);
+    leading
 }
 
 /// The MTU of a port on an interface with this one, as the kernel's software device has it
@@ -263,6 +289,17 @@ mod tests {
             is_up: true,
             addresses,
         }
+    }
+
+    #[test]
+    fn of_too_many_entries_loopback_and_routable_ones_are_kept() {
+        let entry = |text: &str| Entry { gid: ibv_gid { raw: raw(text) }, interface: 1 };
+        let all = |texts: &[&str]| texts.iter().map(|text| entry(text)).collect::<Vec<_>>();
+        let leading = ["fe80::1", "::ffff:10.0.0.1", "fe80::2", "2001:db8::1"];
+        let kept = |room| within(room, [all(&leading), all(&["::ffff:127.0.0.1"])]);
+        assert_eq!(kept(5), [all(&leading), all(&["::ffff:127.0.0.1"])].concat());
+        assert_eq!(kept(4), all(&["::ffff:10.0.0.1", "2001:db8::1", "fe80::1", "::ffff:127.0.0.1"]));
+        assert_eq!(kept(2), all(&["::ffff:10.0.0.1", "::ffff:127.0.0.1"]));
     }
 
     fn lo() -> Interface {
