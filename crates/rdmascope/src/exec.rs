@@ -25,7 +25,7 @@ Examples:
   rdmascope exec ib_send_bw            waits for its client, on another terminal:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
-  rdmascope exec rping -s -a 127.0.0.1 RDMA CM, too; on another terminal:
+  rdmascope exec rping -s -a 127.0.0.1 # RDMA CM; on another terminal:
   rdmascope exec rping -c -a 127.0.0.1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost

@@ -1,5 +1,5 @@
-//! A process that was forked from one that has opened the device, and opens it too: it does not keep
-//! its parent's name, by which peers tell whether the parent lives.
+//! A process that was forked from one that has opened the device, and opens it too: it does not
+//! keep its parent's name, by which peers tell whether the parent lives.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -58,6 +58,16 @@ impl Link {
         Error::check("rdma_disconnect", || "a connection".to_owned(), returned)?;
         self.id.expect(RDMA_CM_EVENT_DISCONNECTED, patience).map(drop)
     }
+
+    /// Answers the peer that has ended the connection.
+    ///
+    /// # Errors
+    /// What the manager says.
+    pub fn answer_end(&self) -> Result<()> {
+        // SAFETY: the identifier is alive; its queue pair is not the manager's.
+        let returned = unsafe { (self.id.manager().disconnect)(self.id.raw) };
+        Error::check("rdma_disconnect", || "a connection that its peer has ended".to_owned(), returned)
+    }
 }
 
 impl Manager {
@@ -213,12 +223,18 @@ impl Listener {
         Ok((pair, Link { id, datagram: None }))
     }
     /// Waits until the peer of one of these connections ends it, and takes that connection from
-    /// them. Dropping it answers the peer.
+    /// them, to be [answered](Link::answer_end). Dropping it answers the peer as well.
     ///
     /// # Errors
     /// What the manager says, or that it says nothing within `patience`.
     pub fn ended(&self, links: &mut Vec<Link>, patience: Duration) -> Result<Link> {
-        let event = self.id.expect(RDMA_CM_EVENT_DISCONNECTED, patience)?;
+        let event = loop {
+            // Connections that were answered before may be over for good meanwhile.
+            let event = self.id.event(RDMA_CM_EVENT_DISCONNECTED, patience)?;
+            if event.kind != RDMA_CM_EVENT_TIMEWAIT_EXIT {
+                break self.id.wanted(RDMA_CM_EVENT_DISCONNECTED, event)?;
+            }
+        };
         let found = links.iter().position(|link| link.id.raw == event.id);
         let got = || "the end of another connection".to_owned();
         let unknown = || Error::Manager { wanted: "the end of a connection".to_owned(), got: got() };

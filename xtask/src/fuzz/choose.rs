@@ -37,6 +37,7 @@ pub(super) fn keep(target: &str) -> Result<String> {
     ensure!(status.success(), "{target} fails to merge ({status}): see {}", log.display());
     let text = fs::read_to_string(&control)?;
     let (chosen, all) = chosen(inputs(&text), MOST_FILES, MOST_BYTES);
+    ensure!(!chosen.is_empty(), "{} names no input of {target}", control.display());
     let folder = shell::root().join("fuzz/corpus").join(target);
     let (files, bytes) = replace(&folder, &chosen)?;
     let reached = chosen.iter().flat_map(|input| &input.features).collect::<HashSet<_>>().len();

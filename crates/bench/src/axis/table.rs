@@ -307,8 +307,8 @@ axes! {
     /// How the ranks begin each call together.
     START: Start = words::<Start>("start").on(ANY)
         .flags(&[Flag::of("start", "HOW")]);
-    /// The call that is timed by itself. Where none is named, all of verbs are, and none of RDMA
-    /// CM.
+    /// The call that is timed by itself. Default: every verbs call. The steps of RDMA CM run only
+    /// when they are named.
     STEP: Step = words::<Step>("step")
         .shown(Shown::Row)
         .flags(&[Flag::of("step", "STEP")]);

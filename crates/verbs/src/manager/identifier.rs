@@ -65,7 +65,7 @@ impl Drop for Id {
 
 /// What an event said; it is acknowledged when it has been read.
 pub(super) struct Event {
-    kind: u32,
+    pub(super) kind: u32,
     /// The identifier that it is of: of a request for a connection, a new one.
     pub(super) id: *mut rdma_cm_id,
     pub(super) param: rdma_cm_event_param,
@@ -90,14 +90,19 @@ impl Id {
 
     /// The next event, which must be of this kind.
     pub(super) fn expect(&self, kind: u32, patience: Duration) -> Result<Event> {
-        let event = self.event(kind, patience)?;
+        self.wanted(kind, self.event(kind, patience)?)
+    }
+
+    /// An event, if it is of this kind.
+    pub(super) fn wanted(&self, kind: u32, event: Event) -> Result<Event> {
         if event.kind == kind {
             return Ok(event);
         }
         Err(Error::Manager { wanted: self.name(kind), got: self.name(event.kind) })
     }
 
-    fn event(&self, wanted: u32, patience: Duration) -> Result<Event> {
+    /// The next event of any kind; errors name the one that is wanted.
+    pub(super) fn event(&self, wanted: u32, patience: Duration) -> Result<Event> {
         let manager = self.manager();
         // SAFETY: the channel is alive.
         let fd = unsafe { (*self.channel.raw).fd };

@@ -64,6 +64,7 @@ impl Objects<'_> {
         let (managed, _) = self.managed.ok_or_else(silent)?;
         let listener = managed.listener()?;
         self.make_initialised()?;
+        let mut over = Vec::new();
         for batch in 1..=batches {
             for ((pair, to), tag) in self.unconnected.drain(..).zip((0..=u8::MAX).cycle()) {
                 let (pair, link) = listener.accept(pair, &to, tag, PATIENCE)?;
@@ -78,11 +79,16 @@ impl Objects<'_> {
                     self.connected.clear();
                     self.make_initialised()?;
                 }
-                drop(link);
+                // It is answered at once, and destroyed when nobody is timed.
+                link.answer_end()?;
+                over.push(link);
             }
-            if self.step == Step::RdmaCmDisconnect && !is_last {
-                self.connected.clear();
-                self.make_initialised()?;
+            if self.step == Step::RdmaCmDisconnect {
+                over.clear();
+                if !is_last {
+                    self.connected.clear();
+                    self.make_initialised()?;
+                }
             }
         }
         Ok(())

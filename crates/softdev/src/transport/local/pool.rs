@@ -4,10 +4,9 @@
 //! pool:  SharedPool | order: a word for each receive in the order of posting | posts, by index
 //! ```
 //!
-//! How receives are taken is in `order`. The message says which one it has taken; its owner
-//! believes that of any receive that is in use, whose place is his own to know. He does not look
-//! whether its word says so too: that line is the requesters', and whoever lies about a message
-//! could have written there as well.
+//! How receives are taken is in `order`. The message says which one it has taken. The owner accepts
+//! the index of any receive that is posted. It does not check the word: requesters write that line,
+//! and a hostile one could forge it as well.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -195,6 +194,27 @@ mod tests {
             [take(), take(), take()].map(|taken| taken.map(|ticket| ticket.index).ok()),
             [Some(0), Some(2), None]
         );
+    }
+
+    /// A requester that was stopped between its look at the mark and its store may set it back by
+    /// laps: the others find what is posted all the same, and set it right.
+    #[test]
+    fn a_mark_that_lags_by_laps_hides_nothing() {
+        let arena = Arena::new("softdev-test", 4096).unwrap();
+        let pool = pool(&arena, &[1; 8]);
+        for k in 8..28 {
+            assert_eq!(pool.take(7, 1).unwrap().k, k - 8);
+            pool.show(Ticket { k, index: k % 8, room: 1 });
+        }
+        for lag in [1, 7, 8, 9, 20] {
+            let next = pool.mark().load(Relaxed);
+            pool.mark().store(next.wrapping_sub(lag), Relaxed);
+            assert!(!pool.is_dry());
+            assert_eq!(pool.take(7, 1).unwrap().k, next, "behind by {lag}");
+            assert_eq!(pool.mark().load(Relaxed), next + 1);
+        }
+        while pool.take(7, 1).is_ok() {}
+        assert_eq!(pool.mark().load(Relaxed), 28);
     }
 
     #[test]
