@@ -83,12 +83,10 @@ impl Objects<'_> {
                 link.answer_end()?;
                 over.push(link);
             }
-            if self.step == Step::RdmaCmDisconnect {
-                over.clear();
-                if !is_last {
-                    self.connected.clear();
-                    self.make_initialised()?;
-                }
+            over.clear();
+            if self.step == Step::RdmaCmDisconnect && !is_last {
+                self.connected.clear();
+                self.make_initialised()?;
             }
         }
         Ok(())
