@@ -247,10 +247,15 @@ impl<H: Host> Manager<H> {
     }
 
     fn reject_arrived(&mut self, link: Link, reject: &Reject) {
-        // One that rejects a request because of its end knows no more than whom it rejects.
-        let id = self
-            .of(link, reject.remote_communication_id)
-            .or_else(|| self.known(link, reject.local_communication_id));
+        // A client that gives up its REQ may not know our communication ID: look up its own.
+        let gives_up = reject.reason == RejectReason::TIMEOUT
+            && reject.remote_communication_id == 0
+            && reject.local_communication_id != 0;
+        let id = if gives_up {
+            self.known(link, reject.local_communication_id)
+        } else {
+            self.of(link, reject.remote_communication_id)
+        };
         if let Some(id) = id {
             self.rejected(id, reject);
         }

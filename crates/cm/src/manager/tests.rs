@@ -459,6 +459,27 @@ fn a_program_rejects() {
 }
 
 #[test]
+fn a_late_rejection_rejects_no_other_connection() {
+    let mut world = World::new(2);
+    world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+    let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect(1, client, &[]).unwrap();
+    world.deliver();
+    // Rejections by processes without such a connection carry no communication ID of their own.
+    let reasons = [wire::RejectReason::INVALID_SERVICE_ID, wire::RejectReason::TIMEOUT];
+    for (reason, remote_communication_id) in reasons.into_iter().zip([4711, 0]) {
+        let reject = wire::Reject { remote_communication_id, reason, ..Default::default() };
+        world.processes[1].arrived(link(1, 0), &Mad { transaction: 1, message: reject.into() }.encode());
+    }
+    assert_eq!(world.event(1), None);
+    // A client that gives up names only its own communication ID.
+    let request = world.event(0).unwrap();
+    world.destroy(1, client).unwrap();
+    world.deliver();
+    assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL), "the request is over");
+}
+
+#[test]
 fn private_data_has_a_limit() {
     let mut world = World::new(2);
     world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
