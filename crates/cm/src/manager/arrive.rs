@@ -261,16 +261,16 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The peer has rejected.
+    /// The peer has rejected (`cm_rej_handler()` of cm.c).
     pub(super) fn rejected(&mut self, id: u32, reject: &Reject) {
-        let may = matches!(
-            self.id(id).exchange,
-            Exchange::ReqSent | Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived
-        );
-        if !may {
-            return;
+        match self.id(id).exchange {
+            Exchange::ReqSent | Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived => {
+                self.end(id);
+            }
+            // The peer has rejected after its REP, before it has seen the RTU.
+            Exchange::Established | Exchange::DreqSent => self.wait_out(id),
+            _ => return,
         }
-        self.end(id);
         let private_data = reject.private_data.0[..REJ_DATA].to_vec();
         let told = ConnectionTold { private_data, ..ConnectionTold::default() };
         self.raise(id, EventKind::Rejected, reject.reason.0.into(), Told::Connection(told));

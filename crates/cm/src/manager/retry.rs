@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::abi::EventKind;
 use crate::abi::answer::Told;
 use crate::host::Host;
-use crate::identifier::Exchange;
+use crate::identifier::{Exchange, Stage};
 use crate::manager::state::Manager;
 use crate::times::{CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire::{Reject, RejectReason};
@@ -65,7 +65,10 @@ impl<H: Host> Manager<H> {
             }
             Exchange::TimeWait => {
                 self.end(id);
-                self.raise(id, EventKind::TimeWaitExit, 0, Told::default());
+                // Not after a rejection (`cma_ib_handler()` of cma.c).
+                if self.id(id).stage == Stage::Disconnect {
+                    self.raise(id, EventKind::TimeWaitExit, 0, Told::default());
+                }
             }
             _ => {}
         }

@@ -480,6 +480,31 @@ fn a_late_rejection_rejects_no_other_connection() {
 }
 
 #[test]
+fn a_rejection_ends_a_connection_whose_rtu_was_lost() {
+    for disconnects in [false, true] {
+        let mut world = World::new(2);
+        world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
+        let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+        world.connect(1, client, &[]).unwrap();
+        let request = world.event(0).unwrap();
+        world.accept(0, request.id, 1, &[]).unwrap();
+        assert_eq!(world.kinds(1), [EventKind::ConnectResponse as u32]);
+        world.network.borrow_mut().loses = 1 + usize::from(disconnects);
+        world.confirm(1, client).unwrap();
+        if disconnects {
+            world.disconnect(1, client).unwrap();
+        }
+        world.destroy(0, request.id).unwrap();
+        let event = world.event(1).unwrap();
+        assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 28));
+        assert_eq!(world.disconnect(1, client), Ok(()));
+        world.pass(TIME_WAIT);
+        assert_eq!(world.kinds(1), [], "the kernel tells of no end of the wait");
+        assert_eq!(world.processes[1].tick(), None);
+    }
+}
+
+#[test]
 fn private_data_has_a_limit() {
     let mut world = World::new(2);
     world.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
