@@ -16,6 +16,6 @@ mod times;
 pub mod wire;
 
 pub use abi::{Space, VERSION};
-pub use manager::Manager;
+pub use manager::{Manager, Outcome};
 pub use process::{Devices, Process};
 pub use times::{RESPONSE_TIME, TIME_WAIT, TRIES};

@@ -30,6 +30,15 @@ use crate::manager::state::{Channel, Queued};
 
 pub use crate::manager::state::Manager;
 
+/// What a command has come to, where it has not failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// The command is carried out.
+    Done,
+    /// The program asks for an event, and there is none yet. No other command waits.
+    NoEvent,
+}
+
 impl<H: Host> Manager<H> {
     /// A channel of a number that no other one has.
     pub fn open(&mut self, channel: u32) {
@@ -49,18 +58,17 @@ impl<H: Host> Manager<H> {
     /// What a program has written to a channel. `descriptors` finds the channel of a descriptor.
     ///
     /// # Errors
-    /// The error number that the kernel would give. `EAGAIN`: the program asks for an event, and
-    /// there is none.
+    /// The error number that the kernel would give.
     pub fn write(
         &mut self,
         channel: u32,
         bytes: &[u8],
         memory: &impl Memory,
         descriptors: impl FnOnce(i32) -> Option<u32>,
-    ) -> Result<(), Errno> {
+    ) -> Result<Outcome, Errno> {
         let Written { command, room } = Written::read(bytes)?;
         let answer = |to: u64, answer: &Answer| memory.write(to, answer.fit(room)?);
-        match command {
+        let done = match command {
             Command::CreateId { uid, response, space, service } => {
                 let id = self.create(channel, uid, space, service);
                 answer(response, &Answer::number(id)).inspect_err(|_| {
@@ -99,7 +107,7 @@ impl<H: Host> Manager<H> {
                 let attributes = self.attributes(self.find(channel, id)?, state)?;
                 answer(response, &attributes.answer())
             }
-            Command::GetEvent { response } => self.give_event(channel, |event| answer(response, event)),
+            Command::GetEvent { response } => return self.give_event(channel, |it| answer(response, it)),
             Command::SetOption { id, level, name, value, length } => {
                 let id = self.find(channel, id)?;
                 self.set_option(id, level, name, memory, value, length)
@@ -119,7 +127,8 @@ impl<H: Host> Manager<H> {
                 let reported = self.migrate(self.find(from, id)?, channel);
                 answer(response, &Answer::number(reported))
             }
-        }
+        };
+        done.map(|()| Outcome::Done)
     }
 
     fn create(&mut self, channel: u32, uid: u64, space: Space, service: u8) -> u32 {
@@ -163,9 +172,10 @@ impl<H: Host> Manager<H> {
         &mut self,
         channel: u32,
         give: impl FnOnce(&Answer) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
+    ) -> Result<Outcome, Errno> {
         let events = &mut self.channels.get_mut(&channel).ok_or(Errno::BADF)?.events;
-        give(&events.front().ok_or(Errno::AGAIN)?.event.answer())?;
+        let Some(next) = events.front() else { return Ok(Outcome::NoEvent) };
+        give(&next.event.answer())?;
         if let Some(Queued { id, request, group, .. }) = events.pop_front() {
             let owner = self.id(id);
             owner.reported += 1;
@@ -181,6 +191,6 @@ impl<H: Host> Manager<H> {
             }
         }
         self.show(channel);
-        Ok(())
+        Ok(Outcome::Done)
     }
 }

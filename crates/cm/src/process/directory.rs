@@ -335,9 +335,12 @@ fn new_block(space: Space) -> Result<Block, Errno> {
 }
 
 /// Runs `work` while no other process of this user on this host does.
+///
+/// # Errors
+/// `EBUSY` where another process keeps the order for 5 s; otherwise those of `work`.
 fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     const PAUSE: Duration = Duration::from_micros(200);
-    /// Nobody takes so long who has not been stopped in the middle of it.
+    /// The order is held for milliseconds: a process that holds it for 5 s is stopped.
     const PATIENCE: u32 = 25_000;
     for _ in 0..PATIENCE {
         if let Some(_order) = take_name("order")? {
@@ -345,7 +348,7 @@ fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         }
         std::thread::sleep(PAUSE);
     }
-    Err(Errno::AGAIN)
+    Err(Errno::BUSY)
 }
 
 /// Connects to whoever listens at an address: at that one rather than at all. `None` where nobody

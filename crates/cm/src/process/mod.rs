@@ -21,7 +21,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::abi::Space;
 use crate::host::{Claim, Host, Link, Memory, Port};
-use crate::manager::Manager;
+use crate::manager::{Manager, Outcome};
 use crate::process::directory::{Directory, Hold};
 use crate::process::links::{Links, Seen};
 
@@ -135,8 +135,12 @@ impl Process {
                 // Whatever is in it already wakes the thread as well.
                 let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
             }
-            if done != Err(Errno::AGAIN) || fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK) {
-                return done;
+            match done? {
+                Outcome::Done => return Ok(()),
+                Outcome::NoEvent if fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK) => {
+                    return Err(Errno::AGAIN);
+                }
+                Outcome::NoEvent => {}
             }
             rustix::event::poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None)?;
         }
