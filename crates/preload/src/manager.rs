@@ -324,5 +324,26 @@ impl Devices for Softdev {
 
 /// Whether an address is of this host.
 fn is_own(address: IpAddr) -> bool {
-    address != IpAddr::V4(Ipv4Addr::UNSPECIFIED) && UdpSocket::bind((address, 0)).is_ok()
+    /// Any port does: discard. Connecting sends nothing.
+    const PORT: u16 = 9;
+    if address.is_multicast() || address == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+        return false;
+    }
+    // A socket can be bound to a broadcast address, but connects to none.
+    UdpSocket::bind((address, 0)).and_then(|socket| socket.connect((address, PORT))).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_several_hosts_are_not_own() {
+        for own in ["127.0.0.1", "127.0.0.2"] {
+            assert!(is_own(own.parse().unwrap()), "{own}");
+        }
+        for other in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.255.255.255", "ff02::1", "192.0.2.1"] {
+            assert!(!is_own(other.parse().unwrap()), "{other}");
+        }
+    }
 }

@@ -34,7 +34,7 @@ impl<H: Host> Manager<H> {
             Message::DisconnectRequest(request) => self.end_requested(link, transaction, &request),
             Message::DisconnectReply(reply) => {
                 if let Some(id) = self.of(link, reply.remote_communication_id)
-                    && self.id(id).exchange == Exchange::DreqSent
+                    && matches!(self.id(id).exchange, Exchange::DreqSent | Exchange::DreqReceived)
                 {
                     self.disconnected(id, 0);
                     self.wait_out(id);
@@ -289,7 +289,7 @@ impl<H: Host> Manager<H> {
                 self.disconnected(id, 0);
             }
             (Some(_), Some(Exchange::DreqReceived)) => {}
-            // It is over: who asks again has not heard so.
+            // No such connection: answer a repeated DREQ with a DREP, as Linux does.
             _ => {
                 let reply = DisconnectReply {
                     local_communication_id: request.remote_communication_id,

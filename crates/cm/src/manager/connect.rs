@@ -203,6 +203,9 @@ impl<H: Host> Manager<H> {
     pub(super) fn notify(&mut self, id: u32, event: u32) -> Result<(), Errno> {
         /// `IB_EVENT_COMM_EST`.
         const ESTABLISHED: u32 = 4;
+        /// `IB_EVENT_PATH_MIG`: there is no alternate path to move to, which the kernel does not
+        /// check either.
+        const MIGRATED: u32 = 6;
         let found = self.id(id);
         if found.conversation.local == 0 {
             return Err(Errno::INVAL);
@@ -213,9 +216,8 @@ impl<H: Host> Manager<H> {
                 Ok(())
             }
             (ESTABLISHED, Exchange::Established) => Err(Errno::ISCONN),
-            // What the kernel does not know of it takes for done.
-            (ESTABLISHED, _) => Err(Errno::INVAL),
-            _ => Ok(()),
+            (MIGRATED, Exchange::Established) => Ok(()),
+            _ => Err(Errno::INVAL),
         }
     }
 

@@ -729,6 +729,36 @@ fn both_ends_disconnect_at_a_time() {
 }
 
 #[test]
+fn a_reply_ends_the_wait_of_both_that_disconnect_at_a_time() {
+    let mut world = World::new(2);
+    let (client, server) = world.connected();
+    world.disconnect(0, server).unwrap();
+    world.disconnect(1, client).unwrap();
+    assert_eq!(world.kinds(0), [EventKind::Disconnected as u32]);
+    assert_eq!(world.kinds(1), [EventKind::Disconnected as u32]);
+    world.disconnect(0, server).unwrap();
+    world.deliver();
+    world.pass(TIME_WAIT);
+    assert_eq!(world.kinds(0), [EventKind::TimeWaitExit as u32]);
+    assert_eq!(world.kinds(1), [EventKind::TimeWaitExit as u32]);
+}
+
+#[test]
+fn a_program_notifies_of_what_the_kernel_knows() {
+    let mut world = World::new(2);
+    let (client, _) = world.connected();
+    let notify = |world: &mut World, id: u32, event: u32| {
+        world.command(1, 15, &[id.to_ne_bytes(), event.to_ne_bytes()].concat(), 0).map(drop)
+    };
+    assert_eq!(notify(&mut world, client, 4), Err(Errno::ISCONN), "established");
+    assert_eq!(notify(&mut world, client, 6), Ok(()), "path migrated");
+    assert_eq!(notify(&mut world, client, 5), Err(Errno::INVAL), "send queue drained");
+    let other = world.routed(1, "10.0.0.1:7471", Space::Tcp);
+    world.connect(1, other, &[]).unwrap();
+    assert_eq!(notify(&mut world, other, 6), Err(Errno::INVAL), "no connection yet");
+}
+
+#[test]
 fn datagrams_are_resolved() {
     let mut world = World::new(2);
     world.listen(0, "0.0.0.0:7471", 5, Space::Udp);
