@@ -116,7 +116,7 @@ impl Links {
         if connection.waiting.is_empty() {
             match rustix::net::send(&connection.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Err(Errno::AGAIN | Errno::NOBUFS) => {}
-                // Sent, or for nobody, which the thread sees.
+                // Sent, or the peer is gone: the thread sees the hang-up.
                 _ => return,
             }
         }
@@ -139,7 +139,13 @@ impl Links {
         self.flush(key);
         let connection = self.connections.get(&key)?;
         let mut message = vec![0; crate::wire::Mad::BYTES + 1];
-        match rustix::net::recv(&connection.socket, &mut message[..], RecvFlags::DONTWAIT) {
+        let mut receive = || rustix::net::recv(&connection.socket, &mut message[..], RecvFlags::DONTWAIT);
+        // A peer that died before it had read everything: its own messages come after this error.
+        let received = match receive() {
+            Err(Errno::CONNRESET) => receive(),
+            received => received,
+        };
+        match received {
             Ok((_, bytes)) if bytes > 0 => {
                 message.truncate(bytes);
                 Some(Seen::Message(Link(key), message))
@@ -182,5 +188,42 @@ impl Links {
             }
         }
         self.watch(key, EventFlags::IN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::net::{AddressFamily, SocketType, socketpair};
+
+    use super::*;
+
+    fn links() -> Links {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        Links::new(bell.as_fd()).unwrap()
+    }
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    }
+
+    #[test]
+    fn the_last_messages_of_a_peer_that_died_are_taken() {
+        let mut links = links();
+        let (own, peer) = pair();
+        let link = links.add(own).unwrap();
+        links.send(link, b"unread");
+        for message in [b"1", b"2"] {
+            rustix::net::send(&peer, message, SendFlags::empty()).unwrap();
+        }
+        drop(peer);
+        for expected in [b"1", b"2"] {
+            let seen = links.look(link.0);
+            assert!(matches!(seen, Some(Seen::Message(_, message)) if message == expected));
+        }
+        assert!(matches!(links.look(link.0), Some(Seen::End(_))));
+        assert!(links.look(link.0).is_none());
     }
 }
