@@ -4,7 +4,8 @@
 //! kernel has no room for waits here.
 
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -30,9 +31,36 @@ pub(crate) enum Seen {
 
 struct Connection {
     socket: OwnedFd,
-    /// The process at the other end; 0 where it is of another namespace.
-    process: u32,
+    /// The process at the other end, where this process has connected to it and can see it.
+    process: Option<NonZeroU32>,
     waiting: VecDeque<Vec<u8>>,
+}
+
+/// The process at the other end of a socket.
+struct Peer {
+    user: u32,
+    /// `None` in a PID namespace that this process cannot see, where the kernel says 0.
+    process: Option<NonZeroU32>,
+}
+
+impl Peer {
+    fn of(socket: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+        let to = (&raw mut found).cast();
+        // SAFETY: `found` is all integers, and the kernel writes at most as many bytes as it has.
+        let done = unsafe {
+            libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &raw mut bytes)
+        };
+        if done != 0 {
+            return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+        }
+        Ok(Self { user: found.uid, process: NonZeroU32::new(found.pid.cast_unsigned()) })
+    }
+
+    fn is_of_own_user(&self) -> bool {
+        self.user == rustix::process::geteuid().as_raw()
+    }
 }
 
 /// Listening sockets by key. Who stops listening takes its own away.
@@ -91,19 +119,18 @@ impl Links {
     /// # Errors
     /// `EPERM` where the process is another user's.
     pub(crate) fn add(&mut self, socket: OwnedFd) -> Result<Link, Errno> {
-        let peer = rustix::net::sockopt::socket_peercred(&socket)?;
-        if peer.uid != rustix::process::geteuid() {
+        let peer = Peer::of(socket.as_fd())?;
+        if !peer.is_of_own_user() {
             return Err(Errno::PERM);
         }
-        let process = peer.pid.as_raw_nonzero().get().cast_unsigned();
-        let same = self.connections.iter().find(|(_, other)| process != 0 && other.process == process);
-        if let Some((key, _)) = same {
+        let is_same = |other: &Connection| peer.process.is_some() && other.process == peer.process;
+        if let Some((key, _)) = self.connections.iter().find(|(_, other)| is_same(other)) {
             return Ok(Link(*key));
         }
-        self.insert(socket, process)
+        self.insert(socket, peer.process)
     }
 
-    fn insert(&mut self, socket: OwnedFd, process: u32) -> Result<Link, Errno> {
+    fn insert(&mut self, socket: OwnedFd, process: Option<NonZeroU32>) -> Result<Link, Errno> {
         let key = self.key();
         epoll::add(&self.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
         self.connections.insert(key, Connection { socket, process, waiting: VecDeque::new() });
@@ -166,11 +193,10 @@ impl Links {
             let accepted = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
             drop(listeners);
             let Ok(socket) = accepted else { return };
-            let peer = rustix::net::sockopt::socket_peercred(&socket);
-            if peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid()) {
+            if Peer::of(socket.as_fd()).is_ok_and(|peer| peer.is_of_own_user()) {
                 // Not one of those that this process finds others by: two that connect to each
                 // other at a time have two.
-                let _ = self.insert(socket, 0);
+                let _ = self.insert(socket, None);
             }
         }
     }
@@ -193,8 +219,6 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::net::{AddressFamily, SocketType, socketpair};
 
@@ -207,6 +231,17 @@ mod tests {
 
     fn pair() -> (OwnedFd, OwnedFd) {
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    }
+
+    #[test]
+    fn processes_that_cannot_be_seen_have_links_of_their_own() {
+        let mut links = links();
+        let (first, _peer) = pair();
+        assert_eq!(Peer::of(first.as_fd()).unwrap().process, NonZeroU32::new(std::process::id()));
+        let known = links.add(first).unwrap();
+        assert_eq!(links.add(pair().0), Ok(known), "the same process");
+        links.connections.get_mut(&known.0).unwrap().process = None;
+        assert_ne!(links.add(pair().0), Ok(known));
     }
 
     #[test]
