@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
@@ -20,6 +21,9 @@ pub(crate) const BELL: u64 = 0;
 /// Messages that wait at most for a peer that takes none: after that they are lost, and sent again
 /// some seconds later.
 const MOST_WAITING: usize = 1 << 16;
+
+/// How long listening sockets are left out: see [`Links::resume`].
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the thread has seen.
 pub(crate) enum Seen {
@@ -84,6 +88,8 @@ pub(crate) struct Links {
     epoll: OwnedFd,
     connections: HashMap<u64, Connection>,
     listeners: Listeners,
+    /// Listening sockets that nobody waits for until there are descriptors for connections.
+    paused: Vec<u64>,
     next: u64,
 }
 
@@ -92,7 +98,13 @@ impl Links {
     pub(crate) fn new(bell: BorrowedFd<'_>) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        Ok(Self { epoll, connections: HashMap::new(), listeners: Listeners::default(), next: BELL + 1 })
+        Ok(Self {
+            epoll,
+            connections: HashMap::new(),
+            listeners: Listeners::default(),
+            paused: Vec::new(),
+            next: BELL + 1,
+        })
     }
 
     /// What is waited on.
@@ -160,6 +172,23 @@ impl Links {
         }
     }
 
+    /// Waits again for listening sockets that were left out, since the process or the host had no
+    /// descriptors for their connections.
+    pub(crate) fn resume(&mut self) {
+        let paused = std::mem::take(&mut self.paused);
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in &paused {
+            if let Some(listener) = listeners.get(key) {
+                let _ = epoll::modify(&self.epoll, listener, EventData::new_u64(*key), EventFlags::IN);
+            }
+        }
+    }
+
+    /// Whether [`resume`](Self::resume) is to be called soon.
+    pub(crate) fn is_paused(&self) -> bool {
+        !self.paused.is_empty()
+    }
+
     /// What is to be seen at a socket that is ready; `None` when there is no more.
     pub(crate) fn look(&mut self, key: u64) -> Option<Seen> {
         self.accept(key);
@@ -191,8 +220,18 @@ impl Links {
             let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(listener) = listeners.get(&key) else { return };
             let accepted = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+            let socket = match accepted {
+                Ok(socket) => socket,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    // The connection stays in its queue: the thread would be woken for ever.
+                    let _ =
+                        epoll::modify(&self.epoll, listener, EventData::new_u64(key), EventFlags::empty());
+                    self.paused.push(key);
+                    return;
+                }
+                Err(_) => return,
+            };
             drop(listeners);
-            let Ok(socket) = accepted else { return };
             if Peer::of(socket.as_fd()).is_ok_and(|peer| peer.is_of_own_user()) {
                 // Not one of those that this process finds others by: two that connect to each
                 // other at a time have two.

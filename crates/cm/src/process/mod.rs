@@ -159,6 +159,7 @@ impl Process {
                 return;
             }
             let mut manager = self.lock();
+            manager.host().links.resume();
             for event in ready {
                 let key = event.data.u64();
                 if key == links::BELL {
@@ -174,6 +175,10 @@ impl Process {
             }
             due = manager.tick();
             manager.host().planned = due;
+            if manager.host().links.is_paused() {
+                let again = now() + links::PAUSE;
+                due = Some(due.map_or(again, |due| due.min(again)));
+            }
         }
     }
 }
