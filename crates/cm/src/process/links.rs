@@ -22,6 +22,9 @@ pub(crate) const BELL: u64 = 0;
 /// some seconds later.
 const MOST_WAITING: usize = 1 << 16;
 
+/// Messages, or connections, that are taken from a socket before others have their turn.
+pub(crate) const SHARE: usize = 64;
+
 /// How long listening sockets are left out: see [`Links::resume`].
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
@@ -216,7 +219,7 @@ impl Links {
 
     /// Takes the connections of a listening socket.
     fn accept(&mut self, key: u64) {
-        loop {
+        for _ in 0..SHARE {
             let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(listener) = listeners.get(&key) else { return };
             let accepted = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);

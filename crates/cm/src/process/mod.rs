@@ -146,6 +146,23 @@ impl Process {
         }
     }
 
+    /// Takes what has come by a socket, but not more than its share: the rest is there the next
+    /// time, and the program's commands and other peers have their turn before.
+    fn look(&self, key: u64) {
+        if key == links::BELL {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+            return;
+        }
+        let mut manager = self.lock();
+        for _ in 0..links::SHARE {
+            match manager.host().links.look(key) {
+                Some(Seen::Message(link, message)) => manager.arrived(link, &message),
+                Some(Seen::End(link)) => manager.lost(link),
+                None => return,
+            }
+        }
+    }
+
     /// The thread.
     fn run(&self, waiter: &OwnedFd) {
         let mut due = None;
@@ -158,21 +175,11 @@ impl Process {
             {
                 return;
             }
-            let mut manager = self.lock();
-            manager.host().links.resume();
+            self.lock().host().links.resume();
             for event in ready {
-                let key = event.data.u64();
-                if key == links::BELL {
-                    let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-                    continue;
-                }
-                while let Some(seen) = manager.host().links.look(key) {
-                    match seen {
-                        Seen::Message(link, message) => manager.arrived(link, &message),
-                        Seen::End(link) => manager.lost(link),
-                    }
-                }
+                self.look(event.data.u64());
             }
+            let mut manager = self.lock();
             due = manager.tick();
             manager.host().planned = due;
             if manager.host().links.is_paused() {
