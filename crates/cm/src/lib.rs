@@ -17,5 +17,5 @@ pub mod wire;
 
 pub use abi::{Space, VERSION};
 pub use manager::{Manager, Outcome};
-pub use process::{Devices, Process};
+pub use process::{Devices, Process, is_memory_borrowed};
 pub use times::{RESPONSE_TIME, TIME_WAIT, TRIES};

@@ -9,7 +9,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::abi::Space;
 use crate::host::Claim;
+use crate::process::forks::Private;
 use crate::process::links::Listening;
 
 /// Ports of a block.
@@ -37,13 +37,13 @@ fn name(rest: &str) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(format!("{}{rest}", prefix()).as_bytes())
 }
 
-fn socket() -> Result<OwnedFd, Errno> {
+fn socket() -> Result<Private, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map(Private::from)
 }
 
 /// Has a name; `None` where another socket has it.
-fn take_name(rest: &str) -> Result<Option<OwnedFd>, Errno> {
+fn take_name(rest: &str) -> Result<Option<Private>, Errno> {
     let socket = socket()?;
     match rustix::net::bind(&socket, &name(rest)?) {
         Ok(()) => Ok(Some(socket)),
@@ -145,7 +145,7 @@ struct Claimed {
     what: Other,
     name: String,
     /// Keeps the name.
-    _socket: OwnedFd,
+    _socket: Private,
 }
 
 /// A block of ports that this process has, and which of them are in use.
@@ -153,7 +153,7 @@ struct Block {
     space: Space,
     free: Mutex<BTreeSet<u16>>,
     /// Keeps its name.
-    _name: OwnedFd,
+    _name: Private,
 }
 
 /// What keeps a port.
@@ -183,7 +183,7 @@ impl Hold {
 }
 
 /// A socket to which peers connect.
-fn listener(space: Space, address: SocketAddr) -> Result<OwnedFd, Errno> {
+fn listener(space: Space, address: SocketAddr) -> Result<Private, Errno> {
     const BACKLOG: i32 = 4096;
     let socket = take_name(&listener_name(space, address))?.ok_or(Errno::ADDRINUSE)?;
     rustix::net::listen(&socket, BACKLOG)?;
@@ -272,7 +272,7 @@ impl Directory {
     }
 
     /// See [`Host::listen`](crate::host::Host::listen): a socket to which peers connect.
-    pub(crate) fn listen(&mut self, hold: &mut Hold) -> Result<OwnedFd, Errno> {
+    pub(crate) fn listen(&mut self, hold: &mut Hold) -> Result<Private, Errno> {
         if let Some(claim) = hold.claim.as_ref().filter(|claim| claim.what.is_shared) {
             let what = Other { is_shared: false, ..claim.what };
             let alone = in_order(|| match what.conflicts(&names(), &claim.name) {
@@ -353,7 +353,7 @@ fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
 
 /// Connects to whoever listens at an address: at that one rather than at all. `None` where nobody
 /// does.
-pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<OwnedFd>, Errno> {
+pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<Private>, Errno> {
     let all: &[IpAddr] = match destination.ip() {
         IpAddr::V4(_) => &[IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
         IpAddr::V6(_) => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
 
 use crate::host::Link;
+use crate::process::forks::Private;
 
 /// The key of what wakes the thread.
 pub(crate) const BELL: u64 = 0;
@@ -37,7 +38,7 @@ pub(crate) enum Seen {
 }
 
 struct Connection {
-    socket: OwnedFd,
+    socket: Private,
     /// The process at the other end, where this process has connected to it and can see it.
     process: Option<NonZeroU32>,
     waiting: VecDeque<Vec<u8>>,
@@ -70,27 +71,42 @@ impl Peer {
     }
 }
 
-/// Listening sockets by key. Who stops listening takes its own away.
-type Listeners = Arc<Mutex<HashMap<u64, OwnedFd>>>;
+/// What the thread waits for, and the listening sockets among it, by key.
+struct Waited {
+    epoll: OwnedFd,
+    listeners: Mutex<HashMap<u64, Private>>,
+}
 
-/// A listening socket, as long as it is one.
+impl Waited {
+    fn listeners(&self) -> MutexGuard<'_, HashMap<u64, Private>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a socket no longer. Closing it would not do where a child has a copy.
+    fn remove(&self, socket: Private) {
+        let _ = epoll::delete(&self.epoll, &socket);
+    }
+}
+
+/// Dropping a `Listening` closes its socket.
 pub(crate) struct Listening {
-    listeners: Listeners,
+    waited: Arc<Waited>,
     key: u64,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // With the socket, its place among those that are waited for goes.
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        let socket = self.waited.listeners().remove(&self.key);
+        if let Some(socket) = socket {
+            self.waited.remove(socket);
+        }
     }
 }
 
 /// All sockets of this process.
 pub(crate) struct Links {
-    epoll: OwnedFd,
+    waited: Arc<Waited>,
     connections: HashMap<u64, Connection>,
-    listeners: Listeners,
     /// Listening sockets that nobody waits for until there are descriptors for connections.
     paused: Vec<u64>,
     next: u64,
@@ -101,18 +117,13 @@ impl Links {
     pub(crate) fn new(bell: BorrowedFd<'_>) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        Ok(Self {
-            epoll,
-            connections: HashMap::new(),
-            listeners: Listeners::default(),
-            paused: Vec::new(),
-            next: BELL + 1,
-        })
+        let waited = Arc::new(Waited { epoll, listeners: Mutex::default() });
+        Ok(Self { waited, connections: HashMap::new(), paused: Vec::new(), next: BELL + 1 })
     }
 
     /// What is waited on.
     pub(crate) fn waiter(&self) -> Result<OwnedFd, Errno> {
-        rustix::io::fcntl_dupfd_cloexec(&self.epoll, 0)
+        rustix::io::fcntl_dupfd_cloexec(&self.waited.epoll, 0)
     }
 
     fn key(&mut self) -> u64 {
@@ -121,19 +132,19 @@ impl Links {
     }
 
     /// Takes connections from a listening socket from now on.
-    pub(crate) fn listen(&mut self, socket: OwnedFd) -> Result<Listening, Errno> {
+    pub(crate) fn listen(&mut self, socket: Private) -> Result<Listening, Errno> {
         let key = self.key();
-        epoll::add(&self.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
-        let listeners = Arc::clone(&self.listeners);
-        listeners.lock().unwrap_or_else(PoisonError::into_inner).insert(key, socket);
-        Ok(Listening { listeners, key })
+        epoll::add(&self.waited.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
+        let waited = Arc::clone(&self.waited);
+        waited.listeners().insert(key, socket);
+        Ok(Listening { waited, key })
     }
 
     /// A connection to a process: the one that there is already, or this one.
     ///
     /// # Errors
     /// `EPERM` where the process is another user's.
-    pub(crate) fn add(&mut self, socket: OwnedFd) -> Result<Link, Errno> {
+    pub(crate) fn add(&mut self, socket: Private) -> Result<Link, Errno> {
         let peer = Peer::of(socket.as_fd())?;
         if !peer.is_of_own_user() {
             return Err(Errno::PERM);
@@ -145,9 +156,9 @@ impl Links {
         self.insert(socket, peer.process)
     }
 
-    fn insert(&mut self, socket: OwnedFd, process: Option<NonZeroU32>) -> Result<Link, Errno> {
+    fn insert(&mut self, socket: Private, process: Option<NonZeroU32>) -> Result<Link, Errno> {
         let key = self.key();
-        epoll::add(&self.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
+        epoll::add(&self.waited.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
         self.connections.insert(key, Connection { socket, process, waiting: VecDeque::new() });
         Ok(Link(key))
     }
@@ -171,7 +182,7 @@ impl Links {
     fn watch(&self, key: u64, flags: EventFlags) {
         if let Some(connection) = self.connections.get(&key) {
             // It is among those that are waited for.
-            let _ = epoll::modify(&self.epoll, &connection.socket, EventData::new_u64(key), flags);
+            let _ = epoll::modify(&self.waited.epoll, &connection.socket, EventData::new_u64(key), flags);
         }
     }
 
@@ -179,10 +190,10 @@ impl Links {
     /// descriptors for their connections.
     pub(crate) fn resume(&mut self) {
         let paused = std::mem::take(&mut self.paused);
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.waited.listeners();
         for key in &paused {
             if let Some(listener) = listeners.get(key) {
-                let _ = epoll::modify(&self.epoll, listener, EventData::new_u64(*key), EventFlags::IN);
+                let _ = epoll::modify(&self.waited.epoll, listener, EventData::new_u64(*key), EventFlags::IN);
             }
         }
     }
@@ -211,7 +222,8 @@ impl Links {
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
             Ok(_) | Err(_) => {
-                self.connections.remove(&key);
+                let ended = self.connections.remove(&key)?;
+                self.waited.remove(ended.socket);
                 Some(Seen::End(Link(key)))
             }
         }
@@ -220,15 +232,19 @@ impl Links {
     /// Takes the connections of a listening socket.
     fn accept(&mut self, key: u64) {
         for _ in 0..SHARE {
-            let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+            let listeners = self.waited.listeners();
             let Some(listener) = listeners.get(&key) else { return };
             let accepted = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
             let socket = match accepted {
-                Ok(socket) => socket,
+                Ok(socket) => Private::from(socket),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
                     // The connection stays in its queue: the thread would be woken for ever.
-                    let _ =
-                        epoll::modify(&self.epoll, listener, EventData::new_u64(key), EventFlags::empty());
+                    let _ = epoll::modify(
+                        &self.waited.epoll,
+                        listener,
+                        EventData::new_u64(key),
+                        EventFlags::empty(),
+                    );
                     self.paused.push(key);
                     return;
                 }
@@ -271,8 +287,10 @@ mod tests {
         Links::new(bell.as_fd()).unwrap()
     }
 
-    fn pair() -> (OwnedFd, OwnedFd) {
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    fn pair() -> (Private, OwnedFd) {
+        let kind = SocketType::SEQPACKET;
+        let (own, peer) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+        (Private::from(own), peer)
     }
 
     #[test]

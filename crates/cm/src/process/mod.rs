@@ -5,6 +5,7 @@
 //! something to do.
 
 mod directory;
+mod forks;
 mod links;
 
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::abi::Space;
 use crate::host::{Claim, Host, Link, Memory, Port};
 use crate::manager::{Manager, Outcome};
+pub use crate::process::forks::is_memory_borrowed;
+
 use crate::process::directory::{Directory, Hold};
 use crate::process::links::{Links, Seen};
 
@@ -49,6 +52,7 @@ impl Process {
     /// # Errors
     /// Where the process has no room for its descriptors or the thread.
     pub fn start(devices: Box<dyn Devices>) -> io::Result<&'static Self> {
+        forks::watch();
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let links = Links::new(bell.as_fd())?;
         let own =

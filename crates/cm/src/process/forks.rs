@@ -1,0 +1,139 @@
+//! Children of this process. One that `fork` makes gets copies of all descriptors: the kernel would
+//! keep the names and links of its parent for as long as it lives.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Once;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::net::Shutdown;
+
+/// Descriptors that can be noted: as many as there are channels' (`preload`).
+const MOST: usize = 1 << 16;
+
+/// The descriptors of all [`Private`] sockets, a bit each: a signal handler may read them.
+static NOTED: [AtomicU64; MOST / 64] = [const { AtomicU64::new(0) }; MOST / 64];
+
+/// The process whose memory this is; 0 as long as it has no manager.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this process borrows the memory of its parent, as after `vfork`: nothing that is written
+/// here may be about its own descriptors.
+pub fn is_memory_borrowed() -> bool {
+    ![0, std::process::id()].contains(&OWNER.load(Relaxed))
+}
+
+/// From now on, children of this process close what is [`Private`].
+pub(crate) fn watch() {
+    static REGISTERED: Once = Once::new();
+    OWNER.store(std::process::id(), Relaxed);
+    REGISTERED.call_once(|| {
+        // SAFETY: the handler does only what a signal handler may do. Where there is no memory to
+        // register it, children keep the sockets, as they do after `clone`.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    });
+}
+
+/// In a child that `fork` has made, before it goes on; `vfork` calls it not.
+extern "C" fn forked() {
+    OWNER.store(std::process::id(), Relaxed);
+    for (word, noted) in NOTED.iter().enumerate() {
+        let mut bits = noted.swap(0, Relaxed);
+        while bits != 0 {
+            let fd = word * 64 + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            // SAFETY: the descriptor is a copy of a private socket's: only the parent's manager
+            // has it, which this process does not use. By the raw call, since `close` is ours.
+            unsafe { libc::syscall(libc::SYS_close, fd) };
+        }
+    }
+}
+
+/// A socket that children of this process close when they begin, and that ends with this value.
+pub(crate) struct Private(OwnedFd);
+
+impl Private {
+    fn note(fd: RawFd, is_private: bool) {
+        let Some(word) = usize::try_from(fd).ok().and_then(|fd| NOTED.get(fd / 64)) else { return };
+        let bit = 1 << (fd % 64);
+        if is_private {
+            word.fetch_or(bit, Relaxed)
+        } else {
+            word.fetch_and(!bit, Relaxed)
+        };
+    }
+}
+
+impl From<OwnedFd> for Private {
+    fn from(socket: OwnedFd) -> Self {
+        Self::note(socket.as_raw_fd(), true);
+        Self(socket)
+    }
+}
+
+impl AsFd for Private {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        // Copies that a child has all the same, after `clone`, no longer count for peers.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+        // Before it is closed: then the number may be another's.
+        Self::note(self.0.as_raw_fd(), false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::fcntl_dupfd_cloexec;
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+
+    use super::*;
+
+    fn pair() -> (Private, OwnedFd) {
+        let kind = SocketType::SEQPACKET;
+        let (own, peer) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+        (Private::from(own), peer)
+    }
+
+    fn has_ended(peer: &OwnedFd) -> bool {
+        let limit = Timespec { tv_sec: 5, tv_nsec: 0 };
+        let ready = poll(&mut [PollFd::new(peer, PollFlags::IN)], Some(&limit)).unwrap();
+        ready == 1 && recv(peer, &mut [0; 1][..], RecvFlags::DONTWAIT).unwrap().1 == 0
+    }
+
+    #[test]
+    fn a_private_socket_ends_although_there_is_a_copy() {
+        let (own, peer) = pair();
+        let _copy = fcntl_dupfd_cloexec(&own, 0).unwrap();
+        drop(own);
+        assert!(has_ended(&peer));
+    }
+
+    #[test]
+    fn a_child_has_no_private_socket() {
+        watch();
+        let (own, peer) = pair();
+        let fd = own.as_fd().as_raw_fd();
+        // SAFETY: the child calls only functions that a signal handler may call.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_open = rustix::io::fcntl_getfd(&own).is_ok();
+            let code = i32::from(is_open) + 2 * i32::from(is_memory_borrowed());
+            // SAFETY: the child ends here, without running anything of the test.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is this process's, and `status` is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "descriptor {fd} is closed in the child, whose memory is its own");
+        assert!(rustix::io::fcntl_getfd(&own).is_ok(), "the parent's is open");
+        assert!(!is_memory_borrowed());
+        drop(own);
+        assert!(has_ended(&peer));
+    }
+}
