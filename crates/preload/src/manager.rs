@@ -155,6 +155,10 @@ pub(crate) unsafe fn close(fd: c_int) -> c_int {
 
 #[cold]
 fn forget(fd: c_int) {
+    // A child of `vfork` closes its own descriptor, and the parent's is a channel's as before.
+    if cm::is_memory_borrowed() {
+        return;
+    }
     mark(fd, false);
     if let Some(process) = own() {
         process.close(fd);
@@ -196,6 +200,7 @@ fn duplicated(fd: c_int, to: c_int) {
     if is_channel(fd)
         && to >= 0
         && fd != to
+        && !cm::is_memory_borrowed()
         && mark(to, true)
         && let Some(process) = own()
     {

@@ -88,6 +88,8 @@ impl Drop for Private {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_void;
+
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::fcntl_dupfd_cloexec;
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
@@ -135,5 +137,25 @@ mod tests {
         assert!(!is_memory_borrowed());
         drop(own);
         assert!(has_ended(&peer));
+    }
+
+    extern "C" fn child(_: *mut c_void) -> i32 {
+        i32::from(is_memory_borrowed())
+    }
+
+    #[test]
+    fn a_child_of_vfork_borrows_the_memory() {
+        watch();
+        let mut stack = vec![0_u128; 1 << 12];
+        let top = stack.as_mut_ptr_range().end;
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the stack is large enough and is there until the child has ended, which this
+        // thread waits for (`CLONE_VFORK`).
+        let child = unsafe { libc::clone(child, top.cast(), flags, std::ptr::null_mut()) };
+        let mut status = 0;
+        // SAFETY: the child is this process's, and `status` is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1);
+        assert!(!is_memory_borrowed());
     }
 }
