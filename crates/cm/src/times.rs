@@ -13,11 +13,15 @@ const fn time(power: u8) -> Duration {
 pub(crate) const RESPONSE_TIMEOUT: u8 = 20;
 /// The same: 4.3 s.
 pub const RESPONSE_TIME: Duration = time(RESPONSE_TIMEOUT);
-/// How long, and how often again, somebody is looked for who listens at an address before it counts
-/// as nobody's. A network takes some time for a request, and there are programs (qperf) that tell
-/// their peers an address a moment before they listen at it.
+/// Interval and number of retries while no process listens at the destination; then the connection
+/// is rejected with reason 8. A network takes some time for a request, and there are programs
+/// (qperf) that tell their peers an address a moment before they listen at it.
 pub(crate) const CALL_TIME: Duration = Duration::from_millis(2);
 pub(crate) const CALLS: u8 = 15;
+/// Interval of these retries while the queue of connections of the process that listens is full:
+/// all together last as long as a message waits for its answer.
+pub(crate) const BUSY_TIME: Duration =
+    Duration::from_nanos((RESPONSE_TIME.as_nanos() / CALLS as u128) as u64);
 /// How often it is sent again (`CMA_MAX_CM_RETRIES`).
 pub const TRIES: u8 = 15;
 /// How long a connection that has ended waits for packets that are under way: 0.54 s.

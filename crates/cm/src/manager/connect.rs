@@ -47,7 +47,7 @@ impl<H: Host> Manager<H> {
         let space = found.space;
         let header = ip_header(source, destination)?.encode();
         let private_data = field(&header, parameters.private_data.get())?;
-        let link = self.host.reach(space, destination)?;
+        let link = self.call(space, destination)?;
         let local = self.begin(id, link);
         let found = self.id(id);
         found.stage = Stage::Connect;

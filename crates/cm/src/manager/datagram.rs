@@ -26,7 +26,7 @@ impl<H: Host> Manager<H> {
         let header = ip_header(source, destination)?.encode();
         let private_data = field(&header, private_data)?;
         let space = found.space;
-        let link = self.host.reach(space, destination)?;
+        let link = self.call(space, destination)?;
         let request_id = self.begin(id, link);
         let found = self.id(id);
         found.stage = Stage::Connect;

@@ -1,17 +1,21 @@
 //! Time: messages that are sent again, peers that do not answer, connections that wait for the last
 //! packets.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::abi::EventKind;
 use crate::abi::answer::Told;
-use crate::host::Host;
+use crate::abi::{EventKind, Space};
+use crate::host::{Host, Link};
 use crate::identifier::{Exchange, Stage};
 use crate::manager::state::Manager;
-use crate::times::{CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
+use crate::times::{BUSY_TIME, CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire::{Reject, RejectReason};
+
+/// What events say of a message that nobody has answered.
+const TIMED_OUT: i32 = -Errno::TIMEDOUT.raw_os_error();
 
 impl<H: Host> Manager<H> {
     /// Does what is due. Returns when something will be next.
@@ -53,14 +57,10 @@ impl<H: Host> Manager<H> {
             talk.deadline = Some(now + RESPONSE_TIME);
             return self.host.send(link, waiting);
         }
-        let timed_out = -Errno::TIMEDOUT.raw_os_error();
         match found.exchange {
-            Exchange::ReqSent | Exchange::RepSent | Exchange::SidrReqSent => {
-                self.end(id);
-                self.raise(id, EventKind::Unreachable, timed_out, Told::default());
-            }
+            Exchange::ReqSent | Exchange::RepSent | Exchange::SidrReqSent => self.give_up(id),
             Exchange::DreqSent => {
-                self.disconnected(id, timed_out);
+                self.disconnected(id, TIMED_OUT);
                 self.wait_out(id);
             }
             Exchange::TimeWait => {
@@ -74,12 +74,23 @@ impl<H: Host> Manager<H> {
         }
     }
 
+    /// Looks for somebody who listens. Where there is nobody, or its queue of connections is full,
+    /// a message that waits for its answer has [`call_again`](Self::call_again) look again.
+    pub(super) fn call(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno> {
+        match self.host.reach(space, destination) {
+            Err(Errno::AGAIN) => Ok(None),
+            reached => reached,
+        }
+    }
+
     /// Looks again for somebody who listens where nobody did.
     fn call_again(&mut self, id: u32, now: Duration) {
         let found = self.id(id);
         let Some(destination) = found.destination else { return };
         let space = found.space;
-        let link = self.host.reach(space, destination).unwrap_or_default();
+        let reached = self.host.reach(space, destination);
+        let is_busy = reached == Err(Errno::AGAIN);
+        let link = reached.unwrap_or_default();
         let found = self.id(id);
         let talk = &mut found.conversation;
         if let (Some(link), Some(request)) = (link, talk.waiting.clone()) {
@@ -89,13 +100,21 @@ impl<H: Host> Manager<H> {
             self.host.send(link, &request);
         } else if talk.tries > 0 {
             talk.tries -= 1;
-            talk.deadline = Some(now + CALL_TIME);
+            talk.deadline = Some(now + if is_busy { BUSY_TIME } else { CALL_TIME });
+        } else if is_busy {
+            self.give_up(id);
         } else if found.exchange == Exchange::ReqSent {
             let reason = RejectReason::INVALID_SERVICE_ID;
             self.rejected(id, &Reject { reason, ..Reject::default() });
         } else {
             self.unsupported(id);
         }
+    }
+
+    /// There will be no answer.
+    fn give_up(&mut self, id: u32) {
+        self.end(id);
+        self.raise(id, EventKind::Unreachable, TIMED_OUT, Told::default());
     }
 
     /// The connection has ended, and waits.

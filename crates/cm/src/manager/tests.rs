@@ -14,7 +14,7 @@ use crate::abi::Space;
 use crate::abi::sockaddr::{self, STORAGE_BYTES};
 use crate::host::{Claim, Link, Port};
 use crate::identifier::Stage;
-use crate::times::{CALL_TIME, CALLS, RESPONSE_TIME, TIME_WAIT, TRIES};
+use crate::times::{BUSY_TIME, CALL_TIME, CALLS, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire;
 use crate::wire::Mad;
 
@@ -31,6 +31,8 @@ struct Network {
     sent: usize,
     drawn: u32,
     given: u16,
+    /// Whether the queues of connections of all who listen are full.
+    is_full: bool,
 }
 
 type Shared = Rc<RefCell<Network>>;
@@ -101,6 +103,9 @@ impl Host for Process {
 
     fn reach(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno> {
         let network = self.network.borrow();
+        if network.is_full {
+            return Err(Errno::AGAIN);
+        }
         let is_it = |(of, at, _): &&(Space, SocketAddr, usize)| {
             *of == space
                 && at.port() == destination.port()
@@ -432,6 +437,29 @@ fn nobody_listens() {
     world.destroy(0, listener).unwrap();
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status, event.id), (EventKind::Rejected as u32, 8, other));
+}
+
+#[test]
+fn who_has_many_connections_to_take_is_asked_again() {
+    let mut world = World::new(2);
+    for (space, port) in [(Space::Tcp, 7471), (Space::Udp, 7472)] {
+        world.network.borrow_mut().is_full = true;
+        world.listen(0, &format!("0.0.0.0:{port}"), 5, space);
+        let client = world.routed(1, &format!("10.0.0.1:{port}"), space);
+        assert_eq!(world.connect(1, client, &[]), Ok(()));
+        world.call_in_vain();
+        assert_eq!(world.event(1), None, "it may take them yet");
+        world.network.borrow_mut().is_full = false;
+        world.pass(BUSY_TIME);
+        assert_eq!(world.event(0).unwrap().kind, EventKind::ConnectRequest as u32);
+        let other = world.routed(1, &format!("10.0.0.1:{port}"), space);
+        world.network.borrow_mut().is_full = true;
+        assert_eq!(world.connect_by(1, other, 0x44, &[]), Ok(()));
+        (0..=CALLS).for_each(|_| world.pass(BUSY_TIME));
+        let event = world.event(1).unwrap();
+        assert_eq!((event.kind, event.status, event.id), (EventKind::Unreachable as u32, -110, other));
+        world.network.borrow_mut().is_full = false;
+    }
 }
 
 #[test]

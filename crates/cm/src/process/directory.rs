@@ -353,6 +353,9 @@ fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
 
 /// Connects to whoever listens at an address: at that one rather than at all. `None` where nobody
 /// does.
+///
+/// # Errors
+/// `EAGAIN` where its queue of connections is full.
 pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<Private>, Errno> {
     let all: &[IpAddr] = match destination.ip() {
         IpAddr::V4(_) => &[IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
@@ -364,8 +367,6 @@ pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<Pr
         match rustix::net::connect(&socket, &name(&listener_name(space, at))?) {
             Ok(()) => return Ok(Some(socket)),
             Err(Errno::CONNREFUSED) => {}
-            // So many have connected that it has not looked at yet.
-            Err(Errno::AGAIN) => return Err(Errno::NOBUFS),
             Err(errno) => return Err(errno),
         }
     }
