@@ -10,15 +10,16 @@
 use std::ffi::{c_int, c_void};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::sync::{Mutex, PoisonError};
 
 use cm::host::{Memory, Port};
 use cm::{Devices, Process};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use softdev::{PROVIDER, tree};
-use verbs::{Context, LinkLayer, devices};
+use verbs::{Context, Device, LinkLayer, devices};
 
 use crate::asked::{errno, fail};
 use crate::files::Stat;
@@ -75,15 +76,16 @@ fn make_own() -> Result<&'static Process, c_int> {
     if let Some(own) = own() {
         return Ok(own);
     }
-    let before = OWN.load(Acquire);
-    let process =
-        Process::start(Box::new(Softdev::open())).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))?;
-    let made = Box::into_raw(Box::new(Own { process, pid: std::process::id() }));
-    // Where another thread was faster, its manager is the one, and the thread of this one sleeps.
-    match OWN.compare_exchange(before, made, AcqRel, Acquire) {
-        Ok(_) => Ok(process),
-        Err(_) => own().ok_or(libc::EIO),
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Another thread may have been faster.
+    if let Some(own) = own() {
+        return Ok(own);
     }
+    let devices = Box::new(Softdev::open()?);
+    let process = Process::start(devices).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))?;
+    OWN.store(Box::into_raw(Box::new(Own { process, pid: std::process::id() })), Release);
+    Ok(process)
 }
 
 /// Does nothing. A process in which it is found has this manager (`verbs::manager::is_emulated`).
@@ -291,9 +293,14 @@ struct Softdev(Vec<Context>);
 const PORT: u8 = 1;
 
 impl Softdev {
-    fn open() -> Self {
-        let all = devices(&PROVIDER).unwrap_or_default();
-        Self(all.into_iter().filter_map(|device| device.open().ok()).collect())
+    /// Opens all of them: one that was left out would shift the numbers of the others.
+    fn open() -> Result<Self, c_int> {
+        let errno = |error: verbs::Error| match error {
+            verbs::Error::Verb { errno, .. } => errno,
+            _ => libc::EIO,
+        };
+        let all = devices(&PROVIDER).map_err(errno)?;
+        Ok(Self(all.iter().map(Device::open).collect::<Result<_, _>>().map_err(errno)?))
     }
 
     fn port(&self, device: u8, index: u8) -> Option<Port> {

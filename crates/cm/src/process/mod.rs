@@ -11,7 +11,7 @@ mod links;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -57,18 +57,16 @@ impl Process {
         let links = Links::new(bell.as_fd())?;
         let own =
             Own { devices, directory: Directory::default(), links, shown: HashMap::new(), planned: None };
-        let process = Box::leak(Box::new(Self {
-            manager: Mutex::new(Manager::new(own)),
-            channels: Mutex::default(),
-            bell,
-        }));
-        let process: &'static Self = process;
-        let waiter = process.lock().host().links.waiter()?;
+        let waiter = own.links.waiter()?;
+        let manager = Mutex::new(Manager::new(own));
+        let process = Arc::new(Self { manager, channels: Mutex::default(), bell });
+        let of_thread = Arc::clone(&process);
         without_signals(|| {
             let name = "rdmascope-cm".to_owned();
-            thread::Builder::new().name(name).spawn(move || process.run(&waiter))
+            thread::Builder::new().name(name).spawn(move || of_thread.run(&waiter))
         })?;
-        Ok(process)
+        // Not before the thread runs: a failure leaves nothing behind.
+        Ok(&**Box::leak(Box::new(process)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Manager<Own>> {
