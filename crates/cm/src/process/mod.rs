@@ -7,6 +7,7 @@
 mod directory;
 mod forks;
 mod links;
+mod signals;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -27,6 +28,7 @@ pub use crate::process::forks::is_memory_borrowed;
 
 use crate::process::directory::{Directory, Hold};
 use crate::process::links::{Links, Seen};
+use crate::process::signals::all_restart;
 
 /// What is known of the devices of this host.
 pub trait Devices: Send {
@@ -122,8 +124,8 @@ impl Process {
     /// What a program has written to a channel's descriptor.
     ///
     /// # Errors
-    /// The error number that the kernel would give; `EINTR` where a signal has come while the
-    /// program was waiting for an event.
+    /// The error number that the kernel would give; `EINTR` where a signal whose handler does not
+    /// restart may have come while the program was waiting for an event.
     pub fn write(&self, descriptor: BorrowedFd<'_>, bytes: &[u8], memory: &impl Memory) -> Result<(), Errno> {
         let find = |descriptor: RawFd| self.channels().get(&descriptor).copied();
         let channel = find(descriptor.as_raw_fd()).ok_or(Errno::BADF)?;
@@ -144,7 +146,10 @@ impl Process {
                 }
                 Outcome::NoEvent => {}
             }
-            rustix::event::poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None)?;
+            match rustix::event::poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None) {
+                Err(Errno::INTR) if all_restart() => {}
+                waited => drop(waited?),
+            }
         }
     }
 

@@ -1,0 +1,53 @@
+//! What a signal does to a wait. The software devices have the same question and the same answer
+//! (`softdev::sys::signals`), but this crate knows nothing of them.
+
+use std::ptr::null;
+
+/// Signals that a thread raises by what it does itself, so that they interrupt no wait. Their
+/// handlers, of which Rust's programs have some, need not have `SA_RESTART`.
+const FAULTS: [i32; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
+
+/// Whether a wait that a signal has interrupted goes on, as the kernel's does: every function that
+/// handles a signal has `SA_RESTART`. A wait in poll(2) is interrupted by these as well
+/// (signal(7)), and nothing says which signal it was.
+#[cold]
+pub(crate) fn all_restart() -> bool {
+    (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).all(|signal| {
+        // SAFETY: all-zero bytes are a valid sigaction: integers and no function.
+        let mut found: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: nothing is changed, and what there is is written to a valid structure.
+        let is_known = unsafe { libc::sigaction(signal, null(), &raw mut found) } == 0;
+        let is_handled = is_known && ![libc::SIG_DFL, libc::SIG_IGN].contains(&found.sa_sigaction);
+        !is_handled || found.sa_flags & libc::SA_RESTART != 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn handle(_: i32) {}
+
+    fn set(handler: libc::sighandler_t, flags: i32) {
+        // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing, and no other test
+        // is about this signal.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler;
+            action.sa_flags = flags;
+            assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut()), 0);
+        }
+    }
+
+    #[test]
+    fn a_wait_goes_on_if_every_handler_restarts() {
+        let handler = handle as extern "C" fn(i32) as libc::sighandler_t;
+        set(handler, libc::SA_RESTART);
+        assert!(all_restart());
+        set(handler, 0);
+        assert!(!all_restart());
+        set(libc::SIG_DFL, 0);
+        assert!(all_restart());
+    }
+}
