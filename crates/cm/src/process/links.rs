@@ -149,11 +149,18 @@ impl Links {
         if !peer.is_of_own_user() {
             return Err(Errno::PERM);
         }
-        let is_same = |other: &Connection| peer.process.is_some() && other.process == peer.process;
-        if let Some((key, _)) = self.connections.iter().find(|(_, other)| is_same(other)) {
-            return Ok(Link(*key));
+        match self.link_to(peer.process) {
+            Some(link) => Ok(link),
+            None => self.insert(socket, peer.process),
         }
-        self.insert(socket, peer.process)
+    }
+
+    /// The connection to a process that there is already. Those that cannot be seen may all be
+    /// different ones.
+    fn link_to(&self, process: Option<NonZeroU32>) -> Option<Link> {
+        let process = process?;
+        let found = self.connections.iter().find(|(_, other)| other.process == Some(process));
+        found.map(|(key, _)| Link(*key))
     }
 
     fn insert(&mut self, socket: Private, process: Option<NonZeroU32>) -> Result<Link, Errno> {
@@ -301,6 +308,7 @@ mod tests {
         let known = links.add(first).unwrap();
         assert_eq!(links.add(pair().0), Ok(known), "the same process");
         links.connections.get_mut(&known.0).unwrap().process = None;
+        assert_eq!(links.link_to(None), None, "it may be another one");
         assert_ne!(links.add(pair().0), Ok(known));
     }
 
