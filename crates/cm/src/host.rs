@@ -85,8 +85,8 @@ pub trait Host {
     /// A way to whoever listens at an address; `None` where nobody does.
     ///
     /// # Errors
-    /// `EAGAIN` where whoever listens has not taken so many earlier ones yet: it is to be asked
-    /// again. Others where the process or the host has no room for it.
+    /// `EAGAIN` while the listening process's queue of connections is full: ask again. Other errors
+    /// where this process or the host has no room for the connection.
     fn reach(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno>;
 
     /// Sends a message. One that cannot be sent is lost.

@@ -74,8 +74,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// Looks for somebody who listens. Where there is nobody, or its queue of connections is full,
-    /// a message that waits for its answer has [`call_again`](Self::call_again) look again.
+    /// Finds the process that listens at an address. While no process listens, or its queue of
+    /// connections is full, [`call_again`](Self::call_again) looks again for a message that waits.
     pub(super) fn call(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno> {
         match self.host.reach(space, destination) {
             Err(Errno::AGAIN) => Ok(None),

@@ -337,7 +337,7 @@ fn new_block(space: Space) -> Result<Block, Errno> {
 /// Runs `work` while no other process of this user on this host does.
 ///
 /// # Errors
-/// `EBUSY` where another process keeps the order for 5 s; otherwise those of `work`.
+/// `EBUSY` if another process holds the order for 5 s; otherwise the errors of `work`.
 fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     const PAUSE: Duration = Duration::from_micros(200);
     /// The order is held for milliseconds: a process that holds it for 5 s is stopped.

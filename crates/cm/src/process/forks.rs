@@ -1,5 +1,5 @@
-//! Children of this process. One that `fork` makes gets copies of all descriptors: the kernel would
-//! keep the names and links of its parent for as long as it lives.
+//! Child processes. `fork` copies all descriptors to the child, so that the kernel would keep the
+//! parent's names and links until the child ends, too.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Once;
@@ -14,7 +14,7 @@ const MOST: usize = 1 << 16;
 /// The descriptors of all [`Private`] sockets, a bit each: a signal handler may read them.
 static NOTED: [AtomicU64; MOST / 64] = [const { AtomicU64::new(0) }; MOST / 64];
 
-/// The process whose memory this is; 0 as long as it has no manager.
+/// ID of the process that owns this memory; 0 until it has a manager.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// Whether this process borrows the memory of its parent, as after `vfork`: nothing that is written
@@ -34,7 +34,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// In a child that `fork` has made, before it goes on; `vfork` calls it not.
+/// Runs first in a child that `fork` has made; `vfork` does not call it.
 extern "C" fn forked() {
     OWNER.store(std::process::id(), Relaxed);
     for (word, noted) in NOTED.iter().enumerate() {
@@ -132,7 +132,7 @@ mod tests {
         let mut status = 0;
         // SAFETY: the child is this process's, and `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!(status, 0, "descriptor {fd} is closed in the child, whose memory is its own");
+        assert_eq!(status, 0, "the child has closed descriptor {fd} and owns its memory");
         assert!(rustix::io::fcntl_getfd(&own).is_ok(), "the parent's is open");
         assert!(!is_memory_borrowed());
         drop(own);

@@ -124,8 +124,8 @@ impl Process {
     /// What a program has written to a channel's descriptor.
     ///
     /// # Errors
-    /// The error number that the kernel would give; `EINTR` where a signal whose handler does not
-    /// restart may have come while the program was waiting for an event.
+    /// The error number that the kernel would give. `EINTR` if a signal interrupts the wait for an
+    /// event and some handler of the process has no `SA_RESTART`.
     pub fn write(&self, descriptor: BorrowedFd<'_>, bytes: &[u8], memory: &impl Memory) -> Result<(), Errno> {
         let find = |descriptor: RawFd| self.channels().get(&descriptor).copied();
         let channel = find(descriptor.as_raw_fd()).ok_or(Errno::BADF)?;

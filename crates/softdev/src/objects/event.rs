@@ -194,9 +194,9 @@ impl Events {
     /// The next event; waits for it where the descriptor that programs poll does. A signal ends the
     /// wait as it ends one in read(2).
     ///
-    /// Whoever has polled that descriptor before takes it that there is an event. What it was that
-    /// has changed is then found out here, and may be none of this device's GIDs: he is told that
-    /// they may have changed, which is no harm, and does not wait for what nobody has promised.
+    /// A program that has found that descriptor readable expects an event, although the kernel may
+    /// have told of a change that concerns none of this device's GIDs. The program then gets
+    /// `GID_CHANGE` all the same, which is harmless, and does not block.
     pub(crate) fn next(&self, polled: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
         let waits = !fcntl_getfl(polled)?.contains(OFlags::NONBLOCK);
         let was_promised = waits && is_readable(polled);
