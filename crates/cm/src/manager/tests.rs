@@ -31,7 +31,7 @@ struct Network {
     sent: usize,
     drawn: u32,
     given: u16,
-    /// Whether the queues of connections of all who listen are full.
+    /// Every listening process's queue of connections is full.
     is_full: bool,
 }
 
@@ -743,14 +743,21 @@ fn a_process_that_ends_disconnects_its_peers() {
     assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL));
 }
 
-#[test]
-fn both_ends_disconnect_at_a_time() {
-    let mut world = World::new(2);
+/// Process 0 has ended its connection, the second number, and process 1 the same one, its first,
+/// before either knew of the other.
+fn disconnected_at_a_time(world: &mut World) -> (u32, u32) {
     let (client, server) = world.connected();
     world.disconnect(0, server).unwrap();
     world.disconnect(1, client).unwrap();
     assert_eq!(world.kinds(0), [EventKind::Disconnected as u32]);
     assert_eq!(world.kinds(1), [EventKind::Disconnected as u32]);
+    (client, server)
+}
+
+#[test]
+fn both_ends_disconnect_at_a_time() {
+    let mut world = World::new(2);
+    let (client, server) = disconnected_at_a_time(&mut world);
     world.destroy(0, server).unwrap();
     world.destroy(1, client).unwrap();
     assert!(world.processes.iter().all(|process| process.conversations.is_empty()));
@@ -759,11 +766,7 @@ fn both_ends_disconnect_at_a_time() {
 #[test]
 fn a_reply_ends_the_wait_of_both_that_disconnect_at_a_time() {
     let mut world = World::new(2);
-    let (client, server) = world.connected();
-    world.disconnect(0, server).unwrap();
-    world.disconnect(1, client).unwrap();
-    assert_eq!(world.kinds(0), [EventKind::Disconnected as u32]);
-    assert_eq!(world.kinds(1), [EventKind::Disconnected as u32]);
+    let (_, server) = disconnected_at_a_time(&mut world);
     world.disconnect(0, server).unwrap();
     world.deliver();
     world.pass(TIME_WAIT);

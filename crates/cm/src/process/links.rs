@@ -82,6 +82,11 @@ impl Waited {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits from now on for this at a socket, which is among those that are waited for.
+    fn watch(&self, key: u64, socket: &Private, flags: EventFlags) {
+        let _ = epoll::modify(&self.epoll, socket, EventData::new_u64(key), flags);
+    }
+
     /// Waits for a socket no longer. Closing it would not do where a child has a copy.
     fn remove(&self, socket: Private) {
         let _ = epoll::delete(&self.epoll, &socket);
@@ -188,8 +193,7 @@ impl Links {
 
     fn watch(&self, key: u64, flags: EventFlags) {
         if let Some(connection) = self.connections.get(&key) {
-            // It is among those that are waited for.
-            let _ = epoll::modify(&self.waited.epoll, &connection.socket, EventData::new_u64(key), flags);
+            self.waited.watch(key, &connection.socket, flags);
         }
     }
 
@@ -200,7 +204,7 @@ impl Links {
         let listeners = self.waited.listeners();
         for key in &paused {
             if let Some(listener) = listeners.get(key) {
-                let _ = epoll::modify(&self.waited.epoll, listener, EventData::new_u64(*key), EventFlags::IN);
+                self.waited.watch(*key, listener, EventFlags::IN);
             }
         }
     }
@@ -246,12 +250,7 @@ impl Links {
                 Ok(socket) => Private::from(socket),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
                     // The connection stays in its queue: the thread would be woken for ever.
-                    let _ = epoll::modify(
-                        &self.waited.epoll,
-                        listener,
-                        EventData::new_u64(key),
-                        EventFlags::empty(),
-                    );
+                    self.waited.watch(key, listener, EventFlags::empty());
                     self.paused.push(key);
                     return;
                 }

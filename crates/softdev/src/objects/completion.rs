@@ -198,19 +198,20 @@ impl Cq {
     pub(crate) fn look(&self, entries: &Entries) {
         self.peek.own.store(entries.own.len(), Relaxed);
         let only = match entries.receivers[..] {
+            // Its owner is told by a look.
+            _ if entries.overrun => None,
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
             // it goes.
             [qp] => Some(unsafe { &*qp }),
-            [] if !entries.overrun => {
+            [] => {
                 self.peek.is_shared.store(false, Relaxed);
                 self.peek.state.store((&raw const NOBODY).cast_mut(), Relaxed);
                 return self.peek.next.set((&raw const NOWHERE).cast_mut(), 0);
             }
             _ => None,
         };
-        // A receive that was taken back from a dead peer has to be looked at again and again, and
-        // so has a queue that has overrun, until its owner has been told.
-        let Some(qp) = only.filter(|qp| !qp.recovered() && !entries.overrun) else {
+        // A receive that was taken back from a dead peer has to be looked at again and again.
+        let Some(qp) = only.filter(|qp| !qp.recovered()) else {
             return self.peek.next.set_nowhere(std::ptr::null_mut());
         };
         self.peek.is_shared.store(qp.shares_receives(), Relaxed);

@@ -180,15 +180,19 @@ impl Attempt<'_> {
         self.message.bytes + header
     }
 
-    /// Whether the receiver alone knows whom a message is to.
     fn is_to_group(&self) -> bool {
         self.message.datagram.is_some_and(|datagram| datagram.is_to_group())
     }
 
+    /// Whether the payload can go in the slot. Of a group the receiver knows only what its buffer
+    /// says.
+    fn fits_slot(&self) -> bool {
+        self.message.bytes <= SLOT_PAYLOAD as u64 && !self.is_to_group()
+    }
+
     /// As [`fill`](Self::fill), of a receive that was taken from a shared queue.
     fn fill_taken(&self, n: u32, pool: &Pool, ticket: Ticket) -> Result<Payload, Misfit> {
-        let has_room = self.needs() <= ticket.room.into();
-        if has_room && self.message.bytes <= SLOT_PAYLOAD as u64 && !self.is_to_group() {
+        if self.needs() <= ticket.room.into() && self.fits_slot() {
             return Ok(Payload::InSlot);
         }
         self.fill(n, pool.receive(ticket.index))
@@ -217,12 +221,10 @@ impl Attempt<'_> {
         if !posted.may_hold(self.needs()) {
             return Err(Misfit::Short);
         }
-        // Of a group the receiver knows only what its buffer says.
-        let to_group = self.is_to_group();
-        if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 && !to_group {
+        if posted.valid && self.fits_slot() {
             return Ok(Payload::InSlot);
         }
-        self.place(n, posted, to_group)
+        self.place(n, posted, self.is_to_group())
     }
 
     /// Puts a message in the slot of a connection and shows it.

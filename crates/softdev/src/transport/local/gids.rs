@@ -149,12 +149,9 @@ impl Gids {
                 let entry = move |raw| Entry { gid: ibv_gid { raw }, interface: interface_number };
                 interface.addresses.clone().into_iter().map(entry)
             };
-            let dealt: Vec<_> = self.dealt(device, devices).collect();
-            let entries = |is_loopback| {
-                let those = dealt.iter().filter(move |interface| interface.is_loopback == is_loopback);
-                those.copied().flat_map(of).collect::<Vec<_>>()
-            };
-            let there = [entries(false), entries(true)];
+            let (loopback, leading): (Vec<_>, Vec<_>) =
+                self.dealt(device, devices).partition(|interface| interface.is_loopback);
+            let there = [leading, loopback].map(|those| those.into_iter().flat_map(of).collect());
             self.tables[usize::from(device)].update(&within(GIDS as usize - 1, there));
         }
     }
