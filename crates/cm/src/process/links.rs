@@ -5,13 +5,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use system::Peer;
 
 use crate::host::Link;
 use crate::process::forks::Private;
@@ -42,33 +43,6 @@ struct Connection {
     /// The process at the other end, where this process has connected to it and can see it.
     process: Option<NonZeroU32>,
     waiting: VecDeque<Vec<u8>>,
-}
-
-/// The process at the other end of a socket.
-struct Peer {
-    user: u32,
-    /// `None` in a PID namespace that this process cannot see, where the kernel says 0.
-    process: Option<NonZeroU32>,
-}
-
-impl Peer {
-    fn of(socket: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-        let to = (&raw mut found).cast();
-        // SAFETY: `found` is all integers, and the kernel writes at most as many bytes as it has.
-        let done = unsafe {
-            libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &raw mut bytes)
-        };
-        if done != 0 {
-            return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
-        }
-        Ok(Self { user: found.uid, process: NonZeroU32::new(found.pid.cast_unsigned()) })
-    }
-
-    fn is_of_own_user(&self) -> bool {
-        self.user == rustix::process::geteuid().as_raw()
-    }
 }
 
 /// What the thread waits for, and the listening sockets among it, by key.

@@ -7,7 +7,6 @@
 mod directory;
 mod forks;
 mod links;
-mod signals;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -20,6 +19,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use system::all_restart;
 
 use crate::abi::Space;
 use crate::host::{Claim, Host, Link, Memory, Port};
@@ -28,7 +28,6 @@ pub use crate::process::forks::is_memory_borrowed;
 
 use crate::process::directory::{Directory, Hold};
 use crate::process::links::{Links, Seen};
-use crate::process::signals::all_restart;
 
 /// What is known of the devices of this host.
 pub trait Devices: Send {

@@ -32,6 +32,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
+use system::all_restart;
 use verbs::abi::*;
 
 use crate::memory::layout::SharedContext;
@@ -39,7 +40,6 @@ use crate::sys::indexes::Indexes;
 use crate::sys::limits::{CONTEXTS, PORT};
 use crate::sys::netlink;
 use crate::sys::settings::{LinkLayer, link_layer};
-use crate::sys::signals::all_restart;
 use crate::transport::local::gids::gids_now;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::pipe;

@@ -9,7 +9,6 @@ pub(crate) mod netlink;
 pub(crate) mod own_lock;
 pub(crate) mod probe;
 pub(crate) mod settings;
-pub(crate) mod signals;
 pub(crate) mod spin;
 pub(crate) mod sync;
 pub(crate) mod timer;

@@ -320,12 +320,11 @@ impl Peer {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let connection = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         rustix::net::connect(&connection, &address(block)?)?;
-        let credentials = credentials(&connection)?;
-        if credentials.uid != rustix::process::geteuid().as_raw() {
+        let listener = system::Peer::of(connection.as_fd())?;
+        if !listener.is_of_own_user() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        // 0 where this process's PID namespace does not show it.
-        let pid = credentials.pid.cast_unsigned();
+        let pid = listener.process.ok_or(Errno::SRCH)?.get();
         let view = View::map(open_arena(pid, block)?.as_fd())?;
         if !view.holds(TABLES) {
             return Err(io::Error::other("the arena is too small"));
@@ -452,29 +451,8 @@ pub(crate) fn agree() {
     Cpu::heavy();
 }
 
-/// Who is at the other end of a connection (`SO_PEERCRED`). The number of a process that cannot be
-/// seen from here is 0, which rustix has no room for.
-fn credentials(connection: &OwnedFd) -> io::Result<libc::ucred> {
-    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and both pointers are to so many writable bytes.
-    let returned = unsafe {
-        libc::getsockopt(
-            connection.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &raw mut length,
-        )
-    };
-    if returned == 0 { Ok(found) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Finds the arena among the descriptors of a process.
 fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
-    if pid == 0 {
-        return Err(Errno::SRCH.into());
-    }
     // The kernel gives the peer's number in this process's PID namespace; /proc may be that of
     // another one.
     let own = rustix::process::getpid().as_raw_nonzero().to_string();

@@ -1,5 +1,4 @@
-//! What a signal does to a wait. The software devices have the same question and the same answer
-//! (`softdev::sys::signals`), but this crate knows nothing of them.
+//! What a signal does to a wait.
 
 use std::ptr::null;
 
@@ -8,11 +7,11 @@ use std::ptr::null;
 const FAULTS: [i32; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
-/// Whether a wait that a signal has interrupted goes on, as the kernel's does: every function that
-/// handles a signal has `SA_RESTART`. A wait in poll(2) is interrupted by these as well
-/// (signal(7)), and nothing says which signal it was.
+/// Whether a wait that a signal has interrupted is to go on, as one in read(2) would: every
+/// function that handles a signal has `SA_RESTART`. A wait in poll(2) is interrupted by these as
+/// well (signal(7)), and nothing says which signal it was.
 #[cold]
-pub(crate) fn all_restart() -> bool {
+pub fn all_restart() -> bool {
     (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).all(|signal| {
         // SAFETY: all-zero bytes are a valid sigaction: integers and no function.
         let mut found: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -1,0 +1,7 @@
+//! What Linux tells a process and rustix has no function for.
+
+mod peer;
+mod signals;
+
+pub use peer::Peer;
+pub use signals::all_restart;
