@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::abi::Space;
 use crate::abi::answer::{AddressHandle, Path};
 use crate::host::{Link, Port};
+use crate::wire::TransportService;
 
 /// How far a program has come with an identifier (`enum rdma_cm_state` of the kernel's cma.c).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,11 +37,26 @@ pub(crate) enum Exchange {
     SidrReqReceived,
 }
 
-/// Whether queue pairs are connected, or send datagrams.
+/// The transport service of an identifier's queue pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Service {
-    Connection,
-    Datagram,
+    Rc,
+    Uc,
+    Ud,
+}
+
+impl From<Service> for TransportService {
+    /// How a REQ says it, which datagrams do not need.
+    fn from(service: Service) -> Self {
+        if service == Service::Uc { Self::UC } else { Self::RC }
+    }
+}
+
+impl From<TransportService> for Service {
+    /// What a REQ says. Those that there are not here are taken for RC, as the kernel does.
+    fn from(said: TransportService) -> Self {
+        if said == TransportService::UC { Self::Uc } else { Self::Rc }
+    }
 }
 
 /// What messages have agreed on.

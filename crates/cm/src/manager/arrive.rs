@@ -144,7 +144,8 @@ impl<H: Host> Manager<H> {
             return;
         }
         listening.backlog -= 1;
-        let mut made = Identifier::new(listening.channel, 0, listening.space, Service::Connection, 0);
+        let mut made =
+            Identifier::new(listening.channel, 0, listening.space, request.transport_service.into(), 0);
         made.is_known = false;
         made.stage = Stage::Connect;
         made.exchange = Exchange::ReqReceived;
@@ -190,10 +191,7 @@ impl<H: Host> Manager<H> {
         self.identifiers.values().any(|id| {
             let talk = &id.conversation;
             let has_peer = !matches!(id.exchange, Exchange::Idle | Exchange::ReqSent | Exchange::TimeWait);
-            has_peer
-                && id.service == Service::Connection
-                && talk.remote_qp == qpn
-                && talk.remote_guid == ca_guid
+            has_peer && id.service != Service::Ud && talk.remote_qp == qpn && talk.remote_guid == ca_guid
         })
     }
 

@@ -22,15 +22,19 @@ mod mask {
     pub(super) const QKEY: u32 = 1 << 6;
     pub(super) const AV: u32 = 1 << 7;
     pub(super) const PATH_MTU: u32 = 1 << 8;
-    pub(super) const TIMEOUT: u32 = 1 << 9;
-    pub(super) const RETRY_CNT: u32 = 1 << 10;
-    pub(super) const RNR_RETRY: u32 = 1 << 11;
+    const TIMEOUT: u32 = 1 << 9;
+    const RETRY_CNT: u32 = 1 << 10;
+    const RNR_RETRY: u32 = 1 << 11;
     pub(super) const RQ_PSN: u32 = 1 << 12;
-    pub(super) const MAX_QP_RD_ATOMIC: u32 = 1 << 13;
-    pub(super) const MIN_RNR_TIMER: u32 = 1 << 15;
+    const MAX_QP_RD_ATOMIC: u32 = 1 << 13;
+    const MIN_RNR_TIMER: u32 = 1 << 15;
     pub(super) const SQ_PSN: u32 = 1 << 16;
-    pub(super) const MAX_DEST_RD_ATOMIC: u32 = 1 << 17;
+    const MAX_DEST_RD_ATOMIC: u32 = 1 << 17;
     pub(super) const DEST_QPN: u32 = 1 << 20;
+
+    /// What only a queue pair has that sends again and reads, as responder and as requester.
+    pub(super) const OF_RESPONDER: u32 = MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER;
+    pub(super) const OF_REQUESTER: u32 = TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC;
 }
 
 /// `IBV_ACCESS_REMOTE_WRITE`, and with `_READ` and `_ATOMIC`.
@@ -45,7 +49,7 @@ impl<H: Host> Manager<H> {
         let talk = &found.conversation;
         let made = QpAttributes { state, port: port.number, ..QpAttributes::default() };
         let first = mask::STATE | mask::PKEY_INDEX | mask::PORT;
-        if found.service == Service::Datagram {
+        if found.service == Service::Ud {
             let qkey = if found.qkey == 0 { UDP_QKEY } else { found.qkey };
             found.qkey = qkey;
             return match state {
@@ -55,6 +59,7 @@ impl<H: Host> Manager<H> {
                 _ => Err(Errno::INVAL),
             };
         }
+        let is_reliable = found.service == Service::Rc;
         match (state, found.exchange) {
             // Before anything was sent.
             (INIT, Exchange::Idle) if talk.local == 0 => {
@@ -80,8 +85,7 @@ impl<H: Host> Manager<H> {
                     | mask::PATH_MTU
                     | mask::DEST_QPN
                     | mask::RQ_PSN
-                    | mask::MAX_DEST_RD_ATOMIC
-                    | mask::MIN_RNR_TIMER,
+                    | if is_reliable { mask::OF_RESPONDER } else { 0 },
                 address: found.address_handle(),
                 path_mtu: talk.mtu.into(),
                 dest_qp_num: talk.remote_qp,
@@ -94,12 +98,7 @@ impl<H: Host> Manager<H> {
                 RTS,
                 Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived | Exchange::Established,
             ) => Ok(QpAttributes {
-                mask: mask::STATE
-                    | mask::SQ_PSN
-                    | mask::TIMEOUT
-                    | mask::RETRY_CNT
-                    | mask::RNR_RETRY
-                    | mask::MAX_QP_RD_ATOMIC,
+                mask: mask::STATE | mask::SQ_PSN | if is_reliable { mask::OF_REQUESTER } else { 0 },
                 sq_psn: talk.sq_psn,
                 timeout: found.ack_timeout(),
                 retry_count: talk.retry_count,

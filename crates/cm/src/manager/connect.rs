@@ -13,7 +13,7 @@ use crate::manager::state::Manager;
 use crate::times::{RESPONSE_TIMEOUT, TRIES};
 use crate::wire::{
     Addresses, AnsweredMessage, Bytes, DisconnectReply, DisconnectRequest, IpHeader, Path, PortSpace,
-    ReadyToUse, Reject, RejectReason, Reply, Request, TransportService, service_id,
+    ReadyToUse, Reject, RejectReason, Reply, Request, service_id,
 };
 
 /// The most that fields of three bits hold.
@@ -38,7 +38,7 @@ impl<H: Host> Manager<H> {
     /// rdma_connect().
     pub(super) fn connect(&mut self, id: u32, parameters: &Parameters) -> Result<(), Errno> {
         self.expect(id, Stage::RouteResolved)?;
-        if self.id(id).service == Service::Datagram {
+        if self.id(id).service == Service::Ud {
             return self.resolve(id, parameters.private_data.get());
         }
         let found = self.id(id);
@@ -62,8 +62,8 @@ impl<H: Host> Manager<H> {
     pub(super) fn accept(&mut self, id: u32, uid: u64, parameters: &Parameters) -> Result<(), Errno> {
         self.expect(id, Stage::Connect)?;
         let accepted = match self.id(id).service {
-            Service::Datagram => self.accept_datagrams(id, uid, parameters),
-            Service::Connection => self.accept_connection(id, uid, parameters),
+            Service::Ud => self.accept_datagrams(id, uid, parameters),
+            Service::Rc | Service::Uc => self.accept_connection(id, uid, parameters),
         };
         accepted.inspect_err(|_| self.reject_as_well(id))
     }
@@ -124,7 +124,7 @@ impl<H: Host> Manager<H> {
             }
             _ => return Err(Errno::INVAL),
         };
-        if self.id(id).service == Service::Datagram {
+        if self.id(id).service == Service::Ud {
             return self.reject_datagrams(id, private_data);
         }
         let private_data = field(&[], private_data)?;
@@ -267,7 +267,7 @@ impl<Hold> Identifier<Hold> {
             responder_resources: talk.responder_resources,
             initiator_depth: talk.initiator_depth,
             remote_cm_response_timeout: RESPONSE_TIMEOUT,
-            transport_service: TransportService::RC,
+            transport_service: self.service.into(),
             end_to_end_flow_control: self.has_flow_control,
             starting_psn: self.psn,
             local_cm_response_timeout: RESPONSE_TIMEOUT,

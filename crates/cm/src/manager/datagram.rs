@@ -57,7 +57,7 @@ impl<H: Host> Manager<H> {
             return;
         }
         listening.backlog -= 1;
-        let mut made = Identifier::new(listening.channel, 0, listening.space, Service::Datagram, 0);
+        let mut made = Identifier::new(listening.channel, 0, listening.space, Service::Ud, 0);
         made.is_known = false;
         made.stage = Stage::Connect;
         made.exchange = Exchange::SidrReqReceived;

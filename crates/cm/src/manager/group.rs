@@ -45,7 +45,7 @@ impl<H: Host> Manager<H> {
         const FLAGS: u16 = 2;
         let Address::Ip(to) = to else { return Err(Errno::INVAL) };
         let found = self.id(id);
-        let may = found.service == Service::Datagram
+        let may = found.service == Service::Ud
             && matches!(found.stage, Stage::AddressBound | Stage::AddressResolved);
         if flags >= FLAGS || !may || to.ip().is_unspecified() {
             return Err(Errno::INVAL);

@@ -132,14 +132,14 @@ impl<H: Host> Manager<H> {
     }
 
     fn create(&mut self, channel: u32, uid: u64, space: Space, service: u8) -> u32 {
-        /// `IBV_QPT_UD`.
+        /// `IBV_QPT_UC` and `IBV_QPT_UD`.
+        const UC: u8 = 3;
         const UD: u8 = 4;
-        let is_datagram = match space {
-            Space::Tcp => false,
-            Space::Udp | Space::IpoIb => true,
-            Space::Ib => service == UD,
+        let service = match (space, service) {
+            (Space::Udp | Space::IpoIb, _) | (Space::Ib, UD) => Service::Ud,
+            (Space::Ib, UC) => Service::Uc,
+            (Space::Tcp | Space::Ib, _) => Service::Rc,
         };
-        let service = if is_datagram { Service::Datagram } else { Service::Connection };
         let psn = self.host.random();
         let id = self.new_number();
         self.identifiers.insert(id, Identifier::new(channel, uid, space, service, psn));

@@ -57,7 +57,7 @@ impl<H: Host> Manager<H> {
                 /// The highest that a queue pair's attribute holds.
                 const MOST: u8 = 31;
                 let timeout = byte()?.min(MOST);
-                if found.service == Service::Datagram {
+                if found.service == Service::Ud {
                     return Err(Errno::INVAL);
                 }
                 found.options.ack_timeout = Some(timeout);

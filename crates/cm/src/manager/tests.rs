@@ -215,9 +215,14 @@ impl World {
     }
 
     fn create(&mut self, process: usize, uid: u64, space: Space) -> u32 {
+        self.create_of(process, uid, space, 0)
+    }
+
+    /// An identifier for a transport service, as `enum ibv_qp_type` has it.
+    fn create_of(&mut self, process: usize, uid: u64, space: Space, service: u8) -> u32 {
         let mut body = [uid.to_ne_bytes(), BASE.to_ne_bytes()].concat();
         body.extend((space as u16).to_ne_bytes());
-        body.extend([0; 6]);
+        body.extend([service, 0, 0, 0, 0, 0]);
         let answer = self.command(process, 0, &body, 4).unwrap();
         u32::from_ne_bytes(answer.try_into().unwrap())
     }
@@ -342,11 +347,15 @@ impl World {
     /// An identifier whose route to an address is resolved.
     fn routed(&mut self, process: usize, address: &str, space: Space) -> u32 {
         let id = self.create(process, 88, space);
+        self.route(process, id, address);
+        id
+    }
+
+    fn route(&mut self, process: usize, id: u32, address: &str) {
         self.resolve(process, id, address).unwrap();
         assert_eq!(self.event(process).unwrap().kind, EventKind::AddressResolved as u32);
         self.with_id(process, 4, id).unwrap();
         assert_eq!(self.event(process).unwrap().kind, EventKind::RouteResolved as u32);
-        id
     }
 
     /// A connection from process 1 to process 0: the identifiers of both.
@@ -413,6 +422,28 @@ fn a_connection_is_made_and_ended() {
     assert_eq!(world.destroy(0, request.id), Ok(3));
     assert_eq!(world.destroy(0, listener), Ok(1));
     assert!(world.network.borrow().ports.is_empty(), "no port is left taken");
+}
+
+#[test]
+fn who_sends_nothing_again_needs_no_attributes_for_it() {
+    /// `IBV_QPT_RC` and `IBV_QPT_UC`; attributes for RTR and for RTS that RC alone has.
+    const SERVICES: [u8; 2] = [2, 3];
+    const OF_RC: [u32; 2] = [1 << 15 | 1 << 17, 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13];
+    for service in SERVICES {
+        let mut world = World::new(2);
+        world.listen(0, "0.0.0.0:7471", 5, Space::Ib);
+        let client = world.create_of(1, 88, Space::Ib, service);
+        world.route(1, client, "10.0.0.1:7471");
+        world.connect(1, client, &[]).unwrap();
+        let request = world.event(0).unwrap().id;
+        world.accept(0, request, 99, &[]).unwrap();
+        assert_eq!(world.kinds(1), [EventKind::ConnectResponse as u32]);
+        for (process, id) in [(0, request), (1, client)] {
+            let masks = [2, 3].map(|state| world.attributes(process, id, state).unwrap()[0]);
+            let found = [0, 1].map(|at| masks[at] & OF_RC[at]);
+            assert_eq!(found, if service == SERVICES[0] { OF_RC } else { [0; 2] }, "{process}");
+        }
+    }
 }
 
 #[test]

@@ -51,8 +51,10 @@ pub(crate) fn a_call_says_that_nobody_listens(bench: &mut Bench) {
 
 /// An end at an address, or to one: an identifier with a queue pair of its own.
 #[track_caller]
-fn endpoint(node: &mut Node, flags: i32, at: SocketAddr) -> usize {
-    let mut words = vec![(flags | RAI_NUMERICHOST) as u64, RDMA_PS_TCP as u64, 1];
+fn endpoint(node: &mut Node, service: ibv_qp_type, flags: i32, at: SocketAddr) -> usize {
+    // The port space of TCP has reliable connections alone.
+    let space = if service == IBV_QPT_RC { RDMA_PS_TCP } else { RDMA_PS_IB };
+    let mut words = vec![(flags | RAI_NUMERICHOST) as u64, space as u64, service.into()];
     words.extend(address_words(Some(at)));
     let answer = node.call(cm::ENDPOINT, &words);
     assert_eq!(answer[0], 0, "rdma_create_ep {at}");
@@ -60,19 +62,25 @@ fn endpoint(node: &mut Node, flags: i32, at: SocketAddr) -> usize {
 }
 
 pub(crate) fn endpoints_are_connected(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC] {
+        connects_endpoints(bench, service);
+    }
+}
+
+fn connects_endpoints(bench: &mut Bench, service: ibv_qp_type) {
     let home = home(&mut bench.near);
-    let listener = endpoint(&mut bench.far, RAI_PASSIVE, any_port(home));
+    let listener = endpoint(&mut bench.far, service, RAI_PASSIVE, any_port(home));
     assert_eq!(bench.far.listen(listener, 1), 0);
     let at = SocketAddr::new(home.into(), bench.far.ports(listener)[0]);
-    let near = endpoint(&mut bench.near, 0, at);
-    let near_side = bench.near.own_pair(near, IBV_QPT_RC);
+    let near = endpoint(&mut bench.near, service, 0, at);
+    let near_side = bench.near.own_pair(near, service);
     let Bench { near: node, far, .. } = bench;
     let (id, far_side) = std::thread::scope(|scope| {
         let asking = scope.spawn(|| node.call(cm::CONNECT, &Parameters::default().words(near)));
         let answer = far.call(cm::REQUEST, &[listener as u64]);
         assert_eq!(answer[0], 0, "rdma_get_request");
         let id = answer[1] as usize;
-        let side = far.own_pair(id, IBV_QPT_RC);
+        let side = far.own_pair(id, service);
         assert_eq!(far.accept(id, &Parameters::default()), 0, "it waits until the peer is ready");
         assert_eq!(asking.join().expect("it does not panic"), [0], "and so does the peer");
         (id, side)

@@ -121,7 +121,7 @@ pub mod cm {
     /// Identifier, group.
     pub const JOIN: u64 = 226;
     pub const LEAVE: u64 = 227;
-    /// Flags, port space, whether with a queue pair, address: `rdma_create_ep` of what
+    /// Flags, port space, transport service, address: `rdma_create_ep`, with a queue pair, of what
     /// `rdma_getaddrinfo` finds.
     pub const ENDPOINT: u64 = 228;
     /// The request that a synchronous listener takes.

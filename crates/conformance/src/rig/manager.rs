@@ -156,10 +156,10 @@ impl Rig {
         let mut hints: rdma_addrinfo = unsafe { std::mem::zeroed() };
         hints.ai_flags = w[0] as c_int;
         hints.ai_port_space = w[1] as c_int;
+        hints.ai_qp_type = w[2] as c_int;
         // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
         let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
         init.cap = Self::CAP;
-        let init = if w[2] == 0 { null_mut() } else { &raw mut init };
         let mut found = null_mut();
         let mut id = null_mut();
         // SAFETY: what is passed is null or readable, and the results are writable; what was found
@@ -171,7 +171,7 @@ impl Rig {
             if searched != 0 {
                 return said(searched);
             }
-            let returned = (library().rdma_create_ep)(&raw mut id, found, null_mut(), init);
+            let returned = (library().rdma_create_ep)(&raw mut id, found, null_mut(), &raw mut init);
             let error = errno();
             (library().rdma_freeaddrinfo)(found);
             if returned == 0 { 0 } else { error }
