@@ -97,6 +97,11 @@ impl Process {
         self.status().is_some_and(|status| status.exit_status() == Some(0))
     }
 
+    /// Whether a signal has ended it.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.status().is_some_and(|status| status.terminating_signal().is_some())
+    }
+
     /// Waits for its end until the deadline, and says in words how it ended.
     pub(crate) fn end(&self, deadline: Deadline) -> String {
         loop {

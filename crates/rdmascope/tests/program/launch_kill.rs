@@ -137,6 +137,7 @@ fn kill(mpi: &Mpi, victim: Victim, moment: Duration) -> &'static str {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(new().is_empty(), "{what}: left {:?}, {ended:?}", new());
+    eprintln!("{what}");
     scratch.assert_nothing_left();
     ended.map_or("coordinator killed", |ended| outcome(&scratch, &ended, &what))
 }

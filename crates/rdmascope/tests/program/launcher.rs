@@ -16,6 +16,11 @@ const LAUNCHER: &str = "count=$1 size=$2; shift 2; printf '%s\\n' \"$*\" > argum
     PMI_RANK=$rank PMI_SIZE=$size MPI_LOCALRANKID=$rank \"$@\" & rank=$((rank + 1))\n\
     done; wait\n";
 
+/// Makes what the launcher of Open MPI makes, and leaves it, as that does where it is asked to end
+/// at some moments.
+const SESSION: &str = "session=$TMPDIR/ompi.$(uname -n).$(id -u)/pid.$$; mkdir -p $session\n\
+    echo contact > $session/contact.txt\n";
+
 /// Measures a point of two ranks that a launcher starts.
 fn launch(scratch: &Scratch, template: &str, more: &[&str]) -> Ended {
     scratch.write("launcher.sh", LAUNCHER);
@@ -128,7 +133,7 @@ fn a_stranger_among_the_ranks_is_not_let_in() {
 fn whoever_is_killed_nothing_is_left() {
     for victim in ["coordinator", "supervisor", "launcher", "rank"] {
         let scratch = Scratch::on_one_cpu();
-        scratch.write("launcher.sh", LAUNCHER);
+        scratch.write("launcher.sh", format!("{SESSION}{LAUNCHER}"));
         let words = [
             "pairs", "write", "--pairs", "1", "--stream", "-D", "60", "-d", "softdev0", "--out", "r", "--mpi",
         ];
@@ -164,5 +169,7 @@ fn whoever_is_killed_nothing_is_left() {
         }
         let left = gone_within(&scratch.token(), Duration::from_secs(20));
         assert!(left.is_empty(), "{victim}: {left:?}");
+        eprintln!("{victim} was killed");
+        scratch.assert_nothing_left();
     }
 }

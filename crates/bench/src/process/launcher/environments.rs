@@ -35,9 +35,30 @@ pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
     Some(std::ffi::OsStr::from_bytes(named).to_string_lossy().into_owned())
 }
 
+/// What a supervisor says first: which process the launcher is.
+pub(super) fn announcement(token: &str, launcher: Pid) -> String {
+    format!("rdmascope supervises {token} {launcher}")
+}
+
+/// The process that a line announces, whatever stands before that.
+pub(super) fn announced(line: &str, token: &str) -> Option<Pid> {
+    let (_, pid) = line.split_once(&format!("rdmascope supervises {token} "))?;
+    Pid::from_raw(pid.parse().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_of_a_launcher_is_announced() {
+        let pid = Pid::from_raw(4711).unwrap();
+        let said = announcement("abc", pid);
+        assert_eq!(announced(&said, "abc"), Some(pid));
+        assert_eq!(announced(&format!("no newline yet: {said}"), "abc"), Some(pid));
+        assert_eq!(announced(&said, "ab"), None, "of another launch");
+        assert_eq!(announced(&format!("{said}x"), "abc"), None);
+    }
 
     #[test]
     fn a_variable_is_found_by_its_whole_name() {

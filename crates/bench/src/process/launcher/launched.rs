@@ -7,16 +7,23 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::super::child::{Process, Streams};
 use super::super::frame::quotable;
 use super::super::wait::wait;
+use super::environments::announced;
+use super::leavings::{ALONE, ASKED, Leavings};
 
 /// A launcher that runs, and the ranks that it has started. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Launched {
     /// What the user calls it.
     pub(super) name: String,
+    /// What its processes are found by.
+    token: String,
+    /// The launcher's own process, once the supervisor has said which that is.
+    pid: Option<Pid>,
     process: Process,
     /// Absent once the supervisor is to end.
     input: Option<ChildStdin>,
@@ -33,10 +40,12 @@ pub(super) struct Launched {
 }
 
 impl Launched {
-    pub(super) fn new(name: String, process: Process, streams: Streams) -> Self {
+    pub(super) fn new(name: String, token: String, process: Process, streams: Streams) -> Self {
         let Streams { input, output, errors } = streams;
         Self {
             name,
+            token,
+            pid: None,
             process,
             input: Some(input),
             outputs: [Some(output.into()), Some(errors.into())],
@@ -53,6 +62,15 @@ impl Launched {
         let death = self.process.death().map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN));
         // An end can be waited for once.
         if self.process.is_dead() { Vec::new() } else { both.chain(death).collect() }
+    }
+
+    /// Does what the supervisor would have done, which was killed. The kernel has asked the
+    /// launcher to end.
+    fn clear_up(&mut self) {
+        let left = Leavings::of(&self.token);
+        self.take_in();
+        drop(self.lines());
+        left.remove(&self.token, self.pid, ASKED + ALONE);
     }
 
     /// Copies of what it prints, to wait for.
@@ -95,6 +113,10 @@ impl Launched {
             let line = std::mem::take(&mut self.line);
             let text = String::from_utf8_lossy(&line).replace(|c: char| c.is_control() && c != '\t', "");
             let text = text.trim_end().to_owned();
+            if let Some(pid) = announced(&text, &self.token) {
+                self.pid = Some(pid);
+                continue;
+            }
             if text.chars().any(char::is_alphanumeric) {
                 self.first_signal = self.first_signal.or_else(|| signal(&text));
                 self.first_line.get_or_insert_with(|| quotable(text.as_bytes()));
@@ -147,6 +169,9 @@ impl Drop for Launched {
     fn drop(&mut self) {
         self.input = None;
         self.process.end(Deadline::after(SUPERVISED));
+        if self.process.was_killed() {
+            self.clear_up();
+        }
     }
 }
 

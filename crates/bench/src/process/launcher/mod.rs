@@ -13,8 +13,8 @@
 //! * `start`: starts a launcher and waits until all of its ranks have connected;
 //! * `launched`: a launcher that runs; `rank_link`: the way to one of its ranks;
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
-//!   behind, however either ends; `slurm`: the job that srun makes; `environments`: how processes
-//!   of a launch are found;
+//!   behind, however either ends; `leavings`: what there is to clear up; `slurm`: the job that srun
+//!   makes; `environments`: how processes of a launch are found;
 //! * [`wrapped()`]: a launcher that somebody else's ranks are started with;
 //! * [`dial_back`]: the agent's side, with `introduction`, what it says of itself first.
 //!
@@ -38,6 +38,7 @@ pub mod installed;
 pub(crate) mod introduction;
 pub(crate) mod kind;
 mod launched;
+mod leavings;
 pub(super) mod rank_link;
 mod slurm;
 pub(super) mod start;

@@ -94,12 +94,12 @@ impl Launcher {
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
         let token = Key::generate()?.to_string();
-        let own = [(KEY_VARIABLE, key.to_string()), (TOKEN_VARIABLE, token)];
+        let own = [(KEY_VARIABLE, key.to_string()), (TOKEN_VARIABLE, token.clone())];
         let given = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let environment: Vec<(&str, String)> = given.chain(own).collect();
         let (process, streams) = Process::start_guard(&words, &environment)
             .map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })?;
-        let launched = Launched::new(program, process, streams);
+        let launched = Launched::new(program, token, process, streams);
         let gathering = Gathering {
             launched: Rc::new(RefCell::new(launched)),
             listener,

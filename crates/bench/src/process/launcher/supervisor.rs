@@ -5,20 +5,20 @@
 //! killed can do nothing about its ranks and their shared memory. This process waits for either,
 //! asleep, and does that.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
-use super::environments::{TOKEN_VARIABLE, processes, variable};
+use super::environments::{TOKEN_VARIABLE, announcement, processes};
+use super::leavings::{ALONE, ASKED, KILLED, Leavings, REAP_INTERVAL};
 use super::slurm::SlurmJob;
 use crate::Error;
 
@@ -35,6 +35,8 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
     let job = SlurmJob::of(words, &token);
     let mut launcher = start(words, &job)?;
     let pid = Pid::from_child(&launcher);
+    // Whoever started this process knows from it what to clear up where this process is killed.
+    let _ = writeln!(io::stdout(), "{}", announcement(&token, pid));
     let death = pidfd_open(pid, PidfdFlags::empty()).ok();
     while is_wanted(&interrupt) && matches!(launcher.try_wait(), Ok(None)) {
         let input = io::stdin();
@@ -47,12 +49,12 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
         }
     }
     // Taken before the ranks end, which know what there is to remove.
-    let mut left = Leavings::of(&token);
+    let left = Leavings::of(&token);
     let status = end(&mut launcher, pid);
     if status != 0 {
         job.cancel(processes(&token).into_iter().map(|(_, environment)| environment));
     }
-    left.remove(&token, pid);
+    left.remove(&token, Some(pid), ALONE);
     Ok(status)
 }
 
@@ -69,8 +71,8 @@ fn start(words: &[String], job: &SlurmJob) -> Result<Child, Error> {
     command.spawn().map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })
 }
 
-/// Where this process is killed, its launcher is asked to end, which it does without leaving
-/// anything.
+/// Where this process is killed, its launcher is asked to end; what it leaves all the same, the
+/// coordinator clears up.
 fn end_with_supervisor() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) } {
@@ -118,89 +120,5 @@ fn code(status: std::process::ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// What a launch leaves on this host where it was not ended gently.
-#[derive(Debug, Default)]
-struct Leavings {
-    /// Numbers of Open MPI's jobs.
-    jobs: Vec<u32>,
-}
-
-impl Leavings {
-    /// Finds out what processes of a launch know of it.
-    fn of(token: &str) -> Self {
-        let jobs = processes(token).into_iter().filter_map(|(_, environment)| {
-            let job = variable(&environment, "OMPI_MCA_ess_base_jobid")?;
-            job.parse().ok()
-        });
-        let mut jobs: Vec<u32> = jobs.collect();
-        jobs.sort_unstable();
-        jobs.dedup();
-        Self { jobs }
-    }
-
-    /// Ends processes of the launch that are left on this host, and removes what its MPI has made
-    /// for them.
-    fn remove(&mut self, token: &str, launcher: Pid) {
-        let deadline = Deadline::after(STRAY);
-        let mut signal = None;
-        loop {
-            let strays = processes(token);
-            if strays.is_empty() {
-                break;
-            }
-            for (pid, _) in strays.iter().filter(|_| signal.is_some()) {
-                // It may have ended since it was found.
-                let _ = kill_process(*pid, Signal::KILL);
-            }
-            if deadline.is_over() && signal.is_some() {
-                break;
-            }
-            if deadline.is_over() {
-                signal = Some(Signal::KILL);
-                continue;
-            }
-            std::thread::sleep(REAP_INTERVAL);
-        }
-        for path in self.files(launcher) {
-            // Most are gone, for a launcher that ends gently removes them.
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-        }
-        // It has the sessions of other launches too, unless it is empty.
-        let _ = std::fs::remove_dir(sessions());
-    }
-
-    /// Files of Open MPI (releases before 5): memory that ranks share, and the directory of the
-    /// session.
-    fn files(&self, launcher: Pid) -> Vec<PathBuf> {
-        let user = rustix::process::geteuid().as_raw();
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let names = self.jobs.iter().map(|job| format!("vader_segment.{host}.{user}.{job:x}."));
-        let names: Vec<_> = names.collect();
-        let is_ours = |path: &PathBuf| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            names.iter().any(|begin| name.starts_with(begin))
-        };
-        let shared = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-        let shared = shared.map(|entry| entry.path()).filter(is_ours);
-        shared.chain([sessions().join(format!("pid.{launcher}"))]).collect()
-    }
-}
-
-/// The directory of Open MPI's sessions of this user.
-fn sessions() -> PathBuf {
-    let user = rustix::process::geteuid().as_raw();
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    std::env::temp_dir().join(format!("ompi.{host}.{user}"))
-}
-
 /// How long a launcher may take whose ranks have ended.
 const BY_ITSELF: Duration = Duration::from_millis(500);
-/// How long it may take that was asked to end, once: Open MPI gives its ranks a second, and those
-/// that do not end another one. Asked twice, it leaves what it has made.
-const ASKED: Duration = Duration::from_millis(2500);
-/// How long only the kernel can keep it.
-const KILLED: Duration = Duration::from_secs(2);
-/// How long ranks may go on by themselves: they end when they notice that they are alone.
-const STRAY: Duration = Duration::from_millis(1300);
-/// How often what ends is looked at.
-const REAP_INTERVAL: Duration = Duration::from_millis(5);

@@ -183,9 +183,19 @@ impl Scratch {
     pub(crate) fn assert_nothing_left(&self) {
         let left = processes::gone_within(&self.token(), Duration::from_secs(20));
         assert!(left.is_empty(), "left behind: {left:?}");
-        let files: Vec<_> = fs::read_dir(self.at("tmp")).unwrap().flatten().map(|f| f.path()).collect();
+        let files = files_below(&self.at("tmp"));
         assert!(files.is_empty(), "left in TMPDIR: {files:?}");
     }
+}
+
+/// All that a directory has in it, at any depth.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let with_own = |entry: fs::DirEntry| {
+        let below = files_below(&entry.path());
+        std::iter::once(entry.path()).chain(below)
+    };
+    entries.flat_map(with_own).collect()
 }
 
 impl Drop for Scratch {
