@@ -30,6 +30,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
             "baseline/src/link.rs",
             "bench/src/process/child.rs",
             "bench/src/process/launcher/slurm.rs",
+            "bench/src/process/launcher/leavings.rs",
             "bench/src/process/launcher/supervisor.rs",
             "bench/src/mpi_endpoint/rank.rs",
             "xtask/src/process.rs",
