@@ -1,25 +1,25 @@
-//! Who is at the other end of a socket.
+//! The peer credentials of a Unix socket.
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-/// The process at the other end of a connected Unix socket (`SO_PEERCRED`, unix(7)): the one that
-/// connected or listened, or that made the pair.
+/// The credentials of the peer of a connected Unix socket (`SO_PEERCRED`, unix(7)). The kernel
+/// takes them from the process that called connect(2), listen(2) or socketpair(2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Peer {
     user: u32,
-    /// Its ID; `None` in a PID namespace that this process cannot see, where the kernel says 0
-    /// (which rustix has no room for).
+    /// The peer's process ID. `None` if this process's PID namespace does not show the peer: the
+    /// kernel then reports 0, for which rustix has no value.
     pub process: Option<NonZeroU32>,
 }
 
 impl Peer {
-    /// Asks the kernel, which cannot be lied to.
+    /// Reads the credentials from the kernel; the peer cannot forge them.
     ///
     /// # Errors
-    /// Where the descriptor is no socket.
+    /// `ENOTSOCK` if the descriptor is not a socket.
     pub fn of(socket: BorrowedFd<'_>) -> Result<Self, Errno> {
         let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
@@ -34,7 +34,7 @@ impl Peer {
         Ok(Self { user: found.uid, process: NonZeroU32::new(found.pid.cast_unsigned()) })
     }
 
-    /// Whether the process has the effective user of this one.
+    /// Whether the peer's effective user is that of this process.
     pub fn is_of_own_user(&self) -> bool {
         self.user == rustix::process::geteuid().as_raw()
     }

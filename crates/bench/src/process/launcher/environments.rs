@@ -35,12 +35,12 @@ pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
     Some(std::ffi::OsStr::from_bytes(named).to_string_lossy().into_owned())
 }
 
-/// What a supervisor says first: which process the launcher is.
+/// The first line that a supervisor prints: the process ID of its launcher.
 pub(super) fn announcement(token: &str, launcher: Pid) -> String {
     format!("rdmascope supervises {token} {launcher}")
 }
 
-/// The process that a line announces, whatever stands before that.
+/// The process ID in such a line, which may follow other text.
 pub(super) fn announced(line: &str, token: &str) -> Option<Pid> {
     let (_, pid) = line.split_once(&format!("rdmascope supervises {token} "))?;
     Pid::from_raw(pid.parse().ok()?)

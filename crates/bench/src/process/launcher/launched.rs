@@ -20,9 +20,9 @@ use super::leavings::{ALONE, ASKED, Leavings};
 pub(super) struct Launched {
     /// What the user calls it.
     pub(super) name: String,
-    /// What its processes are found by.
+    /// Token by which its processes are found.
     token: String,
-    /// The launcher's own process, once the supervisor has said which that is.
+    /// ID of the launcher's own process, once the supervisor has announced it.
     pid: Option<Pid>,
     process: Process,
     /// Absent once the supervisor is to end.
@@ -64,13 +64,14 @@ impl Launched {
         if self.process.is_dead() { Vec::new() } else { both.chain(death).collect() }
     }
 
-    /// Does what the supervisor would have done, which was killed. The kernel has asked the
-    /// launcher to end.
+    /// Clears up in place of the supervisor, which was killed. The kernel has asked the launcher to
+    /// end.
     fn clear_up(&mut self) {
-        let left = Leavings::of(&self.token);
+        let left = Leavings::of(self.token.clone());
+        // The line that names the launcher's process may not have been read yet.
         self.take_in();
         drop(self.lines());
-        left.remove(&self.token, self.pid, ASKED + ALONE);
+        left.remove(self.pid, ASKED + ALONE);
     }
 
     /// Copies of what it prints, to wait for.

@@ -35,7 +35,7 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
     let job = SlurmJob::of(words, &token);
     let mut launcher = start(words, &job)?;
     let pid = Pid::from_child(&launcher);
-    // Whoever started this process knows from it what to clear up where this process is killed.
+    // If this process is killed, the coordinator needs the launcher's PID to clear up.
     let _ = writeln!(io::stdout(), "{}", announcement(&token, pid));
     let death = pidfd_open(pid, PidfdFlags::empty()).ok();
     while is_wanted(&interrupt) && matches!(launcher.try_wait(), Ok(None)) {
@@ -49,12 +49,12 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
         }
     }
     // Taken before the ranks end, which know what there is to remove.
-    let left = Leavings::of(&token);
+    let left = Leavings::of(token.clone());
     let status = end(&mut launcher, pid);
     if status != 0 {
         job.cancel(processes(&token).into_iter().map(|(_, environment)| environment));
     }
-    left.remove(&token, Some(pid), ALONE);
+    left.remove(Some(pid), ALONE);
     Ok(status)
 }
 
@@ -71,8 +71,8 @@ fn start(words: &[String], job: &SlurmJob) -> Result<Child, Error> {
     command.spawn().map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })
 }
 
-/// Where this process is killed, its launcher is asked to end; what it leaves all the same, the
-/// coordinator clears up.
+/// If this process is killed, the kernel asks its launcher to end. The coordinator removes what the
+/// launcher then leaves.
 fn end_with_supervisor() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) } {
