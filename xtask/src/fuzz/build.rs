@@ -10,12 +10,39 @@ use crate::shell;
 const TOOLCHAIN: &str = "nightly";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// As cargo-fuzz has them: counters of edges and comparisons for libFuzzer, the sanitizer, and
-/// arithmetic that panics where it overflows.
-const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
-    -Zsanitizer=address -Cdebug-assertions --cfg fuzzing -Ccodegen-units=1";
+/// Of every crate: the sanitizer.
+const FLAGS: &str = "-Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
+/// Of all crates but [`UNCOUNTED`], as cargo-fuzz has them: counters of edges and comparisons for
+/// libFuzzer, and arithmetic that panics where it overflows.
+const COUNTED: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
+    "-Cdebug-assertions",
+];
+/// Crates that calculate with whole inputs and decide nothing by them: counters in their loops cost
+/// more than all else, and lead nowhere.
+const UNCOUNTED: &[&str] = &[
+    "adler2",
+    "base64",
+    "blake2",
+    "chacha20",
+    "chacha20poly1305",
+    "cipher",
+    "crc32fast",
+    "curve25519-dalek",
+    "flate2",
+    "miniz_oxide",
+    "poly1305",
+    "sha2",
+    "simd-adler32",
+    "subtle",
+    "universal-hash",
+    "zlib-rs",
+];
 
 /// Where all of it is.
 pub(super) fn directory() -> PathBuf {
@@ -50,10 +77,27 @@ pub(super) fn missing() -> Result<Option<String>> {
 /// Builds the programs of targets.
 pub(super) fn build(targets: &[String]) -> Result<()> {
     let mut words = vec!["cargo", "build", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml"];
-    words.extend(["--target", TARGET]);
+    words.extend(["--target", TARGET, "-Zprofile-rustflags"]);
+    let known = packages()?;
+    let uncounted = UNCOUNTED.iter().filter(|name| known.iter().any(|known| known == *name));
+    let uncounted = uncounted.map(|name| format!("profile.release.package.{name}.rustflags=[]"));
+    let all = [
+        format!("profile.release.rustflags={COUNTED:?}"),
+        // What runs while it is built has no libFuzzer.
+        "profile.release.build-override.rustflags=[]".to_owned(),
+    ];
+    let profiles: Vec<String> = all.into_iter().chain(uncounted).collect();
+    profiles.iter().for_each(|profile| words.extend(["--config", profile.as_str()]));
     targets.iter().for_each(|target| words.extend(["--bin", target.as_str()]));
     let directory = directory().join("build").to_string_lossy().into_owned();
     let variables =
         [("RUSTUP_TOOLCHAIN", TOOLCHAIN), ("CARGO_TARGET_DIR", directory.as_str()), ("RUSTFLAGS", FLAGS)];
     shell::run_with(&words, &variables)
+}
+
+/// The names of all crates that the targets are built of.
+fn packages() -> Result<Vec<String>> {
+    let lock = std::fs::read_to_string(shell::root().join("fuzz/Cargo.lock"))?;
+    let name = |line: &str| Some(line.strip_prefix("name = \"")?.strip_suffix('"')?.to_owned());
+    Ok(lock.lines().filter_map(name).collect())
 }
