@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use bench::PATTERNS;
+use bench::application::{Application, metrics_of};
 use bench::plan::{Options, Plan, bundled, resolve};
 use bench::point::{Carrier, Service};
 use bench::process::frame::{Decoder, Frame, Greeting};
@@ -25,6 +26,7 @@ use measure::figure::Unit;
 use measure::store::RunReader;
 use measure::{units, villas};
 use report::Points;
+use serde_json::json;
 
 /// A plan's text: refused with one line that names its place, or resolved to points that can be.
 pub(crate) fn plan(data: &[u8]) {
@@ -256,6 +258,26 @@ pub(crate) fn villas(data: &[u8]) {
     }
     if let Some(name) = text.lines().next().and_then(villas::LogName::of) {
         assert!(!name.id.is_empty() && !name.mode.is_empty());
+    }
+}
+
+/// What a program prints, behind a line that is the expression of its metric and one that verifies
+/// it: refused with a sentence, or a number.
+pub(crate) fn programs(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == b'\n');
+    let mut part = || parts.next().unwrap_or_default();
+    let [metric, verify, output] = [part(), part(), part()];
+    let Some((metric, verify)) = str::from_utf8(metric).ok().zip(str::from_utf8(verify).ok()) else { return };
+    let application = json!({
+        "name": "a",
+        "command": ["a"],
+        "metric": [{ "name": "m", "pattern": metric }],
+        "verify": [verify],
+    });
+    let application: Application = serde_json::from_value(application).unwrap();
+    match metrics_of(&application, 2, output) {
+        Ok(metrics) => assert!(metrics["m"].is_finite()),
+        Err(error) => sentence(&error),
     }
 }
 

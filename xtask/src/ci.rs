@@ -10,10 +10,12 @@ use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
 /// with, what drops packets between network namespaces, message libraries, Slurm with its PMI,
 /// those whose numbers ours are compared with, programs of librdmacm, and a dissector of packets.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 19] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
+    ("hpcc", "/usr/bin/hpcc"),
     ("iperf3", "/usr/bin/iperf3"),
+    ("lammps", "/usr/bin/lmp"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
     ("libnanomsg5", "/usr/share/doc/libnanomsg5"),
     ("libnng1", "/usr/share/doc/libnng1"),
@@ -21,6 +23,7 @@ const PACKAGES: [(&str, &str); 16] = [
     ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
     ("libzmq5", "/usr/share/doc/libzmq5"),
     ("munge", "/usr/sbin/munged"),
+    ("netpipe-mpich2", "/usr/bin/NPmpich2"),
     ("nftables", "/usr/sbin/nft"),
     ("rdmacm-utils", "/usr/bin/rping"),
     ("slurm-wlm", "/usr/share/doc/slurm-wlm"),
@@ -30,7 +33,7 @@ const PACKAGES: [(&str, &str); 16] = [
 ];
 
 /// What must not be skipped: see the tests for what each word means.
-const REQUIRED: &str = "browser,dissector,header,librdmacm,libraries,mpi,numpy,vm";
+const REQUIRED: &str = "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 

@@ -12,10 +12,19 @@ use crate::endpoint::kind::{EndpointKind, PreparedEndpoints, Site};
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::point::Carrier;
-use crate::{library_endpoint, mpi_endpoint, shmem_endpoint, socket_endpoint, tool_endpoint, verbs_endpoint};
+use crate::{
+    application, library_endpoint, mpi_endpoint, shmem_endpoint, socket_endpoint, tool_endpoint,
+    verbs_endpoint,
+};
 
 /// All of them.
 static ROWS: &[Row] = &[
+    Row {
+        carriers: &[Carrier::Program],
+        capabilities: Capabilities::PROGRAMS,
+        check: application::check,
+        prepare: application::prepare,
+    },
     Row::of::<library_endpoint::Unconnected>(),
     Row::of::<mpi_endpoint::Unconnected>(),
     Row::of::<shmem_endpoint::Unopened>(),

@@ -22,6 +22,16 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
+    /// Everything of this host that may carry messages.
+    pub(crate) fn of_host() -> Self {
+        let devices = std::fs::read_dir("/sys/class/infiniband").into_iter().flatten().flatten();
+        let ports = devices.filter_map(|device| std::fs::read_dir(device.path().join("ports")).ok());
+        let ports = ports.flatten().flatten().map(|port| port.path()).collect();
+        let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+        let names = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
+        Self { interfaces: names.collect(), ports }
+    }
+
     /// These and those, each once.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.interfaces.extend(other.interfaces);

@@ -2,6 +2,7 @@
 //! providers.
 
 mod alarm;
+pub mod application;
 pub mod axis;
 mod barrier;
 mod calibrate;

@@ -16,6 +16,7 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+use crate::application::ApplicationSpec;
 use crate::axis;
 pub use crate::endpoint::calls::Step;
 pub use crate::endpoint::collectives::{Algorithm, Blocks, Collective, CollectiveCall, Element, Reduction};
@@ -54,6 +55,9 @@ pub struct PointSpec {
     pub pattern: Pattern,
     /// Which program measures it; absent for this one.
     pub tool: Option<Tool>,
+    /// The program of somebody else that is run, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Box<ApplicationSpec>>,
     /// The messages, and how they are carried.
     pub message: MessageSpec,
     /// What the link is to be like; absent where it is taken as it is.

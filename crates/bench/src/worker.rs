@@ -106,8 +106,8 @@ impl LocalWorker {
         self
     }
 
-    /// It writes no files where a plan says: that is somebody else's, who may measure here and no
-    /// more.
+    /// It writes no files where a plan says and starts no programs: that is somebody else's, who
+    /// may measure here and no more.
     #[must_use]
     pub fn without_files(mut self) -> Self {
         self.may_write = false;
@@ -180,6 +180,9 @@ impl Worker for LocalWorker {
         if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
+        if !self.may_write && spec.application.is_some() {
+            return Err(PointError::NotMeasured(NO_PROGRAMS.to_owned()));
+        }
         self.began = self.rank_clock.clock.now();
         let topology = spec.topology();
         let endpoints = endpoints::prepare(&mut Site {
@@ -245,6 +248,34 @@ impl Worker for LocalWorker {
     }
 }
 
+/// Why a server starts no programs.
+const NO_PROGRAMS: &str = "a server that was started by hand starts no programs for its client: start both ends from one place \
+                           (--local, or --hosts and --via)";
 /// Why a server keeps no files.
 const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave sink_dir out, and they are \
                         measured and removed, or start both ends with --hosts and --via";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Options, Plan, resolve};
+
+    /// Whoever has its key may measure with it.
+    #[test]
+    fn a_server_writes_no_files_and_starts_no_programs() {
+        let program = "[[application]]\nname = \"a\"\ncommand = [\"true\"]\nlauncher = \"none\"\n\
+                       [[application.metric]]\nname = \"t\"\npattern = '(?<value>1)'\n";
+        for (experiment, what) in [
+            ("pattern = \"application\"\naxes = { application = \"a\" }", "starts no programs"),
+            ("pattern = \"pipeline\"\nsink_dir = \"/tmp\"\naxes = { endpoint = \"tcp\" }", "writes no files"),
+        ] {
+            let text =
+                format!("name = \"x\"\ntitle = \"X\"\n{program}[[experiment]]\nname = \"e\"\n{experiment}\n");
+            let plan = Plan::parse(&text, "x.toml", std::path::Path::new(".")).unwrap();
+            let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
+            let mut worker = LocalWorker::new(&[], None, PortOptions::default(), None, None).without_files();
+            let refused = worker.prepare(&spec).unwrap_err();
+            assert!(matches!(&refused, PointError::NotMeasured(why) if why.contains(what)), "{refused:?}");
+        }
+    }
+}

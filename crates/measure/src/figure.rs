@@ -62,6 +62,10 @@ pub struct Figure {
     /// is above a reference. Of times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub above_first: bool,
+    /// Whether each series is shown as a multiple of the one that has these values of its axes and
+    /// else the same ones, which is 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub relative_to: BTreeMap<String, serde_json::Value>,
     /// What stands at the corners of a surface where it is more than so much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,
@@ -92,6 +96,7 @@ impl Figure {
             only: BTreeMap::new(),
             difference: false,
             above_first: false,
+            relative_to: BTreeMap::new(),
             marked: None,
             reason: None,
             reference: None,

@@ -1,6 +1,8 @@
 //! The command line: one definition for the parser, `--help`, the man page and the shell
 //! completions.
 
+use std::path::PathBuf;
+
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::advise::AdviseArguments;
@@ -118,6 +120,12 @@ pub(crate) enum Command {
     /// Start a launcher of MPI and end it with the coordinator. Started by `run`, not by people.
     #[command(hide = true)]
     Supervise {
+        /// The launcher's ranks are a program of somebody else, which runs in this directory.
+        #[arg(long)]
+        program_in: Option<PathBuf>,
+        /// Remove that directory in the end.
+        #[arg(long, requires = "program_in")]
+        remove: bool,
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },

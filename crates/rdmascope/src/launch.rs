@@ -65,13 +65,13 @@ pub(crate) fn launch(
 fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyhow::Result<Option<Launcher>> {
     let location = places.location();
     let given = location.mpi.as_ref().or(resolved.mpi.as_ref());
-    let needs = resolved.points.iter().any(|point| point.message.endpoint.is_mpi());
+    let needs = resolved.points.iter().any(PointSpec::has_launcher);
     if !needs && given.is_none() {
         return Ok(None);
     }
     if location.via.is_some() {
         // The other points of a plan are measured, and these are not.
-        return match resolved.points.iter().all(|point| point.message.endpoint.is_mpi()) {
+        return match resolved.points.iter().all(PointSpec::has_launcher) {
             true => Err(Usage(format!("--via {NOT_BY_COMMANDS}")).into()),
             false => Ok(None),
         };
@@ -95,7 +95,7 @@ fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyho
             (None, None) => Points::OfMpi,
         },
         listen: (location.mpi_listen.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).into(),
-        supervisor: vec![launch.program[0].clone(), "supervise".to_owned(), "--".to_owned()],
+        supervisor: launch.supervisor(),
         agent,
         device: mpi_device(places, resolved)?,
         timeout: launch.start_timeout,
@@ -111,7 +111,7 @@ fn mpi_device(
     let (name, options) = places.mpi_device();
     let takes_verbs = |point: &PointSpec| {
         let transport = axis::MPI_TRANSPORT.at(&point.axes);
-        point.message.endpoint.is_mpi() && transport == Some(MpiTransport::Verbs)
+        point.has_launcher() && transport == Some(MpiTransport::Verbs)
     };
     if !resolved.points.iter().any(takes_verbs) {
         // A plan's device may be for points that are left out.

@@ -79,7 +79,10 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
-        Command::Supervise { words } => Ok(ExitCode::from(supervisor::supervise(&words)?)),
+        Command::Supervise { program_in, remove: is_removed, words } => {
+            let program = program_in.map(|directory| supervisor::Program { directory, is_removed });
+            Ok(ExitCode::from(supervisor::supervise(&words, program.as_ref())?))
+        }
         Command::Guard(host) => agent::guard(&host),
         Command::Import(arguments) => import::import(&arguments, words),
         Command::Man => pages::man(),

@@ -18,6 +18,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// Of plain numbers.
+    pub(crate) const PLAIN: Self = Self { label: "", one: 1.0 };
+
     /// The scale for the number at `path` of a point, in `unit` or else in the base of records.
     pub(crate) fn of(unit: Option<Unit>, path: &str, patterns: Patterns) -> Result<Self, Error> {
         let dimension = patterns.find(path).map_or(Dimension::Number, |found| found.unit());

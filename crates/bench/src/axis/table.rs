@@ -38,7 +38,9 @@ const LISTS: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_da
 /// An axis of what goes over links.
 const LINKS: fn(Carrier) -> bool = |carrier| carrier.is_internet() || carrier.is_verbs();
 /// An axis of what a device may carry.
-const DEVICES: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_mpi();
+const DEVICES: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || LAUNCHED(carrier);
+/// An axis of ranks that a launcher of MPI starts.
+const LAUNCHED: fn(Carrier) -> bool = |carrier| carrier.is_mpi() || carrier.is_program();
 /// An axis of TCP.
 const TCP: fn(Carrier) -> bool = |carrier| carrier == Carrier::Tcp;
 /// An axis of UDP.
@@ -66,6 +68,9 @@ axes! {
     /// allreduce, and dissemination of a barrier and an allgather.
     ALGORITHM: Option<Algorithm> = words::<Algorithm>("algorithm").or("usual")
         .flags(&[Flag::of("algorithm", "ALGORITHM")]);
+    /// The program of somebody else that is run: the name of an `[[application]]` of the plan.
+    APPLICATION: String = row("application", Kind::Text).on(Carrier::is_program)
+        .shown(Shown::Row);
     /// Calls between two stamps; `"step"` is as many as suit the step.
     BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
         .shown(Shown::Column)
@@ -164,18 +169,22 @@ axes! {
     /// Which ranks are connected beside those that talk to each other.
     MESH: Mesh = words::<Mesh>("mesh").on(ANY)
         .flags(&[Flag::sets("full-mesh", "full", "Connect all ranks with all others")]);
+    /// How a program of somebody else is started: the name of a `[[mode]]` of the plan, or
+    /// `"plain"` for no variables but its own.
+    MODE: Option<String> = row("mode", Kind::Text).or("plain").on(Carrier::is_program)
+        .shown(Shown::Row);
     /// Which calls of MPI send and receive a message.
     MPI_CALL: MpiCall = words::<MpiCall>("mpi_call").on(Carrier::is_mpi)
         .flags(&[Flag::of("mpi-call", "CALL")]);
     /// On which hosts the launcher of MPI places the ranks.
-    MPI_MAP: MpiMap = words::<MpiMap>("mpi_map").on(Carrier::is_mpi).walked(Walk::Outermost)
+    MPI_MAP: MpiMap = words::<MpiMap>("mpi_map").on(LAUNCHED).walked(Walk::Outermost)
         .flags(&[Flag::of("mpi-map", "MAP")]);
     /// What carries a message of MPI: a send, or a put or a get of one rank.
     MPI_OPERATION: MpiOperation = words::<MpiOperation>("mpi_operation").on(Carrier::is_mpi)
         .flags(&[Flag::of("mpi-operation", "OPERATION")]);
     /// Whether more ranks than CPUs are measured although those of this MPI keep their CPU while
     /// they wait, and the others wait milliseconds for a turn.
-    MPI_OVERSUBSCRIBE: bool = row("mpi_oversubscribe", Kind::Flag).on(Carrier::is_mpi)
+    MPI_OVERSUBSCRIBE: bool = row("mpi_oversubscribe", Kind::Flag).on(LAUNCHED)
         .flags(&[Flag::of("mpi-oversubscribe", "BOOL")]);
     /// Which call completes a put or a get of MPI, or a window of them in a flood.
     MPI_SYNC: MpiSync = words::<MpiSync>("mpi_sync").on(Carrier::is_mpi)
@@ -186,7 +195,7 @@ axes! {
         .most(1 << 20, "no calculation has so many parts")
         .flags(&[Flag::of("mpi-tests", "N")]);
     /// What MPI is told to carry messages over.
-    MPI_TRANSPORT: MpiTransport = words::<MpiTransport>("mpi_transport").on(Carrier::is_mpi)
+    MPI_TRANSPORT: MpiTransport = words::<MpiTransport>("mpi_transport").on(LAUNCHED)
         .walked(Walk::Outermost)
         .flags(&[Flag::of("mpi-transport", "TRANSPORT")]);
     /// Path MTU in bytes; `"active"` is the largest that both ports have.

@@ -17,6 +17,9 @@ impl Capabilities {
     /// All ranks do something together, by one call of each.
     pub(crate) const COLLECTIVES: Self = Self(1 << 3);
 
+    /// A program of somebody else runs, and has messages of its own.
+    pub(crate) const PROGRAMS: Self = Self(1 << 4);
+
     /// These and those.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -41,6 +41,8 @@ pub struct Command {
     pub settings: &'static [SettingFlag],
     /// Figures of the report, over the experiments of these names.
     pub figures: fn(Vec<String>) -> Vec<Figure>,
+    /// Whether only plans have the pattern, because flags cannot say what it needs.
+    pub is_of_plans: bool,
 }
 
 /// Which ranks a command starts.
@@ -114,6 +116,7 @@ impl Command {
             without: &[],
             settings: &[],
             figures: |_| Vec::new(),
+            is_of_plans: false,
         }
     }
 
@@ -204,4 +207,4 @@ static CARRIERS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
 });
 
 /// Sockets and shared memory, which nearly every pattern measures.
-pub(crate) const NO_LIBRARY: fn(Carrier) -> bool = |carrier| !carrier.is_library();
+pub(crate) const NO_LIBRARY: fn(Carrier) -> bool = |carrier| !carrier.is_library() && !carrier.is_program();

@@ -77,6 +77,10 @@ pub(crate) struct Row {
     pub(crate) tools: &'static [Tool],
     /// Whether it keeps files in the directory that a plan names.
     pub(crate) keeps_files: bool,
+    /// What carries its messages where a plan does not say.
+    pub(crate) carrier: Carrier,
+    /// The axes that its points have, where those that every pattern has say nothing of it.
+    pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
 }
 
 impl Row {
@@ -94,6 +98,8 @@ impl Row {
             size_bytes: None,
             tools: &[],
             keeps_files: false,
+            carrier: Carrier::Verbs,
+            only_axes: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ENTRIES;
+use crate::application::{ApplicationSpec, Starter};
 use crate::axis::AxisRow;
 use crate::pattern::command::Command;
 use crate::pattern::id::PatternId;
@@ -22,6 +23,11 @@ impl PatternId {
     /// All of them, in the order of their names.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..).zip(ENTRIES).map(|(place, _)| Self(place))
+    }
+
+    /// Those that the command line offers.
+    pub fn offered() -> impl Iterator<Item = Self> {
+        Self::all().filter(|pattern| !pattern.command().is_of_plans)
     }
 
     /// The pattern of a name.
@@ -75,6 +81,12 @@ impl PointSpec {
     pub(crate) fn world(&self) -> Option<World> {
         let is_mpi = self.message.endpoint.is_mpi();
         is_mpi.then(|| World::of(self.ranks(), &self.axes, self.link, self.launch))
+    }
+
+    /// Whether a launcher of MPI starts its ranks, or those of its program.
+    pub fn has_launcher(&self) -> bool {
+        let is_launched = |one: &ApplicationSpec| one.application.launcher != Starter::None;
+        self.message.endpoint.is_mpi() || self.application.as_deref().is_some_and(is_launched)
     }
 
     /// Whether queue pairs are connected through RDMA CM.

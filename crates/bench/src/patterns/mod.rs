@@ -1,6 +1,7 @@
 //! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list
 //! below.
 
+mod application;
 mod collective;
 pub(crate) mod fan_out;
 pub(crate) mod halo;
@@ -60,6 +61,8 @@ macro_rules! patterns {
 }
 
 patterns! {
+    /// A program of somebody else runs, and what it says of itself is read (S16, R10).
+    APPLICATION: application::Programs;
     /// All ranks call a collective operation, and each times it (R8, R9).
     COLLECTIVE: collective::Collectives;
     /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to

@@ -41,8 +41,9 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 13] = [
+const PLANS: [Bundled; 14] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
+    Bundled { name: "applications", text: include_str!("../../../../plans/applications.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
     Bundled { name: "gamess-2016-ipoib", text: include_str!("../../../../plans/gamess-2016-ipoib.toml") },
     Bundled { name: "hoefler-2006", text: include_str!("../../../../plans/hoefler-2006.toml") },

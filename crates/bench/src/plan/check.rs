@@ -50,7 +50,7 @@ pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let place = |key: &str| experiment.settings.place(key).unwrap_or_else(|| experiment.place.clone());
     let endpoints = axes.find(axis::ENDPOINT.row.name);
     endpoints.map_or(Ok(()), |axis| values(axis, place(axis.row.name), &experiment.name))?;
-    let carriers = carriers_of(axes);
+    let carriers = carriers_of(experiment);
     let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| (axis.row.is_for)(*carrier)));
     let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();

@@ -9,7 +9,7 @@ use crate::point::{Carrier, Family, Flow, Length, Operation, Poll, Protocol, Ser
 impl Filled {
     /// An experiment, for each kind of endpoint that it is about: with the axes that are for that.
     pub(super) fn each(experiment: &Experiment) -> Vec<Self> {
-        carriers(&experiment.settings.axes).iter().map(|carrier| Self::new(experiment, *carrier)).collect()
+        carriers(experiment).iter().map(|carrier| Self::new(experiment, *carrier)).collect()
     }
 
     fn new(experiment: &Experiment, carrier: Carrier) -> Self {
@@ -68,10 +68,11 @@ impl Filled {
 }
 
 /// What carries the messages of an experiment, in turn.
-pub(super) fn carriers(given: &AxisList) -> Vec<Carrier> {
+pub(super) fn carriers(experiment: &Experiment) -> Vec<Carrier> {
+    let given = &experiment.settings.axes;
     match given.find(axis::ENDPOINT.row.name) {
         Some(_) => given.get(axis::ENDPOINT),
-        None => vec![Carrier::Verbs],
+        None => vec![experiment.pattern.row().carrier],
     }
 }
 

@@ -30,7 +30,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
         known("experiment", name, &experiments).map_err(|unknown| format!("shows an {unknown}"))?;
     }
     let uses = |unknown| format!("uses an {unknown}");
-    for name in figure.x.iter().chain(figure.only.keys()) {
+    for name in figure.x.iter().chain(figure.only.keys()).chain(figure.relative_to.keys()) {
         known("axis", name, &axis::NAMES).map_err(uses)?;
     }
     // The experiment and the kind of latency tell series apart as an axis does.
@@ -75,7 +75,9 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
     let is_grid = matches!(figure.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Table);
     let is_surface = figure.kind == FigureKind::Surface;
     let is_published = figure.kind == FigureKind::Published;
-    let has_no_reference = is_histogram || is_surface || figure.difference || figure.above_first;
+    let is_relative = !figure.relative_to.is_empty();
+    let has_no_reference =
+        is_histogram || is_surface || figure.difference || figure.above_first || is_relative;
     let refused = [
         ("kinds", !figure.kinds.is_empty() && !is_histogram),
         ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
@@ -83,6 +85,7 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
         ("marker", figure.marker.is_some() && figure.kind != FigureKind::Lines),
         ("difference", figure.difference && (!is_grid || figure.above_first)),
         ("above_first", figure.above_first && !is_grid),
+        ("relative_to", is_relative && (!is_grid || figure.difference || figure.above_first)),
         ("marked", figure.marked.is_some() && !is_surface),
         ("reference", figure.reference.is_some() && has_no_reference),
         ("reason", figure.reason.is_some() && !is_published),
@@ -95,6 +98,9 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
     ];
     if let Some((key, _)) = refused.iter().find(|(_, is_refused)| *is_refused) {
         return Err(format!("its kind has no {key:?}: leave it out"));
+    }
+    if let Some(axis) = figure.relative_to.keys().find(|axis| !figure.series.contains(axis)) {
+        return Err(format!("it is relative to a value of {axis}, which is not in series: add it there"));
     }
     if is_surface && figure.series.len() != 1 {
         return Err("a surface is over x and one axis more: name that one in \"series\"".to_owned());

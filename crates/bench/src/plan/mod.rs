@@ -188,6 +188,7 @@
 //! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default:
 //! `plan/defaults.rs`.
 
+mod applications;
 mod bundled;
 mod check;
 mod defaults;

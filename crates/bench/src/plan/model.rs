@@ -8,6 +8,7 @@ use measure::figure::Figure;
 use measure::finding::Finding;
 
 use super::settings::{IN_CODE, Settings};
+use crate::application::Application;
 use crate::point::Pattern;
 
 /// What is to be measured and shown. Read one with [`Plan::load`] or build one with [`Plan::new`].
@@ -33,6 +34,12 @@ pub struct Plan {
     /// What the values of the axis `environment` stand for, beside those that are built in
     /// ([`Wanted::BUILT_IN`]).
     pub environments: BTreeMap<String, Wanted>,
+    /// Programs of somebody else: what the values of the axis `application` stand for.
+    pub applications: Vec<Application>,
+    /// Variables of programs: what the values of the axis `mode` stand for.
+    pub modes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Texts that placeholders of programs stand for, and `--set` changes.
+    pub variables: BTreeMap<String, String>,
     /// Where the plan was read from, in words for errors.
     pub(super) origin: String,
     /// Where each figure stands, in the order of `figures`; shorter where figures were added in
@@ -72,6 +79,9 @@ impl Plan {
             figures: Vec::new(),
             findings: Vec::new(),
             environments: BTreeMap::new(),
+            applications: Vec::new(),
+            modes: BTreeMap::new(),
+            variables: BTreeMap::new(),
             origin: IN_CODE.to_owned(),
             figure_places: Vec::new(),
             finding_places: Vec::new(),

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_commands_give_is_read_as_a_plan_is() {
-        for pattern in Pattern::all() {
+        for pattern in Pattern::offered() {
             let command = pattern.command();
             for (key, value) in command.given {
                 assert!(Settings::default().set(key, value).is_ok(), "{}: {key}={value}", command.name);
@@ -118,7 +118,7 @@ mod tests {
             for setting in command.settings {
                 assert!(Settings::KEYS.contains(&setting.key), "{}: {}", command.name, setting.key);
             }
-            assert_eq!(Pattern::all().filter(|other| other.command().name == command.name).count(), 1);
+            assert_eq!(Pattern::offered().filter(|other| other.command().name == command.name).count(), 1);
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
             let subjects = if subjects.is_empty() { vec![None] } else { subjects };
             subjects.into_iter().map(move |subject| Offer::of(pattern, subject))
         };
-        let offered: Vec<_> = Pattern::all().flat_map(offers).flat_map(|offer| offer.axes).collect();
+        let offered: Vec<_> = Pattern::offered().flat_map(offers).flat_map(|offer| offer.axes).collect();
         let offered: Vec<_> = offered.into_iter().filter(|offered| offered.is_shown).collect();
         for row in ROWS.iter().filter(|row| !row.flags.is_empty()) {
             assert!(offered.iter().any(|offered| offered.row.name == row.name), "{}", row.name);

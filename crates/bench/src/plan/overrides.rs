@@ -17,6 +17,9 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
     }
     for set in &options.set {
         let over = Override::parse(set)?;
+        if over.is_of_variable(plan) {
+            continue;
+        }
         let mut chosen: Vec<&mut Experiment> =
             experiments.iter_mut().filter(|experiment| over.chooses(&experiment.name)).collect();
         if chosen.is_empty() && over.experiment.is_some() {
@@ -29,6 +32,18 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
         chosen.iter_mut().for_each(|experiment| experiment.settings.overlay(&layer));
     }
     Ok(experiments)
+}
+
+/// The plan with the variables as the options make them.
+pub(super) fn variables(plan: &Plan, options: &Options) -> Plan {
+    let mut plan = plan.clone();
+    for set in &options.set {
+        let Some((key, value)) = set.split_once('=') else { continue };
+        if let Some(variable) = plan.variables.get_mut(key.trim()) {
+            value.trim().clone_into(variable);
+        }
+    }
+    plan
 }
 
 impl Settings {
@@ -72,6 +87,11 @@ impl Override {
         }
         let node = text::value(value, &place);
         Ok(Self { experiment, entry: Entry { key: key.to_owned(), place, node } })
+    }
+
+    /// Whether it sets a variable of the plan.
+    fn is_of_variable(&self, plan: &Plan) -> bool {
+        self.experiment.is_none() && plan.variables.contains_key(&self.entry.key)
     }
 
     fn chooses(&self, name: &str) -> bool {

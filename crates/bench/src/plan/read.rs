@@ -5,6 +5,7 @@ use measure::finding::Finding;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::applications;
 use super::environments;
 use super::keys::{Key, require};
 use super::model::{Base, Experiment, Plan};
@@ -12,6 +13,7 @@ use super::names::names_of;
 use super::settings::Settings;
 use super::text::{self, Entry, Node};
 use crate::Error;
+use crate::application::Application;
 use crate::axis;
 use crate::point::Pattern;
 
@@ -19,6 +21,7 @@ use crate::point::Pattern;
 pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> {
     let mut plan = Plan { base, origin: origin.to_owned(), ..Plan::new("", "") };
     let entries = text::parse(text, origin)?;
+    let mut application_places = Vec::new();
     for entry in &entries {
         let key = Key { entry, table: "the plan" };
         match entry.key.as_str() {
@@ -33,6 +36,15 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
                     tables.map(|(place, entries)| experiment(place, entries)).collect::<Result<_, _>>()?;
             }
             "environment" => plan.environments = environments::read(key.tables()?)?,
+            "application" => {
+                for (place, entries) in key.tables()? {
+                    let application = application(place, entries)?;
+                    applications::add(&mut plan.applications, application, place)?;
+                    application_places.push(place.clone());
+                }
+            }
+            "mode" => plan.modes = applications::modes(key.tables()?)?,
+            "variables" => plan.variables = applications::variables(key)?,
             "figure" => {
                 for (place, entries) in key.tables()? {
                     plan.figures.push(figure(place, entries)?);
@@ -48,6 +60,7 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
             _ => return Err(key.unknown(&PLAN_KEYS)),
         }
     }
+    applications::placeholders(&plan, &application_places)?;
     for (key, example) in [("name", "name = \"my-plan\""), ("title", "title = \"What is measured\"")] {
         require(&entries, key, origin, "the plan", example)?;
     }
@@ -117,6 +130,11 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
     derived(place, entries, "[[figure]]", "title", words)
 }
 
+fn application(place: &str, entries: &[Entry]) -> Result<Application, Error> {
+    let words = |name, reason| format!("the application {name:?} cannot be read: {reason}");
+    derived(place, entries, "[[application]]", "name", words)
+}
+
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
     let words = |claim, reason| format!("the finding {claim:?} cannot be asked for: {reason}");
     derived(place, entries, "[[finding]]", "claim", words)
@@ -142,6 +160,18 @@ fn derived<T: DeserializeOwned>(
     })
 }
 
-const PLAN_KEYS: [&str; 9] =
-    ["about", "environment", "experiment", "figure", "finding", "mpi", "name", "seed", "title"];
+const PLAN_KEYS: [&str; 12] = [
+    "about",
+    "application",
+    "environment",
+    "experiment",
+    "figure",
+    "finding",
+    "mode",
+    "mpi",
+    "name",
+    "seed",
+    "title",
+    "variables",
+];
 const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];

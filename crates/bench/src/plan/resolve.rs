@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
 use super::model::{Options, Plan};
-use super::{check, environments, figures, findings, overrides};
+use super::{applications, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
@@ -72,11 +72,13 @@ impl Resolved {
 pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     check::names(plan)?;
     let experiments = overrides::experiments(plan, options)?;
+    let plan = &overrides::variables(plan, options);
     experiments.iter().try_for_each(check::carriers)?;
     let experiments: Vec<Vec<Filled>> = experiments.iter().map(Filled::each).collect();
     let all: Vec<&Filled> = experiments.iter().flatten().collect();
     all.iter().try_for_each(|filled| check::experiment(filled))?;
     all.iter().try_for_each(|filled| environments::check(plan, filled))?;
+    all.iter().try_for_each(|filled| applications::check(plan, filled))?;
     check::points(plan, &all)?;
     let figures = figures::resolve(plan)?;
     let mut points = Vec::new();
@@ -98,6 +100,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     if let Some(template) = &plan.mpi {
         plan_json["mpi"] = template.as_str().into();
     }
+    applications::record(plan, &mut plan_json);
     Ok(Resolved {
         name: plan.name.clone(),
         title: plan.title.clone(),
@@ -228,13 +231,17 @@ fn point(
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
         sink_dir: filled.settings.sink_dir.clone().filter(|_| filled.pattern.row().keeps_files),
-        axes: if tool.is_some() { common(axes) } else { axes },
+        application: applications::of_point(plan, &axes),
+        axes: said(filled, tool.is_some(), axes),
     }
 }
 
-/// The axes that hold for any program that measures.
-fn common(mut axes: Axes) -> Axes {
-    axes.retain(|name, _| tool::is_common(name));
+/// The axes that say something of a point: of what another program measures, those that hold for
+/// any; of some patterns, those that they name.
+fn said(filled: &Filled, is_of_tool: bool, mut axes: Axes) -> Axes {
+    let only = filled.pattern.row().only_axes;
+    let is_said = |name: &str| only.is_none_or(|only| only.iter().any(|row| row.name == name));
+    axes.retain(|name, _| (!is_of_tool || tool::is_common(name)) && is_said(name));
     axes
 }
 

@@ -753,7 +753,7 @@ fn the_experiments_that_rooms_document_are_experiments() {
         assert!(!resolved(&text, &[], false).unwrap().points.is_empty(), "{text}");
         found += 1;
     }
-    assert_eq!(found, 6);
+    assert_eq!(found, 7);
 }
 
 #[test]
@@ -869,8 +869,8 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, gamess-2016-ipoib, hoefler-2006, hoefler-2006-barrier, layers, load, models, mpi, potter-2018-hca, \
-         potter-2018-nodes, subramoni-2009, sur-2007: did you mean \"quick\"?"
+         applications, gamess-2016, gamess-2016-ipoib, hoefler-2006, hoefler-2006-barrier, layers, load, models, mpi, \
+         potter-2018-hca, potter-2018-nodes, subramoni-2009, sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

@@ -16,6 +16,8 @@ choice! {
         Nanomsg = "nanomsg",
         /// NNG, its successor, as it is installed.
         Nng = "nng",
+        /// What a program of somebody else takes by itself: its messages are its own.
+        Program = "program",
         /// SCTP, one-to-one style (RFC 6458, section 4).
         Sctp = "sctp",
         /// TCP: TCP_RR and TCP_STREAM of netperf and qperf.
@@ -62,6 +64,11 @@ impl Carrier {
         self == Self::Mpi
     }
 
+    /// Whether it is a program of somebody else, which is started in the place of ranks.
+    pub fn is_program(self) -> bool {
+        self == Self::Program
+    }
+
     /// Whether it goes through a device.
     pub fn is_verbs(self) -> bool {
         self == Self::Verbs
@@ -95,6 +102,7 @@ impl Carrier {
             Self::Mpi => "MPI",
             Self::Nanomsg => "nanomsg",
             Self::Nng => "NNG",
+            Self::Program => "a program",
             Self::Sctp => "SCTP",
             Self::Shmem => "shared memory",
             Self::Tcp => "TCP",

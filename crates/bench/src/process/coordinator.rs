@@ -12,7 +12,7 @@ pub use super::launch::{Launch, Launcher, MpiDevice, NOT_BY_COMMANDS, Points};
 use super::limits;
 use super::message::{Description, Hello};
 use super::point_result::PointResult;
-use super::rank_sets::RankSets;
+use super::rank_sets::{RankSets, Started};
 use super::sink::Sink;
 use crate::Error;
 use crate::point::PointSpec;
@@ -71,7 +71,7 @@ pub fn run(
         sink.point_started(spec);
         let began = clock.now();
         let result = match &mut ready {
-            Ok(started) => match started.rank_set.measure(spec, sink) {
+            Ok(started) => match measured(started, launch, spec, sink) {
                 Ok(result) => result,
                 Err(err @ Error::Interrupted { .. }) => return Err(err),
                 Err(err) => PointResult::failed(err.to_string()),
@@ -102,6 +102,22 @@ pub fn run(
     }
     rank_sets.quit(sink);
     Ok(summary)
+}
+
+/// Measures a point with ranks that run. What starts a program of somebody else is said first.
+fn measured(
+    started: &mut Started<'_>,
+    launch: &Launch,
+    spec: &PointSpec,
+    sink: &mut dyn Sink,
+) -> Result<PointResult, Error> {
+    match launch.with_program(spec) {
+        Ok(spec) => started.rank_set.measure(&spec, sink),
+        Err(error) if error.is_limit() => {
+            Ok(PointResult::without_numbers(Status::NotMeasured { reason: error.to_string() }))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn descriptions(agents: &[Hello]) -> Vec<&Description> {

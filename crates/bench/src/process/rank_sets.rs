@@ -196,6 +196,10 @@ impl<'a, 'i> RankSets<'a, 'i> {
         if let Some(world) = spec.world() {
             return Start::Launcher(world);
         }
+        if spec.application.is_some() {
+            // Its ranks have a launcher of their own, which none may have started.
+            return Start::Commands(spec.launch);
+        }
         let world = World::of(spec.ranks(), &spec.axes, None, spec.launch);
         match &self.started {
             _ if self.points == Points::OfMpi => Start::Commands(spec.launch),

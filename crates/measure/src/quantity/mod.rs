@@ -16,7 +16,7 @@ use crate::record::{Latency, LatencyKind, Point};
 use crate::stats::shape::Estimate;
 use crate::units::Dimension;
 
-pub use row::{At, Interval, Quantity, Reading};
+pub use row::{At, Interval, OfUnit, Quantity, Reading};
 pub use rows::{
     ALL, COST, OfLatency, OfNumber, arrived, cpu_ns_per_message, kinds, latency, lost, number, posted,
 };
@@ -128,6 +128,11 @@ impl Found<'_> {
             Reading::Latency { of, .. } => of(point, self.at),
             Reading::Number { .. } => None,
         }
+    }
+
+    /// What the number is counted in, where the point says that.
+    pub fn unit_of(&self, point: &Point) -> Option<String> {
+        (self.quantity.unit_of)(point, self.at)
     }
 
     /// The number of a point, in the base of its unit.

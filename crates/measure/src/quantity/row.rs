@@ -18,7 +18,12 @@ pub struct Quantity {
     pub help: &'static str,
     /// Whether it is offered where a path resembles no other.
     pub is_offered: bool,
+    /// What it is counted in, where only a point says that.
+    pub unit_of: OfUnit,
 }
+
+/// How a point says what a number is counted in.
+pub type OfUnit = fn(&Point, At<'_>) -> Option<String>;
 
 /// How a number is read from a point.
 #[derive(Debug)]

@@ -71,7 +71,7 @@ pub(crate) struct Output {
 
 /// The commands of all patterns. Their flags are made when one of them is used.
 pub(crate) fn commands() -> impl Iterator<Item = Command> {
-    Pattern::all().map(|pattern| {
+    Pattern::offered().map(|pattern| {
         let row = pattern.command();
         let command = Command::new(row.name).about(row.about).arg_required_else_help(true);
         command.after_help(format!("Examples:{}", row.examples)).defer(subjects)
@@ -80,7 +80,7 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
 
 /// The pattern of a command.
 pub(crate) fn pattern(command: &str) -> Option<Pattern> {
-    Pattern::all().find(|pattern| pattern.command().name == command)
+    Pattern::offered().find(|pattern| pattern.command().name == command)
 }
 
 /// The command with its subjects and their flags.

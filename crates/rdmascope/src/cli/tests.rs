@@ -18,7 +18,7 @@ fn commands() -> Vec<(Pattern, Option<&'static Subject>)> {
         let all = if all.is_empty() { vec![None] } else { all };
         all.into_iter().map(move |subject| (pattern, subject))
     };
-    Pattern::all().flat_map(subjects).collect()
+    Pattern::offered().flat_map(subjects).collect()
 }
 
 /// The values that flags give an axis, as a record shows them.

@@ -156,6 +156,33 @@ fn logs_are_read_or_refused_with_their_lines() {
 }
 
 #[test]
+fn outputs_of_programs() {
+    let corpus = [
+        "^t=(?<value>\\S+)$\n^well$\nt=1.5\nwell\n",
+        "^Loop time of (?<value>\\S+) on (?<ranks>\\d+) procs\n\nLoop time of 0.07 on 2 procs for 100 steps\n",
+        "(?<value>.*)\n(?<ranks>.)\n1\u{1b}[31m2\u{0}\r\n\u{e9}\n",
+    ];
+    let corpus: Vec<Vec<u8>> = corpus.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let words = [
+        "(?<value>",
+        "(?<ranks>",
+        "\\S+",
+        "\\d+",
+        ")",
+        ".*",
+        "^",
+        "$",
+        "\n",
+        "|",
+        "[",
+        "\u{1b}",
+        "\u{0}",
+        "\r",
+    ];
+    drive("programs", &corpus, &[&words[..], &NUMBERS].concat(), bodies::programs);
+}
+
+#[test]
 fn plans() {
     let corpus: Vec<Vec<u8>> =
         bundled().iter().map(|plan| plan.text).chain([SMALL]).map(Into::into).collect();
@@ -168,6 +195,10 @@ fn plans() {
         "[experiment.axes]\n",
         "[experiment.quick]\n",
         "[[figure]]\n",
+        "[[application]]\n",
+        "[[application.metric]]\n",
+        "[[mode]]\n",
+        "{ranks}",
         "\"4..8MiB\"",
         "\"..\"",
         "size_bytes = ",

@@ -5,6 +5,7 @@
 
 mod advise;
 mod agents;
+mod applications;
 mod bad_input;
 mod connection_kill;
 mod doctor;

@@ -3,6 +3,7 @@
 use super::cells::{AtLimit, Cell, Series, SeriesTable};
 use crate::Points;
 use crate::link_limit::{self, LinkLimit};
+use crate::unit::Scale;
 
 /// What a link carries at best of the messages of some series.
 #[derive(Debug)]
@@ -43,7 +44,9 @@ impl Line<'_> {
 impl SeriesTable {
     /// The same with what the links of points carry at best beside throughputs.
     pub(crate) fn beside_links(mut self, run: Points<'_>) -> Self {
-        if !link_limit::is_throughput(&self.y) {
+        // A link carries no multiple of what another series has.
+        let is_multiple = self.scale == Scale::PLAIN;
+        if !link_limit::is_throughput(&self.y) || is_multiple {
             return self;
         }
         for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {

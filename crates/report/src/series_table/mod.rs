@@ -10,6 +10,7 @@ mod at_limit;
 mod cells;
 mod difference;
 mod published;
+mod relative;
 mod split;
 mod y;
 
@@ -51,6 +52,7 @@ impl SeriesTable {
         let series = match figure {
             _ if figure.difference => difference::of_each(series),
             _ if figure.above_first => difference::above_first(series),
+            _ if !figure.relative_to.is_empty() => relative::relative(&series, &figure.relative_to),
             _ => series,
         };
         let published = published::columns(figure, &x, &xs, &series);
@@ -62,7 +64,15 @@ impl SeriesTable {
         });
         let carriers = several.unwrap_or("one direction");
         let help = run.patterns.find(&y).map(|found| found.help().replace("{}", carriers));
-        let what = help.unwrap_or_else(|| y.clone());
+        let unit = shown.iter().find_map(|point| run.patterns.find_at(point, &y)?.unit_of(point));
+        let mut what = help.unwrap_or_else(|| y.clone());
+        let mut scale = scale;
+        if !figure.relative_to.is_empty() {
+            what = format!("{what}, {}", relative::words(&figure.relative_to));
+            scale = Scale::PLAIN;
+        } else if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
+            what = format!("{what}, in {unit}");
+        }
         Ok(Self { x, y, scale, xs, series, published, kinds, what })
     }
 }

@@ -124,6 +124,31 @@ fn each_series_less_the_first_is_how_far_it_is_above() {
 }
 
 #[test]
+fn each_series_is_a_multiple_of_the_one_that_it_is_relative_to() {
+    let mut points = Vec::new();
+    let inline =
+        [("RC", false, 10.0), ("RC", true, 5.0), ("RC", true, 6.0), ("UC", false, 4.0), ("UC", true, 8.0)];
+    for ((service, is_inline, gbps), id) in inline.into_iter().zip(0..) {
+        let mut one = Point { id, ..point(service, 4, 0, gbps) };
+        one.axes.insert("inline".to_owned(), json!(is_inline));
+        points.push(one);
+    }
+    let to = [("inline".to_owned(), json!(false))].into();
+    let mut figure = Figure { relative_to: to, ..figure(&["service", "inline"]) };
+    let series_table = new(&figure, &points).unwrap();
+    let medians: Vec<f64> = series_table.numbers().map(|number| number.median).collect();
+    assert_eq!(medians, [1.0, 0.55, 1.0, 2.0]);
+    let runs: Vec<[f64; 2]> = series_table.numbers().map(|number| number.runs).collect();
+    assert_eq!(runs[1], [0.5, 0.6]);
+    assert_eq!(series_table.scale.label, "");
+    assert!(series_table.what.ends_with(", relative to inline false"), "{}", series_table.what);
+    figure.relative_to = [("inline".to_owned(), json!("none"))].into();
+    let without = new(&figure, &points).unwrap();
+    let reason = "there is no number that it is relative to inline none".to_owned();
+    assert_eq!(without.series[0].cells[0], Cell::NotMeasured(reason));
+}
+
+#[test]
 fn points_that_differ_in_an_unnamed_axis_are_never_folded() {
     let mut points = vec![point("RC", 4, 0, 10.0), point("UC", 4, 0, 20.0)];
     assert_eq!(labels(&new(&figure(&[]), &points).unwrap()), ["RC", "UC"]);

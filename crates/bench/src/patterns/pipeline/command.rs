@@ -13,7 +13,7 @@ pub(super) const COMMAND: Command = Command {
         "Queue pairs of a verbs device: samples are written where they are sent from",
     )
     .alias(&["verbs", "send"])],
-    over: |_| true,
+    over: |carrier| !carrier.is_program(),
     without: &[axis::OPERATION.row, axis::QUEUE_PAIRS.row, axis::SGE.row],
     settings: &[SettingFlag {
         key: "sink_dir",

@@ -37,12 +37,17 @@ pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
 
 /// The first line that a supervisor prints: the process ID of its launcher.
 pub(super) fn announcement(token: &str, launcher: Pid) -> String {
-    format!("rdmascope supervises {token} {launcher}")
+    announcing(token) + &launcher.to_string()
+}
+
+/// How that line begins.
+pub(super) fn announcing(token: &str) -> String {
+    format!("rdmascope supervises {token} ")
 }
 
 /// The process ID in such a line, which may follow other text.
 pub(super) fn announced(line: &str, token: &str) -> Option<Pid> {
-    let (_, pid) = line.split_once(&format!("rdmascope supervises {token} "))?;
+    let (_, pid) = line.split_once(&announcing(token))?;
     Pid::from_raw(pid.parse().ok()?)
 }
 

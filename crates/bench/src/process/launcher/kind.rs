@@ -35,6 +35,8 @@ pub(crate) struct Kind {
     export: Option<&'static str>,
     /// How it sets variables for its ranks alone; absent for an unknown launcher.
     pub(super) assigns: Option<Assigns>,
+    /// Whether ranks on this host are its own children, and not those of a daemon.
+    forks: bool,
     /// Options that place ranks on hosts one host after the other, and in turn.
     block: &'static [&'static str],
     cyclic: &'static [&'static str],
@@ -76,6 +78,7 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &["--allow-run-as-root"],
         export: Some("-x"),
         assigns: Some(assigns::OPEN_MPI),
+        forks: true,
         block: &["--map-by", "slot"],
         cyclic: &["--map-by", "node"],
         maps: &[
@@ -99,6 +102,7 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &[],
         export: None,
         assigns: Some(assigns::HYDRA),
+        forks: true,
         block: &[],
         cyclic: &["-ppn", "1"],
         maps: &["-ppn", "-perhost", "--map-by", "-map-by"],
@@ -113,6 +117,7 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &[],
         export: None,
         assigns: Some(assigns::SLURM),
+        forks: false,
         block: &["--distribution=block"],
         cyclic: &["--distribution=cyclic"],
         maps: &["--distribution", "-m"],
@@ -130,6 +135,7 @@ static OTHER: Kind = Kind {
     as_root: &[],
     export: None,
     assigns: None,
+    forks: false,
     block: &[],
     cyclic: &[],
     maps: &[],
@@ -161,12 +167,10 @@ impl Kind {
         exported: &[&str],
         here: Circumstances,
     ) -> Vec<String> {
-        let has = |options: &[&str]| {
-            let is = |word: &String| options.contains(&word.split('=').next().unwrap_or_default());
-            given.iter().any(is)
-        };
-        let unbound = if has(self.binds) { &[] } else { self.unbound };
-        let is_placed = here.is_allocated || here.is_placed || has(self.places);
+        let has = |options: &[&str]| has(given, options);
+        let is_bound = has(self.binds) || here.binds_itself;
+        let unbound = if is_bound { &[] } else { self.unbound };
+        let is_placed = here.are_elsewhere(self, given);
         let crowded = if is_placed { &[] } else { self.crowded };
         let as_root = if here.is_root && !has(self.as_root) { self.as_root } else { &[] };
         let mapped = match map {
@@ -187,6 +191,11 @@ impl Kind {
             .collect()
     }
 
+    /// Whether options of the user say where ranks go, or how many.
+    fn has_places(&self, given: &[String]) -> bool {
+        has(given, self.places)
+    }
+
     /// Whether it can place ranks so.
     pub(crate) fn maps(&self, map: MpiMap) -> bool {
         match map {
@@ -198,6 +207,11 @@ impl Kind {
     }
 }
 
+/// Whether some of these options are among the words of a command.
+fn has(given: &[String], options: &[&str]) -> bool {
+    given.iter().any(|word| options.contains(&word.split('=').next().unwrap_or_default()))
+}
+
 /// What a launcher is started in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances {
@@ -206,6 +220,9 @@ pub(crate) struct Circumstances {
     /// Whether variables or files of Open MPI say where ranks go or how many.
     is_placed: bool,
     is_root: bool,
+    /// Whether ranks are bound to CPUs as the launcher does that: those of somebody else's program
+    /// do not choose one by themselves.
+    binds_itself: bool,
 }
 
 impl Circumstances {
@@ -215,7 +232,19 @@ impl Circumstances {
         let is_allocated = JOBS.iter().any(|name| std::env::var_os(name).is_some());
         let is_told = std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(hosts::is_told_by));
         let is_placed = is_told || hosts::are_in_files(program);
-        Self { is_allocated, is_placed, is_root: rustix::process::geteuid().is_root() }
+        let is_root = rustix::process::geteuid().is_root();
+        Self { is_allocated, is_placed, is_root, binds_itself: false }
+    }
+
+    /// The same for ranks that the launcher binds to CPUs as it does.
+    pub(super) fn bound_by_launcher(self) -> Self {
+        Self { binds_itself: true, ..self }
+    }
+
+    /// Whether somebody has said on which hosts and CPUs ranks go: then this host's CPUs say
+    /// nothing of how many there may be.
+    pub(super) fn are_elsewhere(self, kind: &Kind, words: &[String]) -> bool {
+        self.is_allocated || self.is_placed || !kind.forks || kind.has_places(words)
     }
 
     /// Those of a launcher that these words start: some of them allocate what it runs on.
@@ -324,7 +353,8 @@ mod tests {
         assert!(!OTHER.maps(MpiMap::Cyclic) && open_mpi.maps(MpiMap::Cyclic));
     }
 
-    const ALLOCATED: Circumstances = Circumstances { is_allocated: true, is_placed: false, is_root: false };
+    const ALLOCATED: Circumstances =
+        Circumstances { is_allocated: true, is_placed: false, is_root: false, binds_itself: false };
 
     #[test]
     fn more_ranks_than_cores_are_started_where_nobody_says_how_many() {

@@ -1,32 +1,22 @@
 //! A launcher that runs: what it says, and how it ends.
 
 use std::os::fd::OwnedFd;
-use std::process::ChildStdin;
-use std::time::Duration;
 
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::Pid;
 
 use super::super::child::{Process, Streams};
 use super::super::frame::quotable;
 use super::super::wait::wait;
-use super::environments::announced;
-use super::leavings::{ALONE, ASKED, Leavings};
+use super::supervised::Supervised;
 
 /// A launcher that runs, and the ranks that it has started. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Launched {
     /// What the user calls it.
     pub(super) name: String,
-    /// Token by which its processes are found.
-    token: String,
-    /// ID of the launcher's own process, once the supervisor has announced it.
-    pid: Option<Pid>,
-    process: Process,
-    /// Absent once the supervisor is to end.
-    input: Option<ChildStdin>,
+    supervised: Supervised,
     /// What it prints, and its errors; absent once they have ended.
     outputs: [Option<OwnedFd>; 2],
     /// What it printed and nobody has read yet.
@@ -44,10 +34,7 @@ impl Launched {
         let Streams { input, output, errors } = streams;
         Self {
             name,
-            token,
-            pid: None,
-            process,
-            input: Some(input),
+            supervised: Supervised::new(token, process, input),
             outputs: [Some(output.into()), Some(errors.into())],
             unread: Vec::new(),
             first_line: None,
@@ -59,19 +46,9 @@ impl Launched {
     /// What to wait for.
     pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
         let both = self.outputs.iter().flatten().map(|output| PollFd::new(output, PollFlags::IN));
-        let death = self.process.death().map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN));
+        let death = self.supervised.death().map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN));
         // An end can be waited for once.
-        if self.process.is_dead() { Vec::new() } else { both.chain(death).collect() }
-    }
-
-    /// Clears up in place of the supervisor, which was killed. The kernel has asked the launcher to
-    /// end.
-    fn clear_up(&mut self) {
-        let left = Leavings::of(self.token.clone());
-        // The line that names the launcher's process may not have been read yet.
-        self.take_in();
-        drop(self.lines());
-        left.remove(self.pid, ASKED + ALONE);
+        if self.supervised.is_dead() { Vec::new() } else { both.chain(death).collect() }
     }
 
     /// Copies of what it prints, to wait for.
@@ -81,7 +58,7 @@ impl Launched {
 
     /// Readable once it has ended; absent where the kernel has no such thing.
     pub(super) fn death(&self) -> Option<OwnedFd> {
-        self.process.death()?.try_clone_to_owned().ok()
+        self.supervised.death()?.try_clone_to_owned().ok()
     }
 
     /// Which of its outputs have not ended.
@@ -114,8 +91,7 @@ impl Launched {
             let line = std::mem::take(&mut self.line);
             let text = String::from_utf8_lossy(&line).replace(|c: char| c.is_control() && c != '\t', "");
             let text = text.trim_end().to_owned();
-            if let Some(pid) = announced(&text, &self.token) {
-                self.pid = Some(pid);
+            if self.supervised.announces(&text) {
                 continue;
             }
             if text.chars().any(char::is_alphanumeric) {
@@ -145,12 +121,12 @@ impl Launched {
 
     /// How it has ended.
     pub(super) fn end(&self) -> String {
-        self.process.end(Deadline::after(Duration::ZERO))
+        self.supervised.end()
     }
 
     /// Whether the launcher has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.process.is_dead()
+        self.supervised.is_dead()
     }
 
     /// What it said, behind what happened to a rank.
@@ -168,10 +144,11 @@ impl Launched {
 impl Drop for Launched {
     /// The end of its input tells the supervisor to end the launcher and what that has started.
     fn drop(&mut self) {
-        self.input = None;
-        self.process.end(Deadline::after(SUPERVISED));
-        if self.process.was_killed() {
-            self.clear_up();
+        if self.supervised.let_end() {
+            // The line that names the launcher's process may not have been read yet.
+            self.take_in();
+            drop(self.lines());
+            self.supervised.clear_up();
         }
     }
 }
@@ -208,8 +185,6 @@ const SIGNALS: [(&str, i32); 7] = [
 
 /// Longest line that is kept together.
 const LINE_BYTES_MAX: usize = 4096;
-/// How long a supervisor may take for all that it does.
-const SUPERVISED: Duration = Duration::from_secs(8);
 
 #[cfg(test)]
 mod tests {

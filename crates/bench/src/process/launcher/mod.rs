@@ -12,9 +12,12 @@
 //! * `device`: the variables that ranks are started with, those of a device among them;
 //! * `start`: starts a launcher and waits until all of its ranks have connected;
 //! * `launched`: a launcher that runs; `rank_link`: the way to one of its ranks;
+//! * `supervised`: a supervisor, as whoever has started it sees it;
 //! * [`supervisor`]: the process between the coordinator and the launcher, which leaves nothing
 //!   behind, however either ends; `leavings`: what there is to clear up; `slurm`: the job that srun
-//!   makes; `environments`: how processes of a launch are found;
+//!   makes; `environments`: how processes of a launch are found; `usage`: what a program of
+//!   somebody else has taken;
+//! * `program`: how such a program is started in place of ranks;
 //! * [`wrapped()`]: a launcher that somebody else's ranks are started with;
 //! * [`dial_back`]: the agent's side, with `introduction`, what it says of itself first.
 //!
@@ -39,12 +42,17 @@ pub(crate) mod introduction;
 pub(crate) mod kind;
 mod launched;
 mod leavings;
+mod program;
 pub(super) mod rank_link;
 mod slurm;
 pub(super) mod start;
+mod supervised;
 pub mod supervisor;
+mod usage;
 mod wrapped;
 
 pub use environments::{TOKEN_VARIABLE, processes_with};
 pub use start::KEY_VARIABLE;
+pub(crate) use supervised::Supervised;
+pub(crate) use usage::Usage;
 pub use wrapped::wrapped;

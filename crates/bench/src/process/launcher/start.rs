@@ -90,6 +90,7 @@ impl Launcher {
         let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
         let command = command(&template, kind, world, &exported, Circumstances::here(&program));
         let mut words = self.supervisor.clone();
+        words.push("--".to_owned());
         words.extend(command.iter().cloned());
         words.extend(self.agent.iter().cloned());
         words.extend(["--connect".to_owned(), listener.address().to_string()]);
@@ -123,7 +124,7 @@ impl Launcher {
 
 /// The words of a launcher for the ranks of a world: those of its template, with what its kind adds
 /// before its own options.
-fn command(
+pub(super) fn command(
     template: &[String],
     kind: &Kind,
     world: &World,

@@ -8,32 +8,51 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use measure::clock::Deadline;
+use measure::clock::{Clock, Deadline};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
 use super::environments::{TOKEN_VARIABLE, announcement, processes};
 use super::leavings::{ALONE, ASKED, KILLED, Leavings, REAP_INTERVAL};
 use super::slurm::SlurmJob;
+use super::usage::{Usage, of_children};
 use crate::Error;
+
+/// A program of somebody else, in place of ranks of ours.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The directory that it runs in.
+    pub directory: PathBuf,
+    /// Whether the directory is removed once whoever has started this process is gone or has done:
+    /// who is killed cannot do that.
+    pub is_removed: bool,
+}
 
 /// Starts a launcher with these words and stays until it has ended: by itself, or because standard
 /// input ends, which is the coordinator's. Gives its exit status as a shell does: 128 and the
-/// signal, where one ended it.
+/// signal, where one ended it. Behind the output of a program of somebody else it says what that
+/// has taken.
 ///
 /// # Errors
 /// If the launcher cannot be started.
-pub fn supervise(words: &[String]) -> Result<u8, Error> {
+pub fn supervise(words: &[String], program: Option<&Program>) -> Result<u8, Error> {
     let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
     // SIGINT and SIGTERM end the launcher as the end of the input does.
     let interrupt = Interrupt::install()?;
     let job = SlurmJob::of(words, &token);
-    let mut launcher = start(words, &job)?;
+    if program.is_some() {
+        allow_all_cpus();
+    }
+    let clock = Clock::monotonic();
+    let begun = clock.now();
+    let mut launcher = start(words, &job, program)?;
     let pid = Pid::from_child(&launcher);
     // If this process is killed, the coordinator needs the launcher's PID to clear up.
     let _ = writeln!(io::stdout(), "{}", announcement(&token, pid));
@@ -51,24 +70,51 @@ pub fn supervise(words: &[String]) -> Result<u8, Error> {
     // Taken before the ranks end, which know what there is to remove.
     let left = Leavings::of(token.clone());
     let status = end(&mut launcher, pid);
-    if status != 0 {
+    let wall_ns = clock.ns(clock.now().since(begun));
+    if status.is_none_or(|status| !status.success()) {
         job.cancel(processes(&token).into_iter().map(|(_, environment)| environment));
     }
     left.remove(Some(pid), ALONE);
-    Ok(status)
+    if let Some(program) = program {
+        let usage = Usage::new(status, wall_ns, of_children());
+        let _ = write!(io::stdout(), "{}", usage.line(&token));
+        if program.is_removed {
+            // Until then, what the program has written is read.
+            while is_wanted(&interrupt) {
+                let input = io::stdin();
+                let _ = wait(
+                    vec![PollFd::new(&input, PollFlags::IN)],
+                    Deadline::after(Duration::MAX),
+                    Some(&interrupt),
+                );
+            }
+            let _ = std::fs::remove_dir_all(&program.directory);
+        }
+    }
+    Ok(status.map_or(1, code))
+}
+
+/// Lets what this process starts run on every CPU, although a rank was pinned to one.
+fn allow_all_cpus() {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    // What is not allowed here is left out by the kernel. If it refuses, the program has fewer.
+    let _ = sched_setaffinity(None, &all);
 }
 
 /// Starts the launcher in a process group of its own, so that all of it can be ended.
-fn start(words: &[String], job: &SlurmJob) -> Result<Child, Error> {
-    let (program, arguments) = words.split_first().ok_or_else(|| {
+fn start(words: &[String], job: &SlurmJob, program: Option<&Program>) -> Result<Child, Error> {
+    let directory = program.map(|program| program.directory.as_path());
+    let (name, arguments) = words.split_first().ok_or_else(|| {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "the command has no words");
         Error::NoLauncher { launcher: String::new(), cause }
     })?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(name);
     command.args(arguments).envs(job.variables()).stdin(Stdio::null()).process_group(0);
+    directory.map(|directory| command.current_dir(directory));
     // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
     unsafe { command.pre_exec(end_with_supervisor) };
-    command.spawn().map_err(|cause| Error::NoLauncher { launcher: program.clone(), cause })
+    command.spawn().map_err(|cause| Error::NoLauncher { launcher: name.clone(), cause })
 }
 
 /// If this process is killed, the kernel asks its launcher to end. The coordinator removes what the
@@ -94,8 +140,8 @@ fn is_wanted(interrupt: &Interrupt) -> bool {
 }
 
 /// Waits for the launcher to end, and ends it: its ranks end by themselves, for they have lost the
-/// coordinator too.
-fn end(launcher: &mut Child, pid: Pid) -> u8 {
+/// coordinator too. Gives how it ended, if it did.
+fn end(launcher: &mut Child, pid: Pid) -> Option<ExitStatus> {
     for (signal, patience) in [(None, BY_ITSELF), (Some(Signal::TERM), ASKED), (Some(Signal::KILL), KILLED)] {
         if let Some(signal) = signal {
             // Not reaped yet, so that its number is its own. It fails where the launcher has ended.
@@ -104,17 +150,17 @@ fn end(launcher: &mut Child, pid: Pid) -> u8 {
         let deadline = Deadline::after(patience);
         loop {
             match launcher.try_wait() {
-                Ok(Some(status)) => return code(status),
+                Ok(Some(status)) => return Some(status),
                 Ok(None) if !deadline.is_over() => std::thread::sleep(REAP_INTERVAL),
                 _ => break,
             }
         }
     }
-    1
+    None
 }
 
 /// An exit status as a shell gives it.
-fn code(status: std::process::ExitStatus) -> u8 {
+fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

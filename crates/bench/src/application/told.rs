@@ -1,0 +1,71 @@
+//! What a rank tells of a program that has run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::Better;
+use super::kept::Kept;
+use crate::pattern::outcome::Told;
+use crate::process::launcher::Usage;
+
+/// A program that has run: `application` below `own` of a point.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ran {
+    /// Its words, with those of the launcher.
+    pub(crate) command: Vec<String>,
+    /// Variables that it was started with, beside those of this program's environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) variables: BTreeMap<String, String>,
+    /// What the launcher calls itself and its version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) launcher_version: String,
+    /// The first line of what it says of its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    /// The file that was run.
+    pub(crate) executable: Hashed,
+    /// The files that it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<Hashed>,
+    /// How it ended and what it took; absent where nobody could count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Usage>,
+    /// What was counted so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) usage_of: String,
+    /// The numbers that it says, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) metrics: BTreeMap<String, Found>,
+    /// What it printed, and the files that metrics are in, by the names of their places.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) said: BTreeMap<String, Kept>,
+    /// Why the point has failed, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<String>,
+}
+
+/// A number that a program says.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Found {
+    /// The number.
+    pub(crate) value: f64,
+    /// What it is counted in.
+    pub(crate) unit: String,
+    /// Which numbers are the better ones.
+    pub(crate) better: Better,
+}
+
+/// A file, and what tells it from another of the same name.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hashed {
+    /// Its path; of an input its name.
+    pub(crate) path: String,
+    /// Its SHA-256, in hexadecimal digits, as sha256sum(1) prints it.
+    pub(crate) sha256: String,
+}
+
+impl Told for Ran {}

@@ -1,0 +1,102 @@
+//! A program of somebody else runs, and what it says of itself becomes the numbers of a point (S16
+//! and R10 of the evaluations).
+//!
+//! # In a plan
+//!
+//! ```toml
+//! [[application]]
+//! name = "sort"
+//! command = ["sort", "--parallel={ranks}", "{input}"]
+//! launcher = "none"                    # or "mpi", as for ranks of MPI; or a template of its own
+//! files = { input = "words.txt" }      # copied beside it; or { name = "words.txt", text = "..." }
+//! environment = { LC_ALL = "C" }
+//! ranks_allowed = [1, 2]               # or "any", "squares", "powers_of_two"
+//! install = "apt-get install coreutils"
+//! version_command = ["sort", "--version"]
+//! [[application.metric]]
+//! name = "time"
+//! unit = "s"
+//! pattern = '^real (?<value>\S+)$'     # matches once; (?<ranks>...) are compared with those of the point
+//! in = "stderr"                        # or "stdout", or a file that it writes
+//! better = "less"                      # or "more"
+//!
+//! [[mode]]                             # for the axis: mode = ["plain", "large"]
+//! name = "large"
+//! environment = { MALLOC_TOP_PAD_ = "1000000" }
+//!
+//! [variables]                          # for placeholders: --set directory=/data
+//! directory = ""
+//!
+//! [[experiment]]
+//! name = "sorting"
+//! pattern = "application"
+//! repetitions = 3                      # whole runs, in turn with the other points
+//! timeout = "300s"
+//! [experiment.axes]
+//! application = "sort"
+//! ranks = [1, 2]
+//! ```
+//!
+//! # Invariants
+//!
+//! * A repetition is a whole run of the program: a start, and an end.
+
+mod axes;
+mod check;
+mod table;
+
+use measure::record::Status;
+
+use self::axes::ONLY;
+use crate::application::Ran;
+use crate::axis::{self, AxisList};
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::fault::{PointError, out_of_order};
+use crate::pattern::command::Command;
+use crate::pattern::defaults::Defaults;
+use crate::pattern::outcome::{Merged, Outcome};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::{Carrier, Length, PointSpec};
+use crate::topology::Topology;
+
+/// The pattern.
+pub(crate) struct Programs;
+
+impl Pattern for Programs {
+    const ROW: Row = Row {
+        check: check::experiment,
+        needs: Capabilities::PROGRAMS,
+        shown: &table::SHOWN,
+        axes: &[axis::APPLICATION.row, axis::MODE.row, axis::RANKS.row],
+        carrier: Carrier::Program,
+        only_axes: Some(ONLY),
+        command: Command {
+            is_of_plans: true,
+            ..Command::new("application", "Run a program of somebody else")
+        },
+        ..Row::named("application")
+    };
+    type Told = Ran;
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults { length: Length::Iterations(1), axes: vec![axis::RANKS.value(1)], ..Defaults::default() }
+    }
+
+    /// One rank, which starts the program.
+    fn topology(_spec: &PointSpec) -> Topology {
+        Topology { ranks: 1, parts: Vec::new(), together: Vec::new() }
+    }
+
+    /// What stands in the place of endpoints runs the program.
+    fn run<E: DrivenEndpoint>(_rank: Rank<'_, E>) -> Result<(Outcome, Option<Ran>), PointError> {
+        Err(out_of_order("run a program"))
+    }
+
+    fn merge(_spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<Ran>>) -> Merged {
+        let Some(ran) = told.into_iter().flatten().next() else { return Merged::default() };
+        let status = ran.failure.clone().map(|error| Status::Failed { error });
+        Merged { status, own: serde_json::to_value(ran).ok(), ..Merged::default() }
+    }
+}

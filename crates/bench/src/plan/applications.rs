@@ -1,0 +1,256 @@
+//! The programs of a plan: what the values of the axes `application` and `mode` stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::record::Axes;
+use serde_json::{Value, json};
+
+use super::keys::{Key, require};
+use super::model::{Base, Plan};
+use super::names::hint_or_all;
+use super::text::{Entry, Node};
+use crate::Error;
+use crate::application::{
+    Application, ApplicationSpec, DIRECTORY, Fault, File, RANKS, STDERR, STDOUT, VALUE, expression, fill,
+};
+use crate::axis;
+use crate::pattern::check::Check;
+use crate::pattern::experiment::Filled;
+use crate::point::Pattern;
+
+/// Adds a program, if it is one.
+pub(super) fn add(known: &mut Vec<Application>, new: Application, place: &str) -> Result<(), Error> {
+    let fault = if known.iter().any(|other| other.name == new.name) {
+        Some("a second application has that name".to_owned())
+    } else {
+        fault(&new)
+    };
+    if let Some(fault) = fault {
+        let words = format!("the application {:?} cannot be run: {fault}", new.name);
+        return Err(Error::Plan { place: place.to_owned(), words });
+    }
+    known.push(new);
+    Ok(())
+}
+
+/// What is wrong with a program by itself, if anything is.
+fn fault(new: &Application) -> Option<String> {
+    if !is_name(&new.name) {
+        return Some("names are made of letters, digits, '-' and '_'".to_owned());
+    }
+    if new.command.is_empty() {
+        return Some("its command has no words: give the program and its arguments as a list".to_owned());
+    }
+    if new.metric.is_empty() {
+        return Some("it has no metric: add an [[application.metric]] with a name and a pattern".to_owned());
+    }
+    let mut names = BTreeSet::new();
+    for metric in &new.metric {
+        if !is_name(&metric.name) || !names.insert(&metric.name) {
+            let why = "give each metric a name of its own of letters, digits, '-' and '_'";
+            return Some(format!("{:?} names no single metric: {why}", metric.name));
+        }
+    }
+    for file in new.files.values() {
+        let name = file.name();
+        if matches!(name, "" | "." | "..") || name.contains('/') {
+            return Some(format!("{name:?} is not the name of a file in its directory"));
+        }
+    }
+    let metrics = new.metric.iter().map(|metric| (&metric.pattern, &metric.place, true));
+    let verify = new.verify.iter().map(|said| (&said.pattern, &said.place, false));
+    metrics.chain(verify).find_map(|(pattern, place, has_value)| of_expression(pattern, place, has_value))
+}
+
+/// What is wrong with an expression, if anything is.
+fn of_expression(pattern: &str, place: &str, has_value: bool) -> Option<String> {
+    let is_file = !place.is_empty() && !place.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if place != STDOUT && place != STDERR && !is_file {
+        return Some(format!("{place:?} is not the path of a file in its directory"));
+    }
+    let compiled = match expression(pattern) {
+        Ok(compiled) => compiled,
+        Err(why) => return Some(format!("the expression {pattern:?} cannot be read: {why}")),
+    };
+    let groups: Vec<&str> = compiled.capture_names().flatten().collect();
+    if has_value && !groups.contains(&VALUE) {
+        return Some(format!(
+            "the expression {pattern:?} has no group {VALUE}: write (?<{VALUE}>...) around the number"
+        ));
+    }
+    let stray = groups.into_iter().find(|group| *group != RANKS && (*group != VALUE || !has_value))?;
+    let hint = hint_or_all(stray, if has_value { &[VALUE, RANKS] } else { &[RANKS] });
+    Some(format!("the expression {pattern:?} has a group {stray:?} that means nothing{hint}"))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Refuses placeholders that stand for nothing; `places` are those of the programs.
+pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> {
+    for (application, place) in plan.applications.iter().zip(places) {
+        let refuse = |why: String| {
+            let words = format!("the application {:?} cannot be run: {why}", application.name);
+            Err(Error::Plan { place: place.clone(), words })
+        };
+        let known = names(plan, application);
+        let is_known = |name: &str| known.iter().any(|one| one == name).then(String::new);
+        let modes = plan.modes.values().flat_map(BTreeMap::values);
+        for text in texts(application).chain(modes.map(String::as_str)) {
+            match fill(text, &is_known) {
+                Ok(_) => {}
+                Err(Fault::Unpaired) => {
+                    return refuse(format!(
+                        "a brace of {text:?} has no other: write {{{{ for one that is meant"
+                    ));
+                }
+                Err(Fault::Unknown(name)) => {
+                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                    let hint = hint_or_all(&name, &known);
+                    return refuse(format!("{{{name}}} stands for nothing{hint}"));
+                }
+            }
+        }
+        if matches!(plan.base, Base::Bundled)
+            && let Some(File::Copy(path)) = application.files.values().find(|file| is_relative(file))
+        {
+            return refuse(format!("the plan is in no directory that {path:?} could be in: give its text"));
+        }
+    }
+    Ok(())
+}
+
+fn is_relative(file: &File) -> bool {
+    matches!(file, File::Copy(path) if !path.starts_with(['/', '{']))
+}
+
+/// The texts of a program that may have placeholders.
+fn texts(application: &Application) -> impl Iterator<Item = &str> {
+    let Application { command, files, environment, version_command, .. } = application;
+    let files = files.values().map(|file| match file {
+        File::Copy(path) => path,
+        File::Text { text, .. } => text,
+    });
+    let all = command.iter().chain(version_command).chain(environment.values()).chain(files);
+    all.map(String::as_str)
+}
+
+/// What placeholders of a program can name.
+fn names(plan: &Plan, application: &Application) -> Vec<String> {
+    let axes = Pattern::APPLICATION.row().only_axes.into_iter().flatten().map(|row| row.name.to_owned());
+    let own = application.files.keys().chain(plan.variables.keys()).cloned();
+    axes.chain(own).chain([DIRECTORY.to_owned()]).collect()
+}
+
+/// Reads the `[[mode]]` tables of a plan: a name, and the variables of its environment.
+pub(super) fn modes(
+    tables: &[(String, Vec<Entry>)],
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
+    let mut modes = BTreeMap::new();
+    for (place, entries) in tables {
+        let name = require(entries, "name", place, MODE, "name = \"tcp\"")?;
+        let own = Key { entry: name, table: MODE }.name()?;
+        let mut variables = BTreeMap::new();
+        for entry in entries {
+            let key = Key { entry, table: MODE };
+            match entry.key.as_str() {
+                "name" => {}
+                "environment" => variables = texts_of(key)?,
+                _ => return Err(key.unknown(&["environment", "name"])),
+            }
+        }
+        if modes.insert(own.clone(), variables).is_some() {
+            let words = format!("a second mode is named {own:?}: give every mode a name of its own");
+            return Err(Error::Plan { place: place.clone(), words });
+        }
+    }
+    Ok(modes)
+}
+
+/// Reads the `[variables]` of a plan.
+pub(super) fn variables(key: Key<'_>) -> Result<BTreeMap<String, String>, Error> {
+    let variables = texts_of(key)?;
+    let is_taken = |name: &&String| axis::find(name).is_some() || *name == DIRECTORY || !is_name(name);
+    match variables.keys().find(is_taken) {
+        Some(name) => {
+            let why = "names are made of letters, digits, '-' and '_', and are those of no axis";
+            Err(key.unreadable(format!("a variable cannot be named {name:?}: {why}")))
+        }
+        None => Ok(variables),
+    }
+}
+
+/// A table of texts.
+fn texts_of(key: Key<'_>) -> Result<BTreeMap<String, String>, Error> {
+    let Node::Table(entries) = &key.entry.node else { return Err(key.wrong_type("a table of texts")) };
+    entries.iter().map(|entry| Ok((entry.key.clone(), Key { entry, ..key }.text()?))).collect()
+}
+
+/// Refuses programs and modes that nobody defines, and experiments that name no program.
+pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
+    if filled.pattern != Pattern::APPLICATION {
+        return Ok(());
+    }
+    let check = Check(filled);
+    let given = filled.axes.get(axis::APPLICATION);
+    if given.is_empty() {
+        let words = format!("{check} names no program: add application = \"NAME\" to its axes");
+        return check.wrong(axis::APPLICATION.row.name, words);
+    }
+    let programs: Vec<&str> = plan.applications.iter().map(|one| one.name.as_str()).collect();
+    let modes: Vec<&str> = plan.modes.keys().map(String::as_str).collect();
+    let named = filled.axes.get(axis::MODE).into_iter().flatten().collect();
+    for (row, names, known) in [(axis::APPLICATION.row, given, programs), (axis::MODE.row, named, modes)] {
+        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            let hint = hint_or_all(unknown, &known);
+            let words = format!("unknown {} {unknown:?} in {check}{hint}", row.name);
+            return check.wrong(row.name, words);
+        }
+    }
+    Ok(())
+}
+
+/// The program of a point with these axes, if it has one.
+pub(super) fn of_point(plan: &Plan, axes: &Axes) -> Option<Box<ApplicationSpec>> {
+    let name = axis::APPLICATION.at(axes)?;
+    let application = plan.applications.iter().find(|one| one.name == name)?;
+    let of_axes = axes.iter().map(|(name, value)| (name.clone(), measure::text::value(value)));
+    let values: BTreeMap<String, String> = plan.variables.clone().into_iter().chain(of_axes).collect();
+    let named = |file: &File| {
+        let filled = fill(file.name(), &|name| values.get(name).cloned()).unwrap_or_default();
+        File::Copy(filled).name().to_owned()
+    };
+    let own: Vec<_> = application.files.iter().map(|(name, file)| (name.clone(), named(file))).collect();
+    let values = values.into_iter().chain(own).collect();
+    let mode = axis::MODE.at(axes).flatten();
+    let base = match &plan.base {
+        Base::Bundled => None,
+        // The program runs in another directory.
+        Base::Directory(path) => {
+            std::path::absolute(path).ok().map(|path| path.to_string_lossy().into_owned())
+        }
+    };
+    Some(Box::new(ApplicationSpec {
+        application: application.clone(),
+        ranks: axis::RANKS.at(axes).unwrap_or(1),
+        values,
+        mode: mode.and_then(|mode| plan.modes.get(&mode).cloned()).unwrap_or_default(),
+        base,
+        started: None,
+    }))
+}
+
+/// Adds the programs of a plan to what the record keeps of it.
+pub(super) fn record(plan: &Plan, json: &mut Value) {
+    if !plan.applications.is_empty() {
+        json["applications"] = json!(plan.applications);
+        json["modes"] = json!(plan.modes);
+        json["variables"] = json!(plan.variables);
+    }
+}
+
+const MODE: &str = "[[mode]]";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Series as multiples of others: of those that differ from them in some axes alone.
+
+use std::collections::BTreeMap;
+
+use measure::text::value;
+use serde_json::Value;
+
+use super::cells::{Cell, Number, Series};
+
+/// Each series as a multiple of the one that has these values of its axes and else the same ones.
+pub(super) fn relative(series: &[Series], to: &BTreeMap<String, Value>) -> Vec<Series> {
+    let one = |here: &Series| {
+        let key: Vec<_> = here.key.iter().map(|(axis, own)| (axis, to.get(axis).unwrap_or(own))).collect();
+        let is_it =
+            |other: &&Series| other.key.iter().map(|(axis, value)| (axis, value)).eq(key.iter().copied());
+        let below = series.iter().find(is_it);
+        let cells = here.cells.iter().enumerate().map(|(row, cell)| match below {
+            Some(below) => ratio(cell, &below.cells[row], to),
+            None => without(cell, to),
+        });
+        Series { cells: cells.collect(), ..here.clone() }
+    };
+    series.iter().map(one).collect()
+}
+
+/// What stands behind the words for the number: `relative to mode ib`.
+pub(super) fn words(to: &BTreeMap<String, Value>) -> String {
+    let all: Vec<_> =
+        to.iter().map(|(axis, of)| format!("{} {}", axis.replace('_', " "), value(of))).collect();
+    format!("relative to {}", all.join(" and "))
+}
+
+fn ratio(here: &Cell, below: &Cell, to: &BTreeMap<String, Value>) -> Cell {
+    match (here, below) {
+        (Cell::Value(here), Cell::Value(below)) if below.runs[0] > 0.0 => Cell::Value(number(here, below)),
+        _ => without(here, to),
+    }
+}
+
+/// A cell that is compared with nothing.
+fn without(here: &Cell, to: &BTreeMap<String, Value>) -> Cell {
+    match here {
+        Cell::Value(_) => Cell::NotMeasured(format!("there is no number that it is {}", words(to))),
+        other => other.clone(),
+    }
+}
+
+/// The spread reaches from the least that the ratio of two repetitions can be to the largest.
+fn number(here: &Number, below: &Number) -> Number {
+    Number {
+        median: here.median / below.median,
+        runs: [here.runs[0] / below.runs[1], here.runs[1] / below.runs[0]],
+        repetitions: here.repetitions.min(below.repetitions),
+        are_launches: here.are_launches || below.are_launches,
+        quantiles: None,
+        bound: None,
+        samples: None,
+        id: here.id,
+        at_limit: None,
+        doubts: below.doubts.iter().chain(&here.doubts).cloned().collect(),
+    }
+}

@@ -1,0 +1,7 @@
+//! See `bodies::programs`.
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::programs(data));
