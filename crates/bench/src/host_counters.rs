@@ -64,10 +64,13 @@ impl Counted {
         // another.
         all.extend(interfaces(&text("proc/self/net/dev"), &ways.interfaces));
         for port in &ways.ports {
+            // One of several says whose it is.
+            let prefix = if ways.ports.len() > 1 { name_of(port) } else { String::new() };
             for group in ["counters", "hw_counters"] {
                 let entries = std::fs::read_dir(port.join(group)).into_iter().flatten().flatten();
                 let counters = entries.filter_map(|entry| {
-                    Some((format!("port.{}", entry.file_name().to_string_lossy()), number(&entry.path())?))
+                    let name = entry.file_name();
+                    Some((format!("port.{prefix}{}", name.to_string_lossy()), number(&entry.path())?))
                 });
                 all.extend(counters);
             }
@@ -113,6 +116,13 @@ const OF_PROTOCOLS: [&str; 12] = [
     "Udp6.RcvbufErrors",
     "Udp6.SndbufErrors",
 ];
+
+/// The device and number of a port, such as `mlx5_0.1.`, from its directory.
+fn name_of(port: &Path) -> String {
+    let parts: Vec<_> = port.components().rev().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let part = |at: usize| parts.get(at).map_or("", |part| part.as_ref());
+    format!("{}.{}.", part(2), part(0))
+}
 
 /// The number that is all of a file.
 pub(crate) fn number(path: &Path) -> Option<u64> {

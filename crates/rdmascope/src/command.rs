@@ -123,10 +123,10 @@ pub(crate) enum Command {
         /// The launcher's ranks are a program of somebody else, which runs in this directory.
         #[arg(long)]
         program_in: Option<PathBuf>,
-        /// Remove that directory in the end.
-        #[arg(long, requires = "program_in")]
-        remove: bool,
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        /// Start nothing, and remove this directory in the end.
+        #[arg(long, conflicts_with_all = ["program_in", "words"])]
+        remove: Option<PathBuf>,
+        #[arg(required_unless_present = "remove", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
     /// Take back what an agent changes on this host when it ends. Started by agents, not by people.

@@ -79,10 +79,14 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
-        Command::Supervise { program_in, remove: is_removed, words } => {
-            let program = program_in.map(|directory| supervisor::Program { directory, is_removed });
-            Ok(ExitCode::from(supervisor::supervise(&words, program.as_ref())?))
-        }
+        Command::Supervise { program_in, remove, words } => Ok(ExitCode::from(match (program_in, remove) {
+            (_, Some(directory)) => {
+                supervisor::remove_in_the_end(&directory);
+                0
+            }
+            (Some(directory), None) => supervisor::supervise_program(&words, &directory)?,
+            (None, None) => supervisor::supervise(&words)?,
+        })),
         Command::Guard(host) => agent::guard(&host),
         Command::Import(arguments) => import::import(&arguments, words),
         Command::Man => pages::man(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::definition::{Application, STDOUT};
-use super::kept::{Keeper, Kept};
+use super::kept::Said;
 
 /// The group of an expression that is the number.
 pub(crate) const VALUE: &str = "value";
@@ -33,7 +33,7 @@ pub(crate) fn expression(pattern: &str) -> Result<Regex, String> {
 pub(crate) fn metrics(
     application: &Application,
     ranks: u32,
-    said: &BTreeMap<String, Kept>,
+    said: &BTreeMap<String, Said>,
 ) -> Result<BTreeMap<String, f64>, String> {
     for verify in &application.verify {
         let text = text(said, &verify.place)?;
@@ -53,7 +53,7 @@ pub(crate) fn metrics(
         let first = all.next();
         // Ranks that are each alone say all of it once more each: that is the cause then.
         first.iter().try_for_each(|found| check_ranks(found, ranks))?;
-        let others = all.count();
+        let others = all.take(MATCHES_MAX).count();
         let Some(found) = first.filter(|_| others == 0) else {
             let count = if others == 0 { "not".to_owned() } else { format!("{} times", others + 1) };
             let name = &metric.name;
@@ -82,14 +82,20 @@ pub fn metrics_of(
     ranks: u32,
     output: &[u8],
 ) -> Result<BTreeMap<String, f64>, String> {
-    let mut keeper = Keeper::default();
-    keeper.take(output);
-    metrics(application, ranks, &BTreeMap::from([(STDOUT.to_owned(), keeper.kept())]))
+    metrics(application, ranks, &BTreeMap::from([(STDOUT.to_owned(), Said::of(output))]))
 }
 
-/// What was said in a place.
-fn text<'a>(said: &'a BTreeMap<String, Kept>, place: &str) -> Result<&'a Kept, String> {
-    said.get(place).ok_or_else(|| format!("has not written the file {place:?}"))
+/// What was said in a place, all of it.
+fn text<'a>(said: &'a BTreeMap<String, Said>, place: &str) -> Result<&'a Said, String> {
+    let text = said.get(place).ok_or_else(|| format!("has not written the file {place:?}"))?;
+    if text.left_out > 0 {
+        return Err(format!(
+            "has written {} bytes into its {place}, which are too many to search: let it write less, or its results into a \
+             file of their own",
+            text.bytes
+        ));
+    }
+    Ok(text)
 }
 
 /// Compares what a program counts with what was started.
@@ -103,12 +109,14 @@ fn check_ranks(found: &Captures<'_>, ranks: u32) -> Result<(), String> {
     ))
 }
 
+/// Matches that are counted for an error.
+const MATCHES_MAX: usize = 1000;
 /// Larger expressions are a slip of the pen.
 const EXPRESSION_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{Better, Metric, Said};
+    use super::super::definition::{Better, Metric, Said as Verify};
     use super::super::ranks::RanksAllowed;
     use super::*;
 
@@ -130,7 +138,7 @@ mod tests {
             }],
             verify: verify
                 .iter()
-                .map(|one| Said { pattern: (*one).to_owned(), place: place.clone() })
+                .map(|one| Verify { pattern: (*one).to_owned(), place: place.clone() })
                 .collect(),
             version_command: Vec::new(),
             install: None,
@@ -138,7 +146,7 @@ mod tests {
     }
 
     fn found(application: &Application, text: &str) -> Result<f64, String> {
-        let said = BTreeMap::from([(STDOUT.to_owned(), Kept::of(text))]);
+        let said = BTreeMap::from([(STDOUT.to_owned(), Said::of(text.as_bytes()))]);
         metrics(application, 2, &said).map(|metrics| metrics["time"])
     }
 

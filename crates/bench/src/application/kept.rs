@@ -1,30 +1,36 @@
-//! What a program printed or wrote, as it is kept: whole, or its beginning and its end.
+//! What a program printed or wrote: as it is searched, and as the record keeps it.
 
 use serde::{Deserialize, Serialize};
 
-/// A text of a program.
+/// What a program said in one place.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The text. What is no UTF-8, and control characters but line feeds and tabs, are replaced.
+    pub(super) text: String,
+    /// How many bytes the program has written.
+    pub(super) bytes: u64,
+    /// How many bytes of the middle are not in the text, because there were too many to search.
+    pub(super) left_out: u64,
+}
+
+/// A text of a program in the record: whole, or its beginning and its end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
-    /// The text. What is no UTF-8, and control characters but line feeds and tabs, are replaced.
+    /// The text; a line of its own says where something is left out.
     pub(crate) text: String,
     /// How many bytes the program has written.
     pub(crate) bytes: u64,
-    /// How many bytes are left out of the middle.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) left_out: u64,
+    /// Whether something is left out of the middle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_cut: bool,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-/// Takes in what a program writes: all of it up to [`WHOLE_BYTES_MAX`], and then the end.
+/// Takes in what a program writes: all of it up to a limit, and then the end.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     head: Vec<u8>,
-    /// The last bytes behind the head, of which twice as many as are kept may be there.
+    /// The last bytes behind the head; up to twice as many as are kept.
     tail: Vec<u8>,
     bytes: u64,
 }
@@ -33,34 +39,21 @@ impl Keeper {
     /// Takes in more of it.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        let room = (WHOLE_BYTES_MAX / 2).saturating_sub(self.head.len()).min(bytes.len());
+        let room = SEARCHED_BYTES_MAX.saturating_sub(self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(room);
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(rest);
-        if self.tail.len() > WHOLE_BYTES_MAX {
-            self.tail.drain(..self.tail.len() - WHOLE_BYTES_MAX / 2);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 
-    /// The last bytes of it.
-    pub(super) fn end(&self) -> &[u8] {
-        let end = if self.tail.is_empty() { &self.head } else { &self.tail };
-        &end[end.len().saturating_sub(END_BYTES)..]
-    }
-
-    /// What is kept of it.
-    pub(super) fn kept(mut self) -> Kept {
-        let surplus = self.tail.len().saturating_sub(WHOLE_BYTES_MAX / 2);
-        self.tail.drain(..surplus);
+    /// What the program said.
+    pub(super) fn said(mut self) -> Said {
         let kept = self.head.len() + self.tail.len();
         let left_out = self.bytes - kept as u64;
-        let head = readable(&self.head);
-        let tail = readable(&self.tail);
-        let text = match left_out {
-            0 => readable(&[self.head, self.tail].concat()),
-            _ => format!("{head}\n[{left_out} bytes left out]\n{tail}"),
-        };
-        Kept { text, bytes: self.bytes, left_out }
+        self.head.append(&mut self.tail);
+        Said { text: readable(&self.head), bytes: self.bytes, left_out }
     }
 }
 
@@ -70,22 +63,36 @@ fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace(is_odd, "\u{fffd}")
 }
 
-impl Kept {
+impl Said {
     /// The text of a program that has said this.
-    #[cfg(test)]
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn of(bytes: &[u8]) -> Self {
         let mut keeper = Keeper::default();
-        keeper.take(text.as_bytes());
-        keeper.kept()
+        keeper.take(bytes);
+        keeper.said()
+    }
+
+    /// It as the record keeps it, in so many bytes of JSON at most.
+    pub(super) fn kept(&self, json_bytes_max: usize) -> Kept {
+        let bytes = self.bytes;
+        let is_whole = self.left_out == 0 && self.text.len() <= KEPT_BYTES_MAX;
+        if is_whole && json_bytes(&self.text) <= json_bytes_max {
+            return Kept { text: self.text.clone(), bytes, is_cut: false };
+        }
+        // Of each line, a line feed and what JSON escapes take twice the room at most.
+        let room = KEPT_BYTES_MAX.min(json_bytes_max / 2) / 2;
+        let head = upto(&self.text, room);
+        let tail = from(&self.text, self.text.len().saturating_sub(room).max(head.len()));
+        Kept { text: format!("{head}[some of it is left out here]\n{tail}"), bytes, is_cut: true }
     }
 
     /// Its last lines, in one.
     pub(super) fn last_lines(&self) -> String {
-        let lines: Vec<&str> = self.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(LINES)..].iter();
-        let short = last.map(|line| match line.char_indices().nth(LINE_CHARS_MAX) {
+        let mut lines: Vec<&str> =
+            self.text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
+        lines.reverse();
+        let short = lines.into_iter().map(|line| match line.char_indices().nth(LINE_CHARS_MAX) {
             Some((end, _)) => format!("{}...", &line[..end]),
-            None => (*line).to_owned(),
+            None => line.to_owned(),
         });
         short.collect::<Vec<_>>().join(" | ").replace('\t', " ")
     }
@@ -99,10 +106,34 @@ impl Kept {
     }
 }
 
-/// A text that is not longer is kept whole; of a longer one, so many bytes.
-pub(super) const WHOLE_BYTES_MAX: usize = 1 << 20;
-/// More than a supervisor's line has.
-const END_BYTES: usize = 1024;
+/// The bytes of a text in JSON.
+fn json_bytes(text: &str) -> usize {
+    text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\t')).count()
+}
+
+/// The whole lines at the beginning of a text, in so many bytes at most.
+fn upto(text: &str, bytes: usize) -> &str {
+    let end = boundary(text, bytes);
+    &text[..text[..end].rfind('\n').map_or(0, |at| at + 1)]
+}
+
+/// The whole lines from a place in a text on.
+fn from(text: &str, bytes: usize) -> &str {
+    let begin = boundary(text, bytes);
+    &text[text[begin..].find('\n').map_or(text.len(), |at| begin + at + 1)..]
+}
+
+/// The last place between two characters up to here.
+fn boundary(text: &str, bytes: usize) -> usize {
+    (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+/// Of a longer text only the end is searched beside so much of its beginning.
+const SEARCHED_BYTES_MAX: usize = 64 << 20;
+/// Bytes of the end of what is longer than that.
+const TAIL_BYTES: usize = 1 << 20;
+/// A text that is not longer is kept whole.
+pub(super) const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Lines that an error quotes.
 const LINES: usize = 5;
 /// Characters of a line that an error quotes.
@@ -113,10 +144,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_kept_whole_up_to_a_limit_and_then_its_ends() {
-        let whole = "x".repeat(WHOLE_BYTES_MAX);
-        let kept = Kept::of(&whole);
-        assert!(kept.text == whole && kept.left_out == 0);
+    fn a_text_is_kept_whole_up_to_a_limit_and_then_its_first_and_last_lines() {
+        let whole = "x".repeat(KEPT_BYTES_MAX);
+        let kept = Said::of(whole.as_bytes()).kept(usize::MAX);
+        assert!(kept.text == whole && !kept.is_cut);
         let mut keeper = Keeper::default();
         keeper.take(b"first\n");
         for _ in 0..5000 {
@@ -124,22 +155,50 @@ mod tests {
             keeper.take(b"\n");
         }
         keeper.take(b"last\n");
-        let kept = keeper.kept();
-        assert_eq!(kept.bytes, 5_000_011);
-        assert_eq!(kept.left_out, kept.bytes - WHOLE_BYTES_MAX as u64);
+        let said = keeper.said();
+        assert_eq!((said.bytes, said.text.len(), said.left_out), (5_000_011, 5_000_011, 0));
+        let kept = said.kept(usize::MAX);
+        assert!(kept.is_cut && kept.bytes == 5_000_011 && kept.text.len() <= KEPT_BYTES_MAX + 64);
         assert!(kept.text.starts_with("first\n") && kept.text.ends_with("last\n"));
-        assert!(kept.text.contains(&format!("[{} bytes left out]", kept.left_out)));
+        let lines: Vec<_> = kept.text.lines().map(str::len).collect();
+        assert!(
+            lines.iter().all(|length| [5, 4, 999, "[some of it is left out here]".len()].contains(length))
+        );
+    }
+
+    #[test]
+    fn what_is_kept_fits_its_room() {
+        for text in
+            ["\"\n".repeat(200_000), "\u{0}".repeat(900_000), "\u{e9}\n".repeat(300_000), "z".repeat(900_000)]
+        {
+            let kept = Said::of(text.as_bytes()).kept(100_000);
+            let json = serde_json::to_string(&kept).unwrap();
+            assert!(kept.is_cut && json.len() < 101_000, "{}", json.len());
+        }
+    }
+
+    #[test]
+    fn of_more_than_can_be_searched_the_end_is_there_too() {
+        let mut keeper = Keeper::default();
+        let block = vec![b'x'; 1 << 20];
+        for _ in 0..70 {
+            keeper.take(&block);
+        }
+        keeper.take(b"\nlast\n");
+        let said = keeper.said();
+        assert!(said.left_out > 0 && said.text.ends_with("\nlast\n"));
+        assert_eq!(said.left_out + said.text.len() as u64, said.bytes);
     }
 
     #[test]
     fn a_terminal_acts_on_nothing_of_it() {
-        assert_eq!(Kept::of("a\x1b[31m\tb\r\nc\0").text, "a\u{fffd}[31m\tb\nc\u{fffd}");
+        assert_eq!(Said::of(b"a\x1b[31m\tb\r\nc\0").text, "a\u{fffd}[31m\tb\nc\u{fffd}");
     }
 
     #[test]
     fn the_last_lines_are_quoted() {
-        assert_eq!(Kept::of("1\n\n2\n3\n4\n5\n6\n").end(), ", which ends with: 2 | 3 | 4 | 5 | 6");
-        assert_eq!(Kept::of("\n").end(), ", which is empty");
-        assert!(Kept::of(&"z".repeat(1000)).end().len() < 200);
+        assert_eq!(Said::of(b"1\n\n2\n3\n4\n5\t6\n7\n").end(), ", which ends with: 2 | 3 | 4 | 5 6 | 7");
+        assert_eq!(Said::of(b"\n").end(), ", which is empty");
+        assert!(Said::of(&[b'z'; 1000]).end().len() < 200);
     }
 }

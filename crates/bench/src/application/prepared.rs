@@ -3,25 +3,28 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
+use measure::record::Oversubscribed;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
-use super::definition::{Application, STDERR, STDOUT};
+use super::definition::{Application, STDERR, STDOUT, Starter};
 use super::found::metrics;
 use super::hash::sha256;
-use super::kept::Kept;
+use super::kept::Said;
 use super::running::{Finished, Running};
 use super::scratch::Scratch;
 use super::spec::{ApplicationSpec, Started};
 use super::told::{Found, Hashed, Ran};
 use crate::Error;
+use crate::axis;
 use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
 use crate::pattern::check::Check;
 use crate::point::{Carrier, Pattern, PointSpec};
+use crate::process::launcher::Usage;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
 
@@ -39,96 +42,138 @@ pub(crate) fn check(check: &Check<'_>) -> Result<(), Error> {
 pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
     let spec = site.spec.application.as_deref().ok_or_else(|| out_of_order("prepare a program"))?;
     let started = spec.started.as_ref().ok_or_else(|| out_of_order("prepare a program"))?;
-    refuse(spec, started, site.spec)?;
-    let scratch = Scratch::new(spec)?;
+    let cpus = refuse(spec, started, site.spec)?;
+    let mut scratch = Scratch::new(started)?;
     let directory = scratch.path().to_string_lossy().into_owned();
-    let filled = |word: &String| spec.filled(word, Some(&directory));
-    let words: Vec<String> = spec.application.command.iter().map(filled).collect::<Result<_, _>>()?;
-    let program = words.first().cloned().unwrap_or_default();
-    let path = executable(&program, scratch.path()).ok_or_else(|| {
+    let filled = |text: &str| spec.filled(text, Some(&directory));
+    let words = spec.application.command.iter().map(|word| filled(word));
+    let mut words: Vec<String> = words.collect::<Result<_, _>>()?;
+    let mut variables = started.variables.clone();
+    for (name, text) in spec.variables() {
+        variables.insert(name.to_owned(), filled(text)?);
+    }
+    scratch.fill(spec)?;
+    let program = words.first_mut().ok_or_else(|| out_of_order("prepare a program"))?;
+    let path = executable(program, scratch.path()).ok_or_else(|| {
         let how = spec.application.how_to_install();
         PointError::NotMeasured(format!("{program} is not installed here{how}"))
     })?;
-    let hash = sha256(&path).unwrap_or_default();
+    if program.contains('/') {
+        // It runs in another directory than the one in which it was found.
+        *program = path.to_string_lossy().into_owned();
+    }
+    let hash = sha256(&path).unwrap_or_else(|error| format!("not read: {error}"));
     let executable = Hashed { path: path.to_string_lossy().into_owned(), sha256: hash };
-    let version = version(spec, &scratch);
-    let mut command = started.launcher.clone();
-    command.extend(words);
+    let version = version(spec, started, &variables, site.spec.timeout_s, &directory);
+    let command = started.launcher.iter().cloned().chain(words).collect();
     let ran = Ran {
         command,
-        variables: started.variables.clone(),
+        variables,
         launcher_version: started.version.clone(),
         version,
         executable,
         inputs: scratch.inputs.clone(),
+        transport_asked: axis::MPI_TRANSPORT.at(&site.spec.axes).map(|asked| asked.word().to_owned()),
         ..Ran::default()
     };
-    Ok(Box::new(Waiting { spec: spec.clone(), started: started.clone(), scratch, ran, running: None }))
+    let limit_s = site.spec.timeout_s;
+    Ok(Box::new(Waiting {
+        running: None,
+        scratch,
+        spec: spec.clone(),
+        started: started.clone(),
+        ran,
+        cpus,
+        limit_s,
+    }))
 }
 
-/// Refuses what the program, or this host, does not have.
-fn refuse(spec: &ApplicationSpec, started: &Started, point: &PointSpec) -> Result<(), PointError> {
-    let Application { name, ranks_allowed, .. } = &spec.application;
+/// Refuses what the program, or this host, does not have. Gives the CPUs of this host.
+fn refuse(spec: &ApplicationSpec, started: &Started, point: &PointSpec) -> Result<u32, PointError> {
+    let Application { name, ranks_allowed, launcher, .. } = &spec.application;
     let ranks = spec.ranks;
     if !ranks_allowed.allows(ranks) {
         return Err(PointError::NotMeasured(format!("{name} runs on {ranks_allowed}, not on {ranks}")));
     }
     let cpus = available_cpus();
     let may_oversubscribe = point.message.mpi.may_oversubscribe || started.is_elsewhere;
-    if !may_oversubscribe && u64::from(ranks) > cpus {
+    if !may_oversubscribe && ranks > cpus {
+        let hosts = match launcher {
+            Starter::None => "",
+            Starter::Mpi | Starter::Template(_) => "name other hosts in the launcher (--mpi), or ",
+        };
         return Err(PointError::NotMeasured(format!(
-            "{ranks} ranks of {name} are more than the {cpus} CPUs of this host: give a launcher that names other hosts \
-             (--mpi), or mpi_oversubscribe = true"
+            "{ranks} ranks of {name} are more than this host has CPUs, {cpus}: {hosts}let them share CPUs with \
+             mpi_oversubscribe = true"
         )));
     }
-    Ok(())
+    Ok(cpus)
 }
 
-/// The CPUs that a program may run on: all that this process could have.
-fn available_cpus() -> u64 {
-    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let listed =
-        measure::units::parse_counts(&online.trim().replace('-', "..")).map(|cpus| cpus.len() as u64);
-    listed.or_else(|| available_parallelism().ok().map(|cpus| cpus.get() as u64)).unwrap_or(1)
+/// The CPUs that a program may run on: all that this process could have, whatever it is pinned to.
+fn available_cpus() -> u32 {
+    let Ok(pinned) = sched_getaffinity(None) else { return 1 };
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    // What this process must not have, the kernel leaves out.
+    let widened = sched_setaffinity(None, &all).and_then(|()| sched_getaffinity(None));
+    // The same set as before is always allowed.
+    let _ = sched_setaffinity(None, &pinned);
+    widened.unwrap_or(pinned).count()
 }
 
-/// The file that a program's name stands for, as execvp(3) finds it from a directory.
+/// The file that a program's name stands for: as execvp(3) finds it, and a path from a directory,
+/// or else from where this program was started.
 fn executable(program: &str, directory: &Path) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_program = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     if program.contains('/') {
-        return Some(directory.join(program)).filter(is_program);
+        let places = [directory.join(program), std::path::absolute(program).ok()?];
+        return places.into_iter().find(is_program);
     }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| directory.join(folder).join(program)).find(is_program)
 }
 
 /// The first line of what a program says of its version, if it says anything soon.
-fn version(spec: &ApplicationSpec, scratch: &Scratch) -> Option<String> {
-    let directory = scratch.path().to_string_lossy().into_owned();
-    let filled = |word: &String| spec.filled(word, Some(&directory)).ok();
-    let words: Vec<String> = spec.application.version_command.iter().map(filled).collect::<Option<_>>()?;
+fn version(
+    spec: &ApplicationSpec,
+    started: &Started,
+    variables: &BTreeMap<String, String>,
+    limit_s: f64,
+    directory: &str,
+) -> Option<String> {
+    let words = spec.application.version_command.iter();
+    let words: Vec<String> =
+        words.map(|word| spec.filled(word, Some(directory)).ok()).collect::<Option<_>>()?;
     if words.is_empty() {
         return None;
     }
-    let alone = Started { launcher: Vec::new(), ..spec.started.clone()? };
-    let mut running = Running::start_in(&alone, &words, scratch.path()).ok()?;
-    running.has_ended_within(VERSION_TIMEOUT).ok()?;
+    // Not in the directory of the run: what it leaves there might pass for what the run has
+    // written.
+    let mut running = Running::start(started, &words, variables, Path::new("/")).ok()?;
+    let patience = VERSION_TIMEOUT.min(Duration::try_from_secs_f64(limit_s / 4.0).unwrap_or_default());
+    running.has_ended_within(patience).ok()?;
     let said = running.finished().said;
-    let mut lines = said.iter().flat_map(|kept| kept.text.lines()).map(str::trim);
+    let mut lines = said.iter().flat_map(|said| said.text.lines()).map(str::trim);
     lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// A program that is ready to be started, or runs.
 struct Waiting {
+    /// A program that did not end in its time, until the point is taken down. It ends before its
+    /// directory is removed.
+    running: Option<Running>,
+    scratch: Scratch,
     spec: ApplicationSpec,
     started: Started,
-    scratch: Scratch,
     ran: Ran,
-    /// A program that did not end in its time, until the point is taken down.
-    running: Option<Running>,
+    /// The CPUs of this host.
+    cpus: u32,
+    /// The point's time limit, in seconds.
+    limit_s: f64,
 }
 
 impl PreparedEndpoints for Waiting {
@@ -151,33 +196,43 @@ impl ConnectedEndpoints for Waiting {
     ) -> Result<Outcome, PointError> {
         let ways = Ways::of_host();
         let before = Counted::now(&ways);
-        let mut running = Running::start(&self.started, &self.ran.command, self.scratch.path())?;
+        let ran = &self.ran;
+        let mut running = Running::start(&self.started, &ran.command, &ran.variables, self.scratch.path())?;
         let has_ended = running.has_ended_within(left)?;
         let host = Counted::now(&ways).since(&before);
-        let finished = running.finished();
+        let mut finished = running.finished();
         // What goes on is ended when the point is taken down: nobody waits for that.
         self.running = Some(running);
-        let limit = (!has_ended).then_some(left);
-        let mut ran = Ran { usage: finished.usage, usage_of: usage_of(&self.started), ..self.ran.clone() };
-        ran.said = self.said(finished);
-        match conclude(&self.spec, &ran, limit) {
+        let said = self.said(&mut finished, has_ended);
+        let usage =
+            finished.usage.map(|usage| if self.started.is_counted { usage } else { usage.without_ranks() });
+        let mut ran = Ran { usage, usage_of: usage_of(&self.started), ..self.ran.clone() };
+        let room = KEPT_JSON_BYTES / said.len().max(1);
+        ran.said = said.iter().map(|(place, said)| (place.clone(), said.kept(room))).collect();
+        let limit_s = (!has_ended).then_some(self.limit_s);
+        match conclude(&self.spec, usage, &said, &finished.supervisor, limit_s) {
             Ok(metrics) => ran.metrics = metrics,
             Err(failure) => ran.failure = Some(failure),
         }
         let told = Some(serde_json::to_value(ran).map_err(unreadable)?);
-        Ok(Outcome { told, host, ..Outcome::default() })
+        let ranks = self.spec.ranks;
+        let is_crowded = !self.started.is_elsewhere && ranks > self.cpus;
+        let oversubscribed = is_crowded.then_some(Oversubscribed { ranks, cpus: self.cpus });
+        Ok(Outcome { told, host, oversubscribed, ..Outcome::default() })
     }
 }
 
 impl Waiting {
-    /// What the program has printed, and what it has written where metrics are looked for.
-    fn said(&self, finished: Finished) -> BTreeMap<String, Kept> {
-        let [output, errors] = finished.said;
+    /// What the program has printed, and, once it has ended, what it has written where metrics are
+    /// looked for.
+    fn said(&self, finished: &mut Finished, has_ended: bool) -> BTreeMap<String, Said> {
+        let [output, errors] = std::mem::take(&mut finished.said);
         let mut said = BTreeMap::from([(STDOUT.to_owned(), output), (STDERR.to_owned(), errors)]);
         let application = &self.spec.application;
         let places = application.metric.iter().map(|metric| &metric.place);
         for place in places.chain(application.verify.iter().map(|verify| &verify.place)) {
-            if !said.contains_key(place)
+            if has_ended
+                && !said.contains_key(place)
                 && let Some(kept) = self.scratch.read(place)
             {
                 said.insert(place.clone(), kept);
@@ -190,28 +245,33 @@ impl Waiting {
 /// The metrics of a program that has run, or why the point has failed.
 fn conclude(
     spec: &ApplicationSpec,
-    ran: &Ran,
-    limit: Option<Duration>,
+    usage: Option<Usage>,
+    said: &BTreeMap<String, Said>,
+    supervisor: &str,
+    limit_s: Option<f64>,
 ) -> Result<BTreeMap<String, Found>, String> {
     let Application { name, metric, .. } = &spec.application;
-    if let Some(limit) = limit {
+    if let Some(limit_s) = limit_s {
         return Err(format!(
-            "{name} was ended after {:.1} s, which is the point's time limit: give it a longer timeout",
-            limit.as_secs_f64()
+            "{name} had not ended after the point's time limit of {limit_s} s, and was ended: give it a longer timeout"
         ));
     }
-    let Some(usage) = ran.usage else {
-        return Err(format!("{name} ended with its supervisor, which somebody has killed"));
+    // What it complains of last says more than what it has printed.
+    let last = || {
+        let said = [STDERR, STDOUT].iter().filter_map(|place| said.get(*place));
+        let last = said.map(Said::last_lines).find(|last| !last.is_empty());
+        last.map_or_else(|| "it said nothing".to_owned(), |last| format!("it said last: {last}"))
+    };
+    let Some(usage) = usage else {
+        let last = last();
+        return Err(format!(
+            "{name} was not started, or ended with its supervisor, which {supervisor}: {last}"
+        ));
     };
     if let Some(how) = usage.fault() {
-        // What it complains of last says more than what it has printed.
-        let said = [STDERR, STDOUT].iter().filter_map(|place| ran.said.get(*place));
-        let last = said.map(Kept::last_lines).find(|last| !last.is_empty());
-        let last = last.map_or_else(|| "it said nothing".to_owned(), |last| format!("it said last: {last}"));
-        return Err(format!("{name} {how}: {last}"));
+        return Err(format!("{name} {how}: {}", last()));
     }
-    let numbers =
-        metrics(&spec.application, spec.ranks, &ran.said).map_err(|what| format!("{name} {what}"))?;
+    let numbers = metrics(&spec.application, spec.ranks, said).map_err(|what| format!("{name} {what}"))?;
     let found = metric.iter().filter_map(|metric| {
         let value = *numbers.get(&metric.name)?;
         Some((metric.name.clone(), Found { value, unit: metric.unit.clone(), better: metric.better }))
@@ -219,18 +279,22 @@ fn conclude(
     Ok(found.collect())
 }
 
-/// What is counted as the time and memory that a program takes.
+/// What is counted as the time and memory that a program takes, or why nothing is.
 fn usage_of(started: &Started) -> String {
-    let what = match (started.launcher.is_empty(), started.is_elsewhere) {
-        (true, _) => "the program and all that it has waited for",
-        (false, false) => "the launcher, its ranks and all that they have waited for",
-        (false, true) => "the launcher and those of its ranks that it has started on this host itself",
+    let what = match (started.launcher.is_empty(), started.is_counted) {
+        (true, _) => "the program and all that it has started",
+        (false, true) => "the launcher, its ranks and all that they have started",
+        (false, false) => {
+            return "not counted: the ranks are on other hosts, or not children of the launcher".to_owned();
+        }
     };
     format!("{what}, by getrusage(2)")
 }
 
 /// How long a program may take to say its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Room for all that a program has said in a message of ours, which is 8 MiB at most.
+const KEPT_JSON_BYTES: usize = 6 << 20;
 
 #[cfg(test)]
 mod tests;

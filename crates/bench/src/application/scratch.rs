@@ -1,67 +1,102 @@
 //! The directory that a program runs in: made for one run, with its files, and removed with all
-//! that the program leaves in it.
+//! that the program leaves in it, also where this process is killed.
 
 use std::fs::{self, File as Open};
 use std::io::{ErrorKind, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::definition::File;
 use super::hash::sha256;
-use super::kept::{Keeper, Kept};
-use super::spec::ApplicationSpec;
+use super::kept::{Keeper, Said};
+use super::spec::{ApplicationSpec, Started};
 use super::told::Hashed;
 use crate::Error;
 use crate::fault::PointError;
+use crate::process::child::{Process, Streams};
 
 /// The directory of a run.
 pub(super) struct Scratch {
     directory: TempDir,
+    /// Removes it where this process cannot: once these streams have ended.
+    _remover: (Process, Streams),
     /// The files that the program was given.
     pub(super) inputs: Vec<Hashed>,
 }
 
 impl Scratch {
-    /// Makes one with the files of a program.
-    pub(super) fn new(spec: &ApplicationSpec) -> Result<Self, PointError> {
+    /// Makes one.
+    pub(super) fn new(started: &Started) -> Result<Self, PointError> {
         let failed = Error::system("make a scratch directory");
         let directory = tempfile::Builder::new().prefix("rdmascope-").tempdir().map_err(failed)?;
-        let mut inputs = Vec::new();
+        let mut words = started.supervisor.clone();
+        words.extend(["--remove".to_owned(), directory.path().to_string_lossy().into_owned()]);
+        let remover = Process::start_guard(&words, &[]).map_err(failed)?;
+        Ok(Self { directory, _remover: remover, inputs: Vec::new() })
+    }
+
+    /// Puts the files of a program into it.
+    pub(super) fn fill(&mut self, spec: &ApplicationSpec) -> Result<(), PointError> {
         for file in spec.application.files.values() {
-            inputs.push(place(spec, file, directory.path())?);
+            let placed = place(spec, file, self.directory.path())?;
+            self.inputs.push(placed);
         }
-        Ok(Self { directory, inputs })
+        Ok(())
     }
 
     pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// What the program has written into a file; nothing where there is none.
-    pub(super) fn read(&self, name: &str) -> Option<Kept> {
-        let path = self.path().join(name);
+    /// What the program has written into a file; nothing where there is none. What leads out of the
+    /// directory is none.
+    pub(super) fn read(&self, name: &str) -> Option<Said> {
+        let mut file = Open::from(self.open(name).ok()?);
         // What is no file may have no end.
-        let is_file = fs::metadata(&path).is_ok_and(|found| found.is_file());
-        let mut file = Open::open(path).ok().filter(|_| is_file)?;
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return None;
+        }
         let mut keeper = Keeper::default();
         let mut bytes = [0; 64 << 10];
-        loop {
+        // A file of holes has more bytes than anybody can read.
+        for _ in 0..READS_MAX {
             match file.read(&mut bytes) {
-                Ok(0) => return Some(keeper.kept()),
+                Ok(0) => break,
                 Ok(count) => keeper.take(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
+        }
+        Some(keeper.said())
+    }
+
+    fn open(&self, name: &str) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let directory =
+            openat(CWD, self.path(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match openat2(&directory, name, flags, Mode::empty(), within) {
+            // Before Linux 5.6.
+            Err(Errno::NOSYS) if !name.contains('/') => {
+                openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty())
+            }
+            opened => opened,
         }
     }
 }
 
 /// Puts a file into a directory.
 fn place(spec: &ApplicationSpec, file: &File, directory: &Path) -> Result<Hashed, PointError> {
+    let of_run = directory.to_string_lossy();
     let filled = match file {
-        File::Copy(path) => File::Copy(spec.filled(path, None)?),
-        File::Text { name, text } => File::Text { name: name.clone(), text: spec.filled(text, None)? },
+        File::Copy(path) => File::Copy(spec.filled(path, Some(&of_run))?),
+        File::Text { name, text } => {
+            File::Text { name: name.clone(), text: spec.filled(text, Some(&of_run))? }
+        }
     };
     let name = filled.name().to_owned();
     let target = directory.join(&name);
@@ -81,11 +116,14 @@ fn place(spec: &ApplicationSpec, file: &File, directory: &Path) -> Result<Hashed
             )),
         }
     })?;
-    let sha256 = sha256(&target).map_err(Error::system("read a file of a program"))?;
-    Ok(Hashed { path: name, sha256 })
+    Ok(Hashed { path: name, sha256: sha256(&target).unwrap_or_else(|error| format!("not read: {error}")) })
 }
 
-/// The path of a file that a plan names.
+/// The path of a file that a plan names: beside the plan, or else where this program was started.
 fn found(spec: &ApplicationSpec, path: &str) -> PathBuf {
-    spec.base.as_ref().map_or_else(|| PathBuf::from(path), |base| Path::new(base).join(path))
+    let beside = spec.base.as_ref().map(|base| Path::new(base).join(path));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path))
 }
+
+/// Reads of a file: more than what is searched of it has.
+const READS_MAX: usize = 1 << 12;

@@ -36,20 +36,21 @@ pub struct Started {
     pub launcher: Vec<String>,
     /// What the launcher calls itself and its version.
     pub version: String,
-    /// Variables that it is started with.
+    /// Variables of what MPI is to carry messages over.
     pub variables: BTreeMap<String, String>,
+    /// Token by which all of its processes are found.
+    pub token: String,
+    /// Whether its ranks are children of what is started here, so that they are counted.
+    pub is_counted: bool,
     /// Whether its ranks go where somebody has said, which may be other hosts.
     pub is_elsewhere: bool,
 }
 
 impl ApplicationSpec {
-    /// Its variables with the values of their placeholders.
-    ///
-    /// # Errors
-    /// As [`ApplicationSpec::filled`].
-    pub(crate) fn environment(&self) -> Result<BTreeMap<String, String>, Error> {
+    /// The variables that the plan gives it, with their placeholders.
+    pub(crate) fn variables(&self) -> BTreeMap<&str, &str> {
         let all = self.application.environment.iter().chain(&self.mode);
-        all.map(|(name, value)| Ok((name.clone(), self.filled(value, None)?))).collect()
+        all.map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 
     /// A text of the plan with the values of its placeholders.
@@ -74,10 +75,10 @@ impl ApplicationSpec {
         }
         fill(text, &value).map_err(|fault| {
             let what = match fault {
-                Fault::Unknown(name) => format!("{{{name}}} stands for nothing"),
+                Fault::Unknown(name) => format!("{{{name}}} stands for nothing here"),
                 Fault::Unpaired => "a brace has no other".to_owned(),
             };
-            Error::Impossible { reason: format!("{name} cannot be run: in {text:?} {what}") }
+            Error::Impossible { reason: format!("{name} cannot be run: {what}") }
         })
     }
 }

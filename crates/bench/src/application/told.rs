@@ -41,6 +41,9 @@ pub(crate) struct Ran {
     /// What it printed, and the files that metrics are in, by the names of their places.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) said: BTreeMap<String, Kept>,
+    /// What MPI was told to carry messages over, which the program's own library may not have done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transport_asked: Option<String>,
     /// Why the point has failed, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,

@@ -72,11 +72,13 @@ fn one_sided(check: &Check<'_>) -> Result<(), Error> {
 }
 
 /// Refuses links that MPI does not take, or not as they are meant.
-fn link(check: &Check<'_>) -> Result<(), Error> {
+pub(crate) fn link(check: &Check<'_>) -> Result<(), Error> {
     let links: Vec<String> = check.0.axes.get(axis::LINK).into_iter().flatten().collect();
     let Some(first) = links.first() else { return Ok(()) };
     let is_verbs = |transport: &MpiTransport| *transport == MpiTransport::Verbs;
-    if let Some(other) = check.0.axes.get(axis::MPI_TRANSPORT).into_iter().find(|one| !is_verbs(one)) {
+    let given = check.0.axes.get(axis::MPI_TRANSPORT);
+    let transports = if given.is_empty() { vec![MpiTransport::Default] } else { given };
+    if let Some(other) = transports.into_iter().find(|one| !is_verbs(one)) {
         let what = format!("the link {first:?} for MPI by mpi_transport {:?}", other.word());
         return check.refuse("link", &what, "only a device has a link: give mpi_transport verbs alone");
     }

@@ -44,6 +44,7 @@ pub(crate) mod transports;
 mod windows;
 
 pub use carried::UcxLog;
+pub(crate) use check::link as check_link;
 pub use rank::MpiOptions;
 pub(crate) use rank::RankMpi;
 pub(crate) use setup::Unconnected;

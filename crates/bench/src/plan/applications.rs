@@ -2,18 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use measure::conditions::Wanted;
 use measure::record::Axes;
 use serde_json::{Value, json};
 
+use super::environments;
 use super::keys::{Key, require};
 use super::model::{Base, Plan};
 use super::names::hint_or_all;
+use super::settings::Settings;
 use super::text::{Entry, Node};
 use crate::Error;
 use crate::application::{
-    Application, ApplicationSpec, DIRECTORY, Fault, File, RANKS, STDERR, STDOUT, VALUE, expression, fill,
+    Application, ApplicationSpec, DIRECTORY, Fault, File, RANKS, STDERR, STDOUT, Starter, VALUE, expression,
+    fill,
 };
 use crate::axis;
+use crate::mpi_endpoint;
 use crate::pattern::check::Check;
 use crate::pattern::experiment::Filled;
 use crate::point::Pattern;
@@ -51,15 +56,43 @@ fn fault(new: &Application) -> Option<String> {
             return Some(format!("{:?} names no single metric: {why}", metric.name));
         }
     }
-    for file in new.files.values() {
-        let name = file.name();
-        if matches!(name, "" | "." | "..") || name.contains('/') {
-            return Some(format!("{name:?} is not the name of a file in its directory"));
-        }
+    if let Starter::Template(template) = &new.launcher
+        && fill(template, &|name| (name == "ranks").then(String::new)).as_ref().ok() == Some(template)
+    {
+        return Some(format!(
+            "the launcher {template:?} starts as many ranks as it says, whatever a point asks for: write {{ranks}} in the \
+             place of their number"
+        ));
+    }
+    if let Some(fault) = of_files(new) {
+        return Some(fault);
     }
     let metrics = new.metric.iter().map(|metric| (&metric.pattern, &metric.place, true));
     let verify = new.verify.iter().map(|said| (&said.pattern, &said.place, false));
     metrics.chain(verify).find_map(|(pattern, place, has_value)| of_expression(pattern, place, has_value))
+}
+
+/// What is wrong with the files of a program, if anything is.
+fn of_files(new: &Application) -> Option<String> {
+    let is_taken = |name: &String| axis::find(name).is_some() || name == DIRECTORY || !is_name(name);
+    if let Some(name) = new.files.keys().find(|name| is_taken(name)) {
+        let why = "names are made of letters, digits, '-' and '_', and are those of no axis and not dir";
+        return Some(format!("a file cannot be called {name:?}: {why}"));
+    }
+    let mut names = BTreeSet::new();
+    new.files.values().find_map(|file| match file {
+        _ if matches!(file.name(), "" | "." | "..") || file.name().contains('/') => {
+            Some(format!("{:?} is not the name of a file in its directory", file.name()))
+        }
+        _ if !names.insert(file.name()) => Some(format!("two of its files are named {:?}", file.name())),
+        File::Text { name, .. } if name.contains(['{', '}']) => {
+            Some(format!("the name {name:?} of a file has a brace: only its text may have placeholders"))
+        }
+        File::Text { name, text } if text.len() > TEXT_BYTES_MAX => {
+            Some(format!("the text of {name:?} is longer than {TEXT_BYTES_MAX} B: give the path of a file"))
+        }
+        File::Copy(_) | File::Text { .. } => None,
+    })
 }
 
 /// What is wrong with an expression, if anything is.
@@ -94,10 +127,16 @@ pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> 
             let words = format!("the application {:?} cannot be run: {why}", application.name);
             Err(Error::Plan { place: place.clone(), words })
         };
+        if let Starter::Template(template) = &application.launcher
+            && fill(template, &|name| (name == "ranks").then(String::new)).is_err()
+        {
+            return refuse(format!("of placeholders, its launcher {template:?} can have {{ranks}} alone"));
+        }
         let known = names(plan, application);
         let is_known = |name: &str| known.iter().any(|one| one == name).then(String::new);
         let modes = plan.modes.values().flat_map(BTreeMap::values);
-        for text in texts(application).chain(modes.map(String::as_str)) {
+        // Line by line, so that an error quotes the one.
+        for text in texts(application).chain(modes.map(String::as_str)).flat_map(str::lines) {
             match fill(text, &is_known) {
                 Ok(_) => {}
                 Err(Fault::Unpaired) => {
@@ -171,10 +210,12 @@ pub(super) fn modes(
 /// Reads the `[variables]` of a plan.
 pub(super) fn variables(key: Key<'_>) -> Result<BTreeMap<String, String>, Error> {
     let variables = texts_of(key)?;
-    let is_taken = |name: &&String| axis::find(name).is_some() || *name == DIRECTORY || !is_name(name);
-    match variables.keys().find(is_taken) {
+    let is_key =
+        |name: &str| axis::find(name).is_some() || Settings::KEYS.contains(&name) || name == DIRECTORY;
+    match variables.keys().find(|name| is_key(name) || !is_name(name)) {
         Some(name) => {
-            let why = "names are made of letters, digits, '-' and '_', and are those of no axis";
+            let why =
+                "names are made of letters, digits, '-' and '_', and are those of no axis and no setting";
             Err(key.unreadable(format!("a variable cannot be named {name:?}: {why}")))
         }
         None => Ok(variables),
@@ -208,7 +249,65 @@ pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
             return check.wrong(row.name, words);
         }
     }
+    arranged(plan, filled)
+}
+
+/// Refuses what says nothing of programs that nobody starts ranks of, and what is arranged for
+/// ranks of this program alone.
+fn arranged(plan: &Plan, filled: &Filled) -> Result<(), Error> {
+    let check = Check(filled);
+    let named = filled.axes.get(axis::APPLICATION);
+    let mut programs = plan.applications.iter().filter(|one| named.contains(&one.name));
+    let given = &filled.settings.axes;
+    let of_launcher = [axis::MPI_TRANSPORT.row, axis::MPI_MAP.row, axis::LINK.row];
+    if let Some(alone) = programs.find(|one| one.launcher == Starter::None)
+        && let Some(row) = of_launcher.into_iter().find(|row| given.find(row.name).is_some())
+    {
+        let why = format!("nothing starts ranks of {:?}: give it an experiment of its own", alone.name);
+        return check.refuse(row.name, &format!("{} of a program without a launcher", row.name), &why);
+    }
+    mpi_endpoint::check_link(&check)?;
+    for name in filled.axes.get(axis::ENVIRONMENT) {
+        let Wanted { cpuset, memory, numa, scheduler, .. } = environments::of(plan, &name);
+        let techniques = [
+            ("cpuset", cpuset.is_some()),
+            ("memory", memory.is_some()),
+            ("numa", numa.is_some()),
+            ("scheduler", scheduler.is_some()),
+        ];
+        if let Some((technique, _)) = techniques.into_iter().find(|(_, is_wanted)| *is_wanted) {
+            let why = format!("{technique} is arranged for ranks of rdmascope alone: define one without it");
+            return check.refuse(
+                axis::ENVIRONMENT.row.name,
+                &format!("a program in the environment {name:?}"),
+                &why,
+            );
+        }
+    }
     Ok(())
+}
+
+/// Refuses a path to a metric that no program of some experiments says, or that programs count in
+/// different units.
+pub(super) fn metric(plan: &Plan, experiments: &[String], path: &str) -> Result<(), String> {
+    let Some(name) = path.strip_prefix(METRICS) else { return Ok(()) };
+    let shown = plan.experiments.iter().filter(|one| experiments.contains(&one.name));
+    let named: BTreeSet<String> = shown.flat_map(|one| one.settings.axes.get(axis::APPLICATION)).collect();
+    let programs = plan.applications.iter().filter(|one| named.contains(&one.name));
+    let metrics: Vec<_> = programs.flat_map(|one| &one.metric).collect();
+    let units: BTreeSet<&str> =
+        metrics.iter().filter(|metric| metric.name == name).map(|metric| metric.unit.as_str()).collect();
+    if units.is_empty() {
+        let known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+        return Err(hint_or_all(name, &known));
+    }
+    match units.len() {
+        1 => Ok(()),
+        _ => {
+            let units = units.into_iter().collect::<Vec<_>>().join(" and ");
+            Err(format!(": programs count it in {units}, so show them apart"))
+        }
+    }
 }
 
 /// The program of a point with these axes, if it has one.
@@ -251,6 +350,10 @@ pub(super) fn record(plan: &Plan, json: &mut Value) {
 }
 
 const MODE: &str = "[[mode]]";
+/// Where the metrics of a program are among the numbers of a point.
+const METRICS: &str = "application.metrics.";
+/// The program of a point travels in one message, its texts with it.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use measure::units::Dimension;
 use super::model::{Base, Plan};
 use super::names::known;
 use super::settings::IN_CODE;
-use super::{bundled, quantities};
+use super::{applications, bundled, quantities};
 use crate::Error;
 use crate::axis;
 
@@ -56,7 +56,9 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     }
     let quantity = figure.y.as_deref().unwrap_or_default();
     for name in [quantity].into_iter().chain(figure.marked.as_ref().map(|marked| marked.y.as_str())) {
-        quantities::check(name).map_err(|hint| format!("shows an unknown quantity {name:?}{hint}"))?;
+        let known =
+            quantities::check(name).and_then(|()| applications::metric(plan, &figure.experiments, name));
+        known.map_err(|hint| format!("shows an unknown quantity {name:?}{hint}"))?;
     }
     let dimension = quantities::dimension(quantity);
     if (figure.difference || figure.above_first) && dimension != Some(Dimension::Time) {

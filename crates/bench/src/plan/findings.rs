@@ -7,6 +7,7 @@ use measure::record::Axes;
 use measure::units::Dimension;
 use serde_json::Value;
 
+use super::applications;
 use super::model::Plan;
 use super::names::known;
 use super::quantities;
@@ -57,7 +58,9 @@ fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
             }
         }
         let quantity = finding.quantity_of(selection);
-        quantities::check(quantity).map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
+        let known = quantities::check(quantity)
+            .and_then(|()| applications::metric(plan, &finding.experiments, quantity));
+        known.map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
     }
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
 
+use serde_json::Value;
+
 use super::keys::Key;
 use super::model::{Experiment, Options, Plan};
 use super::settings::Settings;
 use super::text::{self, Entry};
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 
 /// The plan's experiments as the options make them.
 pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experiment>, Error> {
@@ -20,8 +22,13 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
         if over.is_of_variable(plan) {
             continue;
         }
-        let mut chosen: Vec<&mut Experiment> =
-            experiments.iter_mut().filter(|experiment| over.chooses(&experiment.name)).collect();
+        // What says nothing of some patterns is for the others; where there are no others, the
+        // error says why.
+        let is_for_some = experiments.iter().any(|experiment| over.is_for(experiment));
+        let is_chosen = |experiment: &&mut Experiment| {
+            over.chooses(&experiment.name) && (!is_for_some || over.is_for(experiment))
+        };
+        let mut chosen: Vec<&mut Experiment> = experiments.iter_mut().filter(is_chosen).collect();
         if chosen.is_empty() && over.experiment.is_some() {
             let known: Vec<&str> =
                 plan.experiments.iter().map(|experiment| experiment.name.as_str()).collect();
@@ -40,7 +47,10 @@ pub(super) fn variables(plan: &Plan, options: &Options) -> Plan {
     for set in &options.set {
         let Some((key, value)) = set.split_once('=') else { continue };
         if let Some(variable) = plan.variables.get_mut(key.trim()) {
-            value.trim().clone_into(variable);
+            *variable = match text::value(value, set).to_json() {
+                Value::String(text) => text,
+                _ => value.trim().to_owned(),
+            };
         }
     }
     plan
@@ -98,6 +108,18 @@ impl Override {
         self.experiment.as_deref().is_none_or(|wanted| wanted == name)
     }
 
+    /// Whether it says something of an experiment that it does not name: of some patterns only a
+    /// few axes do, and no number of messages.
+    fn is_for(&self, experiment: &Experiment) -> bool {
+        let key = self.entry.key.as_str();
+        let only = experiment.pattern.row().only_axes;
+        let is_had = |only: &[&AxisRow]| match axis::find(key) {
+            Some(row) => only.iter().any(|had| had.name == row.name),
+            None => !OF_MESSAGES.contains(&key),
+        };
+        self.experiment.is_some() || only.is_none_or(is_had)
+    }
+
     fn layer(&self) -> Result<Settings, Error> {
         let table = match &self.experiment {
             Some(name) => format!("experiment {name:?}"),
@@ -116,3 +138,6 @@ impl Override {
         Ok(settings)
     }
 }
+
+/// Settings that count messages.
+const OF_MESSAGES: [&str; 4] = ["bytes_max", "duration", "iterations", "warmup"];

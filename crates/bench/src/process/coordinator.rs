@@ -9,6 +9,7 @@ use measure::record::{Point, Status};
 
 use super::interrupt::Interrupt;
 pub use super::launch::{Launch, Launcher, MpiDevice, NOT_BY_COMMANDS, Points};
+use super::launcher::await_program;
 use super::limits;
 use super::message::{Description, Hello};
 use super::point_result::PointResult;
@@ -112,7 +113,14 @@ fn measured(
     sink: &mut dyn Sink,
 ) -> Result<PointResult, Error> {
     match launch.with_program(spec) {
-        Ok(spec) => started.rank_set.measure(&spec, sink),
+        Ok(spec) => {
+            let result = started.rank_set.measure(&spec, sink);
+            if result.is_err() {
+                // The next point would begin beside what an agent that is gone has started.
+                await_program(&spec);
+            }
+            result
+        }
         Err(error) if error.is_limit() => {
             Ok(PointResult::without_numbers(Status::NotMeasured { reason: error.to_string() }))
         }

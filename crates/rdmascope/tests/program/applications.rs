@@ -168,21 +168,49 @@ fn a_program_that_does_not_end_is_ended_with_all_that_it_has_started() {
     assert_eq!(status, Some(1), "{printed}");
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     let sentence = words(&points[0]);
-    assert!(
-        sentence.starts_with("rank 0: endless was ended after ")
-            || sentence.starts_with("endless was ended after "),
-        "{sentence}"
-    );
-    assert!(sentence.contains("which is the point's time limit: give it a longer timeout"), "{sentence}");
+    let limit =
+        "endless had not ended after the point's time limit of 2 s, and was ended: give it a longer timeout";
+    assert_eq!(sentence, limit);
     assert_eq!(own(&points[0], "/said/stdout/text"), "begun\n");
+}
+
+/// What has left its group, its session and its environment behind is still the program's.
+#[test]
+fn what_a_program_leaves_running_ends_with_it() {
+    let scratch = Scratch::waiting();
+    let begin = "env -i sleep 1234 & setsid -f env -i sleep 1235; perl -e '$0 = \"other\"; sleep 1236' 2>&1 & echo t=1";
+    plan(&scratch, &shell("leaves", begin, ""), "application = \"leaves\"\nranks = 1");
+    let (status, points, printed) = run(&scratch, &[]);
+    assert_eq!((status, own(&points[0], "/metrics/t/value").as_f64()), (Some(0), Some(1.0)), "{printed}");
+    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 123[456]"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+}
+
+/// It is ended in its time, and what it said is kept as far as there is room.
+#[test]
+fn a_program_that_prints_without_end_costs_its_point_only() {
+    let scratch = Scratch::waiting();
+    let babbler = shell("babbler", "echo first; yes", "");
+    let other = shell("other", "yes | head -c 3000000; echo t=2; head -c 600000 /dev/zero >&2", "");
+    plan(&scratch, &(babbler + &other), "application = [\"babbler\", \"other\"]\nranks = 1");
+    let (status, points, printed) = run(&scratch, &["--set", "timeout=3s"]);
+    assert_eq!(status, Some(1), "{printed}");
+    assert!(words(&points[0]).contains("time limit of 3 s"), "{}", words(&points[0]));
+    assert_eq!(own(&points[1], "/metrics/t/value").as_f64(), Some(2.0), "{}", words(&points[1]));
+    for point in &points {
+        let text = own(point, "/said/stdout/text").as_str().unwrap();
+        assert!(text.len() < 2 << 20 && text.contains("[some of it is left out here]"), "{}", text.len());
+    }
+    assert_eq!(own(&points[1], "/said/stdout/bytes").as_u64(), Some(3_000_004));
 }
 
 #[test]
 fn whoever_is_killed_nothing_of_a_program_is_left() {
-    for victim in ["coordinator", "agent", "supervisor", "program"] {
+    for victim in ["coordinator", "agent", "agent that asks for a version", "supervisor", "program"] {
         let scratch = Scratch::on_one_cpu();
         let script = "echo begun > begun; sleep 1000 & sleep 1001";
-        plan(&scratch, &shell("endless", script, ""), "application = \"endless\"\nranks = 1");
+        let more = if victim.ends_with("version") { "version_command = [\"sleep\", \"1001\"]" } else { "" };
+        plan(&scratch, &shell("endless", script, more), "application = \"endless\"\nranks = 1");
         let mut child = scratch.program(["run", "x.toml", "--out", "r"]).spawn().unwrap();
         let find = |is: &dyn Fn(&str) -> bool| {
             with_token(&scratch.token())
@@ -197,7 +225,7 @@ fn whoever_is_killed_nothing_of_a_program_is_left() {
         }
         let pid = match victim {
             "coordinator" => Some(child.id().cast_signed()),
-            "agent" => find(&|command| command.contains(" agent ")),
+            "agent" | "agent that asks for a version" => find(&|command| command.contains(" agent ")),
             "supervisor" => find(&|command| command.contains(" supervise ")),
             _ => find(&|command| command.starts_with("sleep 1001")),
         };
@@ -260,6 +288,41 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
             "is not the name of a file in its directory",
         ),
         (good.clone() + "[variables]\nranks = \"1\"\n", axes, "a variable cannot be named \"ranks\""),
+        (good.clone() + "[variables]\ntimeout = \"1\"\n", axes, "a variable cannot be named \"timeout\""),
+        (
+            good.replace("\"none\"", "\"mpirun -np 2\""),
+            axes,
+            "starts as many ranks as it says, whatever a point asks for",
+        ),
+        (good.replace("\"none\"", "\"{where}/mpirun -np {ranks}\""), axes, "can have {ranks} alone"),
+        (
+            good.clone(),
+            "application = \"a\"\nmpi_transport = \"tcp\"",
+            "asks for mpi_transport of a program without a launcher",
+        ),
+        (
+            good.replace("\"none\"", "\"mpi\""),
+            "application = \"a\"\nlink = \"4X FDR\"",
+            "only a device has a link: give mpi_transport verbs",
+        ),
+        (
+            good.clone(),
+            "application = \"a\"\nenvironment = \"optimised\"",
+            "is arranged for ranks of rdmascope alone",
+        ),
+        (
+            shell("a", "echo", "files = { a = \"x/in\", b = \"y/in\" }"),
+            axes,
+            "two of its files are named \"in\"",
+        ),
+        (shell("a", "echo", "files = { dir = \"x/in\" }"), axes, "a file cannot be called \"dir\""),
+        (
+            good.clone()
+                + "[[figure]]\nkind = \"table\"\ntitle = \"F\"\nexperiments = [\"e\"]\nx = \"ranks\"\n\
+                   y = \"application.metrics.tt\"\n",
+            axes,
+            "shows an unknown quantity \"application.metrics.tt\"",
+        ),
     ] {
         plan(&scratch, &programs, axes);
         let refused = scratch.refused(&["run", "x.toml"], 2, &[words]);

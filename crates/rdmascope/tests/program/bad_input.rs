@@ -43,9 +43,9 @@ fn plans_are_refused_with_the_line_and_the_nearest_name() {
 #[test]
 fn plans_that_are_none_are_named() {
     let scratch = Scratch::new();
-    scratch.refused(&["run", "nope"], 2, &["no plan \"nope\"", "quick, gamess-2016"]);
+    scratch.refused(&["run", "nope"], 2, &["no plan \"nope\"", "quick, applications, gamess-2016"]);
     scratch.refused(&["run", "quik"], 2, &["did you mean \"quick\"?"]);
-    scratch.refused(&["plans", "quik"], 2, &["no plan \"quik\"", "quick, gamess-2016"]);
+    scratch.refused(&["plans", "quik"], 2, &["no plan \"quik\"", "quick, applications, gamess-2016"]);
     scratch.refused(&["run", "nope.toml"], 2, &["nope.toml", "No such file"]);
     scratch.refused(&["run", "."], 2, &["Is a directory"]);
     scratch.write("binary.toml", [0xff, 0xfe, 0x00]);

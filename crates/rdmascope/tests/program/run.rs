@@ -120,7 +120,10 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
         assert_eq!(points.len() as u64, run.points_planned);
         let is_missing = |point: &Point| match point.axes.get("ipoib_mode") {
             Some(mode) => mode != found,
-            None => point.experiment == missing || point.experiment.starts_with("mpi"),
+            None => {
+                let is_of_mpi = point.experiment.starts_with("mpi") || point.pattern == "application";
+                point.experiment == missing || is_of_mpi
+            }
         };
         let (not, measured): (Vec<Point>, Vec<Point>) = points.into_iter().partition(is_missing);
         let measured: Vec<_> = measured.into_iter().filter(|point| !lacks_tool(point)).collect();
@@ -160,6 +163,11 @@ fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings()
     let stdout = scratch.succeed(&words);
     let (run, points) = scratch.record("record");
     assert_eq!(points.len() as u64, run.points_planned);
+    let (lammps, points): (Vec<Point>, Vec<Point>) =
+        points.into_iter().partition(|point| point.pattern == "application");
+    assert!(
+        lammps.len() == 5 && lammps.iter().all(|point| matches!(point.status, Status::NotMeasured { .. }))
+    );
     let (halo, points): (Vec<Point>, Vec<Point>) =
         points.into_iter().partition(|point| point.experiment.starts_with("halo"));
     let (over_verbs, over_mpi): (Vec<Point>, Vec<Point>) =

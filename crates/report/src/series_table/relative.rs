@@ -15,7 +15,7 @@ pub(super) fn relative(series: &[Series], to: &BTreeMap<String, Value>) -> Vec<S
             |other: &&Series| other.key.iter().map(|(axis, value)| (axis, value)).eq(key.iter().copied());
         let below = series.iter().find(is_it);
         let cells = here.cells.iter().enumerate().map(|(row, cell)| match below {
-            Some(below) => ratio(cell, &below.cells[row], to),
+            Some(below) => ratio(cell, &below.cells[row], std::ptr::eq(here, below), to),
             None => without(cell, to),
         });
         Series { cells: cells.collect(), ..here.clone() }
@@ -30,9 +30,13 @@ pub(super) fn words(to: &BTreeMap<String, Value>) -> String {
     format!("relative to {}", all.join(" and "))
 }
 
-fn ratio(here: &Cell, below: &Cell, to: &BTreeMap<String, Value>) -> Cell {
+fn ratio(here: &Cell, below: &Cell, is_same: bool, to: &BTreeMap<String, Value>) -> Cell {
     match (here, below) {
-        (Cell::Value(here), Cell::Value(below)) if below.runs[0] > 0.0 => Cell::Value(number(here, below)),
+        (Cell::Value(_), Cell::Value(below)) if below.runs[0] <= 0.0 => Cell::NotMeasured(format!(
+            "the number with {} is not above zero, so that nothing is a multiple of it",
+            of(to)
+        )),
+        (Cell::Value(here), Cell::Value(below)) => Cell::Value(number(here, below, is_same, to)),
         _ => without(here, to),
     }
 }
@@ -40,13 +44,23 @@ fn ratio(here: &Cell, below: &Cell, to: &BTreeMap<String, Value>) -> Cell {
 /// A cell that is compared with nothing.
 fn without(here: &Cell, to: &BTreeMap<String, Value>) -> Cell {
     match here {
-        Cell::Value(_) => Cell::NotMeasured(format!("there is no number that it is {}", words(to))),
+        Cell::Value(_) => {
+            Cell::NotMeasured(format!("nothing was measured here with {} to divide by", of(to)))
+        }
         other => other.clone(),
     }
 }
 
+/// Axes with their values, in words.
+fn of(to: &BTreeMap<String, Value>) -> String {
+    let all: Vec<_> =
+        to.iter().map(|(axis, of)| format!("{} {}", axis.replace('_', " "), value(of))).collect();
+    all.join(" and ")
+}
+
 /// The spread reaches from the least that the ratio of two repetitions can be to the largest.
-fn number(here: &Number, below: &Number) -> Number {
+fn number(here: &Number, below: &Number, is_same: bool, to: &BTreeMap<String, Value>) -> Number {
+    let base = below.doubts.iter().filter(|_| !is_same).map(|doubt| format!("with {}: {doubt}", of(to)));
     Number {
         median: here.median / below.median,
         runs: [here.runs[0] / below.runs[1], here.runs[1] / below.runs[0]],
@@ -57,6 +71,6 @@ fn number(here: &Number, below: &Number) -> Number {
         samples: None,
         id: here.id,
         at_limit: None,
-        doubts: below.doubts.iter().chain(&here.doubts).cloned().collect(),
+        doubts: base.chain(here.doubts.iter().cloned()).collect(),
     }
 }

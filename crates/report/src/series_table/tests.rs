@@ -144,7 +144,7 @@ fn each_series_is_a_multiple_of_the_one_that_it_is_relative_to() {
     assert!(series_table.what.ends_with(", relative to inline false"), "{}", series_table.what);
     figure.relative_to = [("inline".to_owned(), json!("none"))].into();
     let without = new(&figure, &points).unwrap();
-    let reason = "there is no number that it is relative to inline none".to_owned();
+    let reason = "nothing was measured here with inline none to divide by".to_owned();
     assert_eq!(without.series[0].cells[0], Cell::NotMeasured(reason));
 }
 

@@ -94,8 +94,24 @@ impl Pattern for Programs {
         Err(out_of_order("run a program"))
     }
 
-    fn merge(_spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<Ran>>) -> Merged {
-        let Some(ran) = told.into_iter().flatten().next() else { return Merged::default() };
+    fn merge(spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<Ran>>) -> Merged {
+        let asked = spec.application.as_ref().map_or(&[][..], |spec| &spec.application.metric);
+        if told.is_empty() {
+            // It was not run, and the point says why.
+            return Merged::default();
+        }
+        let Some(mut ran) = told.into_iter().flatten().next() else {
+            let error = "rank 0 has told nothing of its program".to_owned();
+            return Merged::without_numbers(Status::Failed { error });
+        };
+        // What the plan says of a number is not the rank's to say.
+        for metric in asked {
+            match ran.metrics.get_mut(&metric.name) {
+                Some(found) => (found.unit, found.better) = (metric.unit.clone(), metric.better),
+                None => _ = ran.failure.get_or_insert_with(|| format!("rank 0 has told no {}", metric.name)),
+            }
+        }
+        ran.metrics.retain(|name, _| asked.iter().any(|metric| metric.name == *name));
         let status = ran.failure.clone().map(|error| Status::Failed { error });
         Merged { status, own: serde_json::to_value(ran).ok(), ..Merged::default() }
     }

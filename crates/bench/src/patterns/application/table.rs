@@ -21,7 +21,11 @@ pub(super) static SHOWN: Presentation = Presentation {
             |point, at| metric(point, at)?.get("value")?.as_f64(),
             "{} as the program says it",
         )
-        .counted_in(|point, at| Some(metric(point, at)?.get("unit")?.as_str()?.to_owned())),
+        .counted_in(|point, at| {
+            let found = metric(point, at)?;
+            let word = |key| found.get(key).and_then(Value::as_str).map(plain);
+            Some(format!("{} ({} is better)", word("unit")?, word("better")?))
+        }),
         number(
             "application.wall_ns",
             Dimension::Time,
@@ -52,7 +56,7 @@ pub(super) static SHOWN: Presentation = Presentation {
             "application.max_rss_bytes",
             Dimension::Number,
             |point, _| used(point, "max_rss_bytes"),
-            "the largest resident set of a process of the program, in bytes",
+            "the largest resident set of a process of the program or of its launcher, in bytes",
         ),
     ],
     ..Presentation::PLAIN

@@ -46,9 +46,10 @@ fn a_point_has_the_program_with_its_values() {
     let words: Vec<_> =
         spec.application.command.iter().map(|word| spec.filled(word, None).unwrap()).collect();
     assert_eq!(words, ["a", "-n", "4", "in.txt", "there/fast"]);
-    let environment = spec.environment().unwrap();
-    assert_eq!((environment["A"].as_str(), environment["B"].as_str()), ("1", "there"));
-    assert_eq!(self::points(&[])[0].application.as_deref().unwrap().environment().unwrap()["B"], "2");
+    let variables = spec.variables();
+    assert_eq!((variables["A"], variables["B"]), ("1", "{where}"));
+    assert_eq!(spec.filled("{where} {dir}", Some("/tmp/x")).unwrap(), "there /tmp/x");
+    assert_eq!(self::points(&[])[0].application.as_deref().unwrap().variables()["B"], "2");
 }
 
 #[test]
@@ -57,4 +58,19 @@ fn a_plan_in_no_directory_has_no_files_beside_it() {
     let error =
         super::super::read::plan(&text, "plans/x.toml", super::Base::Bundled).unwrap_err().to_string();
     assert!(error.contains("\"dir/in.txt\" could be in: give its text"), "{error}");
+}
+
+/// What is set for all experiments is for those that it says something of.
+#[test]
+fn what_says_nothing_of_programs_is_set_for_the_others() {
+    let text = format!(
+        "name = \"x\"\ntitle = \"X\"\n{PROGRAM}[[experiment]]\nname = \"f\"\npattern = \"ping-pong\"\n"
+    );
+    let plan = Plan::parse(&text, "x.toml", std::path::Path::new("/plans")).unwrap();
+    let set = ["size_bytes=8", "iterations=7", "repetitions=2", "where=\"a b\""].map(str::to_owned).to_vec();
+    let points = resolve(&plan, &Options { set, ..Options::default() }).unwrap().points;
+    assert_eq!(points.len(), 2 * 4 + 2);
+    let last = points.last().unwrap();
+    assert_eq!((last.message.size_bytes, last.length), (8, Length::Iterations(7)));
+    assert_eq!(points[0].application.as_deref().unwrap().values["where"], "a b");
 }

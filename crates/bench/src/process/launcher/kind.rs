@@ -35,8 +35,10 @@ pub(crate) struct Kind {
     export: Option<&'static str>,
     /// How it sets variables for its ranks alone; absent for an unknown launcher.
     pub(super) assigns: Option<Assigns>,
+    /// Options of the user that name hosts.
+    hosts: &'static [&'static str],
     /// Whether ranks on this host are its own children, and not those of a daemon.
-    forks: bool,
+    pub(super) forks: bool,
     /// Options that place ranks on hosts one host after the other, and in turn.
     block: &'static [&'static str],
     cyclic: &'static [&'static str],
@@ -78,6 +80,19 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &["--allow-run-as-root"],
         export: Some("-x"),
         assigns: Some(assigns::OPEN_MPI),
+        hosts: &[
+            "--host",
+            "-host",
+            "-H",
+            "--hostfile",
+            "-hostfile",
+            "--machinefile",
+            "-machinefile",
+            "--default-hostfile",
+            "--rankfile",
+            "-rankfile",
+            "-rf",
+        ],
         forks: true,
         block: &["--map-by", "slot"],
         cyclic: &["--map-by", "node"],
@@ -102,6 +117,7 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &[],
         export: None,
         assigns: Some(assigns::HYDRA),
+        hosts: &["-hosts", "--hosts", "-host", "--host", "-f", "-hostfile", "--hostfile", "-machinefile"],
         forks: true,
         block: &[],
         cyclic: &["-ppn", "1"],
@@ -117,6 +133,7 @@ pub(crate) static KINDS: &[Kind] = &[
         as_root: &[],
         export: None,
         assigns: Some(assigns::SLURM),
+        hosts: &[],
         forks: false,
         block: &["--distribution=block"],
         cyclic: &["--distribution=cyclic"],
@@ -135,6 +152,7 @@ static OTHER: Kind = Kind {
     as_root: &[],
     export: None,
     assigns: None,
+    hosts: &[],
     forks: false,
     block: &[],
     cyclic: &[],
@@ -170,7 +188,7 @@ impl Kind {
         let has = |options: &[&str]| has(given, options);
         let is_bound = has(self.binds) || here.binds_itself;
         let unbound = if is_bound { &[] } else { self.unbound };
-        let is_placed = here.are_elsewhere(self, given);
+        let is_placed = here.is_allocated || here.is_placed || has(self.places);
         let crowded = if is_placed { &[] } else { self.crowded };
         let as_root = if here.is_root && !has(self.as_root) { self.as_root } else { &[] };
         let mapped = match map {
@@ -189,11 +207,6 @@ impl Kind {
             .chain(exports)
             .map(str::to_owned)
             .collect()
-    }
-
-    /// Whether options of the user say where ranks go, or how many.
-    fn has_places(&self, given: &[String]) -> bool {
-        has(given, self.places)
     }
 
     /// Whether it can place ranks so.
@@ -244,7 +257,7 @@ impl Circumstances {
     /// Whether somebody has said on which hosts and CPUs ranks go: then this host's CPUs say
     /// nothing of how many there may be.
     pub(super) fn are_elsewhere(self, kind: &Kind, words: &[String]) -> bool {
-        self.is_allocated || self.is_placed || !kind.forks || kind.has_places(words)
+        self.is_allocated || self.is_placed || !kind.forks || has(words, kind.hosts)
     }
 
     /// Those of a launcher that these words start: some of them allocate what it runs on.

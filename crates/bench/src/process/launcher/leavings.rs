@@ -76,6 +76,12 @@ impl Leavings {
     }
 }
 
+/// Waits until no process of a launch is left on this host, as long as its supervisor may take.
+pub(super) fn await_end(token: &str) {
+    let leavings = Leavings { token: token.to_owned(), jobs: Vec::new() };
+    leavings.await_end(ASKED + ALONE + KILLED + KILLED, |_| {});
+}
+
 /// The directory of Open MPI's sessions of this user.
 fn sessions() -> PathBuf {
     std::env::temp_dir().join(format!("ompi.{}", owner()))

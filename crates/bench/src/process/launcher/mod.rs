@@ -52,6 +52,7 @@ mod usage;
 mod wrapped;
 
 pub use environments::{TOKEN_VARIABLE, processes_with};
+pub(super) use program::await_program;
 pub use start::KEY_VARIABLE;
 pub(crate) use supervised::Supervised;
 pub(crate) use usage::Usage;

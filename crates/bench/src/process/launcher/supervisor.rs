@@ -8,13 +8,15 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use measure::clock::{Clock, Deadline};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::super::interrupt::Interrupt;
@@ -25,39 +27,58 @@ use super::slurm::SlurmJob;
 use super::usage::{Usage, of_children};
 use crate::Error;
 
-/// A program of somebody else, in place of ranks of ours.
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// The directory that it runs in.
-    pub directory: PathBuf,
-    /// Whether the directory is removed once whoever has started this process is gone or has done:
-    /// who is killed cannot do that.
-    pub is_removed: bool,
-}
-
 /// Starts a launcher with these words and stays until it has ended: by itself, or because standard
 /// input ends, which is the coordinator's. Gives its exit status as a shell does: 128 and the
-/// signal, where one ended it. Behind the output of a program of somebody else it says what that
-/// has taken.
+/// signal, where one ended it.
 ///
 /// # Errors
 /// If the launcher cannot be started.
-pub fn supervise(words: &[String], program: Option<&Program>) -> Result<u8, Error> {
+pub fn supervise(words: &[String]) -> Result<u8, Error> {
+    Ok(stay(words, None)?.map_or(1, code))
+}
+
+/// The same with a program of somebody else in the place of ranks, which runs in a directory. What
+/// the program has started ends with it, and behind its output stands what it has taken.
+///
+/// # Errors
+/// If the program cannot be started.
+pub fn supervise_program(words: &[String], directory: &Path) -> Result<u8, Error> {
+    Ok(stay(words, Some(directory))?.map_or(1, code))
+}
+
+/// Stays until standard input ends, and then removes a directory with all that is in it: whoever
+/// made it may have been killed.
+pub fn remove_in_the_end(directory: &Path) {
+    let Ok(interrupt) = Interrupt::install() else { return };
+    while is_wanted(&interrupt) {
+        let input = io::stdin();
+        let fds = vec![PollFd::new(&input, PollFlags::IN)];
+        let _ = wait(fds, Deadline::after(Duration::MAX), Some(&interrupt));
+    }
+    // What runs in it is being ended, and may still write.
+    let deadline = Deadline::after(REMOVED);
+    while std::fs::remove_dir_all(directory).is_err() && directory.exists() && !deadline.is_over() {
+        std::thread::sleep(REAP_INTERVAL);
+    }
+}
+
+fn stay(words: &[String], directory: Option<&Path>) -> Result<Option<ExitStatus>, Error> {
     let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
     // SIGINT and SIGTERM end the launcher as the end of the input does.
     let interrupt = Interrupt::install()?;
     let job = SlurmJob::of(words, &token);
-    if program.is_some() {
+    if directory.is_some() {
         allow_all_cpus();
+        adopt_orphans();
     }
     let clock = Clock::monotonic();
     let begun = clock.now();
-    let mut launcher = start(words, &job, program)?;
+    let mut launcher = start(words, &job, directory)?;
     let pid = Pid::from_child(&launcher);
     // If this process is killed, the coordinator needs the launcher's PID to clear up.
     let _ = writeln!(io::stdout(), "{}", announcement(&token, pid));
     let death = pidfd_open(pid, PidfdFlags::empty()).ok();
-    while is_wanted(&interrupt) && matches!(launcher.try_wait(), Ok(None)) {
+    while is_wanted(&interrupt) && !has_ended(pid) {
         let input = io::stdin();
         let mut fds = vec![PollFd::new(&input, PollFlags::IN)];
         fds.extend(death.as_ref().map(|death| PollFd::from_borrowed_fd(death.as_fd(), PollFlags::IN)));
@@ -67,31 +88,72 @@ pub fn supervise(words: &[String], program: Option<&Program>) -> Result<u8, Erro
             break;
         }
     }
+    let wall_ns = clock.ns(clock.now().since(begun));
     // Taken before the ranks end, which know what there is to remove.
     let left = Leavings::of(token.clone());
     let status = end(&mut launcher, pid);
-    let wall_ns = clock.ns(clock.now().since(begun));
     if status.is_none_or(|status| !status.success()) {
         job.cancel(processes(&token).into_iter().map(|(_, environment)| environment));
     }
+    if directory.is_some() {
+        end_orphans();
+    }
     left.remove(Some(pid), ALONE);
-    if let Some(program) = program {
+    if directory.is_some() {
         let usage = Usage::new(status, wall_ns, of_children());
+        // Nobody may hear it any more.
         let _ = write!(io::stdout(), "{}", usage.line(&token));
-        if program.is_removed {
-            // Until then, what the program has written is read.
-            while is_wanted(&interrupt) {
-                let input = io::stdin();
-                let _ = wait(
-                    vec![PollFd::new(&input, PollFlags::IN)],
-                    Deadline::after(Duration::MAX),
-                    Some(&interrupt),
-                );
+    }
+    Ok(status)
+}
+
+/// Whether a child has ended. It is not reaped by this.
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// Makes this process the parent of what its descendants leave behind, whatever that does to its
+/// group, session and environment.
+fn adopt_orphans() {
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes a number and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) };
+}
+
+/// Ends what descendants have left behind, and waits for it: generation after generation, for the
+/// children of what ends come here next. Some of it clears up, such as the daemon that Open MPI
+/// starts for a rank without a launcher, and ends by itself.
+fn end_orphans() {
+    for (signal, patience) in [(None, ALONE), (Some(Signal::TERM), BY_ITSELF), (Some(Signal::KILL), KILLED)] {
+        let deadline = Deadline::after(patience);
+        loop {
+            if let Some(signal) = signal {
+                // Not reaped yet, so that their numbers are their own.
+                children().into_iter().for_each(|orphan| _ = kill_process(orphan, signal));
             }
-            let _ = std::fs::remove_dir_all(&program.directory);
+            match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) if !deadline.is_over() => std::thread::sleep(REAP_INTERVAL),
+                Ok(None) => break,
+                // There is none.
+                Err(_) => return,
+            }
         }
     }
-    Ok(status.map_or(1, code))
+}
+
+/// The children of this process.
+fn children() -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero().get().to_string();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parent = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // Its name may have blanks and brackets in it.
+        Some(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned())
+    };
+    let pids = all.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_own = |pid: &String| parent(pid).as_ref() == Some(&own);
+    pids.filter(is_own).filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
 /// Lets what this process starts run on every CPU, although a rank was pinned to one.
@@ -103,8 +165,7 @@ fn allow_all_cpus() {
 }
 
 /// Starts the launcher in a process group of its own, so that all of it can be ended.
-fn start(words: &[String], job: &SlurmJob, program: Option<&Program>) -> Result<Child, Error> {
-    let directory = program.map(|program| program.directory.as_path());
+fn start(words: &[String], job: &SlurmJob, directory: Option<&Path>) -> Result<Child, Error> {
     let (name, arguments) = words.split_first().ok_or_else(|| {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "the command has no words");
         Error::NoLauncher { launcher: String::new(), cause }
@@ -140,7 +201,7 @@ fn is_wanted(interrupt: &Interrupt) -> bool {
 }
 
 /// Waits for the launcher to end, and ends it: its ranks end by themselves, for they have lost the
-/// coordinator too. Gives how it ended, if it did.
+/// coordinator too. Gives how the launcher ended, if it did.
 fn end(launcher: &mut Child, pid: Pid) -> Option<ExitStatus> {
     for (signal, patience) in [(None, BY_ITSELF), (Some(Signal::TERM), ASKED), (Some(Signal::KILL), KILLED)] {
         if let Some(signal) = signal {
@@ -148,12 +209,11 @@ fn end(launcher: &mut Child, pid: Pid) -> Option<ExitStatus> {
             let _ = kill_process_group(pid, signal);
         }
         let deadline = Deadline::after(patience);
-        loop {
-            match launcher.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if !deadline.is_over() => std::thread::sleep(REAP_INTERVAL),
-                _ => break,
-            }
+        while !has_ended(pid) && !deadline.is_over() {
+            std::thread::sleep(REAP_INTERVAL);
+        }
+        if has_ended(pid) {
+            return launcher.wait().ok();
         }
     }
     None
@@ -166,5 +226,8 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
+/// How long what runs in a directory may keep it from being removed: a supervisor that ends it
+/// takes less.
+const REMOVED: Duration = Duration::from_secs(10);
 /// How long a launcher may take whose ranks have ended.
 const BY_ITSELF: Duration = Duration::from_millis(500);

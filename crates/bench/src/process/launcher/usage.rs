@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 
-/// How a program ended and what it took: itself, its launcher and all that those have started and
-/// waited for on this host (`RUSAGE_CHILDREN` of getrusage(2)).
+/// How a program ended and what it took: itself, its launcher and all that those have started on
+/// this host (`RUSAGE_CHILDREN` of getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
@@ -16,12 +16,15 @@ pub(crate) struct Usage {
     pub(crate) signal: Option<i32>,
     /// From its start to its end.
     pub(crate) wall_ns: u64,
-    /// Time of CPUs in its own code.
-    pub(crate) user_ns: u64,
-    /// Time of CPUs in the kernel.
-    pub(crate) system_ns: u64,
-    /// The largest resident set of a single process.
-    pub(crate) max_rss_bytes: u64,
+    /// Time of CPUs in its own code; absent where its ranks are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user_ns: Option<u64>,
+    /// Time of CPUs in the kernel, or absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) system_ns: Option<u64>,
+    /// The largest resident set of a single process, that of the launcher included, or absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_rss_bytes: Option<u64>,
 }
 
 /// What the children of this process that have been waited for have taken.
@@ -44,10 +47,15 @@ impl Usage {
             exit: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
             wall_ns,
-            user_ns: ns(taken.ru_utime),
-            system_ns: ns(taken.ru_stime),
-            max_rss_bytes: taken.ru_maxrss.cast_unsigned() * 1024,
+            user_ns: Some(ns(taken.ru_utime)),
+            system_ns: Some(ns(taken.ru_stime)),
+            max_rss_bytes: Some(taken.ru_maxrss.cast_unsigned() * 1024),
         }
+    }
+
+    /// The same without what was counted of others than its ranks.
+    pub(crate) fn without_ranks(self) -> Self {
+        Self { user_ns: None, system_ns: None, max_rss_bytes: None, ..self }
     }
 
     /// How it ended, in words, where it did not end well.
@@ -67,12 +75,6 @@ impl Usage {
         format!("\n{}{json}\n", opening(token))
     }
 
-    /// Whether an output ends with such a line.
-    pub(crate) fn is_at_end(output: &[u8], token: &str) -> bool {
-        let text = String::from_utf8_lossy(output);
-        text.ends_with('\n') && text.contains(&opening(token))
-    }
-
     /// Takes such a line out of the end of an output.
     pub(crate) fn take(output: &mut String, token: &str) -> Option<Self> {
         let (_, json) = output.rsplit_once(&opening(token))?;
@@ -84,7 +86,7 @@ impl Usage {
     }
 }
 
-/// How the line begins, which nobody else knows.
+/// How the line begins. A program may know it: what its supervisor prints is the last one.
 fn opening(token: &str) -> String {
     format!("rdmascope counts {token} ")
 }
@@ -95,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_line_behind_an_output_is_taken_out() {
-        let usage = Usage { exit: Some(3), wall_ns: 7, max_rss_bytes: 4096, ..Usage::default() };
+        let usage = Usage { exit: Some(3), wall_ns: 7, max_rss_bytes: Some(4096), ..Usage::default() };
         for output in ["", "a\n", "no end", "rdmascope counts other {}\n"] {
             let mut text = output.to_owned() + &usage.line("abc");
             assert_eq!(Usage::take(&mut text, "ab"), None);
@@ -110,7 +112,11 @@ mod tests {
         let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
         let status = std::process::Command::new("sh").args(["-c", busy]).status().unwrap();
         let usage = Usage::new(Some(status), 1, of_children());
-        assert!(usage.user_ns + usage.system_ns > 0 && usage.max_rss_bytes > 100_000, "{usage:?}");
+        assert!(
+            usage.user_ns.zip(usage.system_ns).is_some_and(|(user, system)| user + system > 0)
+                && usage.max_rss_bytes > Some(100_000),
+            "{usage:?}"
+        );
         assert_eq!((usage.exit, usage.signal), (Some(0), None));
     }
 }
