@@ -64,7 +64,7 @@ impl Counted {
         // another.
         all.extend(interfaces(&text("proc/self/net/dev"), &ways.interfaces));
         for port in &ways.ports {
-            // One of several says whose it is.
+            // With several ports, a counter's name says which port it is of.
             let prefix = if ways.ports.len() > 1 { name_of(port) } else { String::new() };
             for group in ["counters", "hw_counters"] {
                 let entries = std::fs::read_dir(port.join(group)).into_iter().flatten().flatten();

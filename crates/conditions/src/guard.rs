@@ -3,10 +3,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use rustix::thread::CpuSet;
-
 use crate::host::Host;
 use crate::keeper::Keeper;
+use crate::own::every_cpu;
 use crate::request::{Reply, Request};
 
 /// Serves an agent until it goes, however it goes, and takes back what is in force then.
@@ -16,9 +15,7 @@ use crate::request::{Reply, Request};
 /// If the input is not from an agent. What is in force is taken back all the same.
 pub fn guard(host: Host, input: impl Read, mut output: impl Write) -> io::Result<()> {
     // The agent may be pinned, and never sleep: what restores the host must not wait for its CPU.
-    let mut everywhere = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|cpu| everywhere.set(cpu));
-    let _ = rustix::thread::sched_setaffinity(None, &everywhere);
+    let _ = rustix::thread::sched_setaffinity(None, &every_cpu());
     let mut keeper = Keeper::new(host);
     let mut served = Ok(());
     for line in BufReader::new(input).lines() {

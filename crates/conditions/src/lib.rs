@@ -51,7 +51,7 @@ mod tests;
 pub use arranger::{ARRANGE_TIMEOUT, Arranger, Leave};
 pub use guard::guard;
 pub use host::Host;
-pub use own::pin;
+pub use own::{every_cpu, pin};
 pub use place::Place;
 pub use restore::{FACTS, LEFT_BEHIND, Restored, left_behind, restore};
 pub use survey::{Can, State, survey};

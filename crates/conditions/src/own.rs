@@ -329,6 +329,14 @@ pub fn pin(pinned: &[u32]) -> io::Result<()> {
         .map_err(|error| refused(io::Error::from(error).kind(), error.to_string()))
 }
 
+/// Every CPU that there may be. Of a set that a thread is given, the kernel leaves out those that
+/// the thread must not have.
+pub fn every_cpu() -> CpuSet {
+    let mut every = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| every.set(cpu));
+    every
+}
+
 pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";
 /// As many as a kernel may have (CONFIG_NODES_SHIFT is 10 at most).
 const NODES_MAX: usize = 1024;

@@ -17,8 +17,8 @@ pub struct Application {
     /// What starts its ranks.
     #[serde(default)]
     pub launcher: Starter,
-    /// The files that it finds in its scratch directory, each by the name that placeholders have
-    /// for it.
+    /// The files that are put into its scratch directory. Placeholders refer to a file by its key
+    /// here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, File>,
     /// Variables of its environment.
@@ -27,15 +27,15 @@ pub struct Application {
     /// The numbers of ranks that it can have.
     #[serde(default)]
     pub ranks_allowed: RanksAllowed,
-    /// The numbers that it says.
+    /// The numbers to read from its output.
     pub metric: Vec<Metric>,
-    /// What it says where its results are right.
+    /// What its output must contain; without that the point has failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<Said>,
     /// The command that says its version; the first line of that is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version_command: Vec<String>,
-    /// How it is installed, for hosts where it is not.
+    /// How to install it, for the sentence about a host where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
 }
@@ -47,7 +47,7 @@ pub enum Starter {
     /// The launcher of MPI that starts ranks of this program too (`--mpi`).
     #[default]
     Mpi,
-    /// Nobody: there is one process, which may start others.
+    /// No launcher: one process is started, which may start others.
     None,
     /// A launcher of its own, such as `mpirun.mpich -np {ranks}`.
     Template(String),
@@ -98,7 +98,7 @@ impl File {
     }
 }
 
-/// A number that a program says.
+/// A number to read from the output of a program.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
@@ -118,7 +118,7 @@ pub struct Metric {
     pub better: Better,
 }
 
-/// What a program says where its results are right.
+/// What the output of a program must contain.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(from = "Words")]
 pub struct Said {

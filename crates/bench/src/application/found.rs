@@ -20,7 +20,7 @@ pub(crate) fn expression(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(pattern).multi_line(true).size_limit(EXPRESSION_BYTES_MAX).build();
     built.map_err(|error| {
         let text = error.to_string();
-        // The lines before draw where in the expression it is.
+        // The other lines only point at the place in the expression.
         let last = text.lines().last().unwrap_or_default();
         last.trim_start_matches("error: ").to_owned()
     })
@@ -51,7 +51,8 @@ pub(crate) fn metrics(
         let expression = expression(&metric.pattern)?;
         let mut all = expression.captures_iter(&text.text);
         let first = all.next();
-        // Ranks that are each alone say all of it once more each: that is the cause then.
+        // Ranks that know nothing of each other each print the metric: then their number is the
+        // fault to report, not the number of matches.
         first.iter().try_for_each(|found| check_ranks(found, ranks))?;
         let others = all.take(MATCHES_MAX).count();
         let Some(found) = first.filter(|_| others == 0) else {
@@ -85,7 +86,7 @@ pub fn metrics_of(
     metrics(application, ranks, &BTreeMap::from([(STDOUT.to_owned(), Said::of(output))]))
 }
 
-/// What was said in a place, all of it.
+/// The whole text of a place.
 fn text<'a>(said: &'a BTreeMap<String, Said>, place: &str) -> Result<&'a Said, String> {
     let text = said.get(place).ok_or_else(|| format!("has not written the file {place:?}"))?;
     if text.left_out > 0 {

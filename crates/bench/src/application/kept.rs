@@ -57,7 +57,7 @@ impl Keeper {
     }
 }
 
-/// The text without what a terminal would act on.
+/// The bytes as text, without characters that a terminal would act on.
 fn readable(bytes: &[u8]) -> String {
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace(is_odd, "\u{fffd}")
@@ -71,14 +71,14 @@ impl Said {
         keeper.said()
     }
 
-    /// It as the record keeps it, in so many bytes of JSON at most.
+    /// The text for the record, cut so that its JSON has at most `json_bytes_max` bytes.
     pub(super) fn kept(&self, json_bytes_max: usize) -> Kept {
         let bytes = self.bytes;
         let is_whole = self.left_out == 0 && self.text.len() <= KEPT_BYTES_MAX;
         if is_whole && json_bytes(&self.text) <= json_bytes_max {
             return Kept { text: self.text.clone(), bytes, is_cut: false };
         }
-        // Of each line, a line feed and what JSON escapes take twice the room at most.
+        // An escaped character takes two bytes in JSON, so half of the room always suffices.
         let room = KEPT_BYTES_MAX.min(json_bytes_max / 2) / 2;
         let head = upto(&self.text, room);
         let tail = from(&self.text, self.text.len().saturating_sub(room).max(head.len()));
@@ -97,7 +97,7 @@ impl Said {
         short.collect::<Vec<_>>().join(" | ").replace('\t', " ")
     }
 
-    /// The same for the end of a sentence about where something is not.
+    /// The last lines as the end of a sentence that says what the text lacks.
     pub(super) fn end(&self) -> String {
         match self.last_lines() {
             none if none.is_empty() => ", which is empty".to_owned(),
@@ -128,12 +128,12 @@ fn boundary(text: &str, bytes: usize) -> usize {
     (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// Of a longer text only the end is searched beside so much of its beginning.
+/// Only the first bytes, this many, and the end of a longer text are kept.
 const SEARCHED_BYTES_MAX: usize = 64 << 20;
 /// Bytes of the end of what is longer than that.
 const TAIL_BYTES: usize = 1 << 20;
 /// A text that is not longer is kept whole.
-pub(super) const KEPT_BYTES_MAX: usize = 1 << 20;
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Lines that an error quotes.
 const LINES: usize = 5;
 /// Characters of a line that an error quotes.

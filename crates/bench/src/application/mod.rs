@@ -18,8 +18,9 @@
 //!
 //! * A number of a program is what an expression of the plan matches once in what the program said
 //!   in this run. What is not there, or not verified, is a point that has failed.
-//! * A program is started by rank 0's agent alone, and only by one that a coordinator of the same
-//!   user has started: who may measure on a host may not run anything there.
+//! * Only the agent of rank 0 starts a program, and only where a coordinator has started the agent.
+//!   A server that was started by hand starts none: its key lets a client measure on the host, and
+//!   run nothing there.
 //! * Nothing of a program outlives its point, however that, its agent or the coordinator ends.
 
 mod definition;

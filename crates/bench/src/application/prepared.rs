@@ -1,12 +1,12 @@
-//! A program of somebody else in the place of endpoints: rank 0 starts it, and what it says of
-//! itself is the point.
+//! An application in the place of endpoints: rank 0 starts it, and its output gives the numbers of
+//! the point.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use measure::record::Oversubscribed;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 use super::definition::{Application, STDERR, STDOUT, Starter};
@@ -110,14 +110,12 @@ fn refuse(spec: &ApplicationSpec, started: &Started, point: &PointSpec) -> Resul
     Ok(cpus)
 }
 
-/// The CPUs that a program may run on: all that this process could have, whatever it is pinned to.
+/// The number of CPUs that a program may run on: those that this process would have without being
+/// pinned.
 fn available_cpus() -> u32 {
     let Ok(pinned) = sched_getaffinity(None) else { return 1 };
-    let mut all = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    // What this process must not have, the kernel leaves out.
-    let widened = sched_setaffinity(None, &all).and_then(|()| sched_getaffinity(None));
-    // The same set as before is always allowed.
+    let widened = sched_setaffinity(None, &conditions::every_cpu()).and_then(|()| sched_getaffinity(None));
+    // The kernel never refuses the set that was in force.
     let _ = sched_setaffinity(None, &pinned);
     widened.unwrap_or(pinned).count()
 }
@@ -201,7 +199,7 @@ impl ConnectedEndpoints for Waiting {
         let has_ended = running.has_ended_within(left)?;
         let host = Counted::now(&ways).since(&before);
         let mut finished = running.finished();
-        // What goes on is ended when the point is taken down: nobody waits for that.
+        // A program that is still running is ended when the point is reset, which is not timed.
         self.running = Some(running);
         let said = self.said(&mut finished, has_ended);
         let usage =
@@ -256,7 +254,7 @@ fn conclude(
             "{name} had not ended after the point's time limit of {limit_s} s, and was ended: give it a longer timeout"
         ));
     }
-    // What it complains of last says more than what it has printed.
+    // The last lines of its standard error explain more than those of its standard output.
     let last = || {
         let said = [STDERR, STDOUT].iter().filter_map(|place| said.get(*place));
         let last = said.map(Said::last_lines).find(|last| !last.is_empty());

@@ -60,7 +60,8 @@ impl Running {
     pub(super) fn has_ended_within(&mut self, patience: Duration) -> Result<bool, Error> {
         let deadline = Deadline::after(patience);
         loop {
-            // Looked at first: what it printed before its end is then there to be read.
+            // This comes before the read, so that the read takes all that a dead program has
+            // printed.
             let is_dead = self.supervised.is_dead();
             self.take()?;
             if is_dead || deadline.is_over() {
@@ -119,7 +120,7 @@ impl Drop for Running {
         // A line that names the program's process may not have been read yet.
         let _ = self.take();
         self.finished();
-        // Nobody hears the rest: a supervisor that waits for that would not end.
+        // Closed, so that a supervisor does not wait for a reader of the rest.
         self.output = None;
         self.errors = None;
         if self.supervised.let_end() {

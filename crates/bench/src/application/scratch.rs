@@ -22,7 +22,8 @@ use crate::process::child::{Process, Streams};
 /// The directory of a run.
 pub(super) struct Scratch {
     directory: TempDir,
-    /// Removes it where this process cannot: once these streams have ended.
+    /// A process that removes the directory when its standard input ends, as it does when this
+    /// process is killed.
     _remover: (Process, Streams),
     /// The files that the program was given.
     pub(super) inputs: Vec<Hashed>,
@@ -52,17 +53,17 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// What the program has written into a file; nothing where there is none. What leads out of the
-    /// directory is none.
+    /// The contents of a file that the program has written; none where there is no such file below
+    /// the directory. Links are not followed.
     pub(super) fn read(&self, name: &str) -> Option<Said> {
         let mut file = Open::from(self.open(name).ok()?);
-        // What is no file may have no end.
+        // A pipe or a device may have no end.
         if !file.metadata().is_ok_and(|found| found.is_file()) {
             return None;
         }
         let mut keeper = Keeper::default();
         let mut bytes = [0; 64 << 10];
-        // A file of holes has more bytes than anybody can read.
+        // A sparse file may be longer than can be read in any time.
         for _ in 0..READS_MAX {
             match file.read(&mut bytes) {
                 Ok(0) => break,

@@ -18,7 +18,8 @@ pub struct ApplicationSpec {
     pub ranks: u32,
     /// What the placeholders of its words stand for, but for the scratch directory's.
     pub values: BTreeMap<String, String>,
-    /// Variables of the point's mode, which win over those of the program.
+    /// Environment variables of the point's mode. Where the program has one of the same name, this
+    /// value is used.
     pub mode: BTreeMap<String, String>,
     /// Where relative paths of its files start; absent where the plan is in no directory.
     pub base: Option<String>,
@@ -40,9 +41,9 @@ pub struct Started {
     pub variables: BTreeMap<String, String>,
     /// Token by which all of its processes are found.
     pub token: String,
-    /// Whether its ranks are children of what is started here, so that they are counted.
+    /// Whether its ranks are descendants of the supervisor, which then counts what they use.
     pub is_counted: bool,
-    /// Whether its ranks go where somebody has said, which may be other hosts.
+    /// Whether the user or a scheduler decides on which hosts its ranks run.
     pub is_elsewhere: bool,
 }
 

@@ -13,9 +13,9 @@ use crate::process::launcher::Usage;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ran {
-    /// Its words, with those of the launcher.
+    /// The command line: the launcher's words, then the program's.
     pub(crate) command: Vec<String>,
-    /// Variables that it was started with, beside those of this program's environment.
+    /// Environment variables that were set for the program. It inherits all others from rdmascope.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) variables: BTreeMap<String, String>,
     /// What the launcher calls itself and its version.
@@ -29,13 +29,13 @@ pub(crate) struct Ran {
     /// The files that it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<Hashed>,
-    /// How it ended and what it took; absent where nobody could count.
+    /// How the program ended and what it used; absent where its supervisor could not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<Usage>,
-    /// What was counted so.
+    /// Which processes the usage is of.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) usage_of: String,
-    /// The numbers that it says, by their names.
+    /// The metrics by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) metrics: BTreeMap<String, Found>,
     /// What it printed, and the files that metrics are in, by the names of their places.

@@ -68,7 +68,7 @@ axes! {
     /// allreduce, and dissemination of a barrier and an allgather.
     ALGORITHM: Option<Algorithm> = words::<Algorithm>("algorithm").or("usual")
         .flags(&[Flag::of("algorithm", "ALGORITHM")]);
-    /// The program of somebody else that is run: the name of an `[[application]]` of the plan.
+    /// The application to run: the name of an `[[application]]` of the plan.
     APPLICATION: String = row("application", Kind::Text).on(Carrier::is_program)
         .shown(Shown::Row);
     /// Calls between two stamps; `"step"` is as many as suit the step.
@@ -169,8 +169,8 @@ axes! {
     /// Which ranks are connected beside those that talk to each other.
     MESH: Mesh = words::<Mesh>("mesh").on(ANY)
         .flags(&[Flag::sets("full-mesh", "full", "Connect all ranks with all others")]);
-    /// How a program of somebody else is started: the name of a `[[mode]]` of the plan, or
-    /// `"plain"` for no variables but its own.
+    /// The mode in which an application runs: the name of a `[[mode]]` of the plan, whose
+    /// environment variables it gets, or `"plain"` for none of those.
     MODE: Option<String> = row("mode", Kind::Text).or("plain").on(Carrier::is_program)
         .shown(Shown::Row);
     /// Which calls of MPI send and receive a message.

@@ -39,11 +39,9 @@ impl Socket {
     /// calls may not.
     pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         let pinned = rustix::thread::sched_getaffinity(None);
-        let mut all = rustix::thread::CpuSet::new();
-        (0..rustix::thread::CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-        // What is not allowed is no CPU of the process, and left out by the kernel. Threads inherit
-        // this.
-        let is_free = pinned.is_ok() && rustix::thread::sched_setaffinity(None, &all).is_ok();
+        // Threads inherit this.
+        let every = conditions::every_cpu();
+        let is_free = pinned.is_ok() && rustix::thread::sched_setaffinity(None, &every).is_ok();
         let opened = match spec.message.endpoint {
             #[cfg(feature = "iceoryx2")]
             Carrier::Iceoryx2 => Iceoryx::open(spec, role).map(|one| Self::Iceoryx2(Box::new(one))),

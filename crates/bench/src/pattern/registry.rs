@@ -79,7 +79,7 @@ pub(crate) struct Row {
     pub(crate) keeps_files: bool,
     /// What carries its messages where a plan does not say.
     pub(crate) carrier: Carrier,
-    /// The axes that its points have, where those that every pattern has say nothing of it.
+    /// The only axes that its points have; absent where they also have those of every pattern.
     pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
 }
 

@@ -83,7 +83,7 @@ impl PointSpec {
         is_mpi.then(|| World::of(self.ranks(), &self.axes, self.link, self.launch))
     }
 
-    /// Whether a launcher of MPI starts its ranks, or those of its program.
+    /// Whether a launcher of MPI starts the ranks of the point, or of the program that it runs.
     pub fn has_launcher(&self) -> bool {
         let is_launched = |one: &ApplicationSpec| one.application.launcher != Starter::None;
         self.message.endpoint.is_mpi() || self.application.as_deref().is_some_and(is_launched)

@@ -61,7 +61,7 @@ macro_rules! patterns {
 }
 
 patterns! {
-    /// A program of somebody else runs, and what it says of itself is read (S16, R10).
+    /// An application runs, and the numbers that it prints are read (S16, R10).
     APPLICATION: application::Programs;
     /// All ranks call a collective operation, and each times it (R8, R9).
     COLLECTIVE: collective::Collectives;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::environments;
 use super::keys::{Key, require};
 use super::model::{Base, Plan};
-use super::names::hint_or_all;
+use super::names::{hint_or_all, is_name};
 use super::settings::Settings;
 use super::text::{Entry, Node};
 use crate::Error;
@@ -56,13 +56,8 @@ fn fault(new: &Application) -> Option<String> {
             return Some(format!("{:?} names no single metric: {why}", metric.name));
         }
     }
-    if let Starter::Template(template) = &new.launcher
-        && fill(template, &|name| (name == "ranks").then(String::new)).as_ref().ok() == Some(template)
-    {
-        return Some(format!(
-            "the launcher {template:?} starts as many ranks as it says, whatever a point asks for: write {{ranks}} in the \
-             place of their number"
-        ));
+    if let Some(fault) = of_launcher(&new.launcher) {
+        return Some(fault);
     }
     if let Some(fault) = of_files(new) {
         return Some(fault);
@@ -70,6 +65,19 @@ fn fault(new: &Application) -> Option<String> {
     let metrics = new.metric.iter().map(|metric| (&metric.pattern, &metric.place, true));
     let verify = new.verify.iter().map(|said| (&said.pattern, &said.place, false));
     metrics.chain(verify).find_map(|(pattern, place, has_value)| of_expression(pattern, place, has_value))
+}
+
+/// What is wrong with the launcher of a program, if anything is.
+fn of_launcher(launcher: &Starter) -> Option<String> {
+    let Starter::Template(template) = launcher else { return None };
+    if !template.contains("{ranks}") {
+        return Some(format!(
+            "the launcher {template:?} starts as many ranks as it says, whatever a point asks for: write {{ranks}} in the \
+             place of their number"
+        ));
+    }
+    let has_others = fill(template, &|name| (name == "ranks").then(String::new)).is_err();
+    has_others.then(|| format!("of placeholders, its launcher {template:?} can have {{ranks}} alone"))
 }
 
 /// What is wrong with the files of a program, if anything is.
@@ -116,10 +124,6 @@ fn of_expression(pattern: &str, place: &str, has_value: bool) -> Option<String> 
     Some(format!("the expression {pattern:?} has a group {stray:?} that means nothing{hint}"))
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-}
-
 /// Refuses placeholders that stand for nothing; `places` are those of the programs.
 pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> {
     for (application, place) in plan.applications.iter().zip(places) {
@@ -127,11 +131,6 @@ pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> 
             let words = format!("the application {:?} cannot be run: {why}", application.name);
             Err(Error::Plan { place: place.clone(), words })
         };
-        if let Starter::Template(template) = &application.launcher
-            && fill(template, &|name| (name == "ranks").then(String::new)).is_err()
-        {
-            return refuse(format!("of placeholders, its launcher {template:?} can have {{ranks}} alone"));
-        }
         let known = names(plan, application);
         let is_known = |name: &str| known.iter().any(|one| one == name).then(String::new);
         let modes = plan.modes.values().flat_map(BTreeMap::values);

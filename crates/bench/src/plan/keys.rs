@@ -4,7 +4,7 @@ use measure::units;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::names::hint_or_all;
+use super::names::{hint_or_all, is_name};
 use super::text::{Entry, Node};
 use crate::Error;
 
@@ -60,7 +60,7 @@ impl<'a> Key<'a> {
     /// The name of a run, an experiment or an environment.
     pub(super) fn name(self) -> Result<String, Error> {
         let name = self.text()?;
-        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
+        if is_name(&name) {
             return Ok(name);
         }
         let words = "cannot be used: names are made of letters, digits, '-' and '_'";

@@ -15,6 +15,11 @@ pub(super) fn names_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str
     names
 }
 
+/// Whether a text can be the name of something that a plan defines.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
 /// `: did you mean "iterations"?`, or all the known names where none is near.
 pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
     match hint(wrong, known.iter().copied()) {

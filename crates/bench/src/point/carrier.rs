@@ -16,7 +16,7 @@ choice! {
         Nanomsg = "nanomsg",
         /// NNG, its successor, as it is installed.
         Nng = "nng",
-        /// What a program of somebody else takes by itself: its messages are its own.
+        /// An application, which sends its own messages in its own way.
         Program = "program",
         /// SCTP, one-to-one style (RFC 6458, section 4).
         Sctp = "sctp",

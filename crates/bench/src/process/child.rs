@@ -132,8 +132,7 @@ impl Process {
 
     /// How it ended, if it has. It is not reaped by this.
     fn status(&self) -> Option<WaitIdStatus> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        waitid(WaitId::Pid(self.raw_pid()?), options).ok().flatten()
+        status(self.raw_pid()?)
     }
 
     fn raw_pid(&self) -> Option<Pid> {
@@ -145,6 +144,12 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// How a child ended, if it has. It is not reaped by this.
+pub(super) fn status(child: Pid) -> Option<WaitIdStatus> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(child), options).ok().flatten()
 }
 
 fn in_words(status: &WaitIdStatus) -> String {

@@ -29,7 +29,7 @@ fn cell(here: &Cell, below: &Cell) -> Cell {
 }
 
 /// The spread reaches from the least that the difference of two repetitions can be to the largest.
-fn number(here: &Number, below: &Number) -> Number {
+pub(super) fn number(here: &Number, below: &Number) -> Number {
     Number {
         median: here.median - below.median,
         runs: [here.runs[0] - below.runs[1], here.runs[1] - below.runs[0]],

@@ -6,6 +6,7 @@ use measure::text::value;
 use serde_json::Value;
 
 use super::cells::{Cell, Number, Series};
+use super::difference::number as less;
 
 /// Each series as a multiple of the one that has these values of its axes and else the same ones.
 pub(super) fn relative(series: &[Series], to: &BTreeMap<String, Value>) -> Vec<Series> {
@@ -64,13 +65,8 @@ fn number(here: &Number, below: &Number, is_same: bool, to: &BTreeMap<String, Va
     Number {
         median: here.median / below.median,
         runs: [here.runs[0] / below.runs[1], here.runs[1] / below.runs[0]],
-        repetitions: here.repetitions.min(below.repetitions),
-        are_launches: here.are_launches || below.are_launches,
-        quantiles: None,
         bound: None,
-        samples: None,
-        id: here.id,
-        at_limit: None,
         doubts: base.chain(here.doubts.iter().cloned()).collect(),
+        ..less(here, below)
     }
 }

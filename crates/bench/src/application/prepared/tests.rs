@@ -1,3 +1,5 @@
+use rustix::thread::CpuSet;
+
 use super::*;
 
 #[test]

@@ -1,5 +1,5 @@
-//! A program of somebody else runs, and what it says of itself becomes the numbers of a point (S16
-//! and R10 of the evaluations).
+//! An application runs, and the numbers that it prints become those of the point (S16 and R10 of
+//! the evaluations).
 //!
 //! # In a plan
 //!
@@ -16,7 +16,7 @@
 //! [[application.metric]]
 //! name = "time"
 //! unit = "s"
-//! pattern = '^real (?<value>\S+)$'     # matches once; (?<ranks>...) are compared with those of the point
+//! pattern = '^real (?<value>\S+)$'     # must match once; a group (?<ranks>...) must equal the point's ranks
 //! in = "stderr"                        # or "stdout", or a file that it writes
 //! better = "less"                      # or "more"
 //!
@@ -72,10 +72,7 @@ impl Pattern for Programs {
         axes: &[axis::APPLICATION.row, axis::MODE.row, axis::RANKS.row],
         carrier: Carrier::Program,
         only_axes: Some(ONLY),
-        command: Command {
-            is_of_plans: true,
-            ..Command::new("application", "Run a program of somebody else")
-        },
+        command: Command { is_of_plans: true, ..Command::new("application", "Run an application") },
         ..Row::named("application")
     };
     type Told = Ran;

@@ -25,7 +25,7 @@ pub(crate) struct Kind {
     unbound: &'static [&'static str],
     binds: &'static [&'static str],
     /// Options that let more ranks run on this host than it has cores, and the options of the user
-    /// that say where ranks go or how many.
+    /// that say where ranks go or how many, beside those that name hosts.
     crowded: &'static [&'static str],
     places: &'static [&'static str],
     /// Options without which it starts nothing for root: the user has decided that by starting this
@@ -55,14 +55,6 @@ pub(crate) static KINDS: &[Kind] = &[
         binds: &["--bind-to", "-bind-to", "--bind-to-core", "--cpu-set", "--cpu-list", "--rankfile", "-rf"],
         crowded: &["--oversubscribe"],
         places: &[
-            "--host",
-            "-host",
-            "-H",
-            "--hostfile",
-            "-hostfile",
-            "--machinefile",
-            "-machinefile",
-            "--default-hostfile",
             "--oversubscribe",
             "-oversubscribe",
             "--nooversubscribe",
@@ -73,9 +65,6 @@ pub(crate) static KINDS: &[Kind] = &[
             "--npernode",
             "-npernode",
             "-N",
-            "--rankfile",
-            "-rankfile",
-            "-rf",
         ],
         as_root: &["--allow-run-as-root"],
         export: Some("-x"),
@@ -188,7 +177,7 @@ impl Kind {
         let has = |options: &[&str]| has(given, options);
         let is_bound = has(self.binds) || here.binds_itself;
         let unbound = if is_bound { &[] } else { self.unbound };
-        let is_placed = here.is_allocated || here.is_placed || has(self.places);
+        let is_placed = here.is_allocated || here.is_placed || has(self.hosts) || has(self.places);
         let crowded = if is_placed { &[] } else { self.crowded };
         let as_root = if here.is_root && !has(self.as_root) { self.as_root } else { &[] };
         let mapped = match map {

@@ -1,14 +1,10 @@
 //! A program of somebody else, started by a launcher in place of ranks of ours.
 
-use std::collections::BTreeMap;
-
 use super::super::key::Key;
 use super::super::launch::{Launch, NOT_BY_COMMANDS, Points};
-use super::super::template;
-use super::device;
-use super::kind::{self, Circumstances, Kind};
+use super::kind::{self, Circumstances};
 use super::leavings::await_end;
-use super::start::command;
+use super::start::Chosen;
 use crate::Error;
 use crate::application::{ApplicationSpec, Started, Starter};
 use crate::point::{PointSpec, World};
@@ -36,44 +32,37 @@ impl Launch {
             ..Started::default()
         };
         let Some(template) = self.template(application)? else { return Ok(alone) };
-        let program = kind::program(&template).to_owned();
+        let name = &application.application.name;
         let how = application.application.how_to_install();
-        let (kind, version) = Kind::of(&program).map_err(|error| match error {
-            Error::NoLauncher { launcher, cause } => {
-                let name = &application.application.name;
-                Error::Impossible {
-                    reason: format!("{launcher:?}, the launcher of {name}, cannot be started: {cause}{how}"),
-                }
-            }
+        let world = World::of(application.ranks, &spec.axes, spec.link, spec.launch);
+        let device = self.launcher.as_ref().and_then(|launcher| launcher.device.as_ref());
+        let chosen = Chosen::new(template, &world, device).map_err(|error| match error {
+            Error::NoLauncher { launcher, cause } => Error::Impossible {
+                reason: format!("{launcher:?}, the launcher of {name}, cannot be started: {cause}{how}"),
+            },
             other => other,
         })?;
-        let world = World::of(application.ranks, &spec.axes, spec.link, spec.launch);
-        if !kind.maps(world.map) {
-            let reason = format!("{program} is {} and places no ranks so", kind.name);
-            return Err(Error::Impossible { reason });
-        }
-        let device = self.launcher.as_ref().and_then(|launcher| launcher.device.as_ref());
-        let variables: BTreeMap<String, String> = device::variables(&world, device)?.into_iter().collect();
         let own = application.variables();
-        if let Some(both) = own.keys().find(|name| variables.contains_key(**name)) {
-            let name = &application.application.name;
+        if let Some((both, _)) = chosen.variables.iter().find(|(name, _)| own.contains_key(name.as_str())) {
             let reason = format!(
                 "{name} is given {both} by its plan, which mpi_transport sets too: leave one of the two out"
             );
             return Err(Error::Impossible { reason });
         }
-        let exported: Vec<&str> = variables.keys().map(String::as_str).chain(own.into_keys()).collect();
-        let here = Circumstances::here(&program).bound_by_launcher();
-        let place = kind::place(&template);
-        let is_elsewhere = here.behind(&template[..place]).are_elsewhere(kind, &template);
-        let launcher = command(&template, kind, &world, &exported, here);
+        let here = Circumstances::here(&chosen.program).bound_by_launcher();
+        let place = kind::place(&chosen.template);
+        let is_elsewhere =
+            here.behind(&chosen.template[..place]).are_elsewhere(chosen.kind, &chosen.template);
+        let launcher = chosen.command(&world, &own.into_keys().collect::<Vec<_>>(), here);
+        let Chosen { kind, version, variables, .. } = chosen;
+        let variables = variables.into_iter().collect();
         let is_counted = kind.forks && !is_elsewhere;
         Ok(Started { launcher, version, variables, is_elsewhere, is_counted, ..alone })
     }
 
-    /// The words of what starts the ranks of a program; none where nothing does. What the user
+    /// The template of what starts the ranks of a program; none where nothing does. What the user
     /// names goes before what the plan does.
-    fn template(&self, application: &ApplicationSpec) -> Result<Option<Vec<String>>, Error> {
+    fn template<'a>(&'a self, application: &'a ApplicationSpec) -> Result<Option<&'a str>, Error> {
         let of_run = self.launcher.as_ref();
         let named = of_run.filter(|launcher| launcher.points == Points::All);
         let template = match (&application.application.launcher, named) {
@@ -96,7 +85,7 @@ impl Launch {
             );
             return Err(Error::Impossible { reason });
         }
-        template::words(template).map(Some)
+        Ok(Some(template))
     }
 
     /// The command that stays with a program until it ends.

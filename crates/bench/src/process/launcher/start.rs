@@ -78,17 +78,9 @@ impl Launcher {
     ) -> Result<(Vec<Agent>, BTreeMap<String, String>), Error> {
         let key = Key::generate()?;
         let listener = Listener::new(self.listen, key.clone())?;
-        let template = template::words(&self.template)?;
-        let program = kind::program(&template).to_owned();
-        let (kind, version) = Kind::of(&program)?;
-        if !kind.maps(world.map) {
-            let reason = format!("{program} is {} and places no ranks so", kind.name);
-            return Err(Error::Impossible { reason });
-        }
-        let variables = device::variables(world, self.device.as_ref())?;
-        let names = variables.iter().map(|(name, _)| name.as_str());
-        let exported: Vec<&str> = names.chain([KEY_VARIABLE]).collect();
-        let command = command(&template, kind, world, &exported, Circumstances::here(&program));
+        let chosen = Chosen::new(&self.template, world, self.device.as_ref())?;
+        let command = chosen.command(world, &[KEY_VARIABLE], Circumstances::here(&chosen.program));
+        let Chosen { program, version, variables, .. } = chosen;
         let mut words = self.supervisor.clone();
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
@@ -122,9 +114,51 @@ impl Launcher {
     }
 }
 
+/// A launcher that was found for the ranks of a world.
+pub(super) struct Chosen {
+    pub(super) template: Vec<String>,
+    /// Its own name in the template.
+    pub(super) program: String,
+    pub(super) kind: &'static Kind,
+    /// What it calls itself and its version.
+    pub(super) version: String,
+    /// Variables that MPI needs to carry messages over what the world says.
+    pub(super) variables: Vec<(String, String)>,
+}
+
+impl Chosen {
+    /// Finds the launcher of a template.
+    ///
+    /// # Errors
+    /// [`Error::NoLauncher`], or [`Error::Impossible`] where it or the device cannot do what the
+    /// world asks for.
+    pub(super) fn new(
+        template: &str,
+        world: &World,
+        device: Option<&Result<MpiDevice, String>>,
+    ) -> Result<Self, Error> {
+        let template = template::words(template)?;
+        let program = kind::program(&template).to_owned();
+        let (kind, version) = Kind::of(&program)?;
+        if !kind.maps(world.map) {
+            let reason = format!("{program} is {} and places no ranks so", kind.name);
+            return Err(Error::Impossible { reason });
+        }
+        let variables = device::variables(world, device)?;
+        Ok(Self { template, program, kind, version, variables })
+    }
+
+    /// Its words for the ranks of a world, which get its variables and these others.
+    pub(super) fn command(&self, world: &World, others: &[&str], here: Circumstances) -> Vec<String> {
+        let names = self.variables.iter().map(|(name, _)| name.as_str());
+        let exported: Vec<&str> = names.chain(others.iter().copied()).collect();
+        command(&self.template, self.kind, world, &exported, here)
+    }
+}
+
 /// The words of a launcher for the ranks of a world: those of its template, with what its kind adds
 /// before its own options.
-pub(super) fn command(
+fn command(
     template: &[String],
     kind: &Kind,
     world: &World,

@@ -17,8 +17,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
 };
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::sched_setaffinity;
 
+use super::super::child::status;
 use super::super::interrupt::Interrupt;
 use super::super::wait::wait;
 use super::environments::{TOKEN_VARIABLE, announcement, processes};
@@ -68,7 +69,9 @@ fn stay(words: &[String], directory: Option<&Path>) -> Result<Option<ExitStatus>
     let interrupt = Interrupt::install()?;
     let job = SlurmJob::of(words, &token);
     if directory.is_some() {
-        allow_all_cpus();
+        // What this process starts may run on every CPU, although a rank was pinned to one. If the
+        // kernel refuses, the program has fewer.
+        let _ = sched_setaffinity(None, &conditions::every_cpu());
         adopt_orphans();
     }
     let clock = Clock::monotonic();
@@ -78,7 +81,7 @@ fn stay(words: &[String], directory: Option<&Path>) -> Result<Option<ExitStatus>
     // If this process is killed, the coordinator needs the launcher's PID to clear up.
     let _ = writeln!(io::stdout(), "{}", announcement(&token, pid));
     let death = pidfd_open(pid, PidfdFlags::empty()).ok();
-    while is_wanted(&interrupt) && !has_ended(pid) {
+    while is_wanted(&interrupt) && status(pid).is_none() {
         let input = io::stdin();
         let mut fds = vec![PollFd::new(&input, PollFlags::IN)];
         fds.extend(death.as_ref().map(|death| PollFd::from_borrowed_fd(death.as_fd(), PollFlags::IN)));
@@ -105,12 +108,6 @@ fn stay(words: &[String], directory: Option<&Path>) -> Result<Option<ExitStatus>
         let _ = write!(io::stdout(), "{}", usage.line(&token));
     }
     Ok(status)
-}
-
-/// Whether a child has ended. It is not reaped by this.
-fn has_ended(pid: Pid) -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
 }
 
 /// Makes this process the parent of what its descendants leave behind, whatever that does to its
@@ -154,14 +151,6 @@ fn children() -> Vec<Pid> {
     let pids = all.filter_map(|entry| entry.file_name().into_string().ok());
     let is_own = |pid: &String| parent(pid).as_ref() == Some(&own);
     pids.filter(is_own).filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
-}
-
-/// Lets what this process starts run on every CPU, although a rank was pinned to one.
-fn allow_all_cpus() {
-    let mut all = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    // What is not allowed here is left out by the kernel. If it refuses, the program has fewer.
-    let _ = sched_setaffinity(None, &all);
 }
 
 /// Starts the launcher in a process group of its own, so that all of it can be ended.
@@ -209,10 +198,10 @@ fn end(launcher: &mut Child, pid: Pid) -> Option<ExitStatus> {
             let _ = kill_process_group(pid, signal);
         }
         let deadline = Deadline::after(patience);
-        while !has_ended(pid) && !deadline.is_over() {
+        while status(pid).is_none() && !deadline.is_over() {
             std::thread::sleep(REAP_INTERVAL);
         }
-        if has_ended(pid) {
+        if status(pid).is_some() {
             return launcher.wait().ok();
         }
     }
