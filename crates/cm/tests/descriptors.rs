@@ -46,7 +46,8 @@ fn command(process: &Process, channel: &OwnedFd, number: u32, body: &[u8]) -> Ve
     let sizes = [body.len() as u16, 4].map(u16::to_ne_bytes).concat();
     let bytes = [&number.to_ne_bytes()[..], &sizes, body].concat();
     let answer = Answer::default();
-    process.write(channel.as_fd(), &bytes, &answer).expect("the command is carried out");
+    let number = process.channel(channel.as_raw_fd()).expect("it is a channel");
+    process.write(number, channel.as_fd(), &bytes, &answer).expect("the command is carried out");
     answer.0.into_inner()
 }
 

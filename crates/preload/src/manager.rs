@@ -136,12 +136,14 @@ fn command(fd: c_int, from: *const c_void, bytes: usize) -> Result<(), Errno> {
     // SAFETY: errno's location is valid in every thread.
     let before = unsafe { *errno() };
     let process = own().ok_or(Errno::IO)?;
+    // First of all, as in the kernel: another thread may close the channel.
+    let channel = process.channel(fd)?;
     let mut command = vec![0; bytes.min(MOST_BYTES)];
     OwnMemory.read(from as u64, &mut command)?;
     // SAFETY: the program has given an open descriptor, and closes it no sooner than it has its
     // answer.
     let descriptor = unsafe { BorrowedFd::borrow_raw(fd) };
-    let done = process.write(descriptor, &command, &OwnMemory);
+    let done = process.write(channel, descriptor, &command, &OwnMemory);
     // SAFETY: as above.
     unsafe { *errno() = before };
     done

@@ -45,6 +45,11 @@ impl<H: Host> Manager<H> {
         self.channels.insert(channel, Channel::default());
     }
 
+    /// Whether a channel was opened and not closed since.
+    pub fn is_open(&self, channel: u32) -> bool {
+        self.channels.contains_key(&channel)
+    }
+
     /// A channel goes, with its identifiers.
     pub fn close(&mut self, channel: u32) {
         let of_it: Vec<u32> =

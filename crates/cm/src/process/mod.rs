@@ -11,6 +11,7 @@ mod links;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
@@ -43,6 +44,8 @@ pub struct Process {
     manager: Mutex<Manager<Own>>,
     /// Numbers of channels by descriptor: several may have the same.
     channels: Mutex<HashMap<RawFd, u32>>,
+    /// How many channels were opened.
+    opened: AtomicU32,
     /// Wakes the thread.
     bell: OwnedFd,
 }
@@ -60,7 +63,7 @@ impl Process {
             Own { devices, directory: Directory::default(), links, shown: HashMap::new(), planned: None };
         let waiter = own.links.waiter()?;
         let manager = Mutex::new(Manager::new(own));
-        let process = Arc::new(Self { manager, channels: Mutex::default(), bell });
+        let process = Arc::new(Self { manager, channels: Mutex::default(), opened: AtomicU32::new(0), bell });
         let of_thread = Arc::clone(&process);
         without_signals(|| {
             let name = "rdmascope-cm".to_owned();
@@ -90,8 +93,8 @@ impl Process {
         let theirs = eventfd(0, how)?;
         let own = rustix::io::fcntl_dupfd_cloexec(&theirs, 0)?;
         let mut manager = self.lock();
-        // No other channel has this descriptor of ours.
-        let channel = own.as_raw_fd().cast_unsigned();
+        // A number is not given again: somebody may still wait by that of a closed channel.
+        let channel = self.opened.fetch_add(1, Relaxed);
         manager.host().shown.insert(channel, Shown { own, has_events: false });
         manager.open(channel);
         drop(manager);
@@ -120,16 +123,36 @@ impl Process {
         }
     }
 
-    /// What a program has written to a channel's descriptor.
+    /// The channel of a descriptor.
+    ///
+    /// # Errors
+    /// `EBADF` where it is none's, or no longer.
+    pub fn channel(&self, descriptor: RawFd) -> Result<u32, Errno> {
+        self.channels().get(&descriptor).copied().ok_or(Errno::BADF)
+    }
+
+    /// What a program has written to a channel by a descriptor of it.
     ///
     /// # Errors
     /// The error number that the kernel would give. `EINTR` if a signal interrupts the wait for an
     /// event and some handler of the process has no `SA_RESTART`.
-    pub fn write(&self, descriptor: BorrowedFd<'_>, bytes: &[u8], memory: &impl Memory) -> Result<(), Errno> {
-        let find = |descriptor: RawFd| self.channels().get(&descriptor).copied();
-        let channel = find(descriptor.as_raw_fd()).ok_or(Errno::BADF)?;
+    ///
+    /// Who waits for an event while another thread closes the channel waits on, as in the kernel,
+    /// which keeps the file until the call returns: rping leaves a thread so when it ends.
+    pub fn write(
+        &self,
+        channel: u32,
+        descriptor: BorrowedFd<'_>,
+        bytes: &[u8],
+        memory: &impl Memory,
+    ) -> Result<(), Errno> {
+        let find = |descriptor: RawFd| self.channel(descriptor).ok();
         loop {
             let mut manager = self.lock();
+            if !manager.is_open(channel) {
+                drop(manager);
+                return Err(wait_for_a_signal());
+            }
             let done = manager.write(channel, bytes, memory, find);
             let planned = manager.host().planned;
             let wakes = manager.is_due_before(planned);
@@ -192,6 +215,17 @@ impl Process {
                 let again = now() + links::PAUSE;
                 due = Some(due.map_or(again, |due| due.min(again)));
             }
+        }
+    }
+}
+
+/// Waits as somebody does for whom nothing comes any more: until a signal interrupts it.
+fn wait_for_a_signal() -> Errno {
+    loop {
+        match rustix::event::poll(&mut [], None) {
+            Err(Errno::INTR) if all_restart() => {}
+            Err(errno) => return errno,
+            Ok(_) => {}
         }
     }
 }
@@ -316,5 +350,48 @@ impl Host for Own {
             Ok(_) => u32::from_ne_bytes(bytes),
             Err(_) => now().as_nanos() as u32,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+
+    use super::*;
+
+    /// A host without devices, and a program whose memory nobody touches.
+    struct Nothing;
+
+    impl Devices for Nothing {
+        fn port_of(&self, _: IpAddr) -> Result<Port, Errno> {
+            Err(Errno::ADDRNOTAVAIL)
+        }
+    }
+
+    impl Memory for Nothing {
+        fn read(&self, _: u64, _: &mut [u8]) -> Result<(), Errno> {
+            Err(Errno::FAULT)
+        }
+
+        fn write(&self, _: u64, _: &[u8]) -> Result<(), Errno> {
+            Err(Errno::FAULT)
+        }
+    }
+
+    #[test]
+    fn who_waits_for_an_event_does_not_return_when_the_channel_is_closed() {
+        let process = Process::start(Box::new(Nothing)).unwrap();
+        let opened = process.open(OFlags::CLOEXEC).unwrap();
+        let number = process.channel(opened.as_raw_fd()).unwrap();
+        // So it is where the channel is closed between the thread's look at it and its wait.
+        process.close(opened.as_raw_fd());
+        assert_eq!(process.channel(opened.as_raw_fd()), Err(Errno::BADF));
+        let another = process.open(OFlags::CLOEXEC).unwrap();
+        assert_ne!(process.channel(another.as_raw_fd()), Ok(number), "it would get events of that one");
+        /// `RDMA_USER_CM_CMD_GET_EVENT`, with room for an answer.
+        const GET_EVENT: [u8; 16] = [12, 0, 0, 0, 8, 0, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
+        let (says, heard) = channel();
+        thread::spawn(move || says.send(process.write(number, opened.as_fd(), &GET_EVENT, &Nothing)));
+        assert_eq!(heard.recv_timeout(Duration::from_millis(300)), Err(RecvTimeoutError::Timeout));
     }
 }
