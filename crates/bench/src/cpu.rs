@@ -63,13 +63,25 @@ struct Account {
 
 /// The account of the calling thread (getrusage(2), clock_gettime(2)).
 fn account() -> Option<Account> {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let used_ns = u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0);
+    Some(Account { usage: usage(libc::RUSAGE_THREAD)?, used_ns })
+}
+
+/// What the kernel knows of a thread or a process.
+fn usage(of: libc::c_int) -> Option<libc::rusage> {
     // SAFETY: all zeroes is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is writable.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    let used_ns = u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0);
-    (result == 0).then_some(Account { usage, used_ns })
+    let result = unsafe { libc::getrusage(of, &raw mut usage) };
+    (result == 0).then_some(usage)
+}
+
+/// What all threads of this process have used so far: time in its own code and in the kernel, in
+/// ns.
+pub(crate) fn of_process() -> Option<(f64, f64)> {
+    let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
+    usage(libc::RUSAGE_SELF).map(|usage| (ns(usage.ru_utime), ns(usage.ru_stime)))
 }
 
 #[cfg(test)]

@@ -68,7 +68,10 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
     if let Some(tool) = site.spec.tool {
         return Ok(Box::new(tool_endpoint::Unstarted::new(tool, site)?));
     }
-    (row(site.spec.message.endpoint).prepare)(site)
+    match site.spec.pattern.row().stands_in {
+        Some(prepare) => prepare(site),
+        None => (row(site.spec.message.endpoint).prepare)(site),
+    }
 }
 
 fn prepare_as<K: EndpointKind>(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {

@@ -48,6 +48,8 @@ pub enum Error {
          UCX_*, MPIR_CVAR_*) and options of the launcher that say otherwise, or choose another mpi_transport"
     )]
     OtherTransport { library: String, asked: &'static str, used: String },
+    #[error("{words}")]
+    Transfer { words: String },
     #[error("MPI failed: {reason}")]
     Mpi { reason: String },
     #[error(

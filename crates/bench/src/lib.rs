@@ -29,6 +29,7 @@ mod signal;
 mod socket_endpoint;
 mod tool_endpoint;
 mod topology;
+mod transfer;
 mod verbs_endpoint;
 pub mod worker;
 

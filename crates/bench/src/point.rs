@@ -29,6 +29,8 @@ pub use crate::patterns::one_way::choices::Stamp;
 pub use crate::patterns::open_loop::choices::Load;
 pub use crate::patterns::pairs::choices::Traffic;
 pub use crate::patterns::pipeline::choices::{Filling, Signal, Sink, Timer, VALUES_MAX, sample_bytes};
+pub use crate::patterns::transfer::choices::Place;
+pub use crate::transfer::{Checksum, News, Telling, TransferSpec};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use choice::{Choice, Variant};
 pub use choices::*;
@@ -58,6 +60,9 @@ pub struct PointSpec {
     /// The program of somebody else that is run, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSpec>>,
+    /// The trees that are sent, and where they go; absent where files are made for the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Box<TransferSpec>>,
     /// The messages, and how they are carried.
     pub message: MessageSpec,
     /// What the link is to be like; absent where it is taken as it is.

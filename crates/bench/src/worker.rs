@@ -3,6 +3,7 @@
 
 mod description;
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use conditions::{Arranger, Host, Leave, Place};
@@ -19,7 +20,7 @@ use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::mpi_endpoint::RankMpi;
 pub use crate::mpi_endpoint::{MpiOptions, UcxLog};
-use crate::point::PointSpec;
+use crate::point::{PointSpec, TransferSpec};
 use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
@@ -36,6 +37,9 @@ pub struct LocalWorker {
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
+    /// Where it receives files although it writes none where a plan says.
+    receives_into: Option<OsString>,
+    tell: fn(&str),
     rank_clock: RankClock,
     pinned: Option<Vec<u32>>,
     rank: u32,
@@ -75,6 +79,8 @@ impl LocalWorker {
             mpi: RankMpi::new(MpiOptions::default()),
             sockets: SocketOptions::default(),
             may_write: true,
+            receives_into: None,
+            tell: |_| {},
             rank_clock,
             pinned,
             rank: 0,
@@ -112,6 +118,34 @@ impl LocalWorker {
     pub fn without_files(mut self) -> Self {
         self.may_write = false;
         self
+    }
+
+    /// Whom it tells a line while a point is measured.
+    #[must_use]
+    pub fn telling(mut self, tell: fn(&str)) -> Self {
+        self.tell = tell;
+        self
+    }
+
+    /// It receives files into this directory, whoever sends them.
+    #[must_use]
+    pub fn receiving_into(mut self, directory: Option<OsString>) -> Self {
+        self.receives_into = directory;
+        self
+    }
+
+    /// What of a transfer a client may have on this host: that files arrive in the directory that
+    /// its user has named.
+    fn allowed(&self, asked: &TransferSpec) -> Result<TransferSpec, PointError> {
+        let refused = |why: &str| Err(PointError::NotMeasured(why.to_owned()));
+        if self.rank == 0 {
+            return refused("a server that was started by hand sends no files, it receives them");
+        }
+        match (&self.receives_into, &asked.to) {
+            (Some(own), None) => Ok(TransferSpec { to: Some(own.clone()), ..asked.clone() }),
+            (Some(_), Some(_)) => refused(OWN_DIRECTORY),
+            (None, _) => refused(NO_TRANSFERS),
+        }
     }
 
     fn take(&mut self) -> Stage {
@@ -183,6 +217,14 @@ impl Worker for LocalWorker {
         if !self.may_write && spec.application.is_some() {
             return Err(PointError::NotMeasured(NO_PROGRAMS.to_owned()));
         }
+        let own;
+        let spec = match &spec.transfer {
+            Some(asked) if !self.may_write => {
+                own = PointSpec { transfer: Some(Box::new(self.allowed(asked)?)), ..spec.clone() };
+                &own
+            }
+            _ => spec,
+        };
         self.began = self.rank_clock.clock.now();
         let topology = spec.topology();
         let endpoints = endpoints::prepare(&mut Site {
@@ -193,6 +235,7 @@ impl Worker for LocalWorker {
             sockets: &self.sockets,
             device: &mut self.device,
             mpi: &mut self.mpi,
+            tell: self.tell,
         })?;
         let prepared = endpoints.prepared(topology.ranks)?;
         self.point = Stage::Prepared(Box::new(spec.clone()), endpoints);
@@ -248,6 +291,12 @@ impl Worker for LocalWorker {
     }
 }
 
+/// Why a server receives no files where its client says.
+const OWN_DIRECTORY: &str =
+    "the server that was started by hand has named its directory itself: leave --to out here";
+/// Why a server receives no files.
+const NO_TRANSFERS: &str = "the server was not started to receive files: start it with `rdmascope transfer --listen \
+                            ADDRESS --to DIR`";
 /// Why a server starts no programs.
 const NO_PROGRAMS: &str = "a server that was started by hand starts no programs for its client: start both ends from one place \
                            (--local, or --hosts and --via)";

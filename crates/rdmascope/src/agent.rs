@@ -133,7 +133,8 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     );
     let NetFlags { net, data_port } = arguments.net;
     let sockets = SocketOptions { net: net.unwrap_or_default(), port: data_port };
-    Ok(worker.arranged_by(arranger).with_sockets(sockets))
+    let worker = worker.arranged_by(arranger).with_sockets(sockets);
+    Ok(worker.telling(|line| eprintln!("{line}")))
 }
 
 /// Leave to change the host, with this program as guard.

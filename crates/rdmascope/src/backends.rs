@@ -40,6 +40,11 @@ pub(crate) fn link_variable(device: &Device) -> Result<&'static str, &'static st
     device.provider().set_link.and(Ok(softdev::LINK_VARIABLE))
 }
 
+/// Whether this host has a device that reaches a network.
+pub(crate) fn has_network_device() -> bool {
+    system::provider().is_ok_and(|provider| verbs::devices(provider).is_ok_and(|found| !found.is_empty()))
+}
+
 /// Whether it is the software device of this program.
 pub(crate) fn is_softdev(device: &Device) -> bool {
     std::ptr::eq(device.provider(), &raw const softdev::PROVIDER)

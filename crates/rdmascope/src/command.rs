@@ -15,6 +15,7 @@ use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
 use crate::model::{EXAMPLES as MODEL_EXAMPLES, ModelArguments};
 use crate::report::{EXAMPLES as REPORT_EXAMPLES, ReportArguments};
 use crate::run::{EXAMPLES as RUN_EXAMPLES, RunArguments};
+use crate::transfer::TransferArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +41,7 @@ Examples:
   rdmascope devices                    what can be measured here
   rdmascope doctor                     what would spoil it, and what mends that
   rdmascope exec ibv_devinfo           any verbs program, on the software device
+  rdmascope transfer DIR --to /backup  files and trees, over verbs or TCP
 
 Results go to standard output, everything else to standard error.
 
@@ -114,6 +116,8 @@ pub(crate) enum Command {
     },
     /// Print the manual page, e.g. for `rdmascope man | man -l -`.
     Man,
+    /// Send files and trees to another directory or host, over verbs or TCP.
+    Transfer(Box<TransferArguments>),
     /// Serve a coordinator on standard input and output. Started by `run`, not by people.
     #[command(hide = true)]
     Agent(AgentArguments),

@@ -28,6 +28,7 @@ mod server;
 mod server_args;
 mod sink;
 mod stdout;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -94,5 +95,6 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => run::run(&arguments, words),
+        Command::Transfer(arguments) => transfer::transfer(&arguments, &words),
     }
 }

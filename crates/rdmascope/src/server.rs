@@ -3,12 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bench::process::agent::{PointError, Worker};
 use bench::process::interrupt::Interrupt;
 use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
-use bench::worker::{self, Net};
+use bench::worker::{self, LocalWorker, Net};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use conditions::Leave;
@@ -88,16 +89,7 @@ impl Waiting {
                 self.idle.join(", ")
             );
         }
-        let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
-        let session = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
-        let client = session.address();
-        // Who has read the client's command may have closed the pipe behind it, which stops
-        // nothing.
-        let _ = stdout::print(&format!("The client {client} has connected.\n"));
-        let abandoned = |error: bench::Error| {
-            failure::tell(&error.into());
-        };
-        let points = session.serve(worker, Some(interrupt), abandoned)?;
+        let (points, client) = serve_client(server, worker, self.ends.server_wait(), interrupt)?;
         let (points, were) =
             if points == 1 { ("1 point".to_owned(), "was") } else { (format!("{points} points"), "were") };
         stdout::print(&format!("{points} {were} measured for the client {client}.\n"))?;
@@ -118,19 +110,38 @@ impl Waiting {
             version = env!("CARGO_PKG_VERSION"),
             words = self.words,
             wait = self.ends.server_wait().as_secs(),
-            host = self.host(address),
+            host = host_of(self.ends.listen.as_deref(), address),
             key = server.key(),
         )
     }
+}
 
-    /// What a client calls this host.
-    fn host(&self, address: SocketAddr) -> String {
-        match (&self.ends.listen, address.ip()) {
-            (_, IpAddr::V4(ip)) if !ip.is_unspecified() => ip.to_string(),
-            // With its zone, for which the client may have another name.
-            (Some(text), IpAddr::V6(ip)) if !ip.is_unspecified() => text.clone(),
-            _ => rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        }
+/// Waits for the client and does what it asks for. Gives how many points that were, and where the
+/// client is.
+pub(crate) fn serve_client(
+    server: Server,
+    worker: LocalWorker,
+    patience: Duration,
+    interrupt: Arc<Interrupt>,
+) -> anyhow::Result<(u64, SocketAddr)> {
+    let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
+    let session = server.wait(patience, Some(&interrupt), &mut told)?;
+    let client = session.address();
+    // Who has read the client's command may have closed the pipe behind it, which stops nothing.
+    let _ = stdout::print(&format!("The client {client} has connected.\n"));
+    let abandoned = |error: bench::Error| {
+        failure::tell(&error.into());
+    };
+    Ok((session.serve(worker, Some(interrupt), abandoned)?, client))
+}
+
+/// What a client calls the host of a server that listens there, where the user said so or not.
+pub(crate) fn host_of(listen: Option<&str>, address: SocketAddr) -> String {
+    match (listen, address.ip()) {
+        (_, IpAddr::V4(ip)) if !ip.is_unspecified() => ip.to_string(),
+        // With its zone, for which the client may have another name.
+        (Some(text), IpAddr::V6(ip)) if !ip.is_unspecified() => text.to_owned(),
+        _ => rustix::system::uname().nodename().to_string_lossy().into_owned(),
     }
 }
 

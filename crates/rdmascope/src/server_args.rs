@@ -44,9 +44,9 @@ pub(crate) struct ServerArgs {
 /// The variable that a key may stand in.
 const KEY_VARIABLE: &str = "RDMASCOPE_KEY";
 /// How long a server waits: a user goes to another host, finds it busy and comes back.
-const SERVER_WAIT_S: u32 = 600;
+pub(crate) const SERVER_WAIT_S: u32 = 600;
 /// How long a client waits: both ends started by one script, the server a little later.
-const CLIENT_WAIT_S: u32 = 30;
+pub(crate) const CLIENT_WAIT_S: u32 = 30;
 
 impl ServerArgs {
     /// The server that a client is to measure with, if this is one.
@@ -58,41 +58,52 @@ impl ServerArgs {
         if self.port == 0 {
             return Err(Usage("-p 0 is no port of a server: give the one that it printed".to_owned()).into());
         }
-        let needed = || {
-            Usage(format!(
-                "the client of {host} needs the key that the server printed: give --key KEY or {KEY_VARIABLE}"
-            ))
-        };
-        let key = self.given_key()?.ok_or_else(needed)?;
+        let key = key_of_client(self.given_key()?, host)?;
         let wait = Duration::from_secs(self.wait.unwrap_or(CLIENT_WAIT_S).into());
         Ok(Some(Peer { host: host.clone(), port: self.port, key, wait }))
     }
 
     /// The key that was given with the command or in the environment.
     pub(crate) fn given_key(&self) -> anyhow::Result<Option<Key>> {
-        let text =
-            self.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()));
-        Ok(text.map(|text| text.parse()).transpose()?)
+        given_key(self.key.as_deref())
     }
 
     /// Where a server is to listen.
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         let Some(text) = &self.listen else { return Ok((Ipv4Addr::LOCALHOST, self.port).into()) };
-        // A name would be looked up, and Debian's own of a host is of its loopback.
-        let is_address = text.split('%').next().is_some_and(|address| address.parse::<IpAddr>().is_ok());
-        let found = is_address.then(|| (text.as_str(), self.port).to_socket_addrs().ok()?.next()).flatten();
-        let wrong = || {
-            Usage(format!(
-                "--listen {text}: give an address of this host such as 192.0.2.7, or 0.0.0.0 for all"
-            ))
-        };
-        Ok(found.ok_or_else(wrong)?)
+        Ok(listening_address(text, self.port)?)
     }
 
     /// How long a server waits for its client.
     pub(crate) fn server_wait(&self) -> Duration {
         Duration::from_secs(self.wait.unwrap_or(SERVER_WAIT_S).into())
     }
+}
+
+/// The key that was given with a command or in the environment.
+pub(crate) fn given_key(given: Option<&str>) -> anyhow::Result<Option<Key>> {
+    let of_environment = || std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty());
+    let text = given.map(str::to_owned).or_else(of_environment);
+    Ok(text.map(|text| text.parse()).transpose()?)
+}
+
+/// The key that the client of a host has.
+pub(crate) fn key_of_client(given: Option<Key>, host: &str) -> Result<Key, Usage> {
+    given.ok_or_else(|| {
+        Usage(format!(
+            "the client of {host} needs the key that the server printed: give --key KEY or {KEY_VARIABLE}"
+        ))
+    })
+}
+
+/// An address of this host to listen on.
+pub(crate) fn listening_address(text: &str, port: u16) -> Result<SocketAddr, Usage> {
+    // A name would be looked up, and Debian's own of a host is of its loopback.
+    let is_address = text.split('%').next().is_some_and(|address| address.parse::<IpAddr>().is_ok());
+    let found = is_address.then(|| (text, port).to_socket_addrs().ok()?.next()).flatten();
+    found.ok_or_else(|| {
+        Usage(format!("--listen {text}: give an address of this host such as 192.0.2.7, or 0.0.0.0 for all"))
+    })
 }
 
 /// A command line as a record keeps it: whoever reads the record needs no key.

@@ -1,6 +1,7 @@
 //! Protection domains and memory regions.
 
 use std::ffi::c_void;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -278,6 +279,54 @@ impl MemoryRegion {
             );
         }
         Ok(())
+    }
+
+    /// Reads from a file into the region (`pread`): at most `len` bytes from `at` in the file, to
+    /// `offset`. Gives how many; fewer than `len` where the file ends before.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when the bytes do not lie in the region, as `EINVAL`; what the system says.
+    pub fn read_file(
+        &mut self,
+        offset: usize,
+        len: usize,
+        file: BorrowedFd<'_>,
+        at: u64,
+    ) -> std::io::Result<usize> {
+        let to = self.bytes_at(offset, len)?;
+        let at = libc::off_t::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+        // SAFETY: the range was checked; nothing refers to it, and the kernel may write there as a
+        // device may.
+        let read = unsafe { libc::pread(file.as_raw_fd(), to.cast(), len, at) };
+        usize::try_from(read).map_err(|_| std::io::Error::last_os_error())
+    }
+
+    /// Writes from the region to a file (`pwrite`): at most `len` bytes from `offset`, to `at` in
+    /// the file. Gives how many.
+    ///
+    /// # Errors
+    /// As [`read_file`](Self::read_file).
+    pub fn write_file(
+        &self,
+        offset: usize,
+        len: usize,
+        file: BorrowedFd<'_>,
+        at: u64,
+    ) -> std::io::Result<usize> {
+        let from = self.bytes_at(offset, len)?;
+        let at = libc::off_t::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+        // SAFETY: the range was checked. Whatever a device writes there meanwhile, the kernel
+        // copies some bytes.
+        let written = unsafe { libc::pwrite(file.as_raw_fd(), from.cast(), len, at) };
+        usize::try_from(written).map_err(|_| std::io::Error::last_os_error())
+    }
+
+    /// Where so many bytes begin.
+    fn bytes_at(&self, offset: usize, len: usize) -> std::io::Result<*mut u8> {
+        self.check(offset, len)
+            .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error))?;
+        // SAFETY: the range was checked.
+        Ok(unsafe { self.buffer.addr.cast::<u8>().add(offset) })
     }
 
     fn check(&self, offset: usize, len: usize) -> Result<()> {

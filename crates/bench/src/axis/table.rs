@@ -6,10 +6,10 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Algorithm, Blocks, Carrier, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow, Grid,
-    HaloMethod, Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiOperation, MpiSync,
-    MpiTransport, Notify, Operation, Poll, Protocol, QueuePoll, Reduction, Service, Setup, Signal, Sink,
-    Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
+    Algorithm, Blocks, Carrier, Checksum, Choice, Collective, CollectiveCall, Element, Family, Filling, Flow,
+    Grid, HaloMethod, Injection, LinkLayer, Load, Memory, Mesh, MpiCall, MpiMap, MpiOperation, MpiSync,
+    MpiTransport, Notify, Operation, Place, Poll, Protocol, QueuePoll, Reduction, Service, Setup, Signal,
+    Sink, Stamp, Start, Step, Timer, Tool, Traffic, VALUES_MAX,
 };
 
 /// Defines the key of each axis with its row, and the list of all rows.
@@ -33,6 +33,8 @@ macro_rules! axes {
 
 /// An axis of any endpoint.
 const ANY: fn(Carrier) -> bool = |_| true;
+/// An axis of what files go over.
+const TRANSFERS: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier == Carrier::Tcp;
 /// An axis of lists: of sends, or of datagrams.
 const LISTS: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_datagram();
 /// An axis of what goes over links.
@@ -75,6 +77,9 @@ axes! {
     BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
         .shown(Shown::Column)
         .flags(&[Flag::of("batch", "N")]);
+    /// Bytes of a block of a transfer: what is read, sent and written at a time.
+    BLOCK_BYTES: u32 = row("block_bytes", Kind::Bytes).on(TRANSFERS).of("B").least(1)
+        .shown(Shown::Row);
     /// How long the blocks of ranks are in collective operations that take a length for each.
     BLOCKS: Blocks = words::<Blocks>("blocks").on(Carrier::is_mpi)
         .flags(&[Flag::of("blocks", "LENGTHS")]);
@@ -93,6 +98,9 @@ axes! {
     BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").of("us")
         .on(Carrier::is_internet)
         .flags(&[Flag::of("busy-poll", "US")]);
+    /// What each file of a transfer is verified with before it gets its name.
+    CHECKSUM: Checksum = words::<Checksum>("checksum").on(TRANSFERS)
+        .shown(Shown::Row);
     /// The collective operation.
     COLLECTIVE: Collective = words::<Collective>("collective").on(ANY);
     /// How a collective operation is called: by one call, by two, or by two with a calculation in
@@ -117,6 +125,16 @@ axes! {
     /// The version of IP.
     FAMILY: Family = words::<Family>("family").on(Carrier::is_internet)
         .flags(&[Flag::sets("ipv6", "ipv6", "IPv6 instead of IPv4").letter('6')]);
+    /// Where the files of a transfer go to.
+    FILE_SINK: Place = words::<Place>("file_sink").on(TRANSFERS)
+        .shown(Shown::Row);
+    /// Where the files of a transfer come from.
+    FILE_SOURCE: Place = words::<Place>("file_source").on(TRANSFERS)
+        .shown(Shown::Row);
+    /// Files of a transfer, all of the same size.
+    FILES: u64 = row("files", Kind::Count).on(TRANSFERS).least(1)
+        .most(100_000_000, "no directory should have more")
+        .shown(Shown::Row);
     /// Rows and columns of a torus of ranks, such as `4x2`.
     GRID: Grid = row("grid", Kind::Grid).on(ANY)
         .shown(Shown::Row)
@@ -262,6 +280,10 @@ axes! {
     RATE_HZ: u64 = row("rate_hz", Kind::Rate).on(ANY).of("/s")
         .shown(Shown::Row)
         .flags(&[Flag::of("rate", "RATE")]);
+    /// Whether memory that is registered serves every block of a transfer; otherwise it is
+    /// registered anew for each.
+    REGISTRATION_CACHE: bool = row("registration_cache", Kind::Flag)
+        .shown(Shown::Row);
     /// Where samples are kept at both ends.
     SINK: Sink = words::<Sink>("sink").on(ANY)
         .flags(&[Flag::of("sink", "FORMAT")]);

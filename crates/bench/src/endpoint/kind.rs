@@ -27,6 +27,8 @@ pub(crate) struct Site<'a> {
     pub(crate) sockets: &'a SocketOptions,
     pub(crate) device: &'a mut RankDevice,
     pub(crate) mpi: &'a mut RankMpi,
+    /// Tells the user a line while the point is measured.
+    pub(crate) tell: fn(&str),
 }
 
 /// A kind of endpoint, by the type of its endpoints that are not connected yet.

@@ -13,6 +13,7 @@ use crate::Error;
 use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::DrivenEndpoint;
+use crate::endpoint::kind::{PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
 use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
@@ -81,7 +82,12 @@ pub(crate) struct Row {
     pub(crate) carrier: Carrier,
     /// The only axes that its points have; absent where they also have those of every pattern.
     pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
+    /// Sets up what stands in the place of a rank's endpoints; absent where these carry messages.
+    pub(crate) stands_in: Option<StandsIn>,
 }
+
+/// Sets up what stands in the place of a rank's endpoints.
+pub(crate) type StandsIn = fn(&mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError>;
 
 impl Row {
     /// A pattern of this name that needs nothing, and has no axes of its own.
@@ -100,6 +106,7 @@ impl Row {
             keeps_files: false,
             carrier: Carrier::Verbs,
             only_axes: None,
+            stands_in: None,
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod ping_pong;
 pub(crate) mod pipeline;
 pub(crate) mod prtt;
 pub(crate) mod stream;
+pub(crate) mod transfer;
 
 use measure::presentation::Patterns;
 
@@ -87,6 +88,8 @@ patterns! {
     PRTT: prtt::Prtt;
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
     STREAM: stream::Stream;
+    /// Files go from rank 0 to rank 1, whole trees of them or many that are alike (R11, R12).
+    TRANSFER: transfer::Transfers;
 }
 
 #[cfg(test)]

@@ -232,6 +232,7 @@ fn point(
         timeout_s: filled.timeout_s,
         sink_dir: filled.settings.sink_dir.clone().filter(|_| filled.pattern.row().keeps_files),
         application: applications::of_point(plan, &axes),
+        transfer: None,
         axes: said(filled, tool.is_some(), axes),
     }
 }

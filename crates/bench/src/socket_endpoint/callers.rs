@@ -11,7 +11,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, connect, recv, send, sockopt};
 
 /// A token, a rank and the number of a lane.
 const HELLO_BYTES: usize = 16;
@@ -43,6 +44,29 @@ impl Said {
 /// What send(2) says.
 pub(super) fn say(socket: &OwnedFd, token: u64, rank: u32, lane: u32) -> Result<(), Errno> {
     send(socket, &Said::new(token, rank, lane).0, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Connects a socket to one that listens.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] at the deadline; what connect(2) says.
+pub(super) fn reach(socket: &OwnedFd, to: &impl SocketAddrArg, deadline: Deadline) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(socket, true)?;
+    loop {
+        match connect(socket, to) {
+            Ok(()) | Err(Errno::ISCONN) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::INPROGRESS | Errno::ALREADY | Errno::AGAIN) => {
+                await_any([socket], PollFlags::OUT, deadline)?;
+                match sockopt::socket_error(socket) {
+                    Ok(Ok(())) => break,
+                    Ok(Err(error)) | Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(rustix::io::ioctl_fionbio(socket, false)?)
 }
 
 /// One of them.
@@ -126,7 +150,7 @@ impl<'a> Callers<'a> {
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] at the deadline; what poll(2) says.
-pub(super) fn await_any<'a>(
+fn await_any<'a>(
     sockets: impl IntoIterator<Item = &'a OwnedFd>,
     flags: PollFlags,
     deadline: Deadline,

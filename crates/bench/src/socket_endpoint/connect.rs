@@ -8,11 +8,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use measure::clock::Deadline;
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
 
-use super::callers::{self, Callers, await_any};
+use super::callers::{self, Callers};
 use super::datagram::{Datagram, DatagramMode};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
@@ -148,22 +147,16 @@ impl Unconnected {
         if let Some((own, _)) = peer.route.as_ref().filter(|(own, _)| !own.address.is_loopback()) {
             bind(&socket, &SocketAddr::new(own.address, 0)).map_err(|error| failed(error.into()))?;
         }
-        rustix::io::ioctl_fionbio(&socket, true).map_err(|error| failed(error.into()))?;
-        loop {
-            match connect_to(&socket, peer, name) {
-                Ok(()) | Err(Errno::ISCONN) => break,
-                Err(Errno::INTR) => {}
-                Err(Errno::INPROGRESS | Errno::ALREADY | Errno::AGAIN) => {
-                    await_any([&socket], PollFlags::OUT, deadline).map_err(failed)?;
-                    match sockopt::socket_error(&socket) {
-                        Ok(Ok(())) => break,
-                        Ok(Err(error)) | Err(error) => return Err(failed(error.into())),
-                    }
-                }
-                Err(error) => return Err(failed(error.into())),
+        match (name, &peer.route) {
+            (Name::Port(port), Some((_, theirs))) => {
+                callers::reach(&socket, &SocketAddr::new(theirs.address, *port), deadline).map_err(failed)?;
             }
+            (Name::Abstract(name), _) => {
+                let to = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|e| failed(e.into()))?;
+                callers::reach(&socket, &to, deadline).map_err(failed)?;
+            }
+            (Name::Port(_), None) => return Err(failed(Errno::AFNOSUPPORT.into())),
         }
-        rustix::io::ioctl_fionbio(&socket, false).map_err(|error| failed(error.into()))?;
         callers::say(&socket, peer.params.token, self.rank, lane).map_err(|error| failed(error.into()))?;
         Ok(socket)
     }

@@ -23,6 +23,7 @@
 //!   keeps its limit.
 
 mod address;
+mod bare;
 mod callers;
 mod check;
 mod connect;
@@ -44,4 +45,5 @@ mod zero_copy;
 
 pub(crate) use address::Reachable;
 pub use address::{Net, SocketOptions};
+pub(crate) use bare::{Listening, connect as connect_bare};
 pub(crate) use setup::{Unconnected, token};

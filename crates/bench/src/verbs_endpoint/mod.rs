@@ -30,6 +30,7 @@ mod setup;
 mod tests;
 mod waiting;
 
+pub(crate) use address::GidAddress;
 pub(crate) use device::{Open, RankDevice};
 pub use device::{check, find};
 pub(crate) use objects::Objects;

@@ -5,10 +5,12 @@ use std::fmt;
 
 use verbs::manager::{is_emulated, manager};
 use verbs::{
-    Context, GidEntry, GidKind, GlobalRoute, LinkLayer, Port, PortState, Route, Transport, default_gid,
+    Connection, Context, GidEntry, GidKind, GlobalRoute, Initialisation, LinkLayer, Port, PortState, Route,
+    Transport, default_gid,
 };
 
 use super::address::{Address, GidAddress};
+use super::constants::{MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use crate::Error;
 use crate::host_counters::Ways;
 use crate::point::Setup;
@@ -184,6 +186,37 @@ impl LocalPort {
     /// When the two GIDs cannot reach each other.
     pub(crate) fn route(&self, peer: &Address) -> Result<Route, Error> {
         self.route_to(peer.gid.as_ref(), peer.lid)
+    }
+
+    /// What a queue pair of the port is initialised with whose peer may do this (`IBV_ACCESS_*`).
+    pub(crate) fn initialisation(&self, access: u32) -> Initialisation {
+        Initialisation { port: self.number, pkey_index: self.options.pkey_index, qkey: QKEY, access }
+    }
+
+    /// What connects a reliable queue pair of the port with another one, of a port with this GID
+    /// and LID.
+    ///
+    /// # Errors
+    /// As [`route`](Self::route).
+    pub(crate) fn connection(
+        &self,
+        qp_num: u32,
+        gid: Option<&GidAddress>,
+        lid: u16,
+    ) -> Result<Connection, Error> {
+        Ok(Connection {
+            qp_num,
+            peer_psn: PSN,
+            own_psn: PSN,
+            mtu: self.is.active_mtu,
+            route: self.route_to(gid, lid)?,
+            timeout: TIMEOUT,
+            retry_count: RETRY_COUNT,
+            rnr_retry: RNR_RETRY,
+            min_rnr_timer: MIN_RNR_TIMER,
+            responder_reads: 1,
+            initiator_reads: 1,
+        })
     }
 
     /// The way to a port with this GID and LID.

@@ -11,7 +11,7 @@ use verbs::{
 
 use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
-use super::constants::{GREETINGS, MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
+use super::constants::{GREETINGS, MIN_RNR_TIMER, PSN, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::device::Open;
 use super::joint;
 use super::managed::Managed;
@@ -173,8 +173,7 @@ pub(super) fn options(spec: &PartSpec, max_send_wr: u32, max_recv_wr: u32) -> Qu
 
 /// What a queue pair of a port is initialised with.
 pub(super) fn initialisation(port: &LocalPort, spec: &PartSpec) -> Initialisation {
-    let pkey_index = port.options.pkey_index;
-    Initialisation { port: port.number, pkey_index, qkey: QKEY, access: access(spec) }
+    port.initialisation(access(spec))
 }
 
 /// What connects a queue pair with a peer's, with a Read or an atomic at a time.

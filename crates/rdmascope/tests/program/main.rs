@@ -43,4 +43,5 @@ mod slurm;
 mod sockets;
 mod strangers;
 mod support;
+mod transfer;
 mod two_machines;

@@ -1,0 +1,96 @@
+//! Files go from rank 0 to rank 1, over verbs or TCP (R11, R12).
+//!
+//! # Invariants
+//!
+//! * A repetition is a whole transfer: from the first block that is sent until the sink has said
+//!   that every file has its name. Setting up its connection is timed by itself.
+
+mod axes;
+mod check;
+pub(crate) mod choices;
+mod table;
+
+use measure::record::{Direction, Status, Throughput};
+use serde_json::json;
+
+use crate::axis::AxisList;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::fault::{PointError, out_of_order};
+use crate::pattern::command::Command;
+use crate::pattern::defaults::Defaults;
+use crate::pattern::outcome::{Merged, Outcome, Told};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::{Carrier, Length, PointSpec};
+use crate::topology::Topology;
+use crate::transfer::{self, EndTold};
+
+/// The pattern.
+pub(crate) struct Transfers;
+
+impl Told for EndTold {}
+
+impl Pattern for Transfers {
+    const ROW: Row = Row {
+        check: check::experiment,
+        needs: Capabilities::NONE,
+        shown: &table::SHOWN,
+        axes: axes::OWN,
+        only_axes: Some(axes::ONLY),
+        keeps_files: true,
+        stands_in: Some(transfer::prepare),
+        command: Command { is_of_plans: true, ..Command::new("transfer", "Transfer files") },
+        ..Row::named("transfer")
+    };
+    type Told = EndTold;
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults {
+            length: Length::Iterations(1),
+            tx_depth: axes::DEPTH,
+            size_bytes: axes::FILE_BYTES,
+            axes: axes::usual(),
+            ..Defaults::default()
+        }
+    }
+
+    fn topology(_spec: &PointSpec) -> Topology {
+        Topology { ranks: 2, parts: Vec::new(), together: Vec::new() }
+    }
+
+    /// What stands in the place of endpoints moves the files.
+    fn run<E: DrivenEndpoint>(_rank: Rank<'_, E>) -> Result<(Outcome, Option<EndTold>), PointError> {
+        Err(out_of_order("transfer files"))
+    }
+
+    fn merge(spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<EndTold>>) -> Merged {
+        if told.is_empty() {
+            // It was not run, and the point says why.
+            return Merged::default();
+        }
+        let Ok([Some(source), Some(sink)]) = <[Option<EndTold>; 2]>::try_from(told) else {
+            let error = "a rank has told nothing of its end of the transfer".to_owned();
+            return Merged::without_numbers(Status::Failed { error });
+        };
+        let failures = source.counts.failures.iter().chain(&sink.counts.failures);
+        let failed = source.counts.failed + sink.counts.failed;
+        let of_all =
+            if failed > 1 { format!("{failed} files did not arrive, the first: ") } else { String::new() };
+        let status =
+            failures.into_iter().next().map(|first| Status::Failed { error: format!("{of_all}{first}") });
+        let seconds = source.wall_ns / 1e9;
+        let per_s = |count: u64| count as f64 / seconds;
+        let throughput = (seconds > 0.0 && spec.transfer.is_none()).then(|| Throughput {
+            bytes_per_s: per_s(sink.counts.bytes),
+            messages_per_s: per_s(sink.counts.files),
+            direction: Direction::Uni,
+        });
+        Merged {
+            status,
+            throughput,
+            own: Some(json!({ "source": source, "sink": sink })),
+            ..Merged::default()
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Transfers: a line for each, with what it costs both ends.
+
+use measure::presentation::Presentation;
+use measure::quantity::number;
+use measure::record::Point;
+use measure::table::common::{BANDWIDTH, SIZE};
+use measure::table::{Cell, Column, Decimals, Note, Print, Scale, Table};
+use measure::units::Dimension;
+use serde_json::Value;
+
+pub(super) static SHOWN: Presentation = Presentation {
+    row_axes: &[
+        "size_bytes",
+        "files",
+        "file_source",
+        "file_sink",
+        "block_bytes",
+        "tx_depth",
+        "queue_pairs",
+        "streams",
+        "registration_cache",
+        "checksum",
+    ],
+    table: |point| own(point).map(|_| &TRANSFERS),
+    quantities: &[
+        number(
+            "transfer.wall_ns",
+            Dimension::Time,
+            |point, _| of(point, "source", "wall_ns"),
+            "the time from the first block that was sent until the sink had all files",
+        )
+        .offered(),
+        number(
+            "transfer.session_ns",
+            Dimension::Time,
+            |point, _| Some(of(point, "source", "session_ns")?.max(of(point, "sink", "session_ns")?)),
+            "the time that it took to set up the connection, at the end that took longer",
+        )
+        .offered(),
+        number(
+            "transfer.first_file_ns",
+            Dimension::Time,
+            |point, _| of(point, "sink", "first_file_ns"),
+            "the time from the first block until the first file had its name",
+        ),
+        number(
+            "transfer.cpu_ns_per_gib",
+            Dimension::Time,
+            |point, _| Some(cpu_per_gib(point, "source")? + cpu_per_gib(point, "sink")?),
+            "the time of CPUs that both ends took for a GiB",
+        )
+        .offered(),
+        number(
+            "transfer.source.cpu_ns_per_gib",
+            Dimension::Time,
+            |point, _| cpu_per_gib(point, "source"),
+            "the time of CPUs that the source took for a GiB",
+        ),
+        number(
+            "transfer.sink.cpu_ns_per_gib",
+            Dimension::Time,
+            |point, _| cpu_per_gib(point, "sink"),
+            "the time of CPUs that the sink took for a GiB",
+        ),
+        number(
+            "transfer.registering_ns",
+            Dimension::Time,
+            |point, _| {
+                Some(link(point, "source", "registering_ns")? + link(point, "sink", "registering_ns")?)
+            },
+            "the time that both ends took to register memory",
+        ),
+        number(
+            "transfer.registrations",
+            Dimension::Number,
+            |point, _| {
+                Some(
+                    link(point, "source", "registration_misses")?
+                        + link(point, "sink", "registration_misses")?,
+                )
+            },
+            "how often both ends registered memory",
+        ),
+    ],
+    ..Presentation::PLAIN
+};
+
+static TRANSFERS: Table = Table {
+    title: "transfers",
+    says_direction: false,
+    columns: &[
+        SIZE,
+        Column::new("#files", Cell::Axis("files")).wide(7),
+        Column::new("from", Cell::Axis("file_source")).wide(6),
+        Column::new("to", Cell::Axis("file_sink")).wide(6),
+        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
+        Column::new("files[1/s]", Cell::Number("throughput.messages_per_s", WHOLE)).wide(10),
+        Column::new("CPU from[s/GiB]", Cell::Number("transfer.source.cpu_ns_per_gib", SECONDS)).wide(15),
+        Column::new("CPU to[s/GiB]", Cell::Number("transfer.sink.cpu_ns_per_gib", SECONDS)).wide(13),
+        Column::new("setup[ms]", Cell::Number("transfer.session_ns", MILLISECONDS)).wide(9),
+    ],
+    gap: 2,
+    notes: &[Note::Always(CPU)],
+    ..Table::PLAIN
+};
+
+const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(0) };
+const SECONDS: Print = Print { scale: Scale::By(1e9), decimals: Decimals::Fixed(3) };
+const MILLISECONDS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(1) };
+
+const CPU: &str = "
+ CPU: of the whole process of each end, in its own code and in the kernel, while files were under way
+";
+
+/// What the record has of the transfer.
+fn own(point: &Point) -> Option<&Value> {
+    point.own.get("transfer")
+}
+
+fn of(point: &Point, end: &str, name: &str) -> Option<f64> {
+    own(point)?.get(end)?.get(name)?.as_f64()
+}
+
+fn link(point: &Point, end: &str, name: &str) -> Option<f64> {
+    own(point)?.get(end)?.get("link")?.get(name)?.as_f64()
+}
+
+fn cpu_per_gib(point: &Point, end: &str) -> Option<f64> {
+    let bytes = own(point)?.get("sink")?.get("counts")?.get("bytes")?.as_f64()?;
+    let cpu_ns = of(point, end, "user_ns")? + of(point, end, "system_ns")?;
+    (bytes > 0.0).then(|| cpu_ns * f64::from(1 << 30) / bytes)
+}

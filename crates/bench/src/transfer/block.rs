@@ -1,0 +1,175 @@
+//! The memory of a block: a slot of a registered ring, or memory of the process.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use verbs::MemoryRegion;
+
+use super::digest::Digest;
+
+/// Memory that files are read into and written from without another copy. Bytes lie in it at
+/// offsets; whoever goes beyond its end gets an error.
+pub(crate) trait Block {
+    /// Copies bytes into it.
+    ///
+    /// # Errors
+    /// Where they do not fit.
+    fn put(&mut self, at: usize, bytes: &[u8]) -> io::Result<()>;
+
+    /// Copies bytes out of it.
+    ///
+    /// # Errors
+    /// Where there are not so many.
+    fn get(&self, at: usize, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// Reads at most so many bytes of a file from an offset of it; gives how many, 0 at its end.
+    ///
+    /// # Errors
+    /// What pread(2) says.
+    fn read_file(&mut self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize>;
+
+    /// Writes at most so many bytes to a file at an offset of it; gives how many.
+    ///
+    /// # Errors
+    /// What pwrite(2) says.
+    fn write_file(&self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize>;
+
+    /// Adds bytes of it to a checksum.
+    ///
+    /// # Errors
+    /// Where there are not so many.
+    fn digest(&self, at: usize, bytes: usize, digest: &mut Digest) -> io::Result<()>;
+}
+
+/// Memory that a device may reach: bytes are copied out of it before anything looks at them, in
+/// pieces that stay in the nearest cache.
+impl Block for MemoryRegion {
+    fn put(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        self.write(at, bytes).map_err(beyond)
+    }
+
+    fn get(&self, at: usize, bytes: &mut [u8]) -> io::Result<()> {
+        self.read(at, bytes).map_err(beyond)
+    }
+
+    fn read_file(&mut self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
+        uninterrupted(|| Self::read_file(self, at, bytes, file, offset))
+    }
+
+    fn write_file(&self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
+        uninterrupted(|| Self::write_file(self, at, bytes, file, offset))
+    }
+
+    fn digest(&self, at: usize, bytes: usize, digest: &mut Digest) -> io::Result<()> {
+        const PIECE: usize = 8 << 10;
+        let mut piece = [0; PIECE];
+        for begin in (0..bytes).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(bytes - begin)];
+            self.get(at + begin, piece)?;
+            digest.take(piece);
+        }
+        Ok(())
+    }
+}
+
+/// Memory of the process. It begins at a page, as files without a cache ask for.
+pub(crate) struct Owned {
+    bytes: Vec<u8>,
+    /// Where the first page begins.
+    start: usize,
+}
+
+/// Alignment of blocks: more than any device asks of files that are read and written without a
+/// cache.
+const PAGE: usize = 4096;
+
+impl Owned {
+    /// So many zeroed bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let memory = vec![0; bytes + PAGE];
+        let start = (memory.as_ptr() as usize).next_multiple_of(PAGE) - memory.as_ptr() as usize;
+        Self { bytes: memory, start }
+    }
+
+    /// All of them.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let end = self.bytes.len() - PAGE + self.start;
+        &mut self.bytes[self.start..end]
+    }
+
+    /// All of them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..self.bytes.len() - PAGE + self.start]
+    }
+
+    fn part(&self, at: usize, bytes: usize) -> io::Result<&[u8]> {
+        let end = at.checked_add(bytes).ok_or(io::ErrorKind::InvalidInput)?;
+        self.bytes().get(at..end).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    fn part_mut(&mut self, at: usize, bytes: usize) -> io::Result<&mut [u8]> {
+        let end = at.checked_add(bytes).ok_or(io::ErrorKind::InvalidInput)?;
+        self.bytes_mut().get_mut(at..end).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+}
+
+impl Block for Owned {
+    fn put(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        self.part_mut(at, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn get(&self, at: usize, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.copy_from_slice(self.part(at, bytes.len())?);
+        Ok(())
+    }
+
+    fn read_file(&mut self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
+        let part = self.part_mut(at, bytes)?;
+        uninterrupted(|| Ok(rustix::io::pread(file, &mut *part, offset)?))
+    }
+
+    fn write_file(&self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
+        let part = self.part(at, bytes)?;
+        uninterrupted(|| Ok(rustix::io::pwrite(file, part, offset)?))
+    }
+
+    fn digest(&self, at: usize, bytes: usize, digest: &mut Digest) -> io::Result<()> {
+        digest.take(self.part(at, bytes)?);
+        Ok(())
+    }
+}
+
+fn beyond(error: verbs::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}
+
+/// Calls again what a signal has interrupted.
+fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::digest::Checksum;
+
+    #[test]
+    fn owned_memory_begins_at_a_page_and_ends_where_it_does() {
+        let mut block = Owned::new(3 * PAGE);
+        assert!((block.bytes().as_ptr() as usize).is_multiple_of(PAGE));
+        assert_eq!(block.bytes().len(), 3 * PAGE);
+        block.put(3 * PAGE - 2, b"ab").unwrap();
+        assert!(block.put(3 * PAGE - 1, b"ab").is_err());
+        assert!(block.get(usize::MAX, &mut [0; 2]).is_err());
+        let mut read = [0; 2];
+        block.get(3 * PAGE - 2, &mut read).unwrap();
+        assert_eq!(&read, b"ab");
+        assert!(block.digest(1, 3 * PAGE, &mut Digest::new(Checksum::Xxh3)).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! What carries blocks from a source to a sink, and answers back.
+//!
+//! Blocks arrive in the order in which they were posted, over however many connections. Neither end
+//! waits for the other longer than [`SILENCE`], nor beyond its deadline.
+
+pub(crate) mod tcp;
+pub(crate) mod verbs;
+
+use std::time::Duration;
+
+use measure::clock::Deadline;
+
+use super::block::Block;
+use super::told::LinkTold;
+use crate::Error;
+
+/// What a block consists of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// Whole records.
+    Packed,
+    /// Bytes of the current file.
+    Raw,
+}
+
+/// The source's end.
+pub(crate) trait Outlet {
+    /// Bytes of a block.
+    fn block_bytes(&self) -> usize;
+
+    /// Waits until another block can be filled.
+    ///
+    /// # Errors
+    /// Where the sink has gone or is silent.
+    fn room(&mut self) -> Result<&mut dyn Block, Error>;
+
+    /// Sends the first so many bytes of it.
+    ///
+    /// # Errors
+    /// Where the sink has gone.
+    fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error>;
+
+    /// The next answers, whole ones; waits for them if that is asked for.
+    ///
+    /// # Errors
+    /// Where the sink has gone or is silent.
+    fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Says when the transfer must have ended.
+    fn ends_at(&mut self, deadline: Deadline);
+
+    /// What it has counted.
+    fn told(&self) -> LinkTold;
+}
+
+/// The sink's end.
+pub(crate) trait Inlet {
+    /// Waits for the next block; gives what it consists of, and how many bytes it has.
+    ///
+    /// # Errors
+    /// Where the source has gone or is silent.
+    fn take(&mut self) -> Result<(Kind, usize), Error>;
+
+    /// The block that was taken.
+    fn block(&self) -> &dyn Block;
+
+    /// Lets the source fill it again.
+    ///
+    /// # Errors
+    /// Where the source has gone.
+    fn release(&mut self) -> Result<(), Error>;
+
+    /// Sends whole answers, of at most [`ANSWER_BLOCK_BYTES`] together.
+    ///
+    /// # Errors
+    /// Where the source has gone or is silent.
+    fn answer(&mut self, answers: &[u8]) -> Result<(), Error>;
+
+    /// Says when the transfer must have ended.
+    fn ends_at(&mut self, deadline: Deadline);
+
+    /// What it has counted.
+    fn told(&self) -> LinkTold;
+}
+
+/// Bytes of a block of files, the least and the most.
+pub(crate) const BLOCK_BYTES_MIN: u32 = 64 << 10;
+pub(crate) const BLOCK_BYTES_MAX: u32 = 64 << 20;
+
+/// Bytes of a block of answers.
+pub(crate) const ANSWER_BLOCK_BYTES: usize = 64 << 10;
+/// Bytes of answers that a source keeps until it looks at them: more than all to the offers that it
+/// makes before it does.
+const UNREAD_BYTES_MAX: usize = 64 << 20;
+
+/// How long the other end may say nothing before it is taken for dead. Its file system may take a
+/// while.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// How long a link waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// When all of the transfer must have ended.
+    pub(crate) deadline: Deadline,
+    /// For whom it waits: "the sink".
+    pub(crate) peer: &'static str,
+}
+
+impl Patience {
+    /// How long it may wait now.
+    fn silence(&self) -> Deadline {
+        Deadline::after(SILENCE.min(self.deadline.remaining()))
+    }
+
+    /// The other end said nothing for so long.
+    fn is_over(&self) -> Error {
+        let peer = self.peer;
+        let words = match self.deadline.is_over() {
+            true => "the transfer has not ended within its time limit: give it a longer timeout".to_owned(),
+            false => format!(
+                "nothing came from {peer} for {} s: it hangs, or what lies between has failed",
+                SILENCE.as_secs()
+            ),
+        };
+        Error::Transfer { words }
+    }
+
+    /// The other end has gone.
+    fn is_gone(&self, how: &str) -> Error {
+        Error::Transfer { words: format!("{} has gone: {how}", self.peer) }
+    }
+
+    /// The other end does what it must not.
+    fn is_wrong(&self, what: &str) -> Error {
+        let peer = self.peer;
+        Error::Transfer {
+            words: format!("{peer} {what}: it is no rdmascope of this version, or its memory fails"),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Blocks over TCP connections, in turn.
+//!
+//! A header of eight bytes says what follows. Each connection is read by a thread of its own, so
+//! that a sink receives while it writes, and a source that sends hears answers. Threads end with
+//! their connection, which is shut down when the link is dropped.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+
+use measure::clock::Deadline;
+
+use super::{ANSWER_BLOCK_BYTES, Inlet, Kind, Outlet, Patience, UNREAD_BYTES_MAX};
+use crate::Error;
+use crate::transfer::block::{Block, Owned};
+use crate::transfer::told::LinkTold;
+
+/// What a connection brings: a block of a kind with so many bytes, or why there are no more.
+type Arrival = io::Result<(Kind, usize, Owned)>;
+
+/// Connections of an end.
+struct Connections {
+    streams: Vec<TcpStream>,
+    arrivals: Vec<Receiver<Arrival>>,
+    patience: Patience,
+}
+
+impl Drop for Connections {
+    /// Ends the threads, which may be reading.
+    fn drop(&mut self) {
+        for stream in &self.streams {
+            // One that has ended already is as good.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Bytes of a header: the kind, three that are zero, and how many follow.
+const HEADER_BYTES: usize = 8;
+
+impl Connections {
+    /// Begins to read connections, so many blocks of so many bytes ahead.
+    fn new(
+        streams: Vec<TcpStream>,
+        patience: Patience,
+        (ahead, bytes): (usize, usize),
+    ) -> Result<(Self, Vec<SyncSender<Owned>>), Error> {
+        let failed = Error::system("read a connection");
+        let mut arrivals = Vec::new();
+        let mut free = Vec::new();
+        for stream in &streams {
+            let (arrives, arrived) = sync_channel(ahead);
+            let (gives, given) = sync_channel(ahead);
+            for _ in 0..ahead {
+                // There is room for all of them.
+                let _ = gives.send(Owned::new(bytes));
+            }
+            let stream = stream.try_clone().map_err(failed)?;
+            stream.set_write_timeout(Some(super::SILENCE)).map_err(failed)?;
+            thread::Builder::new()
+                .name("connection".to_owned())
+                .spawn(move || read(stream, &given, &arrives))
+                .map_err(failed)?;
+            arrivals.push(arrived);
+            free.push(gives);
+        }
+        Ok((Self { streams, arrivals, patience }, free))
+    }
+
+    /// What a connection has brought; waits for it if that is asked for.
+    fn arrival(&self, lane: usize, waits: bool) -> Result<Option<(Kind, usize, Owned)>, Error> {
+        let arrived = match waits {
+            true => match self.arrivals[lane].recv_timeout(self.patience.silence().remaining()) {
+                Ok(arrived) => arrived,
+                Err(RecvTimeoutError::Timeout) => return Err(self.patience.is_over()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.has_ended()),
+            },
+            false => match self.arrivals[lane].try_recv() {
+                Ok(arrived) => arrived,
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Disconnected) => return Err(self.has_ended()),
+            },
+        };
+        arrived.map(Some).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => self.patience.is_wrong(&error.to_string()),
+            io::ErrorKind::UnexpectedEof => self.has_ended(),
+            _ => self.patience.is_gone(&error.to_string()),
+        })
+    }
+
+    fn has_ended(&self) -> Error {
+        self.patience.is_gone("it has closed its connection")
+    }
+
+    /// Sends a header and what follows it, together.
+    fn send(&self, lane: usize, kind: Kind, bytes: &[u8]) -> Result<(), Error> {
+        let header = header(kind, bytes.len());
+        let mut stream = &self.streams[lane];
+        let both = [io::IoSlice::new(&header), io::IoSlice::new(bytes)];
+        let sent = loop {
+            match stream.write_vectored(&both) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        let rest = sent.and_then(|sent| match sent.checked_sub(HEADER_BYTES) {
+            Some(sent) => stream.write_all(&bytes[sent..]),
+            None => stream.write_all(&header[sent..]).and_then(|()| stream.write_all(bytes)),
+        });
+        rest.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.patience.is_over(),
+            _ => self.patience.is_gone(&error.to_string()),
+        })
+    }
+}
+
+fn header(kind: Kind, bytes: usize) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[0] = match kind {
+        Kind::Packed => 0,
+        Kind::Raw => 1,
+    };
+    header[4..].copy_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes());
+    header
+}
+
+/// Reads blocks until the connection ends or nobody wants more.
+fn read(mut stream: TcpStream, free: &Receiver<Owned>, arrives: &SyncSender<Arrival>) {
+    while let Ok(block) = free.recv() {
+        let arrived = read_one(&mut stream, block);
+        let is_last = arrived.is_err();
+        if arrives.send(arrived).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn read_one(stream: &mut TcpStream, mut block: Owned) -> Arrival {
+    let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut header = [0; HEADER_BYTES];
+    stream.read_exact(&mut header)?;
+    let [kind, 0, 0, 0, length @ ..] = header else { return Err(wrong("sent a broken header")) };
+    let kind = match kind {
+        0 => Kind::Packed,
+        1 => Kind::Raw,
+        _ => return Err(wrong("sent a block of no kind")),
+    };
+    let bytes = u32::from_le_bytes(length) as usize;
+    let room = block.bytes_mut().get_mut(..bytes).ok_or_else(|| wrong("sent a block that is too long"))?;
+    stream.read_exact(room)?;
+    Ok((kind, bytes, block))
+}
+
+/// The source's end.
+pub(crate) struct TcpOutlet {
+    connections: Connections,
+    block: Owned,
+    posted: u64,
+    answers: Vec<SyncSender<Owned>>,
+}
+
+/// Blocks of answers that a source reads ahead.
+const ANSWERS_AHEAD: usize = UNREAD_BYTES_MAX / ANSWER_BLOCK_BYTES / 16;
+
+impl TcpOutlet {
+    /// Over connected streams, with blocks of so many bytes.
+    ///
+    /// # Errors
+    /// Where there is no room for a thread.
+    pub(crate) fn new(streams: Vec<TcpStream>, bytes: usize, patience: Patience) -> Result<Self, Error> {
+        let (connections, answers) =
+            Connections::new(streams, patience, (ANSWERS_AHEAD, ANSWER_BLOCK_BYTES))?;
+        Ok(Self { connections, block: Owned::new(bytes), posted: 0, answers })
+    }
+}
+
+impl Outlet for TcpOutlet {
+    fn block_bytes(&self) -> usize {
+        self.block.bytes().len()
+    }
+
+    fn room(&mut self) -> Result<&mut dyn Block, Error> {
+        Ok(&mut self.block)
+    }
+
+    fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
+        let lane = (self.posted % self.connections.streams.len() as u64) as usize;
+        self.posted += 1;
+        self.connections.send(lane, kind, &self.block.bytes()[..bytes])
+    }
+
+    fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error> {
+        let Some((kind, bytes, block)) = self.connections.arrival(0, waits)? else { return Ok(None) };
+        if kind != Kind::Packed {
+            return Err(self.connections.patience.is_wrong("answered with a file"));
+        }
+        let answers = block.bytes()[..bytes].to_vec();
+        // The thread has gone where nobody takes it, which the next call finds.
+        let _ = self.answers[0].send(block);
+        Ok(Some(answers))
+    }
+
+    fn ends_at(&mut self, deadline: Deadline) {
+        self.connections.patience.deadline = deadline;
+    }
+
+    fn told(&self) -> LinkTold {
+        LinkTold { blocks: self.posted, block_bytes: self.block_bytes() as u64, ..LinkTold::default() }
+    }
+}
+
+/// The sink's end.
+pub(crate) struct TcpInlet {
+    connections: Connections,
+    free: Vec<SyncSender<Owned>>,
+    taken: u64,
+    /// The block that is being looked at.
+    block: Option<Owned>,
+    /// None.
+    nothing: Owned,
+    bytes: usize,
+}
+
+impl TcpInlet {
+    /// Over connected streams, with blocks of so many bytes, so many of which are received while
+    /// one is looked at.
+    ///
+    /// # Errors
+    /// Where there is no room for a thread.
+    pub(crate) fn new(
+        streams: Vec<TcpStream>,
+        bytes: usize,
+        ahead: usize,
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let (connections, free) = Connections::new(streams, patience, (ahead.max(1), bytes))?;
+        Ok(Self { connections, free, taken: 0, block: None, nothing: Owned::new(0), bytes })
+    }
+
+    fn lane(&self) -> usize {
+        (self.taken % self.free.len() as u64) as usize
+    }
+}
+
+impl Inlet for TcpInlet {
+    fn take(&mut self) -> Result<(Kind, usize), Error> {
+        let arrived = self.connections.arrival(self.lane(), true)?;
+        let (kind, bytes, block) = arrived.ok_or_else(|| self.connections.has_ended())?;
+        self.block = Some(block);
+        Ok((kind, bytes))
+    }
+
+    fn block(&self) -> &dyn Block {
+        self.block.as_ref().unwrap_or(&self.nothing)
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        if let Some(block) = self.block.take() {
+            // The thread has gone where nobody takes it, which the next call finds.
+            let _ = self.free[self.lane()].send(block);
+            self.taken += 1;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, answers: &[u8]) -> Result<(), Error> {
+        self.connections.send(0, Kind::Packed, answers)
+    }
+
+    fn ends_at(&mut self, deadline: Deadline) {
+        self.connections.patience.deadline = deadline;
+    }
+
+    fn told(&self) -> LinkTold {
+        LinkTold { blocks: self.taken, block_bytes: self.bytes as u64, ..LinkTold::default() }
+    }
+}

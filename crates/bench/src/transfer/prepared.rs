@@ -1,0 +1,317 @@
+//! A transfer in the place of endpoints: rank 0 sends, rank 1 receives.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use measure::clock::{Clock, Deadline};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::digest::Checksum;
+use super::link::tcp::{TcpInlet, TcpOutlet};
+use super::link::verbs::{Unconnected, VerbsAddress, VerbsInlet, VerbsOutlet, Wanted};
+use super::link::{BLOCK_BYTES_MIN, Inlet, Outlet, Patience};
+use super::scratch;
+use super::sink::{Receipt, Target, receive};
+use super::source::{Sending, What, send};
+use super::told::EndTold;
+use super::watch::{Telling, Watch};
+use crate::axis;
+use crate::cpu;
+use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
+use crate::fault::{PointError, out_of_order, unreadable};
+use crate::host_counters::{Counted, Ways};
+use crate::point::{Place, PointSpec};
+use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::rank_clock::RankClock;
+use crate::socket_endpoint::{Listening, Reachable, connect_bare, token};
+use crate::verbs_endpoint::{LocalPort, Open, Unconnected as Endpoint};
+
+/// The rank that sends; the other one receives.
+const SOURCE: u32 = 0;
+
+/// How an end is reached.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum Address {
+    Tcp {
+        reachable: Reachable,
+        /// Where the sink listens.
+        port: u16,
+        block_bytes: u64,
+    },
+    Verbs(VerbsAddress),
+}
+
+/// What an end has for the other alone.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Way {
+    /// What a TCP connection says first.
+    token: u64,
+}
+
+/// An end that is not connected.
+struct Waiting {
+    rank: u32,
+    link: Bare,
+    block_bytes: usize,
+    depth: usize,
+    streams: usize,
+    end: End,
+    scratch: Option<TempDir>,
+    tell: fn(&str),
+    clock: Clock,
+    /// How long preparing took, in ns.
+    session_ns: f64,
+}
+
+/// What is to be connected.
+enum Bare {
+    Tcp(Reachable, Option<Listening>),
+    Verbs(Box<Unconnected>, Arc<LocalPort>),
+}
+
+/// What an end does.
+enum End {
+    Sends(Sending, Telling),
+    Receives(Box<Receipt>),
+}
+
+/// Makes the files or the directory of an end, and what connects it.
+///
+/// # Errors
+/// Why the point cannot be measured here.
+pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
+    let spec = site.spec;
+    let clock = site.rank_clock.clock;
+    let (end, scratch) = if site.rank == SOURCE { sends(spec)? } else { receives(spec)? };
+    let begin = clock.now();
+    let message = &spec.message;
+    let block_bytes = axis::BLOCK_BYTES.at(&spec.axes).unwrap_or(BLOCK_BYTES_MIN) as usize;
+    let depth = message.tx_depth.max(1) as usize;
+    let (link, streams) = if message.endpoint.is_verbs() {
+        <Endpoint as EndpointKind>::arrange(site)?;
+        let open: &Open = site.device.open()?;
+        let wanted = Wanted {
+            is_source: site.rank == SOURCE,
+            pairs: message.queue_pairs.max(1) as usize,
+            block_bytes,
+            depth,
+            keeps_registrations: axis::REGISTRATION_CACHE.at(&spec.axes).unwrap_or(true),
+        };
+        let link = Unconnected::new(open, wanted, clock)?;
+        (Bare::Verbs(Box::new(link), Arc::clone(&open.port)), wanted.pairs)
+    } else {
+        let reachable = Reachable::own(&site.sockets.net, message.socket.family, message.link_layer)?;
+        let listens = site.rank != SOURCE;
+        let listening = listens.then(|| Listening::new(site.sockets, message.socket.family)).transpose()?;
+        (Bare::Tcp(reachable, listening), message.socket.streams.max(1) as usize)
+    };
+    let session_ns = clock.ns_f64(clock.now().since(begin));
+    Ok(Box::new(Waiting {
+        rank: site.rank,
+        link,
+        block_bytes,
+        depth,
+        streams,
+        end,
+        scratch,
+        tell: site.tell,
+        clock,
+        session_ns,
+    }))
+}
+
+/// The end that sends: trees that are there, files that are made for the point, or memory.
+fn sends(spec: &PointSpec) -> Result<(End, Option<TempDir>), PointError> {
+    let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
+    let place = axis::FILE_SOURCE.at(&spec.axes).unwrap_or(Place::File);
+    let is_direct = place == Place::Direct;
+    if let Some(asked) = &spec.transfer {
+        let sources = asked.sources.iter().map(PathBuf::from).collect();
+        let sending = Sending { what: What::Paths(sources), checksum, is_direct, resumes: asked.resumes };
+        return Ok((End::Sends(sending, asked.telling), None));
+    }
+    let files = axis::FILES.at(&spec.axes).unwrap_or(1);
+    let bytes = spec.message.size_bytes;
+    if place == Place::Memory {
+        let what = What::Memory { files, bytes };
+        let sending = Sending { what, checksum, is_direct, resumes: false };
+        return Ok((End::Sends(sending, Telling::default()), None));
+    }
+    let scratch = scratch::directory(spec.sink_dir.as_deref())?;
+    scratch::fill(scratch.path(), files, bytes)?;
+    let what = What::Paths(vec![contents_of(scratch.path())]);
+    let sending = Sending { what, checksum, is_direct, resumes: false };
+    Ok((End::Sends(sending, Telling::default()), Some(scratch)))
+}
+
+/// What stands for all that is in a directory.
+fn contents_of(directory: &Path) -> PathBuf {
+    let mut path = directory.as_os_str().to_owned().into_vec();
+    path.extend(b"/.");
+    OsString::from_vec(path).into()
+}
+
+/// The end that receives: into a directory of the user's, into one that is made for the point, or
+/// into memory.
+fn receives(spec: &PointSpec) -> Result<(End, Option<TempDir>), PointError> {
+    let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
+    let place = axis::FILE_SINK.at(&spec.axes).unwrap_or(Place::File);
+    let is_direct = place == Place::Direct;
+    let (path, scratch) = match &spec.transfer {
+        Some(asked) => {
+            let to = asked.to.as_ref().ok_or_else(|| out_of_order("receive files"))?;
+            (Some(PathBuf::from(to)), None)
+        }
+        None if place == Place::Memory => (None, None),
+        None => {
+            let scratch = scratch::directory(spec.sink_dir.as_deref())?;
+            (Some(scratch.path().to_owned()), Some(scratch))
+        }
+    };
+    let session = token()?;
+    let open = |path: PathBuf| {
+        Target::open(&path, session).map_err(|error| {
+            let what = format!("files cannot go to {}: {}", path.display(), words(&error));
+            PointError::Failed(what)
+        })
+    };
+    let target = path.map(open).transpose()?;
+    let syncs = spec.transfer.as_ref().is_some_and(|asked| asked.syncs);
+    Ok((End::Receives(Box::new(Receipt { target, checksum, is_direct, syncs })), scratch))
+}
+
+/// What the system says, and what to do.
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the directory that it is to be in does not exist".to_owned(),
+        io::ErrorKind::NotADirectory => "it is no directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl PreparedEndpoints for Waiting {
+    fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+        let (address, token) = match &self.link {
+            Bare::Verbs(link, _) => (Address::Verbs(link.address()?), 0),
+            Bare::Tcp(reachable, listening) => {
+                let port = listening.as_ref().map_or(0, |listening| listening.port);
+                let block_bytes = self.block_bytes as u64;
+                let token = listening.as_ref().map_or(0, |listening| listening.token);
+                (Address::Tcp { reachable: reachable.clone(), port, block_bytes }, token)
+            }
+        };
+        let address = serde_json::to_value(address).map_err(unreadable)?;
+        let way = serde_json::to_value(Way { token }).map_err(unreadable)?;
+        let ways = (0..ranks).map(|rank| if rank == self.rank { Value::Null } else { way.clone() });
+        Ok(Prepared { address, ways: ways.collect() })
+    }
+
+    fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
+        let Self { rank, link, block_bytes, depth, streams, end, scratch, tell, clock, session_ns } = *self;
+        let begin = clock.now();
+        let other = ranks.get(1 - rank as usize).ok_or_else(|| out_of_order("connect"))?;
+        let address = Address::deserialize(&other.address).map_err(unreadable)?;
+        let mut told = EndTold::default();
+        // The point's time limit comes with the run.
+        let patience = Patience {
+            deadline: Deadline::after(Duration::MAX),
+            peer: if rank == SOURCE { "the sink" } else { "the source" },
+        };
+        let mut interface = None;
+        let wire = match (link, address) {
+            (Bare::Verbs(link, port), Address::Verbs(address)) => {
+                if let Some(shrunk) = link.shrunk() {
+                    told.notes.insert("blocks".to_owned(), shrunk.to_owned());
+                }
+                let link = link.connect(&port, &address, patience)?;
+                match rank {
+                    SOURCE => Wire::Out(Box::new(VerbsOutlet::new(link))),
+                    _ => Wire::In(Box::new(VerbsInlet(link))),
+                }
+            }
+            (Bare::Tcp(own, listening), Address::Tcp { reachable, port, block_bytes: theirs }) => {
+                let (near, far) = own.route(&reachable)?;
+                interface = Some(near.interface.clone());
+                let bytes = usize::try_from(theirs).unwrap_or(usize::MAX).min(block_bytes);
+                match listening {
+                    Some(listening) => {
+                        let connections = listening.accept(1 - rank, streams)?;
+                        Wire::In(Box::new(TcpInlet::new(connections, block_bytes, depth, patience)?))
+                    }
+                    None => {
+                        let way = Way::deserialize(&other.way).map_err(unreadable)?;
+                        let ends = (rank, 1 - rank);
+                        let connections = connect_bare((&near, &far), (port, way.token), ends, streams)?;
+                        Wire::Out(Box::new(TcpOutlet::new(connections, bytes, patience)?))
+                    }
+                }
+            }
+            _ => return Err(out_of_order("connect")),
+        };
+        told.session_ns = session_ns + clock.ns_f64(clock.now().since(begin));
+        let ways = Ways { interfaces: interface.into_iter().collect(), ports: Vec::new() };
+        Ok(Box::new(Connected { wire, end, _scratch: scratch, told, ways, tell }))
+    }
+}
+
+/// An end that is connected.
+struct Connected {
+    wire: Wire,
+    end: End,
+    /// Files that were made for the point are gone with it.
+    _scratch: Option<TempDir>,
+    told: EndTold,
+    ways: Ways,
+    tell: fn(&str),
+}
+
+enum Wire {
+    Out(Box<dyn Outlet>),
+    In(Box<dyn Inlet>),
+}
+
+impl ConnectedEndpoints for Connected {
+    fn measure(
+        &mut self,
+        _spec: &PointSpec,
+        _rank: u32,
+        left: Duration,
+        rank_clock: &RankClock,
+    ) -> Result<Outcome, PointError> {
+        let clock = rank_clock.clock;
+        let before = Counted::now(&self.ways);
+        let used_before = cpu::of_process();
+        let told = match (&mut self.wire, &mut self.end) {
+            (Wire::Out(outlet), End::Sends(sending, telling)) => {
+                outlet.ends_at(Deadline::after(left));
+                let paths = match &sending.what {
+                    What::Paths(paths) => paths.as_slice(),
+                    What::Memory { .. } => &[],
+                };
+                let watch = Watch::new(*telling, self.tell, clock, paths);
+                send(&mut **outlet, sending, watch, clock)
+            }
+            (Wire::In(inlet), End::Receives(receipt)) => {
+                inlet.ends_at(Deadline::after(left));
+                receive(&mut **inlet, receipt, clock)
+            }
+            _ => return Err(out_of_order("transfer files")),
+        };
+        let used = cpu::of_process().zip(used_before);
+        let host = Counted::now(&self.ways).since(&before);
+        let told = told?;
+        let (user_ns, system_ns) = used.map_or((0.0, 0.0), |(now, then)| (now.0 - then.0, now.1 - then.1));
+        let EndTold { session_ns, notes, .. } = self.told.clone();
+        let told = EndTold { user_ns, system_ns, session_ns, notes, ..told };
+        let told = Some(serde_json::to_value(told).map_err(unreadable)?);
+        Ok(Outcome { told, host, ..Outcome::default() })
+    }
+}

@@ -1,0 +1,61 @@
+//! Files that are made for a point, and the directory that they arrive in: both are gone when it
+//! ends.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::Error;
+
+/// A directory of a point, in the one that the plan names or else in that of temporary files.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn directory(of_plan: Option<&str>) -> Result<TempDir, Error> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("rdmascope-");
+    let made = match of_plan {
+        Some(path) => builder.tempdir_in(path),
+        None => builder.tempdir(),
+    };
+    let place = of_plan.map_or_else(|| std::env::temp_dir().display().to_string(), str::to_owned);
+    made.map_err(Error::system(&format!("make a directory in {place}")))
+}
+
+/// Makes so many files of so many bytes, which differ.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn fill(directory: &Path, files: u64, bytes: u64) -> Result<(), Error> {
+    let failed = Error::system("make the files that are to be sent");
+    let mut piece = vec![0; PIECE];
+    // Bytes that no file system and no link can shorten.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for word in piece.chunks_exact_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        word.copy_from_slice(&state.to_le_bytes());
+    }
+    for number in 0..files {
+        piece[..8].copy_from_slice(&number.to_le_bytes());
+        write(&directory.join(number.to_string()), &piece, bytes).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, piece: &[u8], bytes: u64) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let mut left = bytes;
+    while left > 0 {
+        let part = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+        file.write_all(&piece[..part])?;
+        left -= part as u64;
+    }
+    Ok(())
+}
+
+/// Bytes that are written at a time.
+const PIECE: usize = 1 << 20;

@@ -1,0 +1,349 @@
+//! The directory that files arrive in.
+//!
+//! # Invariants
+//!
+//! * Everything is done by descriptors of directories in the tree and single components
+//!   ([`Tree`]), and what is asked of a file by its own descriptor: nothing outside of the target
+//!   is opened, made, changed or removed.
+//! * What has a name in it that the source gave is whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, symlinkat,
+    syncfs, unlinkat, utimensat,
+};
+use rustix::io::Errno;
+
+use super::unfinished::{Unfinished, dress, times};
+use crate::transfer::name::{Name, is_unfinished};
+use crate::transfer::record::{Answer, Attributes, CHUNK_BYTES, MODE_MASK, PART_DIGESTS_MAX};
+use crate::transfer::source::chunk_digest;
+use crate::transfer::told::Counts;
+use crate::transfer::tree::{ROOT, Tree, open_directory};
+
+/// The directory that files arrive in.
+pub(crate) struct Target {
+    tree: Tree,
+    /// In the names of its unfinished files.
+    session: u64,
+    /// What directories are to have at the end.
+    attributes: Vec<(u32, Attributes)>,
+    /// Directories that were there, and unfinished files in them that nobody works on any more.
+    found: BTreeMap<u32, BTreeSet<OsString>>,
+    /// Directories that this transfer has made.
+    made: BTreeSet<u32>,
+    /// Files that get their names when they are on their disk.
+    waiting: Vec<Waiting>,
+}
+
+/// A whole file without its name.
+struct Waiting {
+    parent: u32,
+    unfinished: Box<OsStr>,
+    name: Name,
+}
+
+/// Files that wait together for their disk.
+const WAITING_MAX: usize = 1024;
+
+/// Why a directory cannot be made.
+pub(super) enum Refusal {
+    /// The source breaks the rules.
+    Broken(&'static str),
+    /// The system says so of this path.
+    Failed(String, io::Error),
+}
+
+impl Target {
+    /// The directory at a path of the user's. It is made where it is missing.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn open(path: &Path, session: u64) -> io::Result<Self> {
+        let is_made = match std::fs::create_dir(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            // A file system that cannot be written to says that, also of what is there.
+            Err(_) if path.is_dir() => false,
+            Err(error) => return Err(error),
+        };
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let root = openat(rustix::fs::CWD, path, flags, Mode::empty())?;
+        Ok(Self {
+            tree: Tree::new(root),
+            session,
+            attributes: Vec::new(),
+            found: BTreeMap::new(),
+            made: if is_made { BTreeSet::from([ROOT]) } else { BTreeSet::new() },
+            waiting: Vec::new(),
+        })
+    }
+
+    pub(super) fn has(&self, directory: u32) -> bool {
+        self.tree.has(directory)
+    }
+
+    /// What to call something in a directory.
+    pub(super) fn path(&self, directory: u32, name: &Name) -> String {
+        self.tree.path(directory, name)
+    }
+
+    /// Makes a directory, unless it is there. Only its owner may use it until the end.
+    pub(super) fn make(&mut self, parent: u32, name: Name, attributes: Attributes) -> Result<(), Refusal> {
+        let path = self.tree.path(parent, &name);
+        let number = self.tree.add(parent, name.clone()).map_err(Refusal::Broken)?;
+        let failed = |error| Refusal::Failed(path, error);
+        let directory = match self.tree.open(parent) {
+            Ok(directory) => directory,
+            Err(error) => return Err(failed(error)),
+        };
+        match mkdirat(directory, name.os(), Mode::RWXU) {
+            Ok(()) => _ = self.made.insert(number),
+            Err(Errno::EXIST) => {
+                let found = open_directory(directory, &name);
+                found.map_err(|error| {
+                    failed(io::Error::new(error.kind(), "something else than a directory has its name"))
+                })?;
+            }
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        self.attributes.push((number, attributes));
+        Ok(())
+    }
+
+    /// Makes a file without its name, or goes on with one of which so many bytes are there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn create(
+        &mut self,
+        parent: u32,
+        name: &Name,
+        size: u64,
+        from: u64,
+    ) -> io::Result<Unfinished> {
+        self.look_for_unfinished(parent);
+        let unfinished = name.unfinished(self.session);
+        if from > 0 {
+            let part = self.part_of(parent, name).filter(|_| from <= size);
+            let part = part.ok_or_else(|| io::Error::other("the part of it that was here has gone"))?;
+            let directory = self.tree.open(parent)?;
+            let file = open_own(directory, &part)?;
+            if fstat(&file)?.st_size.cast_unsigned() < from {
+                return Err(io::Error::other("the part of it that was here has become shorter"));
+            }
+            let file = Unfinished::new(unfinished.clone(), file)?;
+            file.cut(from)?;
+            renameat(directory, &part, directory, &*unfinished)?;
+            self.found.entry(parent).or_default().remove(&part);
+            return Ok(file);
+        }
+        let directory = self.tree.open(parent)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = match openat(directory, &*unfinished, flags, mode) {
+            // Of a file before, whose name was as long and began alike.
+            Err(Errno::EXIST) => {
+                unlinkat(directory, &*unfinished, AtFlags::empty())?;
+                openat(directory, &*unfinished, flags, mode)?
+            }
+            opened => opened?,
+        };
+        Unfinished::new(unfinished, file)
+    }
+
+    /// Looks into a directory that was there for unfinished files, once.
+    fn look_for_unfinished(&mut self, parent: u32) {
+        if self.made.contains(&parent) || self.found.contains_key(&parent) {
+            return;
+        }
+        let found = self.tree.open(parent).and_then(unfinished_in).unwrap_or_default();
+        self.found.insert(parent, found);
+    }
+
+    /// The unfinished file of this name that nobody works on.
+    fn part_of(&self, parent: u32, name: &Name) -> Option<OsString> {
+        let found = self.found.get(&parent)?;
+        found.iter().find(|part| name.is_unfinished_as(part.as_bytes())).cloned()
+    }
+
+    /// Gives a whole file its name, at once or when it is on its disk.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn name(
+        &mut self,
+        parent: u32,
+        unfinished: &Unfinished,
+        name: &Name,
+        syncs: bool,
+    ) -> io::Result<()> {
+        if !syncs {
+            let directory = self.tree.open(parent)?;
+            return Ok(renameat(directory, &*unfinished.name, directory, name.os())?);
+        }
+        self.waiting.push(Waiting { parent, unfinished: unfinished.name.clone(), name: name.clone() });
+        Ok(())
+    }
+
+    /// Gives files their names that wait for their disk, where there are many or it is the end.
+    pub(super) fn settle(&mut self, counts: &mut Counts, is_end: bool) {
+        if self.waiting.is_empty() || (!is_end && self.waiting.len() < WAITING_MAX) {
+            return;
+        }
+        let synced = self.tree.open(ROOT).and_then(|root| Ok(syncfs(root)?));
+        for Waiting { parent, unfinished, name } in std::mem::take(&mut self.waiting) {
+            let directory = self.tree.open(parent);
+            let named = match &synced {
+                Ok(()) => directory
+                    .and_then(|directory| Ok(renameat(directory, &*unfinished, directory, name.os())?)),
+                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            };
+            if let Err(error) = named {
+                counts.files = counts.files.saturating_sub(1);
+                counts.fail(&format!("{}: not written: {error}", self.tree.path(parent, &name)));
+                if let Ok(directory) = self.tree.open(parent) {
+                    let _ = unlinkat(directory, &*unfinished, AtFlags::empty());
+                }
+            }
+        }
+    }
+
+    /// Removes what is there of a file. What cannot be removed now is, by the next transfer.
+    pub(super) fn discard(&mut self, parent: u32, unfinished: &Unfinished) {
+        if let Ok(directory) = self.tree.open(parent) {
+            let _ = unlinkat(directory, &*unfinished.name, AtFlags::empty());
+        }
+    }
+
+    /// Whether the sink wants a file that the source has.
+    pub(super) fn answer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Answer {
+        let same = self.tree.open(parent).and_then(|directory| is_same(directory, name, &attributes, size));
+        if same.unwrap_or(false) {
+            return Answer::Has;
+        }
+        if size <= CHUNK_BYTES {
+            return Answer::Wants;
+        }
+        self.look_for_unfinished(parent);
+        let Some(part) = self.part_of(parent, name) else { return Answer::Wants };
+        let digests = self.tree.open(parent).and_then(|directory| digests(directory, &part, size));
+        match digests {
+            Ok(digests) if !digests.is_empty() => Answer::Part { digests },
+            _ => Answer::Wants,
+        }
+    }
+
+    /// Makes a symbolic link. Its text is the source's; nobody follows it here.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn link(
+        &mut self,
+        parent: u32,
+        name: &Name,
+        attributes: Attributes,
+        text: &[u8],
+    ) -> io::Result<()> {
+        let unfinished = name.unfinished(self.session);
+        let directory = self.tree.open(parent)?;
+        symlinkat(OsStr::from_bytes(text), directory, &*unfinished)?;
+        // A file system may not keep times of links.
+        let _ = utimensat(directory, &*unfinished, &times(&attributes), AtFlags::SYMLINK_NOFOLLOW);
+        let named = renameat(directory, &*unfinished, directory, name.os());
+        if named.is_err() {
+            let _ = unlinkat(directory, &*unfinished, AtFlags::empty());
+        }
+        Ok(named?)
+    }
+
+    /// Ends: gives files their names that wait for their disk, removes unfinished files that nobody
+    /// works on, and gives directories their permissions and times, the deepest first.
+    pub(super) fn finish(&mut self, counts: &mut Counts, syncs: bool) {
+        self.settle(counts, true);
+        for (parent, parts) in std::mem::take(&mut self.found) {
+            let Ok(directory) = self.tree.open(parent) else { continue };
+            for part in parts {
+                if open_own(directory, &part)
+                    .is_ok_and(|file| Unfinished::new(part.as_os_str().into(), file).is_ok())
+                {
+                    let _ = unlinkat(directory, &*part, AtFlags::empty());
+                }
+            }
+        }
+        for (number, attributes) in std::mem::take(&mut self.attributes).into_iter().rev() {
+            let dressed = self.tree.open(number).and_then(|directory| dress(directory, &attributes));
+            if let Err(error) = dressed
+                && let Some((parent, name)) = self.tree.place(number)
+            {
+                let path = self.tree.path(parent, name);
+                counts.fail(&format!("{path}: its permissions and time are not set: {error}"));
+            }
+        }
+        if syncs && let Err(error) = self.tree.open(ROOT).and_then(|root| Ok(syncfs(root)?)) {
+            counts.fail(&format!("what has arrived may not be on its disk: {error}"));
+        }
+    }
+}
+
+/// Whether a file is there with this size and time. It gets these permissions.
+fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size: u64) -> io::Result<bool> {
+    let found = statat(directory, name.os(), AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_same = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+        && found.st_size.cast_unsigned() == size
+        && found.st_mtime == attributes.seconds
+        && u32::try_from(found.st_mtime_nsec) == Ok(attributes.nanoseconds);
+    if is_same && found.st_mode as u16 & MODE_MASK != attributes.mode {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(directory, name.os(), flags, Mode::empty())?;
+        fchmod(&file, Mode::from_raw_mode(attributes.mode.into()))?;
+    }
+    Ok(is_same)
+}
+
+/// Checksums of the whole chunks of an unfinished file of one with so many bytes.
+fn digests(directory: BorrowedFd<'_>, part: &OsStr, size: u64) -> io::Result<Vec<[u8; 16]>> {
+    let file = open_own(directory, part)?;
+    let has = fstat(&file)?.st_size.cast_unsigned().min(size) / CHUNK_BYTES;
+    let mut digests = Vec::new();
+    for chunk in 0..has.min(PART_DIGESTS_MAX as u64) {
+        match chunk_digest(file.as_fd(), chunk * CHUNK_BYTES)? {
+            Some(digest) => digests.push(digest),
+            None => break,
+        }
+    }
+    Ok(digests)
+}
+
+/// Names of unfinished files in a directory that nobody works on.
+fn unfinished_in(directory: BorrowedFd<'_>) -> io::Result<BTreeSet<OsString>> {
+    let mut found = BTreeSet::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if is_unfinished(name.as_bytes())
+            && open_own(directory, name).is_ok_and(|file| Unfinished::new(name.into(), file).is_ok())
+        {
+            found.insert(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Opens a file to go on with it: one of this user's that has no other name, since somebody else
+/// could have put there a link to what is not in the target.
+fn open_own(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::empty())?;
+    let found = fstat(&file)?;
+    let is_own = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+        && found.st_nlink == 1
+        && found.st_uid == rustix::process::geteuid().as_raw();
+    if is_own { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}

@@ -1,0 +1,291 @@
+//! The end that receives: it unpacks blocks, and puts what is in them where it belongs.
+
+mod directory;
+mod file;
+mod receipt;
+mod records;
+mod unfinished;
+
+use std::io;
+
+use measure::clock::{Clock, Ticks};
+
+pub(crate) use self::directory::Target;
+use self::file::Receiving;
+pub(crate) use self::receipt::Receipt;
+use self::records::Records;
+use self::unfinished::Unfinished;
+use super::digest::DIGEST_BYTES;
+use super::link::{ANSWER_BLOCK_BYTES, Inlet, Kind};
+use super::name::Name;
+use super::record::{ANSWER_BYTES_MAX, Answer, Attributes, Broken, CHUNK_BYTES, Record};
+use super::told::{Counts, EndTold};
+use crate::Error;
+
+/// The end that receives.
+struct Sink<'a> {
+    inlet: &'a mut dyn Inlet,
+    receipt: &'a mut Receipt,
+    clock: Clock,
+    counts: Counts,
+    /// The file that comes now.
+    file: Option<Receiving>,
+    first_file: Option<Ticks>,
+    answers: Vec<u8>,
+    has_ended: bool,
+}
+
+/// Receives until the source has sent all.
+///
+/// # Errors
+/// Where the link fails, or the source breaks the rules; what becomes of single files is told.
+pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock) -> Result<EndTold, Error> {
+    let began = clock.now();
+    let mut sink = Sink {
+        inlet,
+        receipt,
+        clock,
+        counts: Counts::default(),
+        file: None,
+        first_file: None,
+        answers: Vec::new(),
+        has_ended: false,
+    };
+    while !sink.has_ended {
+        if let Err(error) = sink.block() {
+            sink.abandon();
+            return Err(error);
+        }
+    }
+    let Sink { mut counts, first_file, mut answers, .. } = sink;
+    if let Some(target) = &mut receipt.target {
+        target.finish(&mut counts, receipt.syncs);
+    }
+    Answer::Done.write(&mut answers);
+    inlet.answer(&answers)?;
+    let ns = |ticks: Ticks| clock.ns_f64(ticks.since(began));
+    let wall_ns = ns(clock.now());
+    let first_file_ns = first_file.map(ns);
+    Ok(EndTold { counts, link: inlet.told(), wall_ns, first_file_ns, ..EndTold::default() })
+}
+
+impl Sink<'_> {
+    /// The source has gone. What has come of a long file is kept, so that a second transfer need
+    /// not send it again.
+    fn abandon(&mut self) {
+        let is_long = self.file.as_ref().is_some_and(|file| file.written() >= CHUNK_BYTES);
+        if let (Some((parent, lost)), Some(target), false) =
+            (file_lost(&mut self.file), &mut self.receipt.target, is_long)
+        {
+            target.discard(parent, &lost);
+        }
+    }
+
+    /// Takes a block, and does what is in it.
+    fn block(&mut self) -> Result<(), Error> {
+        let (kind, bytes) = self.inlet.take()?;
+        match kind {
+            Kind::Raw => self.data(0, bytes)?,
+            Kind::Packed => {
+                let mut records = Records::new(bytes);
+                while let Some((record, at)) = records.next(self.inlet.block()).map_err(broken)? {
+                    self.record(record, at, &mut records)?;
+                }
+            }
+        }
+        self.inlet.release()?;
+        if !self.answers.is_empty() {
+            self.inlet.answer(&self.answers)?;
+            self.answers.clear();
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record, at: usize, records: &mut Records) -> Result<(), Error> {
+        if self.file.is_some()
+            != matches!(record, Record::Data { .. } | Record::Hole { .. } | Record::End { .. })
+        {
+            return Err(out_of_turn());
+        }
+        match record {
+            Record::Data { bytes } => {
+                let bytes = records.skip(bytes).map_err(broken)?;
+                self.data(at, bytes)?;
+            }
+            Record::Hole { to } => {
+                let Some(file) = &mut self.file else { return Err(out_of_turn()) };
+                file.skip_to(to).map_err(broken)?;
+            }
+            Record::End { is_whole, digest } => self.end(is_whole, &digest)?,
+            Record::Directory { parent, name, attributes } => self.directory(parent, name, attributes)?,
+            Record::File { parent, name, attributes, size, from } => {
+                self.counts.resumed_bytes += from;
+                self.begin(parent, name, attributes, (size, from))?;
+            }
+            Record::Offer { parent, name, attributes, size } => {
+                self.offer(parent, &name, attributes, size)?;
+            }
+            Record::Link { parent, name, attributes, target } => {
+                self.link(parent, &name, attributes, &target)?;
+            }
+            Record::Bye => self.has_ended = true,
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, parent: u32, name: Name, attributes: Attributes) -> Result<(), Error> {
+        let Some(target) = &mut self.receipt.target else { return Ok(()) };
+        match target.make(parent, name, attributes) {
+            Ok(()) => self.counts.directories += 1,
+            Err(directory::Refusal::Broken(why)) => return Err(broken(Broken(why))),
+            Err(directory::Refusal::Failed(path, error)) => self.fail(&path, &error)?,
+        }
+        Ok(())
+    }
+
+    /// A file begins.
+    fn begin(
+        &mut self,
+        parent: u32,
+        name: Name,
+        attributes: Attributes,
+        (size, from): (u64, u64),
+    ) -> Result<(), Error> {
+        let checksum = self.receipt.checksum;
+        let Some(target) = &mut self.receipt.target else {
+            self.file = Some(Receiving::nowhere(name, attributes, size, checksum));
+            return Ok(());
+        };
+        if !target.has(parent) {
+            return Err(broken(Broken("names a directory that was not sent")));
+        }
+        let opened =
+            if self.counts.stopped.is_some() { None } else { Some(target.create(parent, &name, size, from)) };
+        let mut file =
+            Receiving::new(parent, name, attributes, (size, from), checksum, self.receipt.is_direct);
+        match opened {
+            Some(Ok(unfinished)) => file.goes_to(unfinished),
+            Some(Err(error)) => {
+                let path = target.path(parent, file.name());
+                self.fail(&path, &error)?;
+            }
+            None => {}
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Bytes of the current file lie at this place of the block.
+    fn data(&mut self, at: usize, bytes: usize) -> Result<(), Error> {
+        let Some(file) = &mut self.file else { return Err(out_of_turn()) };
+        match file.take(self.inlet.block(), at, bytes).map_err(broken)? {
+            Ok(()) => self.counts.bytes += bytes as u64,
+            Err(error) => {
+                let path = self.path();
+                let lost = file_lost(&mut self.file);
+                if let (Some((parent, lost)), Some(target)) = (lost, &mut self.receipt.target) {
+                    target.discard(parent, &lost);
+                }
+                self.fail(&path, &error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What to call the current file.
+    fn path(&self) -> String {
+        let Some(file) = &self.file else { return String::new() };
+        let target = self.receipt.target.as_ref();
+        target.map_or_else(|| file.name().to_string(), |target| target.path(file.parent(), file.name()))
+    }
+
+    /// The current file ends.
+    fn end(&mut self, is_whole: bool, digest: &[u8; DIGEST_BYTES]) -> Result<(), Error> {
+        let path = self.path();
+        let Some(file) = self.file.take() else { return Err(out_of_turn()) };
+        match file.finish(self.receipt, is_whole, digest) {
+            // The source says why, or it was said.
+            Ok(false) => {}
+            Ok(true) => {
+                self.counts.files += 1;
+                self.first_file.get_or_insert_with(|| self.clock.now());
+            }
+            Err(error) => self.fail(&path, &error)?,
+        }
+        if let Some(target) = &mut self.receipt.target {
+            target.settle(&mut self.counts, false);
+        }
+        Ok(())
+    }
+
+    /// The source asks whether a file is wanted.
+    fn offer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Result<(), Error> {
+        let answer = match &mut self.receipt.target {
+            Some(target) if !target.has(parent) => {
+                return Err(broken(Broken("names a directory that was not sent")));
+            }
+            Some(target) => target.answer(parent, name, attributes, size),
+            None => Answer::Wants,
+        };
+        self.counts.present += u64::from(answer == Answer::Has);
+        if self.answers.len() + ANSWER_BYTES_MAX > ANSWER_BLOCK_BYTES {
+            self.inlet.answer(&self.answers)?;
+            self.answers.clear();
+        }
+        answer.write(&mut self.answers);
+        Ok(())
+    }
+
+    fn link(&mut self, parent: u32, name: &Name, attributes: Attributes, text: &[u8]) -> Result<(), Error> {
+        let Some(target) = &mut self.receipt.target else { return Ok(()) };
+        if !target.has(parent) {
+            return Err(broken(Broken("names a directory that was not sent")));
+        }
+        match target.link(parent, name, attributes, text) {
+            Ok(()) => self.counts.links += 1,
+            Err(error) => {
+                let path = target.path(parent, name);
+                self.fail(&path, &error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something cannot be put where it belongs. Where nothing more can, the source is told to
+    /// stop.
+    fn fail(&mut self, path: &str, error: &io::Error) -> Result<(), Error> {
+        if self.counts.stopped.is_some() {
+            return Ok(());
+        }
+        let sentence = format!("{path}: not written: {error}");
+        self.counts.fail(&sentence);
+        if is_final(error) {
+            self.counts.stopped = Some(sentence.clone());
+            Answer::Stop { words: sentence }.write(&mut self.answers);
+        }
+        Ok(())
+    }
+}
+
+/// What is there of a file that cannot be written any more, and the directory that it is in.
+fn file_lost(file: &mut Option<Receiving>) -> Option<(u32, Unfinished)> {
+    let file = file.as_mut()?;
+    Some((file.parent(), file.lose()?))
+}
+
+/// Whether an error ends all of the transfer: there is no room, or no disk any more.
+fn is_final(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+        || error.raw_os_error() == Some(libc::EIO)
+}
+
+fn broken(broken: Broken) -> Error {
+    Error::Transfer {
+        words: format!("the source sent a record that {}: it is no rdmascope of this version", broken.0),
+    }
+}
+
+fn out_of_turn() -> Error {
+    broken(Broken("comes out of turn"))
+}

@@ -1,0 +1,280 @@
+//! The end that sends: it walks the trees that it was given, and packs what it finds into blocks.
+
+mod file;
+mod packer;
+mod walk;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+
+use measure::clock::{Clock, Ticks};
+
+pub(super) use self::file::chunk_digest;
+use self::file::{Contents, Opened};
+use self::packer::Packer;
+use self::walk::{Found, Walker};
+use super::digest::{Checksum, DIGEST_BYTES, Digest};
+use super::link::Outlet;
+use super::name::Name;
+use super::record::{Answer, Attributes, CHUNK_BYTES, Record};
+use super::told::{Counts, EndTold};
+use super::watch::Watch;
+use crate::Error;
+
+/// What is sent, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    pub(crate) what: What,
+    pub(crate) checksum: Checksum,
+    /// Whether files are read past the page cache.
+    pub(crate) is_direct: bool,
+    /// Whether the sink is asked first what it has.
+    pub(crate) resumes: bool,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// Files, directories and links, with all that is in them.
+    Paths(Vec<PathBuf>),
+    /// So many files of so many bytes that are nowhere but in memory.
+    Memory { files: u64, bytes: u64 },
+}
+
+/// Offers that may be without an answer.
+const OFFERS_MAX: usize = 1024;
+
+/// The end that sends.
+pub(crate) struct Source<'a> {
+    packer: Packer<'a>,
+    sending: &'a Sending,
+    clock: Clock,
+    began: Ticks,
+    counts: Counts,
+    first_file: Option<Ticks>,
+    /// Files that were offered, in the order in which they will be answered.
+    offered: VecDeque<Offered>,
+    /// Answers that have come and belong to none of them yet.
+    answers: VecDeque<Answer>,
+    is_done: bool,
+}
+
+/// A file that the sink was asked about.
+struct Offered {
+    directory: u32,
+    name: Name,
+}
+
+/// Sends all of it, and waits until the sink says that it has it.
+///
+/// # Errors
+/// Where the link fails; what becomes of single files is told.
+pub(crate) fn send(
+    outlet: &mut dyn Outlet,
+    sending: &Sending,
+    watch: Watch,
+    clock: Clock,
+) -> Result<EndTold, Error> {
+    let mut source = Source {
+        packer: Packer::new(outlet, watch),
+        sending,
+        clock,
+        began: clock.now(),
+        counts: Counts::default(),
+        first_file: None,
+        offered: VecDeque::new(),
+        answers: VecDeque::new(),
+        is_done: false,
+    };
+    match &sending.what {
+        What::Paths(paths) => source.send_paths(paths)?,
+        What::Memory { files, bytes } => source.send_memory(*files, *bytes)?,
+    }
+    source.packer.put(&Record::Bye)?;
+    source.packer.flush()?;
+    while !source.is_done {
+        source.hear(true)?;
+    }
+    source.packer.watch.look(true);
+    let ns = |ticks: Ticks| clock.ns_f64(ticks.since(source.began));
+    Ok(EndTold {
+        wall_ns: ns(clock.now()),
+        first_file_ns: source.first_file.map(ns),
+        link: source.packer.told(),
+        counts: source.counts,
+        ..EndTold::default()
+    })
+}
+
+impl Source<'_> {
+    fn send_paths(&mut self, paths: &[PathBuf]) -> Result<(), Error> {
+        let mut walker = Walker::new(paths);
+        while let Some(found) = walker.next(&mut self.counts) {
+            match found {
+                Found::Directory { parent, name, attributes } => {
+                    self.packer.put(&Record::Directory { parent, name, attributes })?;
+                    self.counts.directories += 1;
+                }
+                Found::Link { parent, name, attributes, target } => {
+                    self.packer.put(&Record::Link { parent, name, attributes, target })?;
+                    self.counts.links += 1;
+                }
+                Found::File { directory, name } if self.sending.resumes => {
+                    self.offer(&mut walker, directory, name)?;
+                }
+                Found::File { directory, name } => self.send_found(&mut walker, directory, &name, None)?,
+                Found::Elsewhere => self.settle_all(&mut walker)?,
+            }
+            self.hear(false)?;
+            if self.counts.stopped.is_some() {
+                return Ok(());
+            }
+        }
+        self.settle_all(&mut walker)
+    }
+
+    /// Does what the sink wants with all files that were offered.
+    fn settle_all(&mut self, walker: &mut Walker) -> Result<(), Error> {
+        while !self.offered.is_empty() && self.counts.stopped.is_none() {
+            self.settle(walker)?;
+        }
+        Ok(())
+    }
+
+    /// Asks whether the sink wants a file.
+    fn offer(&mut self, walker: &mut Walker, directory: u32, name: Name) -> Result<(), Error> {
+        let Some(file) = self.open(walker, directory, &name) else { return Ok(()) };
+        let Opened { attributes, size, .. } = file;
+        let parent = walker.number(directory);
+        self.packer.put(&Record::Offer { parent, name: name.clone(), attributes, size })?;
+        self.offered.push_back(Offered { directory, name });
+        while self.offered.len() >= OFFERS_MAX && self.counts.stopped.is_none() {
+            self.settle(walker)?;
+        }
+        Ok(())
+    }
+
+    /// Does what the sink wants with the file that was offered first.
+    fn settle(&mut self, walker: &mut Walker) -> Result<(), Error> {
+        while self.answers.is_empty() && self.counts.stopped.is_none() {
+            self.packer.flush()?;
+            self.hear(true)?;
+        }
+        let (Some(answer), Some(Offered { directory, name })) =
+            (self.answers.pop_front(), self.offered.pop_front())
+        else {
+            return Ok(());
+        };
+        match answer {
+            Answer::Has => self.counts.present += 1,
+            Answer::Part { digests } => self.send_found(walker, directory, &name, Some(&digests))?,
+            _ => self.send_found(walker, directory, &name, None)?,
+        }
+        Ok(())
+    }
+
+    /// Takes answers that have come; waits for some if that is asked for.
+    fn hear(&mut self, waits: bool) -> Result<(), Error> {
+        let Some(bytes) = self.packer.outlet().answers(waits)? else { return Ok(()) };
+        let mut at = 0;
+        while at < bytes.len() {
+            let (answer, length) = Answer::read(&bytes[at..]).map_err(|broken| Error::Transfer {
+                words: format!(
+                    "the sink sent an answer that {}: it is no rdmascope of this version",
+                    broken.0
+                ),
+            })?;
+            at += length;
+            match answer {
+                Answer::Done => self.is_done = true,
+                Answer::Stop { words } => _ = self.counts.stopped.get_or_insert(words),
+                answer if self.answers.len() < self.offered.len() => self.answers.push_back(answer),
+                _ => {
+                    let words = "the sink answers what was not asked: it is no rdmascope of this version";
+                    return Err(Error::Transfer { words: words.to_owned() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a file that was found, or tells why that cannot be.
+    fn open(&mut self, walker: &mut Walker, directory: u32, name: &Name) -> Option<Opened> {
+        let opened =
+            walker.open(directory).and_then(|directory| Opened::new(directory, name, self.sending.is_direct));
+        match opened {
+            Ok(opened) => Some(opened),
+            Err(error) => {
+                let why = match error.kind() {
+                    io::ErrorKind::NotFound => "it was removed before it could be read".to_owned(),
+                    _ => error.to_string(),
+                };
+                self.counts.fail(&format!("{}: not sent: {why}", walker.path(directory, name)));
+                None
+            }
+        }
+    }
+
+    /// Sends a file. Of one of which the sink has chunks with these checksums, those that are the
+    /// same are not sent.
+    fn send_found(
+        &mut self,
+        walker: &mut Walker,
+        directory: u32,
+        name: &Name,
+        has: Option<&[[u8; DIGEST_BYTES]]>,
+    ) -> Result<(), Error> {
+        let Some(file) = self.open(walker, directory, name) else { return Ok(()) };
+        let from = match has {
+            Some(digests) => file.same_chunks(digests).unwrap_or(0) * CHUNK_BYTES,
+            None => 0,
+        };
+        let path = |walker: &Walker| walker.path(directory, name);
+        let parent = walker.number(directory);
+        let Opened { attributes, size, .. } = file;
+        self.packer.put(&Record::File { parent, name: name.clone(), attributes, size, from })?;
+        let mut digest = Digest::new(self.sending.checksum);
+        let sent = self.packer.send(&Contents::File(&file), from, &mut digest)?;
+        let ended = sent.and_then(|bytes| {
+            self.counts.bytes += bytes;
+            file.change()
+        });
+        match &ended {
+            Ok(None) => {}
+            Ok(Some(remark)) => self.counts.remark(&format!("{}: {remark}", path(walker))),
+            Err(why) => self.counts.fail(&format!("{}: not sent: {why}", path(walker))),
+        }
+        self.counts.resumed_bytes += from;
+        if ended.is_ok() {
+            self.packer.watch.file(|| walker.path(directory, name));
+        }
+        self.end(ended.is_ok(), &digest)
+    }
+
+    fn send_memory(&mut self, files: u64, bytes: u64) -> Result<(), Error> {
+        for number in 0..files {
+            let name = Name::new(format!("{number}").as_bytes()).unwrap_or_else(|_| unreachable!("digits"));
+            let attributes = Attributes { mode: 0o600, seconds: 0, nanoseconds: 0 };
+            self.packer.put(&Record::File { parent: 0, name, attributes, size: bytes, from: 0 })?;
+            let mut digest = Digest::new(self.sending.checksum);
+            let sent = self.packer.send(&Contents::Memory { bytes }, 0, &mut digest)?;
+            self.counts.bytes += sent.unwrap_or(0);
+            self.end(true, &digest)?;
+            if self.counts.stopped.is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, is_whole: bool, digest: &Digest) -> Result<(), Error> {
+        self.packer.put(&Record::End { is_whole, digest: digest.finish() })?;
+        self.counts.files += u64::from(is_whole);
+        if self.first_file.is_none() {
+            self.packer.flush()?;
+            self.first_file = Some(self.clock.now());
+        }
+        self.hear(false)
+    }
+}

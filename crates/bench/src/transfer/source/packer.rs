@@ -1,0 +1,208 @@
+//! Fills blocks: records one behind the other, and the bytes of files where they stand.
+
+use std::io;
+
+use super::file::{Contents, Opened, shrank};
+use crate::Error;
+use crate::transfer::digest::Digest;
+use crate::transfer::link::{Kind, Outlet};
+use crate::transfer::record::{DATA_BYTES, Record};
+use crate::transfer::told::LinkTold;
+use crate::transfer::watch::Watch;
+
+/// Blocks that a file has left from which on it goes by whole ones of its own: less would send more
+/// blocks that are half empty.
+const RAW_BLOCKS_MIN: u64 = 4;
+/// Bytes of a file that are worth a record in what is left of a block.
+const DATA_BYTES_MIN: usize = 512;
+/// Alignment of what is read past the page cache.
+const ALIGNMENT: u64 = 4096;
+
+/// A block that is being filled.
+pub(super) struct Packer<'a> {
+    outlet: &'a mut dyn Outlet,
+    pub(super) watch: Watch,
+    /// Bytes that are in it.
+    at: usize,
+    record: Vec<u8>,
+}
+
+/// What became of bytes of a file: how many were sent, or why no more can be.
+type Sent = Result<u64, String>;
+
+impl<'a> Packer<'a> {
+    pub(super) fn new(outlet: &'a mut dyn Outlet, watch: Watch) -> Self {
+        Self { outlet, watch, at: 0, record: Vec::new() }
+    }
+
+    pub(super) fn outlet(&mut self) -> &mut dyn Outlet {
+        self.outlet
+    }
+
+    pub(super) fn told(&self) -> LinkTold {
+        self.outlet.told()
+    }
+
+    /// Adds a record, in another block where this one has no room.
+    pub(super) fn put(&mut self, record: &Record) -> Result<(), Error> {
+        self.record.clear();
+        record.write(&mut self.record);
+        if self.at + self.record.len() > self.outlet.block_bytes() {
+            self.flush()?;
+        }
+        let at = self.at;
+        self.outlet.room()?.put(at, &self.record).map_err(Error::system("fill a block"))?;
+        self.at += self.record.len();
+        Ok(())
+    }
+
+    /// Sends what there is.
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        let bytes = std::mem::take(&mut self.at);
+        if bytes == 0 { Ok(()) } else { self.outlet.post(Kind::Packed, bytes) }
+    }
+
+    /// Sends all data of a file from an offset on, and where its holes are.
+    pub(super) fn send(
+        &mut self,
+        contents: &Contents<'_>,
+        from: u64,
+        digest: &mut Digest,
+    ) -> Result<Sent, Error> {
+        let file = match contents {
+            Contents::Memory { bytes } => return self.send_memory(*bytes, digest).map(Ok),
+            Contents::File(file) => *file,
+        };
+        let mut at = from;
+        let mut sent = 0;
+        while let Some((begin, end)) = file.data_from(at) {
+            if begin > at {
+                self.put(&Record::Hole { to: begin })?;
+                digest.move_to(begin);
+            }
+            match self.send_range(file, begin, end, digest)? {
+                Ok(bytes) => sent += bytes,
+                Err(why) => return Ok(Err(why)),
+            }
+            at = end;
+        }
+        if at < file.size {
+            self.put(&Record::Hole { to: file.size })?;
+            digest.move_to(file.size);
+        }
+        Ok(Ok(sent))
+    }
+
+    fn send_range(
+        &mut self,
+        file: &Opened,
+        begin: u64,
+        end: u64,
+        digest: &mut Digest,
+    ) -> Result<Sent, Error> {
+        let block = self.outlet.block_bytes() as u64;
+        let mut at = begin;
+        while at < end {
+            let left = end - at;
+            let is_long = left >= RAW_BLOCKS_MIN * block || (file.is_direct && left >= ALIGNMENT);
+            let read = match is_long && (!file.is_direct || at.is_multiple_of(ALIGNMENT)) {
+                true => self.raw(file, at, end, digest)?,
+                false => self.data(file, at, end, digest)?,
+            };
+            match read {
+                Ok(0) => return Ok(Err(shrank(file.size, at))),
+                Ok(bytes) => at += bytes as u64,
+                Err(error) => return Ok(Err(error.to_string())),
+            }
+        }
+        Ok(Ok(at - begin))
+    }
+
+    /// Sends a block of nothing but the file's bytes.
+    fn raw(
+        &mut self,
+        file: &Opened,
+        at: u64,
+        end: u64,
+        digest: &mut Digest,
+    ) -> Result<io::Result<usize>, Error> {
+        self.flush()?;
+        let block = self.outlet.block_bytes();
+        let left = usize::try_from(end - at).unwrap_or(usize::MAX).min(block);
+        // The page cache is passed by in whole pages; the rest of the last is behind the end.
+        let is_direct = file.is_direct && file.read_directly(true).is_ok();
+        let asked = if is_direct { left.next_multiple_of(ALIGNMENT as usize).min(block) } else { left };
+        let room = self.outlet.room()?;
+        let mut read = room.read_file(0, asked, file.fd(), at).map(|bytes| bytes.min(left));
+        if is_direct {
+            let read_again = file.read_directly(false).is_ok() && read.is_err();
+            if read_again {
+                read = room.read_file(0, left, file.fd(), at);
+            }
+        }
+        if let Ok(bytes @ 1..) = read {
+            room.digest(0, bytes, digest).map_err(Error::system("look at a block"))?;
+            self.outlet.post(Kind::Raw, bytes)?;
+            self.watch.sent(bytes);
+        }
+        Ok(read)
+    }
+
+    /// Adds bytes of the file to the block.
+    fn data(
+        &mut self,
+        file: &Opened,
+        at: u64,
+        end: u64,
+        digest: &mut Digest,
+    ) -> Result<io::Result<usize>, Error> {
+        let block = self.outlet.block_bytes();
+        let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+        if block.saturating_sub(self.at + DATA_BYTES) < left.min(DATA_BYTES_MIN) {
+            self.flush()?;
+        }
+        let begin = self.at + DATA_BYTES;
+        let room = self.outlet.room()?;
+        let read = room.read_file(begin, left.min(block - begin), file.fd(), at);
+        if let Ok(bytes @ 1..) = read {
+            room.digest(begin, bytes, digest).map_err(Error::system("look at a block"))?;
+            self.head(bytes)?;
+        }
+        Ok(read)
+    }
+
+    /// Says how many bytes of a file there are behind this place, and goes behind them.
+    fn head(&mut self, bytes: usize) -> Result<(), Error> {
+        self.record.clear();
+        Record::Data { bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }.write(&mut self.record);
+        let at = self.at;
+        self.outlet.room()?.put(at, &self.record).map_err(Error::system("fill a block"))?;
+        self.at += DATA_BYTES + bytes;
+        self.watch.sent(bytes);
+        Ok(())
+    }
+
+    fn send_memory(&mut self, bytes: u64, digest: &mut Digest) -> Result<u64, Error> {
+        let block = self.outlet.block_bytes();
+        let mut left = bytes;
+        while left > 0 {
+            let is_long = left >= RAW_BLOCKS_MIN * block as u64;
+            let begin = if is_long { 0 } else { self.at + DATA_BYTES };
+            if is_long || block.saturating_sub(begin) < DATA_BYTES_MIN {
+                self.flush()?;
+            }
+            let begin = if is_long { 0 } else { self.at + DATA_BYTES };
+            let part = usize::try_from(left).unwrap_or(usize::MAX).min(block - begin);
+            let room = self.outlet.room()?;
+            if digest.is_some() {
+                room.digest(begin, part, digest).map_err(Error::system("look at a block"))?;
+            }
+            match is_long {
+                true => self.outlet.post(Kind::Raw, part)?,
+                false => self.head(part)?,
+            }
+            left -= part as u64;
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,289 @@
+//! What there is to send: a walk through trees that follows no link.
+//!
+//! The files of a directory come before its directories, and symbolic links behind everything: when
+//! a sink makes them, it has nothing left to look for below them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
+
+use super::file::attributes;
+use crate::transfer::name::{Name, is_unfinished};
+use crate::transfer::record::Attributes;
+use crate::transfer::told::Counts;
+use crate::transfer::tree::{ROOT, Tree};
+
+/// Something to send. Directories in it are those of the walk.
+pub(super) enum Found {
+    Directory {
+        parent: u32,
+        name: Name,
+        attributes: Attributes,
+    },
+    File {
+        directory: u32,
+        name: Name,
+    },
+    /// Its parent is the sink's number.
+    Link {
+        parent: u32,
+        name: Name,
+        attributes: Attributes,
+        target: Box<[u8]>,
+    },
+    /// The walk goes on elsewhere: what was found before can be opened until the next is asked for.
+    Elsewhere,
+}
+
+/// A walk.
+pub(super) struct Walker {
+    /// The sources that are left, the next one last.
+    sources: Vec<PathBuf>,
+    base: Option<Base>,
+    /// Directories to look into, the next one last.
+    waiting: Vec<u32>,
+    /// What was found in the last one.
+    found: VecDeque<Found>,
+    links: VecDeque<Found>,
+    /// Directories of the bases before this one.
+    before: u32,
+    /// Whether the next source is in another directory, and that was said.
+    leaves: bool,
+}
+
+/// The directory that sources are in.
+struct Base {
+    path: PathBuf,
+    tree: Tree,
+    /// Directories of the bases before. The sink numbers all of them through.
+    before: u32,
+}
+
+impl Base {
+    /// The sink's number of a directory.
+    fn number(&self, directory: u32) -> u32 {
+        if directory == ROOT { ROOT } else { self.before + directory }
+    }
+}
+
+impl Walker {
+    /// A walk through some trees.
+    pub(super) fn new(sources: &[PathBuf]) -> Self {
+        let sources = sources.iter().rev().cloned().collect();
+        Self {
+            sources,
+            base: None,
+            waiting: Vec::new(),
+            found: VecDeque::new(),
+            links: VecDeque::new(),
+            before: 0,
+            leaves: false,
+        }
+    }
+
+    /// The next to send, links last. What cannot be sent is told.
+    pub(super) fn next(&mut self, counts: &mut Counts) -> Option<Found> {
+        loop {
+            if let Some(found) = self.found.pop_front() {
+                return Some(found);
+            }
+            if let Some(directory) = self.waiting.pop() {
+                self.list(directory, counts);
+            } else if let Some(source) = self.sources.last() {
+                let (base, _) = parts(source);
+                if let Some(old) = self.base.as_ref().filter(|old| old.path != base) {
+                    if !std::mem::replace(&mut self.leaves, true) {
+                        return Some(Found::Elsewhere);
+                    }
+                    self.before = old.before + old.tree.len();
+                    self.base = None;
+                }
+                self.leaves = false;
+                self.begin(counts);
+            } else {
+                return self.links.pop_front();
+            }
+        }
+    }
+
+    /// Begins with the next source.
+    fn begin(&mut self, counts: &mut Counts) {
+        let Some(source) = self.sources.pop() else { return };
+        let (path, name) = parts(&source);
+        let shown = source.display().to_string();
+        if self.base.is_none() {
+            match File::open(&path) {
+                Ok(root) => {
+                    self.base = Some(Base { path, tree: Tree::new(root.into()), before: self.before });
+                }
+                Err(error) => return counts.fail(&format!("{shown}: not sent: {error}")),
+            }
+        }
+        match name.map(|name| Name::new(&name)) {
+            None => self.waiting.push(ROOT),
+            Some(Ok(name)) => self.look_at(ROOT, &name, counts),
+            Some(Err(why)) => counts.fail(&format!("{shown}: not sent: the name {why}")),
+        }
+    }
+
+    /// Looks into a directory. What is found has the order of the names.
+    fn list(&mut self, directory: u32, counts: &mut Counts) {
+        let Some(base) = &mut self.base else { return };
+        let names = base.tree.open(directory).and_then(names);
+        let mut names = match names {
+            Ok(names) => names,
+            Err(error) => {
+                let shown = base.shown_directory(directory);
+                return counts.fail(&format!("{shown}: what is in it is not sent: {error}"));
+            }
+        };
+        names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let first = self.waiting.len();
+        for (name, kind) in names {
+            match Name::new(&name) {
+                // It is looked at once, when it is opened.
+                Ok(name) if kind == FileType::RegularFile => {
+                    self.found.push_back(Found::File { directory, name });
+                }
+                Ok(name) => self.look_at(directory, &name, counts),
+                Err(why) => {
+                    let shown =
+                        self.base.as_ref().map(|base| base.shown_directory(directory)).unwrap_or_default();
+                    let is_left = is_unfinished(&name);
+                    let name = String::from_utf8_lossy(&name);
+                    match is_left {
+                        true => counts.remark(&format!(
+                            "{shown}/{name}: skipped: an interrupted transfer to this directory has left it"
+                        )),
+                        false => counts.fail(&format!("{shown}/{name}: not sent: the name {why}")),
+                    }
+                }
+            }
+        }
+        let (files, others): (Vec<_>, Vec<_>) =
+            self.found.drain(..).partition(|found| matches!(found, Found::File { .. }));
+        self.found.extend(files);
+        self.found.extend(others);
+        self.waiting[first..].reverse();
+    }
+
+    /// Looks at what has a name in a directory.
+    fn look_at(&mut self, directory: u32, name: &Name, counts: &mut Counts) {
+        let Some(base) = &mut self.base else { return };
+        let found = match look(base, directory, name) {
+            Ok(Looked::File) => Found::File { directory, name: name.clone() },
+            Ok(Looked::Directory(attributes)) => {
+                let parent = base.number(directory);
+                match base.tree.add(directory, name.clone()) {
+                    Ok(number) => self.waiting.push(number),
+                    Err(why) => {
+                        let shown = base.tree.path(directory, name);
+                        return counts.fail(&format!("{shown}: not sent: it {why}"));
+                    }
+                }
+                Found::Directory { parent, name: name.clone(), attributes }
+            }
+            Ok(Looked::Link(attributes, target)) => {
+                let parent = base.number(directory);
+                return self.links.push_back(Found::Link { parent, name: name.clone(), attributes, target });
+            }
+            Ok(Looked::Other(what)) => {
+                let shown = base.tree.path(directory, name);
+                return counts.remark(&format!("{shown}: skipped: it is {what}"));
+            }
+            Err(error) => {
+                let shown = base.tree.path(directory, name);
+                let why = match error.kind() {
+                    io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                    _ => error.to_string(),
+                };
+                return counts.fail(&format!("{shown}: not sent: {why}"));
+            }
+        };
+        self.found.push_back(found);
+    }
+
+    /// Opens a directory of the walk, as long as that has not gone on elsewhere.
+    pub(super) fn open(&mut self, directory: u32) -> io::Result<BorrowedFd<'_>> {
+        match &mut self.base {
+            Some(base) => base.tree.open(directory),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The sink's number of a directory of the walk.
+    pub(super) fn number(&self, directory: u32) -> u32 {
+        self.base.as_ref().map_or(ROOT, |base| base.number(directory))
+    }
+
+    /// What to call a file in a directory of the walk.
+    pub(super) fn path(&self, directory: u32, name: &Name) -> String {
+        self.base.as_ref().map_or_else(|| name.to_string(), |base| base.tree.path(directory, name))
+    }
+}
+
+impl Base {
+    fn shown_directory(&self, directory: u32) -> String {
+        match self.tree.place(directory) {
+            Some((parent, name)) => self.tree.path(parent, name),
+            None => self.path.display().to_string(),
+        }
+    }
+}
+
+/// What something is.
+enum Looked {
+    File,
+    Directory(Attributes),
+    Link(Attributes, Box<[u8]>),
+    Other(&'static str),
+}
+
+fn look(base: &mut Base, directory: u32, name: &Name) -> io::Result<Looked> {
+    let directory = base.tree.open(directory)?;
+    let found = statat(directory, name.os(), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Looked::File,
+        FileType::Directory => Looked::Directory(attributes(&found)),
+        FileType::Symlink => {
+            let target = readlinkat(directory, name.os(), Vec::new())?.into_bytes();
+            Looked::Link(attributes(&found), target.into())
+        }
+        FileType::Fifo => Looked::Other("a pipe"),
+        FileType::Socket => Looked::Other("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => Looked::Other("a device"),
+        _ => Looked::Other("neither file, directory nor link"),
+    })
+}
+
+/// The names in a directory, and what they are of as far as the directory says.
+fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, FileType)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push((name.to_vec(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+/// The directory that a source is in, and its name there; without one all that is in the directory
+/// is sent.
+fn parts(source: &Path) -> (PathBuf, Option<Vec<u8>>) {
+    let bytes = source.as_os_str().as_bytes();
+    let is_contents = bytes == b"." || bytes.ends_with(b"/.");
+    match (source.file_name(), source.parent()) {
+        (Some(name), Some(parent)) if !is_contents => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            (parent.to_owned(), Some(name.as_bytes().to_vec()))
+        }
+        _ => (source.to_owned(), None),
+    }
+}

@@ -1,0 +1,408 @@
+//! Trees from one end to the other in one process, over TCP and over softdev.
+
+mod hostile;
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::time::Duration;
+
+use measure::clock::{Clock, Deadline};
+use tempfile::TempDir;
+use verbs::Provider;
+
+use super::digest::Checksum;
+use super::link::tcp::{TcpInlet, TcpOutlet};
+use super::link::verbs::{Unconnected, VerbsInlet, VerbsOutlet, Wanted};
+use super::link::{Inlet, Outlet, Patience};
+use super::sink::{Receipt, Target, receive};
+use super::source::{Sending, What, send};
+use super::told::EndTold;
+use super::watch::{Telling, Watch};
+use crate::Error;
+use crate::verbs_endpoint::{PortOptions, RankDevice};
+
+/// What carries a transfer of a test.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Over {
+    Tcp { streams: usize },
+    Verbs { pairs: usize },
+}
+
+const ALL: [Over; 4] =
+    [Over::Tcp { streams: 1 }, Over::Tcp { streams: 3 }, Over::Verbs { pairs: 1 }, Over::Verbs { pairs: 2 }];
+
+/// A small block, so that files need many.
+const BLOCK: usize = 64 << 10;
+
+fn patience(peer: &'static str) -> Patience {
+    Patience { deadline: Deadline::after(Duration::from_secs(60)), peer }
+}
+
+/// Connected TCP streams: those of the source and of the sink.
+fn streams(count: usize) -> (Vec<TcpStream>, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (0..count).map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0)).unzip()
+}
+
+/// Both ends of a link, which know nothing of each other's memory.
+fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
+    match over {
+        Over::Tcp { streams: count } => {
+            let (source, sink) = streams(count);
+            let outlet = TcpOutlet::new(source, BLOCK, patience("the sink")).unwrap();
+            let inlet = TcpInlet::new(sink, BLOCK, depth, patience("the source")).unwrap();
+            (Box::new(outlet), Box::new(inlet))
+        }
+        Over::Verbs { pairs } => {
+            static PROVIDERS: &[&Provider] = &[&softdev::PROVIDER];
+            let mut device = RankDevice::new(PROVIDERS, None, PortOptions::default());
+            let open = device.open().unwrap();
+            let wanted =
+                |is_source| Wanted { is_source, pairs, block_bytes: BLOCK, depth, keeps_registrations: true };
+            let ends =
+                [true, false].map(|end| Unconnected::new(open, wanted(end), Clock::monotonic()).unwrap());
+            let addresses = [ends[0].address().unwrap(), ends[1].address().unwrap()];
+            let [source, sink] = ends;
+            let outlet = source.connect(&open.port, &addresses[1], patience("the sink")).unwrap();
+            let inlet = sink.connect(&open.port, &addresses[0], patience("the source")).unwrap();
+            (Box::new(VerbsOutlet::new(outlet)), Box::new(VerbsInlet(inlet)))
+        }
+    }
+}
+
+/// What a test asks for.
+#[derive(Clone, Copy)]
+struct Asked {
+    over: Over,
+    depth: usize,
+    checksum: Checksum,
+    resumes: bool,
+    syncs: bool,
+    is_direct: bool,
+}
+
+impl Asked {
+    fn over(over: Over) -> Self {
+        Self { over, depth: 4, checksum: Checksum::Xxh3, resumes: false, syncs: false, is_direct: false }
+    }
+}
+
+/// Sends paths to a directory; what both ends tell.
+fn transfer(asked: Asked, paths: &[PathBuf], to: &Path) -> (EndTold, EndTold) {
+    let Asked { over, depth, checksum, resumes, syncs, is_direct } = asked;
+    let (mut outlet, mut inlet) = link(over, depth);
+    let sending = Sending { what: What::Paths(paths.to_vec()), checksum, is_direct, resumes };
+    let target = Some(Target::open(to, rand()).unwrap());
+    let mut receipt = Receipt { target, checksum, is_direct, syncs };
+    std::thread::scope(|scope| {
+        let source = scope.spawn(move || send(&mut *outlet, &sending, watch(), Clock::monotonic()).unwrap());
+        let sink = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap();
+        (source.join().unwrap(), sink)
+    })
+}
+
+/// Nobody looks.
+fn watch() -> Watch {
+    Watch::new(Telling::default(), |_| {}, Clock::monotonic(), &[])
+}
+
+/// A session that no other one has.
+fn rand() -> u64 {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).unwrap();
+    u64::from_le_bytes(bytes)
+}
+
+fn os(bytes: &[u8]) -> &OsStr {
+    OsStr::from_bytes(bytes)
+}
+
+/// Bytes that differ from place to place.
+fn contents(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..bytes).map(next).collect()
+}
+
+/// A tree with one of everything that is sent.
+fn tree(at: &Path) {
+    fs::create_dir_all(at.join("deep/er/still")).unwrap();
+    fs::create_dir(at.join("empty")).unwrap();
+    for (name, bytes) in [
+        (&b"zero"[..], 0),
+        (b"one", 1),
+        (b"almost a block", BLOCK - 1),
+        (b"a block", BLOCK),
+        (b"more", BLOCK + 1),
+        (b"much more", 9 * BLOCK + 17),
+        (b"\xff\xfe not UTF-8 \n\t", 77),
+        (b"-rf", 3),
+        (&[b'n'; 255], 4000),
+    ] {
+        fs::write(at.join(os(name)), contents(bytes, bytes as u64)).unwrap();
+    }
+    for number in 0..300 {
+        fs::write(at.join(format!("deep/er/{number}")), contents(number * 7 % 5000, number as u64)).unwrap();
+    }
+    let sparse = File::create(at.join("deep/er/still/sparse")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    for place in [0, 5 << 30, (1 << 40) - 4096] {
+        sparse.write_all_at(&contents(4096, place), place).unwrap();
+    }
+    File::create(at.join("deep/hole")).unwrap().set_len(1 << 20).unwrap();
+    symlink("deep/er/7", at.join("link")).unwrap();
+    symlink("/nowhere/at/all", at.join("deep/dangling")).unwrap();
+    fs::set_permissions(at.join("one"), Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(at.join("deep/er"), Permissions::from_mode(0o511)).unwrap();
+    let old = std::time::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    for path in ["one", "deep/er/still", "empty"] {
+        File::open(at.join(path)).unwrap().set_modified(old).unwrap();
+    }
+}
+
+/// Asserts that two trees are the same, but for what cannot be sent.
+fn assert_same(one: &Path, other: &Path) {
+    let names = |at: &Path| {
+        let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(one), names(other), "{}", one.display());
+    for name in names(one) {
+        let [one, other] = [one.join(&name), other.join(&name)];
+        let [was, is] = [&one, &other].map(|path| fs::symlink_metadata(path).unwrap());
+        assert_eq!(was.file_type(), is.file_type(), "{}", one.display());
+        assert_eq!((was.mtime(), was.mtime_nsec()), (is.mtime(), is.mtime_nsec()), "{}", one.display());
+        if was.is_symlink() {
+            assert_eq!(fs::read_link(&one).unwrap(), fs::read_link(&other).unwrap());
+            continue;
+        }
+        assert_eq!(was.mode(), is.mode(), "{}", one.display());
+        if was.is_dir() {
+            assert_same(&one, &other);
+        } else {
+            assert_eq!(was.len(), is.len(), "{}", one.display());
+            if was.len() < 1 << 30 {
+                assert!(fs::read(&one).unwrap() == fs::read(&other).unwrap(), "{}", one.display());
+            } else {
+                assert!(is.blocks() * 512 <= 1 << 20, "it is sparse: {} blocks", is.blocks());
+                let [one, other] = [one, other].map(|path| File::open(path).unwrap());
+                for place in [0, 5 << 30, (1 << 40) - 4096] {
+                    let mut read = [[0; 4096], [0; 4096]];
+                    one.read_exact_at(&mut read[0], place).unwrap();
+                    other.read_exact_at(&mut read[1], place).unwrap();
+                    assert!(read[0] == read[1] && read[0] != [0; 4096]);
+                }
+            }
+        }
+    }
+}
+
+fn unfinished_left(at: &Path) -> usize {
+    let mut left = 0;
+    for entry in fs::read_dir(at).unwrap() {
+        let entry = entry.unwrap();
+        left += usize::from(super::name::is_unfinished(entry.file_name().as_bytes()));
+        if entry.file_type().unwrap().is_dir() {
+            left += unfinished_left(&entry.path());
+        }
+    }
+    left
+}
+
+fn scratch() -> (TempDir, PathBuf, PathBuf) {
+    let scratch = tempfile::tempdir().unwrap();
+    let from = scratch.path().join("from");
+    let to = scratch.path().join("to");
+    fs::create_dir(&from).unwrap();
+    (scratch, from, to)
+}
+
+#[test]
+fn trees_arrive_as_they_are() {
+    let (_scratch, from, to) = scratch();
+    tree(&from);
+    for over in ALL {
+        for (depth, checksum, syncs) in
+            [(1, Checksum::Xxh3, false), (8, Checksum::Blake3, true), (2, Checksum::None, false)]
+        {
+            let asked = Asked { depth, checksum, syncs, ..Asked::over(over) };
+            let (source, sink) = transfer(asked, slice::from_ref(&from), &to);
+            assert_same(&from, &to.join("from"));
+            assert_eq!((source.counts.failed, sink.counts.failed), (0, 0), "{source:?} {sink:?}");
+            for told in [&source, &sink] {
+                let counts = &told.counts;
+                assert_eq!((counts.files, counts.directories, counts.links), (311, 5, 2), "{told:?}");
+            }
+            assert_eq!(source.counts.bytes, sink.counts.bytes);
+            assert_eq!(source.link.blocks, sink.link.blocks);
+            fs::set_permissions(to.join("from/deep/er"), Permissions::from_mode(0o700)).unwrap();
+            fs::remove_dir_all(&to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn contents_of_a_directory_and_several_sources_go_side_by_side() {
+    let (scratch, from, to) = scratch();
+    let other = scratch.path().join("other/place");
+    fs::create_dir_all(other.join("x/y")).unwrap();
+    fs::create_dir_all(from.join("a/b")).unwrap();
+    fs::write(other.join("x/y/z"), "z").unwrap();
+    fs::write(from.join("a/b/c"), "c").unwrap();
+    fs::write(from.join("d"), "d").unwrap();
+    for resumes in [false, true] {
+        for over in ALL {
+            let sources = [from.join("."), other.join("x"), from.join("d"), from.join("absent")];
+            let (source, sink) = transfer(Asked { resumes, ..Asked::over(over) }, &sources, &to);
+            assert_same(&from.join("a"), &to.join("a"));
+            assert_same(&other.join("x"), &to.join("x"));
+            assert_eq!(fs::read(to.join("d")).unwrap(), b"d");
+            assert_eq!((source.counts.failed, sink.counts.failed), (1, 0));
+            assert_eq!(source.counts.failures, ["absent: not sent: there is no such file"]);
+            fs::remove_dir_all(&to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_second_transfer_sends_what_is_missing() {
+    let (_scratch, from, to) = scratch();
+    tree(&from);
+    for over in ALL {
+        transfer(Asked::over(over), slice::from_ref(&from), &to);
+        let arrived = to.join("from");
+        fs::remove_file(arrived.join("one")).unwrap();
+        fs::write(arrived.join("more"), "other").unwrap();
+        fs::write(arrived.join("-rf"), "abc").unwrap();
+        let (source, sink) =
+            transfer(Asked { resumes: true, ..Asked::over(over) }, slice::from_ref(&from), &to);
+        assert_same(&from, &arrived);
+        assert_eq!((source.counts.present, source.counts.files), (308, 3), "{source:?}");
+        assert_eq!((sink.counts.present, sink.counts.files), (308, 3), "{sink:?}");
+        fs::set_permissions(arrived.join("deep/er"), Permissions::from_mode(0o700)).unwrap();
+        fs::remove_dir_all(&to).unwrap();
+    }
+}
+
+#[test]
+fn a_part_of_a_long_file_is_not_sent_again_unless_it_differs() {
+    const CHUNK: u64 = super::record::CHUNK_BYTES;
+    let (_scratch, from, to) = scratch();
+    let long = from.join("long");
+    let bytes = contents((2 * CHUNK + 1234) as usize, 5);
+    fs::write(&long, &bytes).unwrap();
+    fs::create_dir(&to).unwrap();
+    let name = super::name::Name::new(b"long").unwrap();
+    for (has, spoilt, expected) in
+        [(2 * CHUNK + 7, None, 2), (2 * CHUNK, Some(CHUNK + 9), 1), (CHUNK - 1, None, 0)]
+    {
+        let part = to.join(&*name.unfinished(rand()));
+        fs::write(&part, &bytes[..has as usize]).unwrap();
+        if let Some(place) = spoilt {
+            File::options()
+                .write(true)
+                .open(&part)
+                .unwrap()
+                .write_all_at(b"\0\0\0\0\0\0\0\0", place)
+                .unwrap();
+        }
+        let asked = Asked { resumes: true, ..Asked::over(ALL[2]) };
+        let (source, sink) = transfer(asked, slice::from_ref(&long), &to);
+        assert!(fs::read(to.join("long")).unwrap() == bytes);
+        let resumed = [&source, &sink].map(|told| told.counts.resumed_bytes / CHUNK);
+        assert_eq!(resumed, [expected; 2], "{source:?}");
+        assert_eq!(source.counts.bytes, bytes.len() as u64 - expected * CHUNK);
+        assert_eq!(unfinished_left(&to), 0);
+        fs::remove_file(to.join("long")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_no_file_is_told() {
+    let (_scratch, from, to) = scratch();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        from.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    fs::write(from.join(".x.rdmascope-0123456789abcdef"), "x").unwrap();
+    let (source, sink) = transfer(Asked::over(ALL[0]), slice::from_ref(&from), &to);
+    assert_eq!((source.counts.files, sink.counts.files, source.counts.failed), (0, 0, 0));
+    let remarks = source.counts.remarks.join("; ");
+    assert!(remarks.contains("from/pipe: skipped: it is a pipe"), "{remarks}");
+    assert!(remarks.contains("an interrupted transfer"), "{remarks}");
+}
+
+#[test]
+fn files_are_read_and_written_past_the_page_cache_where_that_is_possible() {
+    let (_scratch, from, to) = scratch();
+    tree(&from);
+    for over in [ALL[0], ALL[2]] {
+        let (source, sink) =
+            transfer(Asked { is_direct: true, ..Asked::over(over) }, slice::from_ref(&from), &to);
+        assert_same(&from, &to.join("from"));
+        assert_eq!((source.counts.failed, sink.counts.failed), (0, 0), "{source:?} {sink:?}");
+        fs::set_permissions(to.join("from/deep/er"), Permissions::from_mode(0o700)).unwrap();
+        fs::remove_dir_all(&to).unwrap();
+    }
+}
+
+#[test]
+fn memory_goes_to_memory() {
+    for over in ALL {
+        for (files, bytes) in [(3, 0), (2, 100), (1, 10 * BLOCK as u64 + 5), (40, 3000)] {
+            let (mut outlet, mut inlet) = link(over, 4);
+            let checksum = Checksum::Xxh3;
+            let sending =
+                Sending { what: What::Memory { files, bytes }, checksum, is_direct: false, resumes: false };
+            let mut receipt = Receipt { target: None, checksum, is_direct: false, syncs: false };
+            let (source, sink) = std::thread::scope(|scope| {
+                let source =
+                    scope.spawn(move || send(&mut *outlet, &sending, watch(), Clock::monotonic()).unwrap());
+                let sink = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap();
+                (source.join().unwrap(), sink)
+            });
+            for told in [source, sink] {
+                let counts = told.counts;
+                assert_eq!(
+                    (counts.files, counts.bytes, counts.failed),
+                    (files, files * bytes, 0),
+                    "{over:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn who_has_gone_is_not_waited_for() {
+    for over in ALL {
+        let (outlet, mut inlet) = link(over, 4);
+        drop(outlet);
+        let to = tempfile::tempdir().unwrap();
+        let target = Some(Target::open(to.path(), 1).unwrap());
+        let mut receipt = Receipt { target, checksum: Checksum::None, is_direct: false, syncs: false };
+        if matches!(over, Over::Tcp { .. }) {
+            let error = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap_err();
+            assert!(
+                matches!(&error, Error::Transfer { words } if words.contains("the source has gone")),
+                "{error}"
+            );
+        }
+    }
+}

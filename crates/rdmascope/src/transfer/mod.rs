@@ -1,0 +1,95 @@
+//! `rdmascope transfer`: files and trees from one host to another, as a plan of one point.
+
+mod arguments;
+mod progress;
+mod receive;
+mod summary;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bench::axis;
+use bench::plan::{Options, Plan, Settings, resolve};
+use bench::point::{Carrier, Pattern, Place, Telling, TransferSpec};
+use bench::process::coordinator;
+use bench::process::interrupt::Interrupt;
+
+pub(crate) use self::arguments::TransferArguments;
+use self::progress::Watched;
+use crate::failure::{DID_NOT_FINISH, Usage};
+use crate::launch::launch;
+use crate::stdout;
+
+/// How long a transfer may take: the longest that a point may.
+const TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Sends files, or waits for them.
+pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyhow::Result<ExitCode> {
+    if arguments.listen.is_some() {
+        return receive::wait(arguments);
+    }
+    let peer = arguments.peer()?;
+    let to = match (&arguments.to, &peer) {
+        (Some(_), Some(_)) => {
+            let words = "the host that --peer names has given its directory itself: leave --to out";
+            return Err(Usage(words.to_owned()).into());
+        }
+        (None, None) => {
+            let words = "name the directory that the files are to arrive in: --to DIR";
+            return Err(Usage(words.to_owned()).into());
+        }
+        (to, _) => to.as_ref().map(|to| to.clone().into_os_string()),
+    };
+    let carrier = arguments.carrier();
+    let plan = Plan::new("transfer", "Transfer").experiment(
+        "transfer",
+        Pattern::TRANSFER,
+        settings(arguments, carrier),
+    );
+    let mut resolved = resolve(&plan, &Options::default())?;
+    for point in &mut resolved.points {
+        let sources = arguments.sources.iter().map(|path| path.clone().into_os_string()).collect();
+        let telling = Telling { progress: progress::is_wanted(arguments), files: arguments.verbose };
+        point.transfer = Some(Box::new(TransferSpec {
+            sources,
+            to: to.clone(),
+            resumes: arguments.resume,
+            syncs: arguments.sync,
+            telling,
+        }));
+    }
+    let launch = launch(&arguments.placement, peer, &resolved)?;
+    let interrupt = Interrupt::install()?;
+    let mut watched = Watched::new(arguments);
+    let ended = coordinator::run(&resolved.points, &launch, Some(&interrupt), &mut watched);
+    let point = watched.end();
+    ended?;
+    let Some(point) = point else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
+    let summary = summary::Summary::of(&point, carrier, words);
+    summary.complain();
+    let text = if arguments.json { summary.json() } else { summary.text() };
+    stdout::print(&text)?;
+    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
+}
+
+/// The one point of the plan.
+fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
+    let place = if arguments.direct { Place::Direct } else { Place::File };
+    let connections = arguments.streams;
+    let mut settings = Settings::default()
+        .axis(axis::ENDPOINT.value(carrier))
+        .axis(axis::BLOCK_BYTES.value(arguments.block))
+        .axis(axis::CHECKSUM.value(arguments.checksum))
+        .axis(axis::FILE_SOURCE.value(place))
+        .axis(axis::FILE_SINK.value(place));
+    settings = match carrier {
+        Carrier::Verbs => settings
+            .axis(axis::QUEUE_PAIRS.value(connections))
+            .axis(axis::TX_DEPTH.value(arguments.depth))
+            .axis(axis::REGISTRATION_CACHE.value(!arguments.no_registration_cache))
+            .axis(axis::LINK.value(arguments.link.clone())),
+        _ => settings.axis(axis::STREAMS.value(connections)),
+    };
+    let timeout_s = Some(arguments.timeout.unwrap_or(TIMEOUT).as_secs_f64());
+    Settings { timeout_s, ..settings }
+}
