@@ -10,7 +10,8 @@
 pub(crate) mod manager;
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bench::PATTERNS;
@@ -21,6 +22,7 @@ use bench::process::frame::{Decoder, Frame, Greeting};
 use bench::process::key::Key;
 use bench::process::message::{Reply, Request};
 use bench::process::secure::{Channel, Initiator, Record, Responder};
+use bench::transfer::receive_foreign;
 use cm::wire::{IpHeader, Mad, Message};
 use measure::figure::Unit;
 use measure::store::RunReader;
@@ -41,6 +43,53 @@ pub(crate) fn plan(data: &[u8]) {
             sentence(&error);
         }
     }
+}
+
+/// What a source of files says: whatever it is, nothing outside of the directory that it sends to
+/// is made, changed or removed.
+pub(crate) fn transfer(data: &[u8]) {
+    thread_local! {
+        static PLACE: tempfile::TempDir = tempfile::tempdir().unwrap();
+    }
+    PLACE.with(|place| {
+        let to = place.path().join("to");
+        let canary = place.path().join("canary");
+        plant(&to, &canary).expect("a directory of this target's own");
+        let before = state(place.path(), &to);
+        let _ = receive_foreign(data, &to);
+        assert_eq!(state(place.path(), &to), before);
+        fs::remove_dir_all(&to).unwrap();
+    });
+}
+
+/// A target with links that lead out of it, and what must stay as it is beside it.
+fn plant(to: &Path, canary: &Path) -> std::io::Result<()> {
+    if !canary.exists() {
+        fs::create_dir_all(canary.join("deep"))?;
+        fs::write(canary.join("a"), "alive")?;
+        fs::write(canary.join("deep/b"), "alive")?;
+    }
+    fs::create_dir_all(to.join("a"))?;
+    symlink("../canary", to.join("out"))?;
+    symlink("../../canary/a", to.join("a/b"))?;
+    symlink("../canary/a", to.join(".b.rdmascope-0123456789abcdef"))?;
+    fs::hard_link(canary.join("a"), to.join(".hard.rdmascope-0123456789abcdef"))
+}
+
+/// All that a directory has in it but one: names, contents, and what changes with any change.
+fn state(at: &Path, but: &Path) -> Vec<(PathBuf, u32, i64, i64, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut entries: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries.into_iter().filter(|path| path != but) {
+        let found = fs::symlink_metadata(&path).unwrap();
+        let contents = if found.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        all.push((path.clone(), found.mode(), found.mtime(), found.mtime_nsec(), contents));
+        if found.is_dir() {
+            all.extend(state(&path, but));
+        }
+    }
+    all
 }
 
 /// The text of a `--set`, on a plan that comes with the program. Errors quote it as it is.

@@ -29,7 +29,7 @@ mod signal;
 mod socket_endpoint;
 mod tool_endpoint;
 mod topology;
-mod transfer;
+pub mod transfer;
 mod verbs_endpoint;
 pub mod worker;
 

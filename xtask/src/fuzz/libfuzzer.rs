@@ -47,7 +47,7 @@ pub(super) fn longest(target: &str) -> u64 {
     match target {
         "units" => 64,
         "settings" => 256,
-        "channel" | "cm" | "programs" | "villas" => 512,
+        "channel" | "cm" | "programs" | "transfer" | "villas" => 512,
         "manager" => 1024,
         "record" => 32 << 10,
         _ => 4096,

@@ -24,6 +24,7 @@
 
 mod block;
 mod digest;
+mod foreign;
 mod link;
 mod name;
 mod prepared;
@@ -37,6 +38,7 @@ mod tree;
 mod watch;
 
 pub use digest::Checksum;
+pub use foreign::receive_foreign;
 pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 pub(crate) use prepared::prepare;
 pub use spec::TransferSpec;

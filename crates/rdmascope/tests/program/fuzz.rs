@@ -182,6 +182,36 @@ fn outputs_of_programs() {
     drive("programs", &corpus, &[&words[..], &NUMBERS].concat(), bodies::programs);
 }
 
+/// Records of a transfer, each in a block: what a source could say to get out of the target.
+#[test]
+fn sources_of_files() {
+    let named = |kind: u8, parent: u8, name: &str, more: &[u8]| {
+        let of_name = (name.len() as u16).to_le_bytes();
+        let attributes = [&0o755_u16.to_le_bytes()[..], &7_u64.to_le_bytes(), &7_u32.to_le_bytes()].concat();
+        [&[kind, parent, 0, 0, 0][..], &attributes, &of_name, name.as_bytes(), more].concat()
+    };
+    let link =
+        |name: &str, to: &str| named(4, 0, name, &[&(to.len() as u16).to_le_bytes(), to.as_bytes()].concat());
+    let file = |parent: u8, name: &str| {
+        let data = [&4_u64.to_le_bytes()[..], &[0; 8], &[5, 4, 0, 0, 0], b"dead", &[7, 1], &[0; 16]].concat();
+        named(2, parent, name, &data)
+    };
+    let blocks = |records: &[Vec<u8>]| {
+        let of = |record: &Vec<u8>| [&[0][..], &(record.len() as u16).to_le_bytes(), record].concat();
+        records.iter().map(of).collect::<Vec<_>>().concat()
+    };
+    let bye = vec![8];
+    let corpus = [
+        blocks(&[named(1, 0, "a", &[]), file(1, "c"), bye.clone()]),
+        blocks(&[link("x", "../canary"), named(1, 0, "x", &[]), file(1, "a"), bye.clone()]),
+        blocks(&[named(1, 0, "out", &[]), file(1, "a"), bye.clone()]),
+        blocks(&[named(3, 0, "hard", &[0, 0, 0, 8, 0, 0, 0, 0]), file(0, "hard"), bye.clone()]),
+        blocks(&[file(0, "../canary/a"), file(0, ".."), bye]),
+    ];
+    let words = ["..", "../canary", "/", "canary", "out", "hard", "a", "b", "\u{0}", "\u{1}", "\u{8}"];
+    drive("transfer", &corpus, &words, bodies::transfer);
+}
+
 #[test]
 fn plans() {
     let corpus: Vec<Vec<u8>> =

@@ -1,0 +1,85 @@
+//! A source that says whatever it likes, for tests: what it says becomes blocks.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use measure::clock::{Clock, Deadline};
+
+use super::block::Block;
+use super::block::Owned;
+use super::digest::Checksum;
+use super::link::{Inlet, Kind};
+use super::record::Answer;
+use super::sink::{Receipt, Target, receive};
+use super::told::LinkTold;
+use crate::Error;
+
+/// Receives what a foreign source says into a directory, and gives what it would be told: whether
+/// all was as it should be. Each block begins with its kind, an even or an odd byte, and how many
+/// bytes it has, two bytes with the lower one first; where there are not so many, all that are
+/// left. The same bytes are also read as answers of a sink.
+///
+/// # Errors
+/// Why the source cannot be one, in a sentence.
+pub fn receive_foreign(said: &[u8], directory: &Path) -> Result<(), String> {
+    let mut rest = said;
+    while let Ok((_, length)) = Answer::read(rest) {
+        rest = &rest[length..];
+    }
+    let target = Target::open(directory, SESSION).map_err(|error| error.to_string())?;
+    let mut receipt =
+        Receipt { target: Some(target), checksum: Checksum::None, is_direct: false, syncs: false };
+    let mut inlet = Said::new(said);
+    receive(&mut inlet, &mut receipt, Clock::monotonic()).map(drop).map_err(|error| error.to_string())
+}
+
+/// The session of such a transfer, so that its unfinished files have known names.
+const SESSION: u64 = 0xabcd;
+
+/// Blocks that somebody has said.
+struct Said {
+    blocks: VecDeque<(Kind, usize, Owned)>,
+    nothing: Owned,
+}
+
+impl Said {
+    fn new(said: &[u8]) -> Self {
+        let mut rest = said;
+        let mut blocks = VecDeque::new();
+        while let Some(([kind, low, high], behind)) = rest.split_first_chunk() {
+            let bytes = usize::from(u16::from_le_bytes([*low, *high])).min(behind.len());
+            let (block, behind) = behind.split_at(bytes);
+            let mut owned = Owned::new(bytes);
+            owned.bytes_mut().copy_from_slice(block);
+            blocks.push_back((if kind % 2 == 0 { Kind::Packed } else { Kind::Raw }, bytes, owned));
+            rest = behind;
+        }
+        Self { blocks, nothing: Owned::new(0) }
+    }
+}
+
+impl Inlet for Said {
+    fn take(&mut self) -> Result<(Kind, usize), Error> {
+        let ended = || Error::Transfer { words: "the source has gone: it says nothing more".to_owned() };
+        self.blocks.front().map(|(kind, bytes, _)| (*kind, *bytes)).ok_or_else(ended)
+    }
+
+    fn block(&self) -> &dyn Block {
+        self.blocks.front().map_or(&self.nothing, |(.., block)| block)
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.blocks.pop_front();
+        Ok(())
+    }
+
+    fn answer(&mut self, _answers: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn ends_at(&mut self, _deadline: Deadline) {}
+
+    fn told(&self) -> LinkTold {
+        LinkTold::default()
+    }
+}
