@@ -206,6 +206,7 @@ fn sources_of_files() {
         blocks(&[link("x", "../canary"), named(1, 0, "x", &[]), file(1, "a"), bye.clone()]),
         blocks(&[named(1, 0, "out", &[]), file(1, "a"), bye.clone()]),
         blocks(&[named(3, 0, "hard", &[0, 0, 0, 8, 0, 0, 0, 0]), file(0, "hard"), bye.clone()]),
+        blocks(&[named(1, 0, "../canary", &[]), file(1, "a"), bye.clone()]),
         blocks(&[file(0, "../canary/a"), file(0, ".."), bye]),
     ];
     let words = ["..", "../canary", "/", "canary", "out", "hard", "a", "b", "\u{0}", "\u{1}", "\u{8}"];

@@ -197,3 +197,18 @@ fn links_that_were_sent_are_not_followed_either() {
     block.push(8);
     suffer(&[block]);
 }
+
+#[test]
+fn names_that_are_paths_are_refused() {
+    for name in ["../canary", "../fresh", "..", "a/../../canary", "/tmp"] {
+        let directory = Said { kind: 1, parent: 0, name: name.into(), text: Vec::new(), from: 0 };
+        let file = Said { kind: 2, parent: 1, name: b"new".to_vec(), text: b"dead".to_vec(), from: 0 };
+        let link = Said { kind: 4, text: b"a".to_vec(), ..directory.clone() };
+        for records in [vec![directory, file], vec![link]] {
+            let mut block = Vec::new();
+            records.iter().for_each(|said| said.write(&mut block));
+            block.push(8);
+            suffer(&[block]);
+        }
+    }
+}
