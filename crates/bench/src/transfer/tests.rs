@@ -1,6 +1,7 @@
 //! Trees from one end to the other in one process, over TCP and over softdev.
 
 mod hostile;
+mod locked;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

@@ -4,7 +4,7 @@ use measure::presentation::Presentation;
 use measure::quantity::number;
 use measure::record::Point;
 use measure::table::common::{BANDWIDTH, SIZE};
-use measure::table::{Cell, Column, Decimals, Note, Print, Scale, Table};
+use measure::table::{Cell, Column, Decimals, Note, Print, Scale, Table, View};
 use measure::units::Dimension;
 use serde_json::Value;
 
@@ -93,6 +93,8 @@ static TRANSFERS: Table = Table {
         Column::new("#files", Cell::Axis("files")).wide(7),
         Column::new("from", Cell::Axis("file_source")).wide(6),
         Column::new("to", Cell::Axis("file_sink")).wide(6),
+        Column::new("depth", Cell::Axis("tx_depth")).wide(5).shown_where(is_over_verbs),
+        Column::new("registers", Cell::Text(|view| registers(view.point))).wide(9).shown_where(is_over_verbs),
         Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
         Column::new("files[1/s]", Cell::Number("throughput.messages_per_s", WHOLE)).wide(10),
         Column::new("CPU from[s/GiB]", Cell::Number("transfer.source.cpu_ns_per_gib", SECONDS)).wide(15),
@@ -111,6 +113,17 @@ const MILLISECONDS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::F
 const CPU: &str = "
  CPU: of the whole process of each end, in its own code and in the kernel, while files were under way
 ";
+
+/// Whether blocks go through memory that is registered, so many at a time.
+fn is_over_verbs(view: &View<'_>) -> bool {
+    view.point.axes.contains_key("tx_depth")
+}
+
+/// How often memory is registered.
+fn registers(point: &Point) -> Option<String> {
+    let is_kept = point.axes.get("registration_cache")?.as_bool()?;
+    Some(if is_kept { "once" } else { "each" }.to_owned())
+}
 
 /// What the record has of the transfer.
 fn own(point: &Point) -> Option<&Value> {
