@@ -20,13 +20,14 @@ use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::mpi_endpoint::RankMpi;
 pub use crate::mpi_endpoint::{MpiOptions, UcxLog};
-use crate::point::{PointSpec, TransferSpec};
+use crate::point::{PointSpec, Telling, TransferSpec};
 use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
 use crate::rank_clock::RankClock;
 pub use crate::socket_endpoint::{Net, SocketOptions};
+use crate::transfer;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions, check, find};
 use crate::verbs_endpoint::{Open, RankDevice};
 
@@ -142,7 +143,10 @@ impl LocalWorker {
             return refused("a server that was started by hand sends no files, it receives them");
         }
         match (&self.receives_into, &asked.to) {
-            (Some(own), None) => Ok(TransferSpec { to: Some(own.clone()), ..asked.clone() }),
+            (Some(own), None) => {
+                let telling = Telling { arrival: true, ..asked.telling };
+                Ok(TransferSpec { to: Some(own.clone()), telling, ..asked.clone() })
+            }
             (Some(_), Some(_)) => refused(OWN_DIRECTORY),
             (None, _) => refused(NO_TRANSFERS),
         }
@@ -211,7 +215,7 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
-        if !self.may_write && spec.sink_dir.is_some() {
+        if !self.may_write && (spec.sink_dir.is_some() || transfer::makes_files(spec)) {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
         if !self.may_write && spec.application.is_some() {
@@ -254,7 +258,7 @@ impl Worker for LocalWorker {
         let Stage::Connected(spec, endpoints) = &mut self.point else { return Err(out_of_order("run")) };
         let clock = self.rank_clock.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
-        let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
+        let left = Duration::try_from_secs_f64((spec.timeout_s - spent_s).max(0.0)).unwrap_or(Duration::MAX);
         endpoints.measure(spec, self.rank, left, &self.rank_clock)
     }
 

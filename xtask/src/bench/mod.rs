@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
-//! link.rs: what softdev is told to be; one_way.rs: where stamps are; claims.rs: what is compared with nobody
+//! link.rs: what softdev is told to be; one_way.rs: where stamps are; files.rs: transfers of files;
+//! claims.rs: what is compared with nobody
 //! ```
 //!
 //! In each round everything of a row is measured one right after the other, in an order that
@@ -14,6 +15,7 @@
 
 mod claims;
 mod fabric;
+mod files;
 mod link;
 mod mpi;
 mod one_way;
@@ -38,11 +40,12 @@ usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 
 Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
 CPUs can do at most, turn and turn about; says of each goal whether it is met. Then whether a link that softdev imitates is
-what it was told to be, and found so by the stamps of both ends, what time stamps cost, and how long the report of ten
-million samples takes and how large it is. Exit status 1 where a goal is missed.
+what it was told to be, and found so by the stamps of both ends, transfers of files beside cp, rsync and tar, what time stamps
+cost, and how long the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
 
   --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
-                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, stamp, report, interposed
+                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file,
+                 transfer-small, transfer-mixed, transfer-busy, stamp, report, interposed
   --rounds N     rounds (5)
   --cpus A,B     the two CPUs (0,1)
   --verbose      shows every measurement";
@@ -114,6 +117,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         .map(|row| row.name)
         .chain(link::NAMES)
         .chain(one_way::NAMES)
+        .chain(files::NAMES)
         .chain(claims::NAMES);
     let names: Vec<&str> = rows.collect();
     let is_known = names.iter().any(|name| name.contains(&options.only));
@@ -137,6 +141,7 @@ fn measure(options: &Options) -> Result<()> {
     }
     link::run(&scratch, &options.only, &mut broken)?;
     one_way::run(&scratch, &options.only, &mut broken)?;
+    files::run(&scratch, &options.only, &mut broken)?;
     claims::run(&scratch, &options.only, &mut broken)?;
     ensure!(broken.is_empty(), "{}", broken.join("; "));
     Ok(())
@@ -170,7 +175,8 @@ mod tests {
             (
                 "--only gather",
                 "no row's name has `gather` in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks, \
-                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, stamp, report, interposed",
+                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file, \
+                 transfer-small, transfer-mixed, transfer-busy, stamp, report, interposed",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -65,6 +65,11 @@ pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
 /// Runs a benchmark of rdmascope between this host's ranks and takes its one point.
 pub(super) fn point(words: &[&str], out: &Path) -> Result<Value> {
     rdmascope(&[words, &["--local"]].concat(), out)?;
+    recorded(out)
+}
+
+/// The one point of a record.
+pub(super) fn recorded(out: &Path) -> Result<Value> {
     let points = fs::read_to_string(out.join("points.jsonl"))?;
     Ok(serde_json::from_str(points.lines().next().context("no point was measured")?)?)
 }

@@ -1,5 +1,5 @@
 //! The directory that a program runs in: made for one run, with its files, and removed with all
-//! that the program leaves in it, also where this process is killed.
+//! that the program leaves in it.
 
 use std::fs::{self, File as Open};
 use std::io::{ErrorKind, Read};
@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
-use tempfile::TempDir;
 
 use super::definition::File;
 use super::hash::sha256;
@@ -17,14 +16,11 @@ use super::spec::{ApplicationSpec, Started};
 use super::told::Hashed;
 use crate::Error;
 use crate::fault::PointError;
-use crate::process::child::{Process, Streams};
+use crate::scratch::ScratchDirectory;
 
 /// The directory of a run.
 pub(super) struct Scratch {
-    directory: TempDir,
-    /// A process that removes the directory when its standard input ends, as it does when this
-    /// process is killed.
-    _remover: (Process, Streams),
+    directory: ScratchDirectory,
     /// The files that the program was given.
     pub(super) inputs: Vec<Hashed>,
 }
@@ -33,11 +29,8 @@ impl Scratch {
     /// Makes one.
     pub(super) fn new(started: &Started) -> Result<Self, PointError> {
         let failed = Error::system("make a scratch directory");
-        let directory = tempfile::Builder::new().prefix("rdmascope-").tempdir().map_err(failed)?;
-        let mut words = started.supervisor.clone();
-        words.extend(["--remove".to_owned(), directory.path().to_string_lossy().into_owned()]);
-        let remover = Process::start_guard(&words, &[]).map_err(failed)?;
-        Ok(Self { directory, _remover: remover, inputs: Vec::new() })
+        let directory = ScratchDirectory::new(None, &started.supervisor).map_err(failed)?;
+        Ok(Self { directory, inputs: Vec::new() })
     }
 
     /// Puts the files of a program into it.

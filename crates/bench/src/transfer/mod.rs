@@ -39,10 +39,10 @@ mod watch;
 
 pub use digest::Checksum;
 pub use foreign::receive_foreign;
-pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
-pub(crate) use prepared::prepare;
+pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, RING_BYTES_MAX};
+pub(crate) use prepared::{makes_files, prepare};
 pub use spec::TransferSpec;
-pub(crate) use told::EndTold;
+pub(crate) use told::{DIRECT, EndTold};
 pub use watch::{News, Telling};
 
 #[cfg(test)]

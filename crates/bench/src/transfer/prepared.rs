@@ -10,25 +10,26 @@ use std::time::Duration;
 use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::digest::Checksum;
 use super::link::tcp::{TcpInlet, TcpOutlet};
 use super::link::verbs::{Unconnected, VerbsAddress, VerbsInlet, VerbsOutlet, Wanted};
-use super::link::{BLOCK_BYTES_MIN, Inlet, Outlet, Patience};
+use super::link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, Inlet, Outlet, Patience, RING_BYTES_MAX};
 use super::scratch;
 use super::sink::{Receipt, Target, receive};
 use super::source::{Sending, What, send};
 use super::told::EndTold;
-use super::watch::{Telling, Watch};
+use super::watch::{News, Telling, Watch};
+use crate::Error;
 use crate::axis;
 use crate::cpu;
 use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
-use crate::point::{Place, PointSpec};
+use crate::point::{Pattern, Place, PointSpec};
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
+use crate::scratch::ScratchDirectory;
 use crate::socket_endpoint::{Listening, Reachable, connect_bare, token};
 use crate::verbs_endpoint::{LocalPort, Open, Unconnected as Endpoint};
 
@@ -64,7 +65,7 @@ struct Waiting {
     depth: usize,
     streams: usize,
     end: End,
-    scratch: Option<TempDir>,
+    scratch: Option<ScratchDirectory>,
     tell: fn(&str),
     clock: Clock,
     /// How long preparing took, in ns.
@@ -90,6 +91,10 @@ enum End {
 pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
     let spec = site.spec;
     let clock = site.rank_clock.clock;
+    bounded(spec)?;
+    if site.rank > 1 {
+        return Err(out_of_order("transfer files"));
+    }
     let (end, scratch) = if site.rank == SOURCE { sends(spec)? } else { receives(spec)? };
     let begin = clock.now();
     let message = &spec.message;
@@ -128,8 +133,30 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
     }))
 }
 
+/// Whether it makes files at a rank, beside those of a user's own.
+pub(crate) fn makes_files(spec: &PointSpec) -> bool {
+    let is_memory = |place: Option<Place>| place == Some(Place::Memory);
+    let both = [axis::FILE_SOURCE.at(&spec.axes), axis::FILE_SINK.at(&spec.axes)];
+    spec.pattern == Pattern::TRANSFER && spec.transfer.is_none() && !both.into_iter().all(is_memory)
+}
+
+/// Refuses what no plan asks for: a server that was started by hand has its points from somebody
+/// else.
+fn bounded(spec: &PointSpec) -> Result<(), PointError> {
+    let bytes = u64::from(axis::BLOCK_BYTES.at(&spec.axes).unwrap_or(BLOCK_BYTES_MIN));
+    let message = &spec.message;
+    let connections = if message.endpoint.is_verbs() { message.queue_pairs } else { message.socket.streams };
+    let is_block = (u64::from(BLOCK_BYTES_MIN)..=u64::from(BLOCK_BYTES_MAX)).contains(&bytes);
+    let blocks = u64::from(message.tx_depth.max(1)) * u64::from(connections.max(1));
+    if !is_block || blocks > BLOCKS_MAX || blocks * bytes > RING_BYTES_MAX {
+        let words = format!("{blocks} blocks of {bytes} bytes are no ring of a transfer");
+        return Err(PointError::NotMeasured(words));
+    }
+    Ok(())
+}
+
 /// The end that sends: trees that are there, files that are made for the point, or memory.
-fn sends(spec: &PointSpec) -> Result<(End, Option<TempDir>), PointError> {
+fn sends(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointError> {
     let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
     let place = axis::FILE_SOURCE.at(&spec.axes).unwrap_or(Place::File);
     let is_direct = place == Place::Direct;
@@ -161,7 +188,7 @@ fn contents_of(directory: &Path) -> PathBuf {
 
 /// The end that receives: into a directory of the user's, into one that is made for the point, or
 /// into memory.
-fn receives(spec: &PointSpec) -> Result<(End, Option<TempDir>), PointError> {
+fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointError> {
     let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
     let place = axis::FILE_SINK.at(&spec.axes).unwrap_or(Place::File);
     let is_direct = place == Place::Direct;
@@ -258,16 +285,28 @@ impl PreparedEndpoints for Waiting {
         };
         told.session_ns = session_ns + clock.ns_f64(clock.now().since(begin));
         let ways = Ways { interfaces: interface.into_iter().collect(), ports: Vec::new() };
-        Ok(Box::new(Connected { wire, end, _scratch: scratch, told, ways, tell }))
+        Ok(Box::new(Connected { wire: Some(wire), end, _scratch: scratch, told, ways, tell }))
+    }
+}
+
+/// What has become of a transfer, for whoever receives it.
+fn arrival(told: &Result<EndTold, Error>) -> News {
+    match told {
+        Ok(told) => {
+            let counts = told.counts.clone();
+            News::Arrived { files: counts.files, failures: counts.failures, error: counts.stopped }
+        }
+        Err(error) => News::Arrived { files: 0, failures: Vec::new(), error: Some(error.to_string()) },
     }
 }
 
 /// An end that is connected.
 struct Connected {
-    wire: Wire,
+    /// Absent once it has failed: the other end learns of that at once.
+    wire: Option<Wire>,
     end: End,
     /// Files that were made for the point are gone with it.
-    _scratch: Option<TempDir>,
+    _scratch: Option<ScratchDirectory>,
     told: EndTold,
     ways: Ways,
     tell: fn(&str),
@@ -281,7 +320,7 @@ enum Wire {
 impl ConnectedEndpoints for Connected {
     fn measure(
         &mut self,
-        _spec: &PointSpec,
+        spec: &PointSpec,
         _rank: u32,
         left: Duration,
         rank_clock: &RankClock,
@@ -290,7 +329,7 @@ impl ConnectedEndpoints for Connected {
         let before = Counted::now(&self.ways);
         let used_before = cpu::of_process();
         let told = match (&mut self.wire, &mut self.end) {
-            (Wire::Out(outlet), End::Sends(sending, telling)) => {
+            (Some(Wire::Out(outlet)), End::Sends(sending, telling)) => {
                 outlet.ends_at(Deadline::after(left));
                 let paths = match &sending.what {
                     What::Paths(paths) => paths.as_slice(),
@@ -299,7 +338,7 @@ impl ConnectedEndpoints for Connected {
                 let watch = Watch::new(*telling, self.tell, clock, paths);
                 send(&mut **outlet, sending, watch, clock)
             }
-            (Wire::In(inlet), End::Receives(receipt)) => {
+            (Some(Wire::In(inlet)), End::Receives(receipt)) => {
                 inlet.ends_at(Deadline::after(left));
                 receive(&mut **inlet, receipt, clock)
             }
@@ -307,10 +346,17 @@ impl ConnectedEndpoints for Connected {
         };
         let used = cpu::of_process().zip(used_before);
         let host = Counted::now(&self.ways).since(&before);
+        if told.is_err() {
+            self.wire = None;
+        }
+        if spec.transfer.as_ref().is_some_and(|asked| asked.telling.arrival) {
+            (self.tell)(&arrival(&told).line());
+        }
         let told = told?;
         let (user_ns, system_ns) = used.map_or((0.0, 0.0), |(now, then)| (now.0 - then.0, now.1 - then.1));
-        let EndTold { session_ns, notes, .. } = self.told.clone();
-        let told = EndTold { user_ns, system_ns, session_ns, notes, ..told };
+        let mut notes = told.notes.clone();
+        notes.extend(self.told.notes.clone());
+        let told = EndTold { user_ns, system_ns, session_ns: self.told.session_ns, notes, ..told };
         let told = Some(serde_json::to_value(told).map_err(unreadable)?);
         Ok(Outcome { told, host, ..Outcome::default() })
     }

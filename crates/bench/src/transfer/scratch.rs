@@ -5,23 +5,20 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tempfile::TempDir;
-
 use crate::Error;
+use crate::scratch::ScratchDirectory;
 
 /// A directory of a point, in the one that the plan names or else in that of temporary files.
 ///
 /// # Errors
 /// What the system says.
-pub(super) fn directory(of_plan: Option<&str>) -> Result<TempDir, Error> {
-    let mut builder = tempfile::Builder::new();
-    let builder = builder.prefix("rdmascope-");
-    let made = match of_plan {
-        Some(path) => builder.tempdir_in(path),
-        None => builder.tempdir(),
-    };
+pub(super) fn directory(of_plan: Option<&str>) -> Result<ScratchDirectory, Error> {
     let place = of_plan.map_or_else(|| std::env::temp_dir().display().to_string(), str::to_owned);
-    made.map_err(Error::system(&format!("make a directory in {place}")))
+    let what = format!("make a directory in {place}");
+    let failed = Error::system(&what);
+    let program = std::env::current_exe().map_err(failed)?;
+    let supervisor = [program.to_string_lossy().into_owned(), "supervise".to_owned()];
+    ScratchDirectory::new(of_plan.map(Path::new), &supervisor).map_err(failed)
 }
 
 /// Makes so many files of so many bytes, which differ.

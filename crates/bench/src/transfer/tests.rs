@@ -6,6 +6,7 @@ mod locked;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -406,4 +407,45 @@ fn who_has_gone_is_not_waited_for() {
             );
         }
     }
+}
+
+/// Files whose unfinished names would be alike wait for their disk together.
+#[test]
+fn files_of_long_and_like_names_are_not_taken_for_each_other() {
+    let (_scratch, from, to) = scratch();
+    let name = |last: char| format!("{}{last}", "n".repeat(240));
+    for last in 'a'..'f' {
+        fs::write(from.join(name(last)), last.to_string()).unwrap();
+    }
+    for syncs in [true, false] {
+        let asked = Asked { syncs, ..Asked::over(ALL[0]) };
+        let (source, sink) = transfer(asked, slice::from_ref(&from), &to);
+        assert_eq!((source.counts.failed, sink.counts.failed, sink.counts.files), (0, 0, 5), "{sink:?}");
+        for last in 'a'..'f' {
+            assert_eq!(fs::read(to.join("from").join(name(last))).unwrap(), last.to_string().into_bytes());
+        }
+    }
+}
+
+/// A file that is not the same at its end as at its beginning is not sent.
+#[test]
+fn what_is_written_to_meanwhile_is_not_taken_for_whole() {
+    use super::name::Name;
+    use super::source::Opened;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a");
+    let root = File::open(directory.path()).unwrap();
+    let name = Name::new(b"a").unwrap();
+    for (size, words) in [(10, "it shrank from 20 to 10 bytes"), (30, "it grew from 20 to 30 bytes")] {
+        fs::write(&path, [0; 20]).unwrap();
+        let opened = Opened::new(root.as_fd(), &name, false).unwrap();
+        assert_eq!(opened.is_as_it_was(), Ok(()));
+        File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
+        assert!(opened.is_as_it_was().unwrap_err().starts_with(words));
+    }
+    fs::write(&path, [0; 20]).unwrap();
+    let opened = Opened::new(root.as_fd(), &name, false).unwrap();
+    File::open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(opened.is_as_it_was().unwrap_err(), "it was written to while it was read");
 }

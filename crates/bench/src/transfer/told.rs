@@ -87,6 +87,9 @@ impl Counts {
     }
 }
 
+/// The note of an end whose files go through the page cache although they were to pass it by.
+pub(crate) const DIRECT: &str = "direct";
+
 /// What a rank tells of its end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -108,4 +111,13 @@ pub(crate) struct EndTold {
     /// What else is to be known, such as what was asked for and could not be had.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) notes: BTreeMap<String, String>,
+}
+
+impl EndTold {
+    /// Files were read or written through the page cache although they were to pass it by.
+    pub(crate) fn not_direct(mut self, how: &str) -> Self {
+        let words = format!("the file system has no O_DIRECT: files were {how} through the page cache");
+        self.notes.insert(DIRECT.to_owned(), words);
+        self
+    }
 }

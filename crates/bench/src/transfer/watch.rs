@@ -28,6 +28,15 @@ pub enum News {
         /// Its path below what was sent.
         path: String,
     },
+    /// A transfer has ended at the end that receives.
+    Arrived {
+        /// Files that have arrived.
+        files: u64,
+        /// What has not, a sentence each; the first hundred.
+        failures: Vec<String>,
+        /// Why it ended before all had arrived, if so.
+        error: Option<String>,
+    },
 }
 
 impl News {
@@ -39,7 +48,8 @@ impl News {
         serde_json::from_str(line.strip_prefix(Self::MARK)?).ok()
     }
 
-    fn line(&self) -> String {
+    /// The line of it.
+    pub(super) fn line(&self) -> String {
         format!("{}{}", Self::MARK, serde_json::to_string(self).unwrap_or_default())
     }
 }
@@ -52,6 +62,9 @@ pub struct Telling {
     pub progress: bool,
     /// Each file.
     pub files: bool,
+    /// What has arrived in the end, at the end that receives.
+    #[serde(default)]
+    pub arrival: bool,
 }
 
 /// How often it is told how far a transfer is.
@@ -138,8 +151,11 @@ fn add(path: &Path, all: &All, depth: u32) {
         all.files.fetch_add(1, Relaxed);
         all.bytes.fetch_add(found.len(), Relaxed);
     } else if found.is_dir() && depth <= DEPTH_MAX {
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            add(&entry.path(), all, depth + 1);
+        // The directory is closed before those in it are opened.
+        let below: Vec<PathBuf> =
+            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        for path in below {
+            add(&path, all, depth + 1);
         }
     }
 }

@@ -71,9 +71,9 @@ pub(crate) struct TransferArguments {
     /// Bytes that are read, sent and written at a time.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = block)]
     pub(crate) block: u32,
-    /// Blocks under way on each queue pair.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) depth: u32,
+    /// Blocks under way on each queue pair [default: 8].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) depth: Option<u32>,
     /// Queue pairs, or TCP connections, that blocks take in turn.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) streams: u32,

@@ -5,6 +5,7 @@ mod progress;
 mod receive;
 mod summary;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use crate::failure::{DID_NOT_FINISH, Usage};
 use crate::launch::launch;
 use crate::stdout;
 
+/// Blocks under way on a queue pair.
+const DEPTH: u32 = 8;
 /// How long a transfer may take: the longest that a point may.
 const TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -41,6 +44,7 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
         (to, _) => to.as_ref().map(|to| to.clone().into_os_string()),
     };
     let carrier = arguments.carrier();
+    refuse(arguments, carrier)?;
     let plan = Plan::new("transfer", "Transfer").experiment(
         "transfer",
         Pattern::TRANSFER,
@@ -49,7 +53,8 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     let mut resolved = resolve(&plan, &Options::default())?;
     for point in &mut resolved.points {
         let sources = arguments.sources.iter().map(|path| path.clone().into_os_string()).collect();
-        let telling = Telling { progress: progress::is_wanted(arguments), files: arguments.verbose };
+        let telling =
+            Telling { progress: progress::is_wanted(arguments), files: arguments.verbose, arrival: false };
         point.transfer = Some(Box::new(TransferSpec {
             sources,
             to: to.clone(),
@@ -72,6 +77,33 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
 }
 
+/// Refuses what would have no effect, and sources that would replace each other.
+fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> {
+    let of_verbs = [
+        ("--depth", arguments.depth.is_some()),
+        ("--link", arguments.link.is_some()),
+        ("--no-registration-cache", arguments.no_registration_cache),
+    ];
+    if let Some((flag, _)) = of_verbs.iter().find(|(_, is_given)| *is_given && !carrier.is_verbs()) {
+        return Err(Usage(format!(
+            "{flag} says nothing of a transfer over TCP: leave it out, or add --over verbs"
+        )));
+    }
+    let mut names = BTreeSet::new();
+    for source in &arguments.sources {
+        let is_contents = source.as_os_str().as_encoded_bytes().ends_with(b"/.");
+        let name = source.file_name().filter(|_| !is_contents);
+        if let Some(name) = name.filter(|name| !names.insert(*name)) {
+            let name = name.to_string_lossy();
+            let words = format!(
+                "two sources are called {name:?}, and the second would replace the first: send them to two directories"
+            );
+            return Err(Usage(words));
+        }
+    }
+    Ok(())
+}
+
 /// The one point of the plan.
 fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
     let place = if arguments.direct { Place::Direct } else { Place::File };
@@ -85,7 +117,7 @@ fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
     settings = match carrier {
         Carrier::Verbs => settings
             .axis(axis::QUEUE_PAIRS.value(connections))
-            .axis(axis::TX_DEPTH.value(arguments.depth))
+            .axis(axis::TX_DEPTH.value(arguments.depth.unwrap_or(DEPTH)))
             .axis(axis::REGISTRATION_CACHE.value(!arguments.no_registration_cache))
             .axis(axis::LINK.value(arguments.link.clone())),
         _ => settings.axis(axis::STREAMS.value(connections)),

@@ -81,6 +81,7 @@ impl Sink for Watched {
                 self.bar.set_position(bytes);
             }
             Some(News::File { path }) => self.say(&harmless(&path)),
+            Some(News::Arrived { .. }) => {}
             None => self.say(&format!("[{who}] {line}")),
         }
     }

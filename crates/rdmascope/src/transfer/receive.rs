@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use bench::point::News;
 use bench::process::interrupt::Interrupt;
 use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
@@ -12,6 +14,7 @@ use conditions::Leave;
 
 use super::arguments::TransferArguments;
 use crate::agent::{self, AgentArguments};
+use crate::failure::{DID_NOT_FINISH, harmless};
 use crate::server::{host_of, serve_client};
 use crate::server_args::{SERVER_WAIT_S, given_key, listening_address};
 use crate::stdout;
@@ -37,14 +40,31 @@ pub(super) fn wait(arguments: &TransferArguments) -> anyhow::Result<ExitCode> {
         ..AgentArguments::default()
     };
     let worker = agent::worker(of_agent, Leave::Nothing(NOTHING.to_owned()))?;
-    let worker = worker.without_files().receiving_into(Some(to.clone().into_os_string()));
+    let worker = worker.without_files().receiving_into(Some(to.clone().into_os_string())).telling(hear);
     let given = given_key(arguments.key.as_deref())?;
     let server = Server::listen(address, given.map_or_else(Key::generate, Ok)?)?;
     stdout::print(&banner(&server, listen, patience))?;
-    let (transfers, client) = serve_client(server, worker, patience, interrupt)?;
-    let what = if transfers == 0 { "Nothing has" } else { "A transfer has" };
-    stdout::print(&format!("{what} come from the client {client}.\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let (_, client) = serve_client(server, worker, patience, interrupt)?;
+    let files = FILES.load(Relaxed);
+    let plural = if files == 1 { "file has" } else { "files have" };
+    stdout::print(&format!("{files} {plural} arrived from the client {client}.\n"))?;
+    Ok(ExitCode::from(if IS_WHOLE.load(Relaxed) { 0 } else { DID_NOT_FINISH }))
+}
+
+/// Files that have arrived, and whether that is all.
+static FILES: AtomicU64 = AtomicU64::new(0);
+static IS_WHOLE: AtomicBool = AtomicBool::new(false);
+
+/// Hears what became of the transfer, and says what has not arrived.
+fn hear(line: &str) {
+    let Some(News::Arrived { files, failures, error }) = News::read(line) else {
+        return eprintln!("{}", harmless(line));
+    };
+    for sentence in failures.iter().chain(&error) {
+        eprintln!("rdmascope: {}", harmless(sentence));
+    }
+    FILES.store(files, Relaxed);
+    IS_WHOLE.store(failures.is_empty() && error.is_none(), Relaxed);
 }
 
 /// The client's command.

@@ -141,6 +141,8 @@ fn what_cannot_be_sent_or_written_is_a_sentence() {
     refused(&["from", "--to", "file"], 1, "files cannot go to file: it is no directory");
     refused(&["from", "--to", "no/where"], 1, "the directory that it is to be in does not exist");
     refused(&["from", "--to", "to", "--peer", "h", "--key", "x"], 2, "the key has 1");
+    refused(&["from/d0", "from/d1/../d0", "--to", "to"], 2, "two sources are called \"d0\"");
+    refused(&["from", "--to", "to", "--over", "tcp", "--depth", "2"], 2, "--depth says nothing");
     for over in CARRIERS {
         // The others arrive.
         fs::create_dir_all(scratch.at("to/from/long")).unwrap();
@@ -249,6 +251,15 @@ fn ends_that_were_started_by_hand_agree_on_the_directory_of_the_one_that_waits()
         let ended = server.end();
         assert_eq!(ended.status, Some(0), "{ended:?}");
         assert_arrived(&from, &scratch.at(over).join("from"));
+    }
+    // What has not arrived is said at both ends.
+    fs::create_dir_all(scratch.at("taken/from/long")).unwrap();
+    let server = Server::start(&scratch, &["transfer", "--listen", "--to", "taken"]);
+    let ended = send_to(&scratch, &server.port().to_string(), &server.key());
+    let received = server.end();
+    for ended in [&ended, &received] {
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert_eq!(ended.stderr.matches("from/long: not written: Is a directory").count(), 1, "{ended:?}");
     }
     // Who waits for messages receives no files.
     let server = Server::start(&scratch, &["lat", "send"]);

@@ -5,12 +5,8 @@ use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::Carrier;
-use crate::transfer::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use crate::transfer::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, RING_BYTES_MAX};
 
-/// Blocks under way on a connection, at most.
-const DEPTH_MAX: u64 = 1024;
-/// Memory of all blocks of an end together, in bytes.
-const RING_BYTES_MAX: u64 = 4 << 30;
 /// Bytes of all files of a point together.
 const BYTES_MAX: u64 = 1 << 40;
 
@@ -50,10 +46,11 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     }
     let depth = u64::from(check.least_depth(axis::TX_DEPTH).max(check.largest_u32(axis::TX_DEPTH.row)));
     let connections = check.largest(axis::QUEUE_PAIRS.row);
-    let ring = depth * connections * u64::from(sizes.into_iter().max().unwrap_or(0));
-    if depth > DEPTH_MAX || ring > RING_BYTES_MAX {
+    let blocks = depth.saturating_mul(connections);
+    let ring = blocks.saturating_mul(u64::from(sizes.into_iter().max().unwrap_or(0)));
+    if blocks > BLOCKS_MAX || ring > RING_BYTES_MAX {
         let what = format!("{depth} blocks under way on each of {connections} connections");
-        let why = "1024 at most may be, with 4 GiB of memory together";
+        let why = "65536 at most may be, with 4 GiB of memory together";
         return check.refuse("tx_depth", &what, why);
     }
     let bytes = check.largest(axis::FILES.row).saturating_mul(check.largest(axis::SIZE_BYTES.row));

@@ -24,7 +24,7 @@ use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, Length, PointSpec};
 use crate::topology::Topology;
-use crate::transfer::{self, EndTold};
+use crate::transfer::{self, DIRECT, EndTold};
 
 /// The pattern.
 pub(crate) struct Transfers;
@@ -73,6 +73,13 @@ impl Pattern for Transfers {
             let error = "a rank has told nothing of its end of the transfer".to_owned();
             return Merged::without_numbers(Status::Failed { error });
         };
+        let notes = [&source, &sink].into_iter().find_map(|end| end.notes.get(DIRECT));
+        if let Some(reason) = notes.filter(|_| spec.transfer.is_none()) {
+            // Numbers under the name of another way would be no numbers.
+            let status = Status::NotMeasured { reason: reason.clone() };
+            let own = Some(json!({ "source": source, "sink": sink }));
+            return Merged { own, ..Merged::without_numbers(status) };
+        }
         let failures = source.counts.failures.iter().chain(&sink.counts.failures);
         let failed = source.counts.failed + sink.counts.failed;
         let of_all =

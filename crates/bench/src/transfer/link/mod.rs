@@ -87,15 +87,19 @@ pub(crate) trait Inlet {
 pub(crate) const BLOCK_BYTES_MIN: u32 = 64 << 10;
 pub(crate) const BLOCK_BYTES_MAX: u32 = 64 << 20;
 
+/// Blocks of a ring, of all connections together, at most, and bytes of them.
+pub(crate) const BLOCKS_MAX: u64 = 64 << 10;
+pub(crate) const RING_BYTES_MAX: u64 = 4 << 30;
+
 /// Bytes of a block of answers.
 pub(crate) const ANSWER_BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of answers that a source keeps until it looks at them: more than all to the offers that it
-/// makes before it does.
+/// makes before.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
-/// How long the other end may say nothing before it is taken for dead. Its file system may take a
-/// while.
-const SILENCE: Duration = Duration::from_secs(120);
+/// How long the other end may say nothing before it is taken for dead. It may be reading what it
+/// has of a long file, or waiting for its disk. That its process has ended is known at once.
+const SILENCE: Duration = Duration::from_secs(600);
 
 /// How long a link waits.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +127,16 @@ impl Patience {
             ),
         };
         Error::Transfer { words }
+    }
+
+    /// Ends where the time is over.
+    fn look(&self) -> Result<(), Error> {
+        if self.deadline.is_over() { Err(self.is_over()) } else { Ok(()) }
+    }
+
+    /// What lies between has failed, or this end.
+    fn is_broken(&self, how: &str) -> Error {
+        Error::Transfer { words: format!("the connection with {} has broken: {how}", self.peer) }
     }
 
     /// The other end has gone.

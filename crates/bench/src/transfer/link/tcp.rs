@@ -161,7 +161,7 @@ pub(crate) struct TcpOutlet {
 }
 
 /// Blocks of answers that a source reads ahead.
-const ANSWERS_AHEAD: usize = UNREAD_BYTES_MAX / ANSWER_BLOCK_BYTES / 16;
+const ANSWERS_AHEAD: usize = UNREAD_BYTES_MAX / ANSWER_BLOCK_BYTES;
 
 impl TcpOutlet {
     /// Over connected streams, with blocks of so many bytes.
@@ -185,6 +185,7 @@ impl Outlet for TcpOutlet {
     }
 
     fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
+        self.connections.patience.look()?;
         let lane = (self.posted % self.connections.streams.len() as u64) as usize;
         self.posted += 1;
         self.connections.send(lane, kind, &self.block.bytes()[..bytes])
@@ -245,6 +246,7 @@ impl TcpInlet {
 
 impl Inlet for TcpInlet {
     fn take(&mut self) -> Result<(Kind, usize), Error> {
+        self.connections.patience.look()?;
         let arrived = self.connections.arrival(self.lane(), true)?;
         let (kind, bytes, block) = arrived.ok_or_else(|| self.connections.has_ended())?;
         self.block = Some(block);

@@ -19,6 +19,7 @@ use rustix::fs::{
     syncfs, unlinkat, utimensat,
 };
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use super::unfinished::{Unfinished, dress, times};
 use crate::transfer::name::{Name, is_unfinished};
@@ -30,7 +31,7 @@ use crate::transfer::tree::{ROOT, Tree, open_directory};
 /// The directory that files arrive in.
 pub(crate) struct Target {
     tree: Tree,
-    /// In the names of its unfinished files.
+    /// In the names of its unfinished files: another one for each.
     session: u64,
     /// What directories are to have at the end.
     attributes: Vec<(u32, Attributes)>,
@@ -40,16 +41,19 @@ pub(crate) struct Target {
     made: BTreeSet<u32>,
     /// Files that get their names when they are on their disk.
     waiting: Vec<Waiting>,
+    /// How many may: each has an open file, by which it is locked.
+    waiting_max: usize,
 }
 
 /// A whole file without its name.
 struct Waiting {
     parent: u32,
-    unfinished: Box<OsStr>,
+    unfinished: Unfinished,
     name: Name,
 }
 
-/// Files that wait together for their disk.
+/// Files that wait together for their disk, at least and at most.
+const WAITING_MIN: usize = 8;
 const WAITING_MAX: usize = 1024;
 
 /// Why a directory cannot be made.
@@ -75,6 +79,8 @@ impl Target {
         };
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let root = openat(rustix::fs::CWD, path, flags, Mode::empty())?;
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let descriptors = usize::try_from(limit / 4).unwrap_or(usize::MAX);
         Ok(Self {
             tree: Tree::new(root),
             session,
@@ -82,6 +88,7 @@ impl Target {
             found: BTreeMap::new(),
             made: if is_made { BTreeSet::from([ROOT]) } else { BTreeSet::new() },
             waiting: Vec::new(),
+            waiting_max: descriptors.clamp(WAITING_MIN, WAITING_MAX),
         })
     }
 
@@ -107,9 +114,17 @@ impl Target {
             Ok(()) => _ = self.made.insert(number),
             Err(Errno::EXIST) => {
                 let found = open_directory(directory, &name);
-                found.map_err(|error| {
-                    failed(io::Error::new(error.kind(), "something else than a directory has its name"))
+                let found = found.map_err(|error| match error.raw_os_error() {
+                    Some(libc::ENOTDIR | libc::ELOOP) => {
+                        failed(io::Error::other("something else than a directory has its name"))
+                    }
+                    _ => failed(error),
                 })?;
+                // Until the end its owner may write to it. Where it is not this user's, what cannot
+                // be written says so.
+                if fstat(&found).is_ok_and(|found| found.st_mode & 0o700 != 0o700) {
+                    let _ = fchmod(&found, Mode::RWXU);
+                }
             }
             Err(errno) => return Err(failed(errno.into())),
         }
@@ -129,7 +144,7 @@ impl Target {
         from: u64,
     ) -> io::Result<Unfinished> {
         self.look_for_unfinished(parent);
-        let unfinished = name.unfinished(self.session);
+        let unfinished = self.unfinished(name);
         if from > 0 {
             let part = self.part_of(parent, name).filter(|_| from <= size);
             let part = part.ok_or_else(|| io::Error::other("the part of it that was here has gone"))?;
@@ -147,15 +162,16 @@ impl Target {
         let directory = self.tree.open(parent)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = match openat(directory, &*unfinished, flags, mode) {
-            // Of a file before, whose name was as long and began alike.
-            Err(Errno::EXIST) => {
-                unlinkat(directory, &*unfinished, AtFlags::empty())?;
-                openat(directory, &*unfinished, flags, mode)?
-            }
-            opened => opened?,
-        };
-        Unfinished::new(unfinished, file)
+        let file = openat(directory, &*unfinished, flags, mode)?;
+        Unfinished::new(unfinished.clone(), file).inspect_err(|_| {
+            let _ = unlinkat(directory, &*unfinished, AtFlags::empty());
+        })
+    }
+
+    /// A name for a file that is not finished, which no other one has.
+    fn unfinished(&mut self, name: &Name) -> Box<OsStr> {
+        self.session = self.session.wrapping_add(1);
+        name.unfinished(self.session)
     }
 
     /// Looks into a directory that was there for unfinished files, once.
@@ -167,10 +183,15 @@ impl Target {
         self.found.insert(parent, found);
     }
 
-    /// The unfinished file of this name that nobody works on.
-    fn part_of(&self, parent: u32, name: &Name) -> Option<OsString> {
+    /// The longest unfinished file of this name that nobody works on.
+    fn part_of(&mut self, parent: u32, name: &Name) -> Option<OsString> {
         let found = self.found.get(&parent)?;
-        found.iter().find(|part| name.is_unfinished_as(part.as_bytes())).cloned()
+        let parts = found.iter().filter(|part| name.is_unfinished_as(part.as_bytes()));
+        let directory = self.tree.open(parent).ok()?;
+        let bytes = |part: &&OsString| {
+            statat(directory, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW).map_or(0, |found| found.st_size)
+        };
+        parts.max_by_key(bytes).cloned()
     }
 
     /// Gives a whole file its name, at once or when it is on its disk.
@@ -180,21 +201,25 @@ impl Target {
     pub(super) fn name(
         &mut self,
         parent: u32,
-        unfinished: &Unfinished,
+        unfinished: Unfinished,
         name: &Name,
         syncs: bool,
     ) -> io::Result<()> {
-        if !syncs {
-            let directory = self.tree.open(parent)?;
-            return Ok(renameat(directory, &*unfinished.name, directory, name.os())?);
+        if syncs {
+            self.waiting.push(Waiting { parent, unfinished, name: name.clone() });
+            return Ok(());
         }
-        self.waiting.push(Waiting { parent, unfinished: unfinished.name.clone(), name: name.clone() });
-        Ok(())
+        let directory = self.tree.open(parent)?;
+        let named = renameat(directory, &*unfinished.name, directory, name.os());
+        if named.is_err() {
+            self.discard(parent, &unfinished);
+        }
+        Ok(named?)
     }
 
     /// Gives files their names that wait for their disk, where there are many or it is the end.
     pub(super) fn settle(&mut self, counts: &mut Counts, is_end: bool) {
-        if self.waiting.is_empty() || (!is_end && self.waiting.len() < WAITING_MAX) {
+        if self.waiting.is_empty() || (!is_end && self.waiting.len() < self.waiting_max) {
             return;
         }
         let synced = self.tree.open(ROOT).and_then(|root| Ok(syncfs(root)?));
@@ -202,15 +227,13 @@ impl Target {
             let directory = self.tree.open(parent);
             let named = match &synced {
                 Ok(()) => directory
-                    .and_then(|directory| Ok(renameat(directory, &*unfinished, directory, name.os())?)),
+                    .and_then(|directory| Ok(renameat(directory, &*unfinished.name, directory, name.os())?)),
                 Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
             };
             if let Err(error) = named {
                 counts.files = counts.files.saturating_sub(1);
                 counts.fail(&format!("{}: not written: {error}", self.tree.path(parent, &name)));
-                if let Ok(directory) = self.tree.open(parent) {
-                    let _ = unlinkat(directory, &*unfinished, AtFlags::empty());
-                }
+                self.discard(parent, &unfinished);
             }
         }
     }
@@ -251,7 +274,7 @@ impl Target {
         attributes: Attributes,
         text: &[u8],
     ) -> io::Result<()> {
-        let unfinished = name.unfinished(self.session);
+        let unfinished = self.unfinished(name);
         let directory = self.tree.open(parent)?;
         symlinkat(OsStr::from_bytes(text), directory, &*unfinished)?;
         // A file system may not keep times of links.

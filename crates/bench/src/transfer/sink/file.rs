@@ -25,6 +25,14 @@ pub(super) struct Receiving {
     is_direct: bool,
 }
 
+/// What became of a file.
+pub(super) enum Finished {
+    /// It has its name; whether it has its permissions and its time.
+    Named(io::Result<()>),
+    /// It is not there, and it was said why.
+    Lost,
+}
+
 /// Where the bytes go.
 enum Goes {
     /// Nowhere: they are verified and forgotten.
@@ -94,8 +102,9 @@ impl Receiving {
         let is_aligned =
             at == 0 && offset.is_multiple_of(ALIGNMENT) && (bytes as u64).is_multiple_of(ALIGNMENT);
         // A file system that cannot write past its cache writes through it.
-        let direct = unfinished.write_directly(self.is_direct && is_aligned).or_else(|_| {
-            self.is_direct = false;
+        let wants = self.is_direct && is_aligned && !unfinished.has_fallen_back;
+        let direct = unfinished.write_directly(wants).or_else(|_| {
+            unfinished.has_fallen_back = true;
             unfinished.write_directly(false)
         });
         self.written = end;
@@ -123,12 +132,17 @@ impl Receiving {
         }
     }
 
+    /// Whether it goes through the page cache although it was to pass that by.
+    pub(super) fn has_fallen_back(&self) -> bool {
+        self.is_direct && matches!(&self.goes, Goes::To(unfinished) if unfinished.has_fallen_back)
+    }
+
     /// Bytes of it that are there.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Gives it its name, if it is whole; says whether it has it.
+    /// Gives it its name, if it is whole.
     ///
     /// # Errors
     /// Why it has not, if it was not said before.
@@ -137,30 +151,31 @@ impl Receiving {
         receipt: &mut Receipt,
         is_whole: bool,
         digest: &[u8; DIGEST_BYTES],
-    ) -> io::Result<bool> {
+    ) -> io::Result<Finished> {
         let verified = self.verify(digest);
         let (unfinished, target) = match (self.goes, &mut receipt.target) {
-            (Goes::Lost, _) => return Ok(false),
+            (Goes::Lost, _) => return Ok(Finished::Lost),
             (Goes::To(unfinished), Some(target)) => (unfinished, target),
-            _ if !is_whole => return Ok(false),
-            _ => return verified.map(|()| true),
+            _ if !is_whole => return Ok(Finished::Lost),
+            _ => return verified.map(|()| Finished::Named(Ok(()))),
         };
         if !is_whole {
             target.discard(self.parent, &unfinished);
-            return Ok(false);
+            return Ok(Finished::Lost);
         }
-        let attributes = &self.attributes;
         let complete = verified.and_then(|()| {
             if self.written < self.size {
                 unfinished.cut(self.size)?;
             }
-            dress(&unfinished, attributes)
+            unfinished.settle()
         });
-        let named = complete.and_then(|()| target.name(self.parent, &unfinished, &self.name, receipt.syncs));
-        if named.is_err() {
+        // A file system may keep no permissions or times: what arrived is whole all the same.
+        let dressed = dress(&unfinished, &self.attributes);
+        if let Err(error) = complete {
             target.discard(self.parent, &unfinished);
+            return Err(error);
         }
-        named.map(|()| true)
+        target.name(self.parent, unfinished, &self.name, receipt.syncs).map(|()| Finished::Named(dressed))
     }
 
     fn verify(&mut self, digest: &[u8; DIGEST_BYTES]) -> io::Result<()> {

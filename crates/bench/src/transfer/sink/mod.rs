@@ -11,7 +11,7 @@ use std::io;
 use measure::clock::{Clock, Ticks};
 
 pub(crate) use self::directory::Target;
-use self::file::Receiving;
+use self::file::{Finished, Receiving};
 pub(crate) use self::receipt::Receipt;
 use self::records::Records;
 use self::unfinished::Unfinished;
@@ -33,6 +33,8 @@ struct Sink<'a> {
     first_file: Option<Ticks>,
     answers: Vec<u8>,
     has_ended: bool,
+    /// Whether a file was to pass the page cache by and did not.
+    has_fallen_back: bool,
 }
 
 /// Receives until the source has sent all.
@@ -50,6 +52,7 @@ pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock
         first_file: None,
         answers: Vec::new(),
         has_ended: false,
+        has_fallen_back: false,
     };
     while !sink.has_ended {
         if let Err(error) = sink.block() {
@@ -57,7 +60,7 @@ pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock
             return Err(error);
         }
     }
-    let Sink { mut counts, first_file, mut answers, .. } = sink;
+    let Sink { mut counts, first_file, mut answers, has_fallen_back, .. } = sink;
     if let Some(target) = &mut receipt.target {
         target.finish(&mut counts, receipt.syncs);
     }
@@ -66,7 +69,8 @@ pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock
     let ns = |ticks: Ticks| clock.ns_f64(ticks.since(began));
     let wall_ns = ns(clock.now());
     let first_file_ns = first_file.map(ns);
-    Ok(EndTold { counts, link: inlet.told(), wall_ns, first_file_ns, ..EndTold::default() })
+    let told = EndTold { counts, link: inlet.told(), wall_ns, first_file_ns, ..EndTold::default() };
+    Ok(if has_fallen_back { told.not_direct("written") } else { told })
 }
 
 impl Sink<'_> {
@@ -74,11 +78,13 @@ impl Sink<'_> {
     /// not send it again.
     fn abandon(&mut self) {
         let is_long = self.file.as_ref().is_some_and(|file| file.written() >= CHUNK_BYTES);
-        if let (Some((parent, lost)), Some(target), false) =
-            (file_lost(&mut self.file), &mut self.receipt.target, is_long)
-        {
+        let lost = file_lost(&mut self.file);
+        let Some(target) = &mut self.receipt.target else { return };
+        if let Some((parent, lost)) = lost.filter(|_| !is_long) {
             target.discard(parent, &lost);
         }
+        // What is whole and waits for its disk is worth its name.
+        target.settle(&mut self.counts, true);
     }
 
     /// Takes a block, and does what is in it.
@@ -119,7 +125,10 @@ impl Sink<'_> {
             Record::End { is_whole, digest } => self.end(is_whole, &digest)?,
             Record::Directory { parent, name, attributes } => self.directory(parent, name, attributes)?,
             Record::File { parent, name, attributes, size, from } => {
-                self.counts.resumed_bytes += from;
+                if from > size {
+                    return Err(broken(Broken("goes on behind the end of its file")));
+                }
+                self.counts.resumed_bytes = self.counts.resumed_bytes.saturating_add(from);
                 self.begin(parent, name, attributes, (size, from))?;
             }
             Record::Offer { parent, name, attributes, size } => {
@@ -203,12 +212,15 @@ impl Sink<'_> {
     fn end(&mut self, is_whole: bool, digest: &[u8; DIGEST_BYTES]) -> Result<(), Error> {
         let path = self.path();
         let Some(file) = self.file.take() else { return Err(out_of_turn()) };
+        self.has_fallen_back |= file.has_fallen_back();
         match file.finish(self.receipt, is_whole, digest) {
-            // The source says why, or it was said.
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Finished::Lost) => {}
+            Ok(Finished::Named(dressed)) => {
                 self.counts.files += 1;
                 self.first_file.get_or_insert_with(|| self.clock.now());
+                if let Err(error) = dressed {
+                    self.counts.remark(&format!("{path}: its permissions and time are not kept: {error}"));
+                }
             }
             Err(error) => self.fail(&path, &error)?,
         }

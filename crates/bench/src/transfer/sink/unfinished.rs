@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{
     FlockOperation, Mode, OFlags, Timespec, Timestamps, fchmod, fcntl_getfl, fcntl_setfl, flock, ftruncate,
     futimens,
 };
+use rustix::io::Errno;
 
 use crate::transfer::block::Block;
 use crate::transfer::record::Attributes;
@@ -17,6 +18,8 @@ pub(super) struct Unfinished {
     pub(super) name: Box<OsStr>,
     file: OwnedFd,
     is_direct: bool,
+    /// Whether its file system does not write past the page cache.
+    pub(super) has_fallen_back: bool,
 }
 
 impl AsFd for Unfinished {
@@ -32,8 +35,12 @@ impl Unfinished {
     /// # Errors
     /// What flock(2) says.
     pub(super) fn new(name: Box<OsStr>, file: OwnedFd) -> io::Result<Self> {
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { name, file, is_direct: false })
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // A file system without locks: who else works here is not seen.
+            Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(Self { name, file, is_direct: false, has_fallen_back: false })
     }
 
     /// Gives it so many bytes: what is behind them goes, what is missing is a hole.
@@ -42,6 +49,17 @@ impl Unfinished {
     /// What ftruncate(2) says.
     pub(super) fn cut(&self, bytes: u64) -> io::Result<()> {
         Ok(ftruncate(&self.file, bytes)?)
+    }
+
+    /// Has the file system take what was written, as far as it does when a file is closed: that of
+    /// another host may say only then that there is no room.
+    ///
+    /// # Errors
+    /// What close(2) says.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        let copy = self.file.try_clone()?.into_raw_fd();
+        // SAFETY: the descriptor is this function's own, and nobody closes it again.
+        if unsafe { libc::close(copy) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Writes past the page cache from now on, or through it.
@@ -76,6 +94,7 @@ impl Unfinished {
                 Ok(count) => written += count,
                 // Not every file system takes every alignment.
                 Err(error) if self.is_direct && error.raw_os_error() == Some(libc::EINVAL) => {
+                    self.has_fallen_back = true;
                     self.write_directly(false)?;
                 }
                 Err(error) => return Err(error),

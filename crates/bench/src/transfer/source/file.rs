@@ -21,7 +21,7 @@ pub(super) enum Contents<'a> {
 }
 
 /// A file that is open.
-pub(super) struct Opened {
+pub(in crate::transfer) struct Opened {
     file: OwnedFd,
     pub(super) attributes: Attributes,
     /// Its size when it was opened, in bytes.
@@ -37,7 +37,11 @@ impl Opened {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn new(directory: BorrowedFd<'_>, name: &Name, is_direct: bool) -> io::Result<Self> {
+    pub(in crate::transfer) fn new(
+        directory: BorrowedFd<'_>,
+        name: &Name,
+        is_direct: bool,
+    ) -> io::Result<Self> {
         // Who has put a pipe in its place does not make us wait.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(directory, name.os(), flags, Mode::empty()).map_err(|errno| match errno {
@@ -85,27 +89,24 @@ impl Opened {
         Ok(fcntl_setfl(&self.file, wanted)?)
     }
 
-    /// What became of the file while it was read: nothing, or a remark.
+    /// Whether the file is as it was when it was opened.
     ///
     /// # Errors
-    /// Where what was read is not what it was at any time: why.
-    pub(super) fn change(&self) -> Result<Option<String>, String> {
+    /// Why it is not: what was read may never have been in it at one time.
+    pub(in crate::transfer) fn is_as_it_was(&self) -> Result<(), String> {
         let found = fstat(&self.file).map_err(|errno| io::Error::from(errno).to_string())?;
         let size = found.st_size.cast_unsigned();
         if size < self.size {
             return Err(shrank(self.size, size));
         }
         if size > self.size {
-            return Ok(Some(format!(
-                "it grew from {} to {size} bytes while it was read: those it had at first were sent",
-                self.size
-            )));
+            return Err(format!("it grew from {} to {size} bytes while it was read", self.size));
         }
         let now = attributes(&found);
         if (now.seconds, now.nanoseconds) != (self.attributes.seconds, self.attributes.nanoseconds) {
             return Err("it was written to while it was read".to_owned());
         }
-        Ok(None)
+        Ok(())
     }
 
     /// How many whole chunks at its beginning have these checksums.

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use measure::clock::{Clock, Ticks};
 
-pub(super) use self::file::chunk_digest;
-use self::file::{Contents, Opened};
+use self::file::Contents;
+pub(super) use self::file::{Opened, chunk_digest};
 use self::packer::Packer;
 use self::walk::{Found, Walker};
 use super::digest::{Checksum, DIGEST_BYTES, Digest};
@@ -98,13 +98,14 @@ pub(crate) fn send(
     }
     source.packer.watch.look(true);
     let ns = |ticks: Ticks| clock.ns_f64(ticks.since(source.began));
-    Ok(EndTold {
+    let told = EndTold {
         wall_ns: ns(clock.now()),
         first_file_ns: source.first_file.map(ns),
         link: source.packer.told(),
         counts: source.counts,
         ..EndTold::default()
-    })
+    };
+    Ok(if source.packer.has_fallen_back() { told.not_direct("read") } else { told })
 }
 
 impl Source<'_> {
@@ -176,7 +177,17 @@ impl Source<'_> {
 
     /// Takes answers that have come; waits for some if that is asked for.
     fn hear(&mut self, waits: bool) -> Result<(), Error> {
-        let Some(bytes) = self.packer.outlet().answers(waits)? else { return Ok(()) };
+        while let Some(bytes) = self.packer.heard() {
+            self.understand(&bytes)?;
+        }
+        match self.packer.outlet().answers(waits)? {
+            Some(bytes) => self.understand(&bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes answers.
+    fn understand(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut at = 0;
         while at < bytes.len() {
             let (answer, length) = Answer::read(&bytes[at..]).map_err(|broken| Error::Transfer {
@@ -230,7 +241,6 @@ impl Source<'_> {
             Some(digests) => file.same_chunks(digests).unwrap_or(0) * CHUNK_BYTES,
             None => 0,
         };
-        let path = |walker: &Walker| walker.path(directory, name);
         let parent = walker.number(directory);
         let Opened { attributes, size, .. } = file;
         self.packer.put(&Record::File { parent, name: name.clone(), attributes, size, from })?;
@@ -238,12 +248,14 @@ impl Source<'_> {
         let sent = self.packer.send(&Contents::File(&file), from, &mut digest)?;
         let ended = sent.and_then(|bytes| {
             self.counts.bytes += bytes;
-            file.change()
+            file.is_as_it_was()
         });
-        match &ended {
-            Ok(None) => {}
-            Ok(Some(remark)) => self.counts.remark(&format!("{}: {remark}", path(walker))),
-            Err(why) => self.counts.fail(&format!("{}: not sent: {why}", path(walker))),
+        self.hear(false)?;
+        // Where the sink has stopped, that says it all.
+        if let Err(why) = &ended
+            && self.counts.stopped.is_none()
+        {
+            self.counts.fail(&format!("{}: not sent: {why}", walker.path(directory, name)));
         }
         self.counts.resumed_bytes += from;
         if ended.is_ok() {
@@ -259,8 +271,9 @@ impl Source<'_> {
             self.packer.put(&Record::File { parent: 0, name, attributes, size: bytes, from: 0 })?;
             let mut digest = Digest::new(self.sending.checksum);
             let sent = self.packer.send(&Contents::Memory { bytes }, 0, &mut digest)?;
-            self.counts.bytes += sent.unwrap_or(0);
-            self.end(true, &digest)?;
+            let sent = sent.unwrap_or(0);
+            self.counts.bytes += sent;
+            self.end(sent == bytes, &digest)?;
             if self.counts.stopped.is_some() {
                 return Ok(());
             }

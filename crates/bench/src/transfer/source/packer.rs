@@ -1,12 +1,13 @@
 //! Fills blocks: records one behind the other, and the bytes of files where they stand.
 
+use std::collections::VecDeque;
 use std::io;
 
 use super::file::{Contents, Opened, shrank};
 use crate::Error;
 use crate::transfer::digest::Digest;
 use crate::transfer::link::{Kind, Outlet};
-use crate::transfer::record::{DATA_BYTES, Record};
+use crate::transfer::record::{Answer, DATA_BYTES, Record};
 use crate::transfer::told::LinkTold;
 use crate::transfer::watch::Watch;
 
@@ -25,18 +26,48 @@ pub(super) struct Packer<'a> {
     /// Bytes that are in it.
     at: usize,
     record: Vec<u8>,
+    /// Answers that came while a long file was sent.
+    heard: VecDeque<Vec<u8>>,
+    /// Whether a file was to pass the page cache by and did not.
+    has_fallen_back: bool,
 }
+
+/// Why no more of a file is sent where the sink has said why.
+const STOPPED: &str = "the sink takes no more";
 
 /// What became of bytes of a file: how many were sent, or why no more can be.
 type Sent = Result<u64, String>;
 
 impl<'a> Packer<'a> {
     pub(super) fn new(outlet: &'a mut dyn Outlet, watch: Watch) -> Self {
-        Self { outlet, watch, at: 0, record: Vec::new() }
+        Self { outlet, watch, at: 0, record: Vec::new(), heard: VecDeque::new(), has_fallen_back: false }
     }
 
     pub(super) fn outlet(&mut self) -> &mut dyn Outlet {
         self.outlet
+    }
+
+    /// Answers that came meanwhile.
+    pub(super) fn heard(&mut self) -> Option<Vec<u8>> {
+        self.heard.pop_front()
+    }
+
+    /// Whether a file was to pass the page cache by and did not.
+    pub(super) fn has_fallen_back(&self) -> bool {
+        self.has_fallen_back
+    }
+
+    /// Whether the sink takes no more. Answers that have come are kept.
+    fn is_stopped(&mut self) -> Result<bool, Error> {
+        let Some(bytes) = self.outlet.answers(false)? else { return Ok(false) };
+        let mut at = 0;
+        let mut stops = false;
+        while let Ok((answer, length)) = Answer::read(&bytes[at..]) {
+            stops |= matches!(answer, Answer::Stop { .. });
+            at += length;
+        }
+        self.heard.push_back(bytes);
+        Ok(stops)
     }
 
     pub(super) fn told(&self) -> LinkTold {
@@ -106,6 +137,7 @@ impl<'a> Packer<'a> {
             let left = end - at;
             let is_long = left >= RAW_BLOCKS_MIN * block || (file.is_direct && left >= ALIGNMENT);
             let read = match is_long && (!file.is_direct || at.is_multiple_of(ALIGNMENT)) {
+                true if self.is_stopped()? => return Ok(Err(STOPPED.to_owned())),
                 true => self.raw(file, at, end, digest)?,
                 false => self.data(file, at, end, digest)?,
             };
@@ -130,15 +162,14 @@ impl<'a> Packer<'a> {
         let block = self.outlet.block_bytes();
         let left = usize::try_from(end - at).unwrap_or(usize::MAX).min(block);
         // The page cache is passed by in whole pages; the rest of the last is behind the end.
-        let is_direct = file.is_direct && file.read_directly(true).is_ok();
+        let is_direct = file.is_direct && !self.has_fallen_back && file.read_directly(true).is_ok();
+        self.has_fallen_back |= file.is_direct && !is_direct;
         let asked = if is_direct { left.next_multiple_of(ALIGNMENT as usize).min(block) } else { left };
         let room = self.outlet.room()?;
         let mut read = room.read_file(0, asked, file.fd(), at).map(|bytes| bytes.min(left));
-        if is_direct {
-            let read_again = file.read_directly(false).is_ok() && read.is_err();
-            if read_again {
-                read = room.read_file(0, left, file.fd(), at);
-            }
+        if is_direct && file.read_directly(false).is_ok() && read.is_err() {
+            self.has_fallen_back = true;
+            read = room.read_file(0, left, file.fd(), at);
         }
         if let Ok(bytes @ 1..) = read {
             room.digest(0, bytes, digest).map_err(Error::system("look at a block"))?;
@@ -185,7 +216,7 @@ impl<'a> Packer<'a> {
     fn send_memory(&mut self, bytes: u64, digest: &mut Digest) -> Result<u64, Error> {
         let block = self.outlet.block_bytes();
         let mut left = bytes;
-        while left > 0 {
+        while left > 0 && !(left < bytes && self.is_stopped()?) {
             let is_long = left >= RAW_BLOCKS_MIN * block as u64;
             let begin = if is_long { 0 } else { self.at + DATA_BYTES };
             if is_long || block.saturating_sub(begin) < DATA_BYTES_MIN {
@@ -203,6 +234,6 @@ impl<'a> Packer<'a> {
             }
             left -= part as u64;
         }
-        Ok(bytes)
+        Ok(bytes - left)
     }
 }

@@ -4,13 +4,12 @@
 //! a sink makes them, it has nothing left to look for below them.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 
 use super::file::attributes;
 use crate::transfer::name::{Name, is_unfinished};
@@ -52,7 +51,7 @@ pub(super) struct Walker {
     links: VecDeque<Found>,
     /// Directories of the bases before this one.
     before: u32,
-    /// Whether the next source is in another directory, and that was said.
+    /// Whether it goes on in another directory, or with links, and that was said.
     leaves: bool,
 }
 
@@ -105,6 +104,9 @@ impl Walker {
                 }
                 self.leaves = false;
                 self.begin(counts);
+            } else if !self.links.is_empty() && !std::mem::replace(&mut self.leaves, true) {
+                // Whatever was offered comes before them.
+                return Some(Found::Elsewhere);
             } else {
                 return self.links.pop_front();
             }
@@ -117,11 +119,16 @@ impl Walker {
         let (path, name) = parts(&source);
         let shown = source.display().to_string();
         if self.base.is_none() {
-            match File::open(&path) {
+            // It need not be readable as long as nobody asks what is in it.
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            match openat(CWD, &path, flags, Mode::empty()) {
                 Ok(root) => {
-                    self.base = Some(Base { path, tree: Tree::new(root.into()), before: self.before });
+                    self.base = Some(Base { path, tree: Tree::new(root), before: self.before });
                 }
-                Err(error) => return counts.fail(&format!("{shown}: not sent: {error}")),
+                Err(errno) => {
+                    let error = io::Error::from(errno);
+                    return counts.fail(&format!("{shown}: not sent: {error}"));
+                }
             }
         }
         match name.map(|name| Name::new(&name)) {
@@ -264,7 +271,9 @@ fn look(base: &mut Base, directory: u32, name: &Name) -> io::Result<Looked> {
 /// The names in a directory, and what they are of as far as the directory says.
 fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, FileType)>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let readable = openat(directory, ".", flags, Mode::empty())?;
+    for entry in Dir::new(readable)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {

@@ -7,7 +7,11 @@ use measure::clock::Clock;
 use verbs::Provider;
 use verbs::abi::{ibv_mr, ibv_pd};
 
-use crate::transfer::link::verbs::{Unconnected, Wanted};
+use super::{patience, watch};
+use crate::transfer::digest::Checksum;
+use crate::transfer::link::verbs::{Unconnected, VerbsInlet, VerbsOutlet, Wanted};
+use crate::transfer::sink::{Receipt, Target, receive};
+use crate::transfer::source::{Sending, What, send};
 use crate::verbs_endpoint::{PortOptions, RankDevice};
 
 /// How much may be registered in all, in bytes.
@@ -32,6 +36,7 @@ unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     unsafe { (softdev::PROVIDER.dereg_mr)(mr) }
 }
 
+static ALL: &[&Provider] = &[&softdev::PROVIDER];
 static LIMITED: Provider = Provider { reg_mr, dereg_mr, ..softdev::PROVIDER };
 
 #[test]
@@ -55,4 +60,47 @@ fn where_little_memory_can_be_registered_blocks_are_fewer_and_smaller_and_that_i
     let smaller = made(8 << 20, 8).expect("not a single block fits beside the answers");
     assert!(smaller.contains(" blocks of 1024 KiB instead of 8 of 8192 KiB"), "{smaller}");
     assert_eq!(REGISTERED.load(Relaxed), 0, "all was given back");
+    // The other end has as many as were asked for, and follows the one that has fewer.
+    for is_limited in [true, false] {
+        let pair = [is_limited, !is_limited].map(|is_limited| {
+            let providers: &'static [&'static Provider] = if is_limited { PROVIDERS } else { ALL };
+            RankDevice::new(providers, None, PortOptions::default())
+        });
+        a_tree_arrives(pair);
+    }
+}
+
+/// Sends files from a rank of one device to one of another, with more blocks asked for than may be
+/// registered.
+fn a_tree_arrives(mut devices: [RankDevice; 2]) {
+    let from = tempfile::tempdir().unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..20 << 20).map(|at: u32| (at / 7 + at / 4099) as u8).collect();
+    std::fs::write(from.path().join("long"), &bytes).unwrap();
+    std::fs::write(from.path().join("short"), "x").unwrap();
+    let [source, sink] = &mut devices;
+    let opens = [source.open().unwrap(), sink.open().unwrap()];
+    let ends = [true, false].map(|is_source| {
+        let wanted =
+            Wanted { is_source, pairs: 2, block_bytes: 256 << 10, depth: 32, keeps_registrations: true };
+        Unconnected::new(opens[usize::from(!is_source)], wanted, Clock::monotonic()).unwrap()
+    });
+    assert_eq!(ends.iter().filter(|end| end.shrunk().is_some()).count(), 1);
+    let addresses = [ends[0].address().unwrap(), ends[1].address().unwrap()];
+    let [source, sink] = ends;
+    let outlet = source.connect(&opens[0].port, &addresses[1], patience("the sink")).unwrap();
+    let inlet = sink.connect(&opens[1].port, &addresses[0], patience("the source")).unwrap();
+    let paths = vec![from.path().join(".")];
+    let checksum = Checksum::Xxh3;
+    let sending = Sending { what: What::Paths(paths), checksum, is_direct: false, resumes: false };
+    let target = Some(Target::open(to.path(), 1).unwrap());
+    let mut receipt = Receipt { target, checksum, is_direct: false, syncs: false };
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            send(&mut VerbsOutlet::new(outlet), &sending, watch(), Clock::monotonic()).unwrap();
+        });
+        receive(&mut VerbsInlet(inlet), &mut receipt, Clock::monotonic()).unwrap()
+    });
+    assert_eq!((told.counts.files, told.counts.failed), (2, 0), "{told:?}");
+    assert!(std::fs::read(to.path().join("long")).unwrap() == bytes);
 }

@@ -27,6 +27,13 @@ const SLEEPS_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Lane {
     pub(super) pair: QueuePair<ReadyToSend>,
     pub(super) arrived: VecDeque<(Kind, usize)>,
+    /// Requests that are not known to be complete.
+    pub(super) under_way: usize,
+}
+
+/// Requests that a queue pair has room for, where so many slots are filled over so many.
+pub(super) fn sends_of_lane(slots: usize, pairs: usize) -> usize {
+    slots.div_ceil(pairs.max(1)) + CREDIT_RECEIVES
 }
 
 /// Who has done how much.
@@ -38,8 +45,6 @@ pub(super) struct Flow {
     /// Blocks of the other end that this one has released, and of how many it has told that.
     taken: u64,
     told: u64,
-    /// Requests that are not known to be complete.
-    under_way: usize,
 }
 
 /// An end that is connected.
@@ -81,10 +86,13 @@ impl Link {
         for completion in found {
             let status = completion.status();
             if !status.is_success() {
-                return Err(self.patience.is_gone(&format!("{status}")));
+                return Err(self.patience.is_broken(&format!("{status}")));
             }
             match completion.id() & RECEIVE {
-                0 => self.flow.under_way = self.flow.under_way.saturating_sub(1),
+                0 => {
+                    let lane = (completion.id() as usize).min(self.lanes.len() - 1);
+                    self.lanes[lane].under_way = self.lanes[lane].under_way.saturating_sub(1);
+                }
                 _ => self.arrive(completion)?,
             }
         }
@@ -103,10 +111,10 @@ impl Link {
         let more = u64::from(count.wrapping_sub(self.flow.freed as u32) & COUNT_MASK);
         if more <= self.flow.posted - self.flow.freed {
             self.flow.freed += more;
-        } else if u64::from(COUNT_MASK) + 1 - more > self.remote.len() as u64 {
-            // Messages of several queue pairs overtake each other, by no more than all blocks.
+        } else if more <= u64::from(COUNT_MASK / 2) {
             return is_wrong("has released blocks that were not sent");
         }
+        // Any other count is one of before: messages of several queue pairs overtake each other.
         let kind = match immediate >> KIND_SHIFT {
             PACKED => Some(Kind::Packed),
             RAW => Some(Kind::Raw),
@@ -130,7 +138,7 @@ impl Link {
         if holds(self) {
             return Ok(());
         }
-        let silence = self.patience.silence();
+        let mut silence = self.patience.silence();
         let mut spun = self.clock.now();
         let spins = self.clock.ticks(SPINS_FOR);
         loop {
@@ -141,13 +149,14 @@ impl Link {
             }
             if has_moved {
                 spun = self.clock.now();
+                silence = self.patience.silence();
             }
             if self.clock.now().since(spun) < spins {
                 std::hint::spin_loop();
                 continue;
             }
             self.sleep()?;
-            if silence.is_over() || self.patience.deadline.is_over() {
+            if !holds(self) && (silence.is_over() || self.patience.deadline.is_over()) {
                 return Err(self.patience.is_over());
             }
             spun = self.clock.now();
@@ -167,6 +176,11 @@ impl Link {
             Ok(_) => Ok(self.channel.event()?),
             Err(error) => Err(Error::system("wait for a completion")(error)),
         }
+    }
+
+    /// Ends where the time is over.
+    pub(super) fn look(&self) -> Result<(), Error> {
+        self.patience.look()
     }
 
     /// Whether a slot can be filled.
@@ -197,7 +211,8 @@ impl Link {
     /// Sends so many bytes of the slot that has room.
     pub(super) fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
         let slot = self.room()?;
-        self.send_queue_room()?;
+        let lane = (self.flow.posted % self.lanes.len() as u64) as usize;
+        self.send_queue_room(lane)?;
         if self.keeps_registrations {
             self.registered.hits += 1;
         } else if let Some(region) = self.own[slot].take() {
@@ -211,12 +226,11 @@ impl Link {
         let Some(region) = &self.own[slot] else {
             return Err(self.patience.is_wrong("released a block twice"));
         };
-        let lane = (self.flow.posted % self.lanes.len() as u64) as usize;
         let elements = if bytes == 0 { Vec::new() } else { vec![region.sge(0, bytes)?] };
         let immediate = self.immediate(if kind == Kind::Raw { RAW } else { PACKED });
         let request = SendRequest::write(lane as u64, elements, self.remote[slot]).immediate(immediate);
         self.lanes[lane].pair.post_send(&mut request.signaled(true))?;
-        self.flow.under_way += 1;
+        self.lanes[lane].under_way += 1;
         self.flow.posted += 1;
         Ok(())
     }
@@ -227,10 +241,10 @@ impl Link {
         kind << KIND_SHIFT | (self.flow.taken as u32 & COUNT_MASK)
     }
 
-    /// Waits for room in the send queues.
-    fn send_queue_room(&mut self) -> Result<(), Error> {
-        let most = self.own.len() + CREDIT_RECEIVES;
-        self.wait(|link| link.flow.under_way < most)
+    /// Waits for room in the send queue of a lane.
+    fn send_queue_room(&mut self, lane: usize) -> Result<(), Error> {
+        let most = sends_of_lane(self.own.len(), self.lanes.len());
+        self.wait(|link| link.lanes[lane].under_way < most)
     }
 
     /// The lane of the next block of the other end.
@@ -252,11 +266,11 @@ impl Link {
         if self.flow.taken - self.flow.told < due {
             return Ok(());
         }
-        self.send_queue_room()?;
+        self.send_queue_room(0)?;
         let immediate = self.immediate(CREDIT);
         let request = SendRequest::send(0, Vec::new()).immediate(immediate);
         self.lanes[0].pair.post_send(&mut request.signaled(true))?;
-        self.flow.under_way += 1;
+        self.lanes[0].under_way += 1;
         Ok(())
     }
 

@@ -61,6 +61,7 @@ impl Outlet for VerbsOutlet {
     }
 
     fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
+        self.link.look()?;
         self.link.post(kind, bytes)
     }
 
@@ -90,6 +91,7 @@ pub(crate) struct VerbsInlet(pub(crate) Link);
 
 impl Inlet for VerbsInlet {
     fn take(&mut self) -> Result<(Kind, usize), Error> {
+        self.0.look()?;
         self.0.wait(|link| link.arrived().is_some())?;
         self.0.arrived().ok_or_else(|| self.0.patience.is_gone("it says nothing"))
     }

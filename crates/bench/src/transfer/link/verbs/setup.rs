@@ -10,7 +10,7 @@ use verbs::{
     ReceiveRequest, Remote, Service,
 };
 
-use super::connected::{Flow, Lane, Link};
+use super::connected::{Flow, Lane, Link, sends_of_lane};
 use super::constants::{ANSWER_SLOTS, CREDIT_RECEIVES, RECEIVE};
 use super::registered::{Registered, slots};
 use crate::Error;
@@ -24,6 +24,8 @@ pub(crate) struct VerbsAddress {
     gid: Option<GidAddress>,
     lid: u16,
     pairs: Vec<u32>,
+    /// How many slots it fills itself.
+    own_slots: u64,
     /// The slots that it has for blocks of the other end.
     slots: Vec<Slot>,
     /// Bytes of each.
@@ -94,8 +96,9 @@ impl Unconnected {
                 files.1 >> 10
             )
         });
-        let receives = theirs.len() + CREDIT_RECEIVES;
-        let sends = own.len() + CREDIT_RECEIVES + theirs.len();
+        // Of each queue pair.
+        let receives = theirs.len().div_ceil(wanted.pairs) + CREDIT_RECEIVES;
+        let sends = sends_of_lane(own.len(), wanted.pairs);
         let depth = |of: usize| u32::try_from(of).unwrap_or(u32::MAX);
         let channel = context.completion_channel()?;
         let queue = context.completion_queue(depth((receives + sends) * wanted.pairs), Some(&channel))?;
@@ -135,6 +138,7 @@ impl Unconnected {
             gid: self.gid,
             lid: self.lid,
             pairs: self.pairs.iter().map(QueuePair::number).collect(),
+            own_slots: self.own.len() as u64,
             slots: self.theirs.iter().map(slot).collect::<Result<_, _>>()?,
             slot_bytes: self.theirs.first().map_or(0, |slot| slot.len() as u64),
         })
@@ -167,10 +171,13 @@ impl Unconnected {
         for (pair, number) in self.pairs.into_iter().zip(&peer.pairs) {
             let to = port.connection(*number, peer.gid.as_ref(), peer.lid)?;
             let pair = pair.ready_to_receive(&to)?.ready_to_send(&to)?;
-            lanes.push(Lane { pair, arrived: VecDeque::new() });
+            lanes.push(Lane { pair, arrived: VecDeque::new(), under_way: 0 });
         }
+        // Both ends go round the same number of slots.
         let mut own = self.own;
         own.truncate(peer.slots.len());
+        let mut theirs = self.theirs;
+        theirs.truncate(usize::try_from(peer.own_slots).unwrap_or(usize::MAX).max(1));
         let remote: Vec<Remote> = peer
             .slots
             .iter()
@@ -186,7 +193,7 @@ impl Unconnected {
             block_bytes: own_bytes.min(slot_bytes),
             own,
             remote,
-            theirs: self.theirs,
+            theirs,
             flow: Flow::default(),
             keeps_registrations: self.wanted.keeps_registrations,
             registered: self.registered,

@@ -1,0 +1,294 @@
+//! Transfers of files beside what else moves files on a host, as whole processes: start-up
+//! included, what arrives compared outside of the time.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::process;
+use crate::shell;
+use crate::stats::median;
+
+/// Names for `--only`.
+pub(super) const NAMES: [&str; 5] =
+    ["transfer-memory", "transfer-file", "transfer-small", "transfer-mixed", "transfer-busy"];
+
+/// Rounds of each, in which everything is measured one right after the other.
+const ROUNDS: usize = 5;
+/// Bytes of the long file.
+const LONG_BYTES: u64 = 1 << 30;
+/// Where files are: memory, since a disk would be what is measured.
+const PLACE: &str = "/dev/shm";
+
+/// What moves a tree from `$1` to `$2`; `$3` is rdmascope.
+#[derive(Clone, Copy)]
+struct Mover {
+    name: &'static str,
+    /// The program that must be installed.
+    needs: &'static str,
+    script: &'static str,
+}
+
+const OURS: Mover = Mover { name: "verbs", needs: "sh", script: "\"$3\" transfer \"$1/.\" --to \"$2\"" };
+const TCP: Mover =
+    Mover { name: "TCP", needs: "sh", script: "\"$3\" transfer \"$1/.\" --to \"$2\" --over tcp" };
+const CP: Mover = Mover { name: "cp -a", needs: "cp", script: "cp -a \"$1/.\" \"$2\"" };
+const RSYNC: Mover = Mover { name: "rsync -a -W", needs: "rsync", script: "rsync -a -W \"$1/\" \"$2/\"" };
+const TAR: Mover =
+    Mover { name: "tar | tar", needs: "tar", script: "tar cf - -C \"$1\" . | tar xf - -C \"$2\"" };
+
+/// What a mover took, in seconds: of the clock, and of CPUs.
+#[derive(Clone, Copy)]
+struct Took {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+/// A goal: our time in terms of another's, at most so much.
+struct Goal {
+    ours: &'static str,
+    other: &'static str,
+    of: fn(Took) -> f64,
+    what: &'static str,
+    most: f64,
+}
+
+const fn time(ours: &'static str, other: &'static str, most: f64) -> Goal {
+    Goal { ours, other, of: |took| took.wall_s, what: "time", most }
+}
+
+/// Measures those whose name has `only` in it.
+pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
+    let [memory, file, small, mixed, busy] = NAMES.map(|name| name.contains(only));
+    if !NAMES.iter().any(|name| name.contains(only)) {
+        return Ok(());
+    }
+    if memory {
+        from_memory(scratch, broken)?;
+    }
+    let place = tempfile_in(PLACE)?;
+    let result = (|| -> Result<()> {
+        if file {
+            let from = place.join("long");
+            make(&from, &[(1, LONG_BYTES)])?;
+            println!(
+                "a file of 1 GiB from memory's file system to itself; writing it alone: {:.3} s",
+                stage(&place)?
+            );
+            let cpu = Goal { of: |took| took.cpu_s, what: "CPU time", ..time("verbs", "TCP", 0.7) };
+            let goals = [time("verbs", "cp -a", 1.0 / 0.9), time("verbs", "TCP", 1.0 / 1.3), cpu];
+            compare(&place, &from, &[OURS, TCP, CP, RSYNC], &goals, broken)?;
+        }
+        if small {
+            let from = place.join("small");
+            make(&from, &[(10_000, 4096)])?;
+            println!("10,000 files of 4 KiB");
+            let goals = [time("verbs", "rsync -a -W", 0.8), time("verbs", "tar | tar", 1.0)];
+            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR], &goals, broken)?;
+        }
+        if mixed {
+            let from = place.join("mixed");
+            make(&from, &[(15_000, 4096), (4_000, 32 << 10), (990, 256 << 10), (10, 8 << 20)])?;
+            println!("20,000 files of 4 KiB to 8 MiB, 511 MiB");
+            let goals = [time("verbs", "rsync -a -W", 0.65), time("verbs", "tar | tar", 0.65)];
+            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR], &goals, broken)?;
+        }
+        if busy {
+            let from = place.join("busy");
+            make(&from, &[(1, LONG_BYTES)])?;
+            beside_others(&place, &from, broken)?;
+        }
+        Ok(())
+    })();
+    fs::remove_dir_all(&place)?;
+    result
+}
+
+fn tempfile_in(place: &str) -> Result<PathBuf> {
+    let path = Path::new(place).join(format!("rdmascope-bench-{}", std::process::id()));
+    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
+}
+
+/// Makes a tree of so many files of so many bytes, a hundred to a directory.
+fn make(at: &Path, of: &[(usize, u64)]) -> Result<()> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let piece: Vec<u8> = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    })
+    .take(1 << 20)
+    .collect();
+    let mut number = 0;
+    for (count, bytes) in of {
+        for _ in 0..*count {
+            let directory = at.join(format!("d{}", number / 100));
+            fs::create_dir_all(&directory)?;
+            let file = File::create(directory.join(format!("f{number}")))?;
+            for begin in (0..*bytes).step_by(piece.len()) {
+                let part = usize::try_from(*bytes - begin).unwrap_or(usize::MAX).min(piece.len());
+                file.write_all_at(&piece[..part], begin)?;
+            }
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
+/// What writing a new file takes by itself, by blocks of 256 KiB: no sink can be faster.
+fn stage(place: &Path) -> Result<f64> {
+    let block = vec![7; 256 << 10];
+    let path = place.join("stage");
+    let mut all = Vec::new();
+    for _ in 0..ROUNDS {
+        let file = File::create_new(&path)?;
+        let start = Instant::now();
+        for begin in (0..LONG_BYTES).step_by(block.len()) {
+            file.write_all_at(&block, begin)?;
+        }
+        all.push(start.elapsed().as_secs_f64());
+        fs::remove_file(&path)?;
+    }
+    median(&mut all).context("no round")
+}
+
+/// Moves a tree once.
+fn moved(place: &Path, from: &Path, mover: Mover) -> Result<Took> {
+    let to = place.join("to");
+    fs::create_dir(&to)?;
+    let timed = format!("TIMEFORMAT='%R %U %S'; time {{ {}; }} 2>&3", mover.script);
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("exec 3>&2; {timed}"), "bash"]).args([from, &to]);
+    let output = command.arg(process::built("rdmascope")).stdout(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{} failed: {said}", mover.name);
+    let numbers = said.lines().last().unwrap_or_default().split(' ').map(str::parse::<f64>);
+    let [wall_s, user_s, system_s] = numbers.collect::<Result<Vec<_>, _>>().unwrap_or_default()[..] else {
+        bail!("{} said {said} instead of its times", mover.name)
+    };
+    let is_same = shell::works(&["diff", "-r", &from.to_string_lossy(), &to.to_string_lossy()]);
+    ensure!(is_same, "{} brought something else", mover.name);
+    fs::remove_dir_all(&to)?;
+    Ok(Took { wall_s, cpu_s: user_s + system_s })
+}
+
+/// Moves a tree by several, turn and turn about, and compares their times.
+fn compare(
+    place: &Path,
+    from: &Path,
+    movers: &[Mover],
+    goals: &[Goal],
+    broken: &mut Vec<String>,
+) -> Result<()> {
+    let (there, missing): (Vec<Mover>, Vec<Mover>) =
+        movers.iter().partition(|mover| shell::works(&[mover.needs, "--version"]) || mover.needs == "sh");
+    for mover in missing {
+        println!("  {:<12} not measured: {} is not installed", mover.name, mover.needs);
+    }
+    let mut took: Vec<Vec<Took>> = there.iter().map(|_| Vec::new()).collect();
+    // The first round only makes the host give the memory.
+    for round in 0..=ROUNDS {
+        for (mover, took) in there.iter().zip(&mut took) {
+            let one = moved(place, from, *mover)?;
+            if round > 0 {
+                took.push(one);
+            }
+        }
+    }
+    for (mover, took) in there.iter().zip(&took) {
+        let of =
+            |of: fn(&Took) -> f64| median(&mut took.iter().map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN);
+        println!("  {:<12} {:.3} s, CPU {:.3} s", mover.name, of(|took| took.wall_s), of(|took| took.cpu_s));
+    }
+    let of = |name: &str| there.iter().position(|mover| mover.name == name);
+    for goal in goals {
+        let Some((ours, other)) = of(goal.ours).zip(of(goal.other)) else { continue };
+        let ratios =
+            took[ours].iter().zip(&took[other]).map(|(ours, other)| (goal.of)(*ours) / (goal.of)(*other));
+        let ratio = median(&mut ratios.collect::<Vec<_>>()).context("no round")?;
+        let Goal { ours, other, what, most, .. } = goal;
+        println!("  {what} of {ours} beside {other}: {ratio:.2} (at most {most:.2})");
+        if ratio > *most {
+            broken.push(format!("the {what} of a transfer over {ours} is {ratio:.2} of that of {other}"));
+        }
+    }
+    fs::remove_dir_all(from)?;
+    Ok(())
+}
+
+/// The rate beside other work: a process on each CPU that never sleeps.
+fn beside_others(place: &Path, from: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let mut ratios = Vec::new();
+    for round in 0..=ROUNDS {
+        let alone = moved(place, from, OURS)?;
+        let others: Vec<Spinner> = (0..2).map(Spinner::start).collect::<Result<_>>()?;
+        let beside = moved(place, from, OURS)?;
+        drop(others);
+        if round > 0 {
+            ratios.push(alone.wall_s / beside.wall_s);
+        }
+    }
+    let ratio = median(&mut ratios).context("no round")?;
+    println!(
+        "a file of 1 GiB beside a busy process on each CPU: {ratio:.2} of the rate without (at least 0.50)"
+    );
+    if ratio < 0.5 {
+        broken.push(format!("beside busy processes a transfer has {ratio:.2} of its rate"));
+    }
+    Ok(fs::remove_dir_all(from)?)
+}
+
+/// A process that keeps a CPU busy until it is dropped.
+struct Spinner(Child);
+
+impl Spinner {
+    fn start(cpu: usize) -> Result<Self> {
+        let script = "while :; do :; done";
+        let spawned = Command::new("taskset").args(["-c", &cpu.to_string(), "sh", "-c", script]).spawn();
+        spawned.map(Self).context("cannot start taskset")
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        // One that has ended is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Memory to memory without a checksum, beside a flood of RDMA Writes with as many blocks of the
+/// same size under way.
+fn from_memory(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let plan = scratch.join("memory.toml");
+    let text = "name = \"memory\"\ntitle = \"Memory\"\n[[experiment]]\nname = \"transfer\"\npattern = \"transfer\"\n\
+                [experiment.axes]\nendpoint = \"verbs\"\nfile_source = \"memory\"\nfile_sink = \"memory\"\n\
+                checksum = \"none\"\nsize_bytes = \"4GiB\"\n";
+    fs::write(&plan, text)?;
+    let plan = plan.to_string_lossy().into_owned();
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let rate = |words: &[&str]| -> Result<f64> {
+            let out = scratch.join("memory");
+            process::rdmascope(words, &out)?;
+            let point = process::recorded(&out)?;
+            let rate = point.pointer("/throughput/bytes_per_s").and_then(serde_json::Value::as_f64);
+            rate.with_context(|| format!("{} has no throughput: {point}", words.join(" ")))
+        };
+        let files = rate(&["run", &plan])?;
+        let flood = ["bw", "write", "--imm", "-s", "256KiB", "-t", "8", "-n", "16384", "--local"];
+        ratios.push(files / rate(&flood)?);
+    }
+    let ratio = median(&mut ratios).context("no round")?;
+    println!("memory to memory: {ratio:.2} of a flood of Writes of as many bytes (at least 0.60)");
+    if ratio < 0.6 {
+        broken.push(format!("memory to memory a transfer has {ratio:.2} of the rate of Writes"));
+    }
+    Ok(())
+}
