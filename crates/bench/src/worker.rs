@@ -59,18 +59,18 @@ enum Stage {
 }
 
 impl LocalWorker {
-    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers,
-    /// or with no providers, on none. The device is opened when the coordinator asks for its
-    /// description, so that an error reaches the coordinator. `skew` makes its clock wrong, for
-    /// tests.
+    /// A worker with this clock, on the named device, or on the one that
+    /// [`choose`](crate::choice::choose) prefers, or with no providers, on none. The device is
+    /// opened when the coordinator asks for its description, so that an error reaches the
+    /// coordinator. `skew` makes its clock wrong, for tests.
     pub fn new(
+        clock: Clock,
         providers: &'static [&'static Provider],
         device: Option<String>,
         options: PortOptions,
         pinned: Option<Vec<u32>>,
         skew: Option<Skew>,
     ) -> Self {
-        let clock = Clock::calibrate();
         let rank_clock = RankClock::new(clock, skew);
         let line = None;
         let point = Stage::Idle;
@@ -326,7 +326,9 @@ mod tests {
                 format!("name = \"x\"\ntitle = \"X\"\n{program}[[experiment]]\nname = \"e\"\n{experiment}\n");
             let plan = Plan::parse(&text, "x.toml", std::path::Path::new(".")).unwrap();
             let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
-            let mut worker = LocalWorker::new(&[], None, PortOptions::default(), None, None).without_files();
+            let mut worker =
+                LocalWorker::new(Clock::monotonic(), &[], None, PortOptions::default(), None, None)
+                    .without_files();
             let refused = worker.prepare(&spec).unwrap_err();
             assert!(matches!(&refused, PointError::NotMeasured(why) if why.contains(what)), "{refused:?}");
         }

@@ -12,7 +12,7 @@ use bench::process::launcher::{KEY_VARIABLE, TOKEN_VARIABLE, dial_back};
 use bench::worker::{LocalWorker, MpiOptions, SocketOptions, UcxLog};
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
-use measure::clock::Skew;
+use measure::clock::{Clock, Skew};
 
 use crate::backends::providers;
 use crate::cli::{NetFlags, PortFlags};
@@ -25,6 +25,9 @@ pub(crate) struct AgentArguments {
     /// No point needs one.
     #[arg(long)]
     pub(crate) no_device: bool,
+    /// Nothing is timed so closely that the clock would have to be calibrated, which takes a while.
+    #[arg(long)]
+    pub(crate) plain_clock: bool,
     /// Some point connects through RDMA CM.
     #[arg(long)]
     pub(crate) rdma_cm: bool,
@@ -124,7 +127,9 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
     let arranger =
         Arranger::new(arguments.host.host(), leave, |line| eprintln!("{}", failure::harmless(line)));
+    let clock = if arguments.plain_clock { Clock::monotonic() } else { Clock::calibrate() };
     let worker = LocalWorker::new(
+        clock,
         if arguments.no_device { &[] } else { providers() },
         arguments.device,
         arguments.port.options(),

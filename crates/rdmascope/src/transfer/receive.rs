@@ -37,6 +37,7 @@ pub(super) fn wait(arguments: &TransferArguments) -> anyhow::Result<ExitCode> {
         device: placement.device.clone(),
         port: placement.port,
         net,
+        plain_clock: true,
         ..AgentArguments::default()
     };
     let worker = agent::worker(of_agent, Leave::Nothing(NOTHING.to_owned()))?;

@@ -122,7 +122,10 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
             Some(mode) => mode != found,
             None => {
                 let is_of_mpi = point.experiment.starts_with("mpi") || point.pattern == "application";
-                point.experiment == missing || is_of_mpi
+                // Not every file system of temporary files can be passed by.
+                let is_direct = point.experiment == "zero-copy";
+                let is_cached = is_direct && point.status != Status::Measured;
+                point.experiment == missing || is_of_mpi || is_cached
             }
         };
         let (not, measured): (Vec<Point>, Vec<Point>) = points.into_iter().partition(is_missing);
@@ -136,6 +139,7 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
                 "which is no part of softdev0",
                 "over loopback and not over",
                 "--via starts no ranks of MPI",
+                "has no O_DIRECT",
             ];
             assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
         }
