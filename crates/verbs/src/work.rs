@@ -18,6 +18,10 @@ pub struct SendRequest {
     handle: Option<AddressHandle>,
 }
 
+// SAFETY: posting, which needs the request for itself alone, sets the pointers to elements and to
+// the next request before a device reads them. An address handle may be used from any thread.
+unsafe impl Send for SendRequest {}
+
 impl SendRequest {
     /// A Send of what `elements` gather.
     #[must_use]
@@ -176,6 +180,9 @@ pub struct ReceiveRequest {
     pub(crate) raw: ibv_recv_wr,
     pub(crate) elements: Vec<ibv_sge>,
 }
+
+// SAFETY: as above; `next` stays null.
+unsafe impl Send for ReceiveRequest {}
 
 impl ReceiveRequest {
     /// A receive that scatters to `elements`.

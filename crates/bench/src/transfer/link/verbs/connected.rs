@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{
     Completion, CompletionChannel, CompletionQueue, MemoryRegion, ProtectionDomain, QueuePair, ReadyToSend,
-    ReceiveRequest, Remote, SendRequest,
+    ReceiveRequest, SendRequest,
 };
 
 use super::constants::{CREDIT_RECEIVES, CREDITS_IN_A_RING, RECEIVE};
@@ -55,8 +55,13 @@ pub(crate) struct Link {
     pub(super) domain: ProtectionDomain,
     /// Slots that this end fills. Block n has slot n modulo their number, and goes by the queue
     /// pair n modulo the number of those.
-    pub(super) own: Vec<Option<MemoryRegion>>,
-    pub(super) remote: Vec<Remote>,
+    pub(super) own: Vec<MemoryRegion>,
+    /// What sends each of them to its place at the other end.
+    pub(super) requests: Vec<SendRequest>,
+    /// What carries credits alone.
+    pub(super) credit: SendRequest,
+    /// What a queue pair receives a message with.
+    pub(super) receive: ReceiveRequest,
     /// Bytes of such a block.
     pub(super) block_bytes: usize,
     /// Slots that the other end fills, in the same way.
@@ -129,8 +134,8 @@ impl Link {
             }
             self.lanes[lane].arrived.push_back((kind, bytes));
         }
-        let request = &mut ReceiveRequest::new(lane as u64 | RECEIVE, Vec::new());
-        Ok(self.lanes[lane].pair.post_receive(request)?)
+        self.receive.set_id(lane as u64 | RECEIVE);
+        Ok(self.lanes[lane].pair.post_receive(&mut self.receive)?)
     }
 
     /// Waits until something holds: polls for a while, then sleeps.
@@ -185,7 +190,7 @@ impl Link {
 
     /// Whether a slot can be filled.
     pub(super) fn has_room(&self) -> bool {
-        self.flow.posted - self.flow.freed < self.remote.len() as u64
+        self.flow.posted - self.flow.freed < self.own.len() as u64
     }
 
     /// What has come next, if something has.
@@ -201,11 +206,7 @@ impl Link {
     /// Waits for a slot that can be filled; gives its number.
     pub(super) fn room(&mut self) -> Result<usize, Error> {
         self.wait(Self::has_room)?;
-        let slot = (self.flow.posted % self.remote.len() as u64) as usize;
-        if self.own[slot].is_none() {
-            return Err(self.patience.is_wrong("released a block twice"));
-        }
-        Ok(slot)
+        Ok((self.flow.posted % self.own.len() as u64) as usize)
     }
 
     /// Sends so many bytes of the slot that has room.
@@ -215,21 +216,20 @@ impl Link {
         self.send_queue_room(lane)?;
         if self.keeps_registrations {
             self.registered.hits += 1;
-        } else if let Some(region) = self.own[slot].take() {
+        } else {
             // As one does who has no ring: memory is registered for each block.
-            let buffer = region.deregister()?;
+            let buffer = self.own.remove(slot).deregister()?;
             let begin = self.clock.now();
             let region = self.domain.register(buffer, IBV_ACCESS_LOCAL_WRITE);
             self.registered.see(self.clock, begin);
-            self.own[slot] = Some(region?);
+            self.own.insert(slot, region?);
         }
-        let Some(region) = &self.own[slot] else {
-            return Err(self.patience.is_wrong("released a block twice"));
-        };
-        let elements = if bytes == 0 { Vec::new() } else { vec![region.sge(0, bytes)?] };
         let immediate = self.immediate(if kind == Kind::Raw { RAW } else { PACKED });
-        let request = SendRequest::write(lane as u64, elements, self.remote[slot]).immediate(immediate);
-        self.lanes[lane].pair.post_send(&mut request.signaled(true))?;
+        let request = &mut self.requests[slot];
+        request.set_element(self.own[slot].sge(0, bytes)?);
+        request.set_id(lane as u64);
+        request.set_immediate(immediate);
+        self.lanes[lane].pair.post_send(request)?;
         self.lanes[lane].under_way += 1;
         self.flow.posted += 1;
         Ok(())
@@ -268,8 +268,8 @@ impl Link {
         }
         self.send_queue_room(0)?;
         let immediate = self.immediate(CREDIT);
-        let request = SendRequest::send(0, Vec::new()).immediate(immediate);
-        self.lanes[0].pair.post_send(&mut request.signaled(true))?;
+        self.credit.set_immediate(immediate);
+        self.lanes[0].pair.post_send(&mut self.credit)?;
         self.lanes[0].under_way += 1;
         Ok(())
     }
@@ -278,7 +278,7 @@ impl Link {
         LinkTold {
             blocks,
             block_bytes: self.block_bytes.max(self.theirs[0].len()) as u64,
-            depth: Some(self.remote.len().max(self.theirs.len()) as u64),
+            depth: Some(self.own.len().max(self.theirs.len()) as u64),
             registration_hits: Some(self.registered.hits),
             registration_misses: Some(self.registered.misses),
             registering_ns: Some(self.registered.ns),

@@ -54,10 +54,7 @@ impl Outlet for VerbsOutlet {
             self.link.wait(|link| link.has_room() || link.arrived().is_some())?;
         }
         let slot = self.link.room()?;
-        match &mut self.link.own[slot] {
-            Some(region) => Ok(region),
-            None => Err(self.link.patience.is_wrong("released a block twice")),
-        }
+        Ok(&mut self.link.own[slot])
     }
 
     fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
@@ -106,9 +103,7 @@ impl Inlet for VerbsInlet {
 
     fn answer(&mut self, answers: &[u8]) -> Result<(), Error> {
         let slot = self.0.room()?;
-        if let Some(region) = &mut self.0.own[slot] {
-            region.write(0, answers)?;
-        }
+        self.0.own[slot].write(0, answers)?;
         self.0.post(Kind::Packed, answers.len())
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
 use verbs::{
     CompletionChannel, CompletionQueue, Init, MemoryRegion, ProtectionDomain, QueuePair, QueuePairOptions,
-    ReceiveRequest, Remote, Service,
+    ReceiveRequest, Remote, SendRequest, Service,
 };
 
 use super::connected::{Flow, Lane, Link, sends_of_lane};
@@ -60,7 +60,7 @@ pub(crate) struct Unconnected {
     queue: CompletionQueue,
     channel: CompletionChannel,
     pairs: Vec<QueuePair<Init>>,
-    own: Vec<Option<MemoryRegion>>,
+    own: Vec<MemoryRegion>,
     theirs: Vec<MemoryRegion>,
     registered: Registered,
     gid: Option<GidAddress>,
@@ -119,7 +119,6 @@ impl Unconnected {
             Ok(pair)
         };
         let pairs = (0..wanted.pairs).map(pair).collect::<Result<_, Error>>()?;
-        let own = own.into_iter().map(Some).collect();
         let gid = port.gid.as_ref().map(GidAddress::new);
         let lid = port.is.lid;
         Ok(Self { wanted, domain, queue, channel, pairs, own, theirs, registered, gid, lid, clock, shrunk })
@@ -178,13 +177,12 @@ impl Unconnected {
         own.truncate(peer.slots.len());
         let mut theirs = self.theirs;
         theirs.truncate(usize::try_from(peer.own_slots).unwrap_or(usize::MAX).max(1));
-        let remote: Vec<Remote> = peer
-            .slots
-            .iter()
-            .map(|slot| Remote { addr: slot.addr, rkey: slot.rkey })
-            .take(own.len())
-            .collect();
-        let own_bytes = own.iter().flatten().map(MemoryRegion::len).next().unwrap_or(0);
+        let request = |(own, slot): (&MemoryRegion, &Slot)| {
+            let to = Remote { addr: slot.addr, rkey: slot.rkey };
+            Ok(SendRequest::write(0, vec![own.sge(0, 0)?], to).immediate(0).signaled(true))
+        };
+        let requests = own.iter().zip(&peer.slots).map(request).collect::<Result<_, Error>>()?;
+        let own_bytes = own.first().map_or(0, MemoryRegion::len);
         Ok(Link {
             lanes,
             queue: self.queue,
@@ -192,7 +190,9 @@ impl Unconnected {
             domain: self.domain,
             block_bytes: own_bytes.min(slot_bytes),
             own,
-            remote,
+            requests,
+            credit: SendRequest::send(0, Vec::new()).immediate(0).signaled(true),
+            receive: ReceiveRequest::new(0, Vec::new()),
             theirs,
             flow: Flow::default(),
             keeps_registrations: self.wanted.keeps_registrations,
