@@ -92,6 +92,13 @@ pub struct PointSpec {
     pub axes: Axes,
 }
 
+impl PointSpec {
+    /// Whether its times are asked for. Otherwise its files are, which a user sends.
+    pub fn is_measurement(&self) -> bool {
+        self.transfer.is_none()
+    }
+}
+
 /// A model of a link as its text.
 mod link_text {
     use serde::de::Error;

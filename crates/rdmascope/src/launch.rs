@@ -49,7 +49,7 @@ pub(crate) fn launch(
     if resolved.points.iter().any(|point| point.message.endpoint.has_ports()) {
         launch.arguments.extend(net_arguments(places.net(), location, server.as_ref()));
     }
-    if resolved.points.iter().all(|point| point.transfer.is_some()) {
+    if !resolved.points.iter().any(PointSpec::is_measurement) {
         launch.arguments.push("--plain-clock".to_owned());
     }
     if location.via.is_some() {

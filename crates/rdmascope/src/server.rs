@@ -9,7 +9,7 @@ use bench::process::agent::{PointError, Worker};
 use bench::process::interrupt::Interrupt;
 use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
-use bench::worker::{self, LocalWorker, Net};
+use bench::worker::{self, LocalWorker};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use conditions::Leave;
@@ -167,19 +167,14 @@ impl Either {
         }
     }
 
-    /// As those of an agent. A server that only this host reaches has sockets that only this host
-    /// reaches.
+    /// As those of an agent.
     fn arguments(&self, listens: IpAddr) -> AgentArguments {
         match self {
             Self::Device(Placement { device, port, .. }) => {
                 AgentArguments { device: device.clone(), port: *port, ..AgentArguments::default() }
             }
             Self::Sockets(SocketPlacement { net, .. }) => {
-                let mut net = net.clone();
-                if listens.is_loopback() && net.net.is_none() {
-                    net.net = Some(Net::Loopback);
-                }
-                AgentArguments { no_device: true, net, ..AgentArguments::default() }
+                AgentArguments { no_device: true, net: net.of_server(listens), ..AgentArguments::default() }
             }
         }
     }

@@ -254,7 +254,8 @@ fn conclude(
             "{name} had not ended after the point's time limit of {limit_s} s, and was ended: give it a longer timeout"
         ));
     }
-    // The last lines of its standard error explain more than those of its standard output.
+    // A program says on standard error why it failed: standard output is shown only where that is
+    // empty.
     let last = || {
         let said = [STDERR, STDOUT].iter().filter_map(|place| said.get(*place));
         let last = said.map(Said::last_lines).find(|last| !last.is_empty());

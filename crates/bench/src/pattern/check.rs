@@ -64,6 +64,31 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Refuses axes that points of the pattern do not have, where these are listed.
+    pub(crate) fn only_own_axes(&self, whose: &str, why: &str) -> Result<(), Error> {
+        let Some(only) = self.0.pattern.row().only_axes else { return Ok(()) };
+        let mut given = self.0.settings.axes.iter().map(|axis| axis.row);
+        match given.find(|row| !only.iter().any(|known| known.name == row.name)) {
+            Some(row) => self.refuse(row.name, &format!("{} of {whose}", row.name), why),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses settings that say how many messages there are, of what has none to count.
+    pub(crate) fn no_length(&self, whose: &str, why: &str) -> Result<(), Error> {
+        let settings = &self.0.settings;
+        let lengths = [
+            ("iterations", settings.iterations.is_some()),
+            ("duration", settings.duration_s.is_some()),
+            ("warmup", settings.warmup.is_some()),
+            ("bytes_max", settings.bytes_max.is_some()),
+        ];
+        match lengths.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => self.refuse(key, &format!("{key} of {whose}"), why),
+            None => Ok(()),
+        }
+    }
+
     /// Whether some sends do not ask for their completion.
     pub(crate) fn signals_seldom(&self) -> bool {
         self.0.axes.get(axis::SIGNAL_INTERVAL).into_iter().any(|every| every != Some(1))

@@ -80,7 +80,8 @@ pub(crate) struct Row {
     pub(crate) keeps_files: bool,
     /// What carries its messages where a plan does not say.
     pub(crate) carrier: Carrier,
-    /// The only axes that its points have; absent where they also have those of every pattern.
+    /// All axes that its points may have. Where absent, they are its own `axes` and those of every
+    /// pattern.
     pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
     /// Sets up what stands in the place of a rank's endpoints; absent where these carry messages.
     pub(crate) stands_in: Option<StandsIn>,

@@ -101,8 +101,7 @@ impl<'i> RankSet<'i> {
             let result = PointResult::without_numbers(Status::NotMeasured { reason });
             return Ok(PointResult { conditions, ..result });
         }
-        // Whoever sends files of their own asks for these, and not for what the machine can do.
-        let before_ns = if spec.transfer.is_some() { None } else { self.calibrate(sink)? };
+        let before_ns = if spec.is_measurement() { self.calibrate(sink)? } else { None };
         if let Some(before_ns) = before_ns {
             sink.calibrated(spec, before_ns);
         }

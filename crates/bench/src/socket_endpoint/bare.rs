@@ -1,7 +1,7 @@
 //! TCP connections between two ranks, for what moves bytes by itself: no messages, no lanes.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ impl Listening {
         Ok(Self { listener: listener.into(), port, token: token()? })
     }
 
-    /// The so many connections of a rank, in their order. Whoever else connects is sent away.
+    /// Accepts `count` connections of a rank, in the order of their lanes. Connections that do not
+    /// begin with its token are closed.
     ///
     /// # Errors
     /// Where they do not come.
@@ -62,7 +63,7 @@ impl Listening {
     }
 }
 
-/// So many connections from this rank to one that listens.
+/// Connects `count` times from this rank to one that listens.
 ///
 /// # Errors
 /// Where it is not reached.
@@ -86,7 +87,7 @@ pub(crate) fn connect(
             None,
         );
         let socket = socket.map_err(|errno| failed(errno.into()))?;
-        bind(&socket, own.address).map_err(failed)?;
+        callers::leave_by(&socket, own.address).map_err(|errno| failed(errno.into()))?;
         callers::reach(&socket, &SocketAddr::new(theirs.address, port), deadline).map_err(failed)?;
         callers::say(&socket, token, rank, lane).map_err(|errno| failed(errno.into()))?;
         let stream = TcpStream::from(socket);
@@ -94,14 +95,6 @@ pub(crate) fn connect(
         Ok(stream)
     };
     (0..u32::try_from(count).unwrap_or(u32::MAX)).map(one).collect()
-}
-
-/// Leaves by the address that both ends have chosen.
-fn bind(socket: &OwnedFd, address: IpAddr) -> io::Result<()> {
-    if address.is_loopback() {
-        return Ok(());
-    }
-    Ok(rustix::net::bind(socket, &SocketAddr::new(address, 0))?)
 }
 
 fn unreachable(rank: u32, error: &io::Error) -> Error {

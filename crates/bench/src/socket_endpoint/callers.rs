@@ -6,13 +6,14 @@
 //! 15).
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, connect, recv, send, sockopt};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, bind, connect, recv, send, sockopt};
 
 /// A token, a rank and the number of a lane.
 const HELLO_BYTES: usize = 16;
@@ -46,7 +47,15 @@ pub(super) fn say(socket: &OwnedFd, token: u64, rank: u32, lane: u32) -> Result<
     send(socket, &Said::new(token, rank, lane).0, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Connects a socket to one that listens.
+/// Lets what is connected leave by the address that both ends have chosen.
+///
+/// # Errors
+/// What bind(2) says.
+pub(super) fn leave_by(socket: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
+    if address.is_loopback() { Ok(()) } else { bind(socket, &SocketAddr::new(address, 0)) }
+}
+
+/// Connects a socket to a listener.
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] at the deadline; what connect(2) says.

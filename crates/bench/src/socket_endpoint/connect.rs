@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use measure::clock::Deadline;
 use rustix::io::Errno;
-use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
+use rustix::net::{SocketAddr, SocketAddrUnix, connect, getpeername, getsockname, sockopt};
 
 use super::callers::{self, Callers};
 use super::datagram::{Datagram, DatagramMode};
@@ -144,8 +144,8 @@ impl Unconnected {
         let failed = |error: io::Error| self.unreachable(peer, &error);
         let name = peer.params.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let socket = socket(&self.spec)?;
-        if let Some((own, _)) = peer.route.as_ref().filter(|(own, _)| !own.address.is_loopback()) {
-            bind(&socket, &SocketAddr::new(own.address, 0)).map_err(|error| failed(error.into()))?;
+        if let Some((own, _)) = &peer.route {
+            callers::leave_by(&socket, own.address).map_err(|error| failed(error.into()))?;
         }
         match (name, &peer.route) {
             (Name::Port(port), Some((_, theirs))) => {

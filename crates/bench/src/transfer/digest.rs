@@ -1,5 +1,9 @@
 //! Checksums of files, computed while their bytes pass.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
 use twox_hash::xxhash3_128;
 
 use crate::point::choice::choice;
@@ -23,6 +27,8 @@ pub(crate) enum Digest {
     Xxh3(Box<xxhash3_128::Hasher>),
 }
 
+/// Bytes of a file that each checksum of a part is of.
+pub(crate) const CHUNK_BYTES: u64 = 64 << 20;
 /// Bytes of a finished checksum.
 pub(crate) const DIGEST_BYTES: usize = 16;
 
@@ -68,6 +74,30 @@ impl Digest {
             Self::Xxh3(hasher) => hasher.finish_128().to_be_bytes(),
         }
     }
+}
+
+/// The checksum of a whole chunk of a file; none where the file ends before.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Option<[u8; DIGEST_BYTES]>> {
+    const PIECE: usize = 256 << 10;
+    let mut piece = vec![0; PIECE];
+    let mut digest = Digest::new(Checksum::Xxh3);
+    let mut read = 0;
+    while read < CHUNK_BYTES {
+        let most = PIECE.min(usize::try_from(CHUNK_BYTES - read).unwrap_or(PIECE));
+        match rustix::io::pread(file, &mut piece[..most], begin + read) {
+            Ok(0) => return Ok(None),
+            Ok(count) => {
+                digest.take(&piece[..count]);
+                read += count as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(Some(digest.finish()))
 }
 
 #[cfg(test)]

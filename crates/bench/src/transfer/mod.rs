@@ -37,9 +37,11 @@ mod told;
 mod tree;
 mod watch;
 
+pub(crate) use block::ALIGNMENT;
 pub use digest::Checksum;
 pub use foreign::receive_foreign;
-pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, RING_BYTES_MAX};
+pub use link::is_block;
+pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, is_ring};
 pub(crate) use prepared::{makes_files, prepare};
 pub use spec::TransferSpec;
 pub(crate) use told::{DIRECT, EndTold};

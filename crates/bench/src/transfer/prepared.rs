@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::digest::Checksum;
 use super::link::tcp::{TcpInlet, TcpOutlet};
 use super::link::verbs::{Unconnected, VerbsAddress, VerbsInlet, VerbsOutlet, Wanted};
-use super::link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, Inlet, Outlet, Patience, RING_BYTES_MAX};
+use super::link::{BLOCK_BYTES_MIN, Inlet, Outlet, Patience, is_block, is_ring};
 use super::scratch;
 use super::sink::{Receipt, Target, receive};
 use super::source::{Sending, What, send};
@@ -137,7 +137,7 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
 pub(crate) fn makes_files(spec: &PointSpec) -> bool {
     let is_memory = |place: Option<Place>| place == Some(Place::Memory);
     let both = [axis::FILE_SOURCE.at(&spec.axes), axis::FILE_SINK.at(&spec.axes)];
-    spec.pattern == Pattern::TRANSFER && spec.transfer.is_none() && !both.into_iter().all(is_memory)
+    spec.pattern == Pattern::TRANSFER && spec.is_measurement() && !both.into_iter().all(is_memory)
 }
 
 /// Refuses what no plan asks for: a server that was started by hand has its points from somebody
@@ -146,9 +146,8 @@ fn bounded(spec: &PointSpec) -> Result<(), PointError> {
     let bytes = u64::from(axis::BLOCK_BYTES.at(&spec.axes).unwrap_or(BLOCK_BYTES_MIN));
     let message = &spec.message;
     let connections = if message.endpoint.is_verbs() { message.queue_pairs } else { message.socket.streams };
-    let is_block = (u64::from(BLOCK_BYTES_MIN)..=u64::from(BLOCK_BYTES_MAX)).contains(&bytes);
     let blocks = u64::from(message.tx_depth.max(1)) * u64::from(connections.max(1));
-    if !is_block || blocks > BLOCKS_MAX || blocks * bytes > RING_BYTES_MAX {
+    if !is_block(bytes) || !is_ring(blocks, blocks.saturating_mul(bytes)) {
         let words = format!("{blocks} blocks of {bytes} bytes are no ring of a transfer");
         return Err(PointError::NotMeasured(words));
     }

@@ -183,8 +183,6 @@ pub(crate) enum Answer {
     Done,
 }
 
-/// Bytes of a file that the sink's checksums of a part are of.
-pub(crate) const CHUNK_BYTES: u64 = 64 << 20;
 /// Checksums in an answer, at most: of the first 128 GiB of a file.
 pub(crate) const PART_DIGESTS_MAX: usize = 2048;
 /// Bytes of words in an answer.

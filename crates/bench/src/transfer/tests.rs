@@ -300,7 +300,7 @@ fn a_second_transfer_sends_what_is_missing() {
 
 #[test]
 fn a_part_of_a_long_file_is_not_sent_again_unless_it_differs() {
-    const CHUNK: u64 = super::record::CHUNK_BYTES;
+    const CHUNK: u64 = super::digest::CHUNK_BYTES;
     let (_scratch, from, to) = scratch();
     let long = from.join("long");
     let bytes = contents((2 * CHUNK + 1234) as usize, 5);

@@ -204,19 +204,24 @@ impl LocalPort {
         gid: Option<&GidAddress>,
         lid: u16,
     ) -> Result<Connection, Error> {
-        Ok(Connection {
+        Ok(self.connection_by(qp_num, self.route_to(gid, lid)?))
+    }
+
+    /// The same by a route, with a Read or an atomic at a time.
+    pub(super) fn connection_by(&self, qp_num: u32, route: Route) -> Connection {
+        Connection {
             qp_num,
             peer_psn: PSN,
             own_psn: PSN,
             mtu: self.is.active_mtu,
-            route: self.route_to(gid, lid)?,
+            route,
             timeout: TIMEOUT,
             retry_count: RETRY_COUNT,
             rnr_retry: RNR_RETRY,
             min_rnr_timer: MIN_RNR_TIMER,
             responder_reads: 1,
             initiator_reads: 1,
-        })
+        }
     }
 
     /// The way to a port with this GID and LID.

@@ -11,7 +11,7 @@ use verbs::{
 
 use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
-use super::constants::{GREETINGS, MIN_RNR_TIMER, PSN, RETRY_COUNT, RNR_RETRY, TIMEOUT};
+use super::constants::{GREETINGS, PSN};
 use super::device::Open;
 use super::joint;
 use super::managed::Managed;
@@ -184,19 +184,9 @@ pub(super) fn connection(
     peer: &PairAddress,
     route: Route,
 ) -> Connection {
-    Connection {
-        qp_num: peer.qp_num,
-        peer_psn: peer.psn,
-        own_psn,
-        mtu: spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(port.is.active_mtu),
-        route,
-        timeout: TIMEOUT,
-        retry_count: RETRY_COUNT,
-        rnr_retry: RNR_RETRY,
-        min_rnr_timer: MIN_RNR_TIMER,
-        responder_reads: 1,
-        initiator_reads: 1,
-    }
+    let usual = port.connection_by(peer.qp_num, route);
+    let mtu = spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(usual.mtu);
+    Connection { peer_psn: peer.psn, own_psn, mtu, ..usual }
 }
 
 /// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they

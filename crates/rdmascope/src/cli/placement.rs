@@ -73,6 +73,15 @@ pub(crate) struct NetFlags {
     pub(crate) data_port: Option<u16>,
 }
 
+impl NetFlags {
+    /// Those of a server that listens there: one that only this host reaches has sockets that only
+    /// this host reaches.
+    pub(crate) fn of_server(&self, listens: IpAddr) -> Self {
+        let net = self.net.clone().or_else(|| listens.is_loopback().then_some(Net::Loopback));
+        Self { net, data_port: self.data_port }
+    }
+}
+
 /// Where the ranks run, whatever carries their messages.
 pub(crate) trait Places {
     /// On which hosts and CPUs.

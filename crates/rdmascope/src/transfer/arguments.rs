@@ -6,6 +6,7 @@ use std::time::Duration;
 use bench::point::{Carrier, Checksum};
 use bench::process::dial::Peer;
 use bench::process::server::PORT;
+use bench::transfer::is_block;
 use clap::Args;
 use measure::units;
 
@@ -117,9 +118,8 @@ pub(crate) struct TransferArguments {
 /// The size of a block.
 fn block(text: &str) -> Result<u32, String> {
     let bytes = units::parse_size(text).map_err(|error| error.to_string())?;
-    let is_one = (64 << 10..=64 << 20).contains(&bytes) && bytes.is_multiple_of(4096);
-    let bytes = u32::try_from(bytes).ok().filter(|_| is_one);
-    bytes.ok_or_else(|| "a block has 64KiB to 64MiB, and a multiple of 4KiB".to_owned())
+    let found = u32::try_from(bytes).ok().filter(|_| is_block(bytes));
+    found.ok_or_else(|| "a block has 64KiB to 64MiB, and a multiple of 4KiB".to_owned())
 }
 
 impl TransferArguments {

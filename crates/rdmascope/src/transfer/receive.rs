@@ -9,7 +9,6 @@ use bench::point::News;
 use bench::process::interrupt::Interrupt;
 use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
-use bench::worker::Net;
 use conditions::Leave;
 
 use super::arguments::TransferArguments;
@@ -28,15 +27,11 @@ pub(super) fn wait(arguments: &TransferArguments) -> anyhow::Result<ExitCode> {
     let address = listening_address(listen, arguments.port)?;
     let patience = Duration::from_secs(arguments.wait.unwrap_or(SERVER_WAIT_S).into());
     let interrupt = Arc::new(Interrupt::install()?);
-    let mut net = arguments.placement.net.clone();
-    if address.ip().is_loopback() && net.net.is_none() {
-        net.net = Some(Net::Loopback);
-    }
     let placement = &arguments.placement.placement;
     let of_agent = AgentArguments {
         device: placement.device.clone(),
         port: placement.port,
-        net,
+        net: arguments.placement.net.of_server(address.ip()),
         plain_clock: true,
         ..AgentArguments::default()
     };

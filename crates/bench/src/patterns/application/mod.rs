@@ -1,5 +1,5 @@
-//! An application runs, and the numbers that it prints become those of the point (S16 and R10 of
-//! the evaluations).
+//! Runs an application, and takes the numbers of a point from what it prints (S16 and R10 of the
+//! evaluations).
 //!
 //! # In a plan
 //!

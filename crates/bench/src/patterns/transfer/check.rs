@@ -1,11 +1,10 @@
 //! What a plan must not ask of a transfer.
 
-use super::axes::ONLY;
 use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::Carrier;
-use crate::transfer::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_MAX, RING_BYTES_MAX};
+use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, is_ring};
 
 /// Bytes of all files of a point together.
 const BYTES_MAX: u64 = 1 << 40;
@@ -16,31 +15,15 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
         let what = format!("a transfer over {}", check.0.carrier.name());
         return check.refuse("endpoint", &what, "files go over verbs or tcp");
     }
-    let given = check.0.settings.axes.iter().map(|axis| axis.row);
-    if let Some(row) = given.into_iter().find(|row| !ONLY.iter().any(|known| known.name == row.name)) {
-        return check.refuse(
-            row.name,
-            &format!("{} of a transfer", row.name),
-            "its blocks have no such thing",
-        );
-    }
-    let settings = &check.0.settings;
-    let messages = [
-        ("iterations", settings.iterations.is_some()),
-        ("duration", settings.duration_s.is_some()),
-        ("warmup", settings.warmup.is_some()),
-        ("bytes_max", settings.bytes_max.is_some()),
-    ];
-    if let Some((key, _)) = messages.into_iter().find(|(_, is_given)| *is_given) {
-        let why = "a transfer ends when all files have arrived: give size_bytes and files";
-        return check.refuse(key, &format!("{key} of a transfer"), why);
-    }
+    check.only_own_axes("a transfer", "its blocks have no such thing")?;
+    check
+        .no_length("a transfer", "a transfer ends when all files have arrived: give size_bytes and files")?;
     let sizes = check.0.axes.get(axis::BLOCK_BYTES);
     if let Some(bytes) = sizes.iter().find(|bytes| !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(*bytes)) {
         let why = "a block has 64 KiB to 64 MiB";
         return check.refuse("block_bytes", &format!("blocks of {bytes} bytes"), why);
     }
-    if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(4096)) {
+    if let Some(bytes) = sizes.iter().find(|bytes| !u64::from(**bytes).is_multiple_of(ALIGNMENT)) {
         let why = "files are read past the page cache by multiples of 4096 bytes";
         return check.refuse("block_bytes", &format!("blocks of {bytes} bytes"), why);
     }
@@ -48,7 +31,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     let connections = check.largest(axis::QUEUE_PAIRS.row);
     let blocks = depth.saturating_mul(connections);
     let ring = blocks.saturating_mul(u64::from(sizes.into_iter().max().unwrap_or(0)));
-    if blocks > BLOCKS_MAX || ring > RING_BYTES_MAX {
+    if !is_ring(blocks, ring) {
         let what = format!("{depth} blocks under way on each of {connections} connections");
         let why = "65536 at most may be, with 4 GiB of memory together";
         return check.refuse("tx_depth", &what, why);

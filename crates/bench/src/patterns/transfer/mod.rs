@@ -73,11 +73,11 @@ impl Pattern for Transfers {
             let error = "a rank has told nothing of its end of the transfer".to_owned();
             return Merged::without_numbers(Status::Failed { error });
         };
+        let own = Some(json!({ "source": source, "sink": sink }));
         let notes = [&source, &sink].into_iter().find_map(|end| end.notes.get(DIRECT));
-        if let Some(reason) = notes.filter(|_| spec.transfer.is_none()) {
+        if let Some(reason) = notes.filter(|_| spec.is_measurement()) {
             // Numbers under the name of another way would be no numbers.
             let status = Status::NotMeasured { reason: reason.clone() };
-            let own = Some(json!({ "source": source, "sink": sink }));
             return Merged { own, ..Merged::without_numbers(status) };
         }
         let failures = source.counts.failures.iter().chain(&sink.counts.failures);
@@ -88,16 +88,11 @@ impl Pattern for Transfers {
             failures.into_iter().next().map(|first| Status::Failed { error: format!("{of_all}{first}") });
         let seconds = source.wall_ns / 1e9;
         let per_s = |count: u64| count as f64 / seconds;
-        let throughput = (seconds > 0.0 && spec.transfer.is_none()).then(|| Throughput {
+        let throughput = (seconds > 0.0 && spec.is_measurement()).then(|| Throughput {
             bytes_per_s: per_s(sink.counts.bytes),
             messages_per_s: per_s(sink.counts.files),
             direction: Direction::Uni,
         });
-        Merged {
-            status,
-            throughput,
-            own: Some(json!({ "source": source, "sink": sink })),
-            ..Merged::default()
-        }
+        Merged { status, throughput, own, ..Merged::default() }
     }
 }

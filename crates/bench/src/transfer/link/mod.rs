@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use measure::clock::Deadline;
 
-use super::block::Block;
+use super::block::{ALIGNMENT, Block};
 use super::told::LinkTold;
 use crate::Error;
 
@@ -87,14 +87,23 @@ pub(crate) trait Inlet {
 pub(crate) const BLOCK_BYTES_MIN: u32 = 64 << 10;
 pub(crate) const BLOCK_BYTES_MAX: u32 = 64 << 20;
 
-/// Blocks of a ring, of all connections together, at most, and bytes of them.
-pub(crate) const BLOCKS_MAX: u64 = 64 << 10;
-pub(crate) const RING_BYTES_MAX: u64 = 4 << 30;
+/// Whether a block may have so many bytes.
+pub fn is_block(bytes: u64) -> bool {
+    (BLOCK_BYTES_MIN.into()..=BLOCK_BYTES_MAX.into()).contains(&bytes) && bytes.is_multiple_of(ALIGNMENT)
+}
+
+/// Whether an end may have so many blocks, of all connections together, with so many bytes.
+pub(crate) fn is_ring(blocks: u64, bytes: u64) -> bool {
+    /// More than any queue holds.
+    const BLOCKS_MAX: u64 = 64 << 10;
+    const BYTES_MAX: u64 = 4 << 30;
+    blocks <= BLOCKS_MAX && bytes <= BYTES_MAX
+}
 
 /// Bytes of a block of answers.
 pub(crate) const ANSWER_BLOCK_BYTES: usize = 64 << 10;
-/// Bytes of answers that a source keeps until it looks at them: more than all to the offers that it
-/// makes before.
+/// Bytes of answers that a source keeps until it looks at them: more than the answers to all offers
+/// that may be open at a time.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 /// How long the other end may say nothing before it is taken for dead. It may be reading what it

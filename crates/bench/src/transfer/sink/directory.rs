@@ -22,9 +22,9 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::unfinished::{Unfinished, dress, times};
+use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest};
 use crate::transfer::name::{Name, is_unfinished};
-use crate::transfer::record::{Answer, Attributes, CHUNK_BYTES, MODE_MASK, PART_DIGESTS_MAX};
-use crate::transfer::source::chunk_digest;
+use crate::transfer::record::{Answer, Attributes, MODE_MASK, PART_DIGESTS_MAX};
 use crate::transfer::told::Counts;
 use crate::transfer::tree::{ROOT, Tree, open_directory};
 
@@ -103,30 +103,11 @@ impl Target {
 
     /// Makes a directory, unless it is there. Only its owner may use it until the end.
     pub(super) fn make(&mut self, parent: u32, name: Name, attributes: Attributes) -> Result<(), Refusal> {
-        let path = self.tree.path(parent, &name);
         let number = self.tree.add(parent, name.clone()).map_err(Refusal::Broken)?;
-        let failed = |error| Refusal::Failed(path, error);
-        let directory = match self.tree.open(parent) {
-            Ok(directory) => directory,
-            Err(error) => return Err(failed(error)),
-        };
-        match mkdirat(directory, name.os(), Mode::RWXU) {
-            Ok(()) => _ = self.made.insert(number),
-            Err(Errno::EXIST) => {
-                let found = open_directory(directory, &name);
-                let found = found.map_err(|error| match error.raw_os_error() {
-                    Some(libc::ENOTDIR | libc::ELOOP) => {
-                        failed(io::Error::other("something else than a directory has its name"))
-                    }
-                    _ => failed(error),
-                })?;
-                // Until the end its owner may write to it. Where it is not this user's, what cannot
-                // be written says so.
-                if fstat(&found).is_ok_and(|found| found.st_mode & 0o700 != 0o700) {
-                    let _ = fchmod(&found, Mode::RWXU);
-                }
-            }
-            Err(errno) => return Err(failed(errno.into())),
+        match self.tree.open(parent).and_then(|directory| make_in(directory, &name)) {
+            Ok(true) => _ = self.made.insert(number),
+            Ok(false) => {}
+            Err(error) => return Err(Refusal::Failed(self.tree.path(parent, &name), error)),
         }
         self.attributes.push((number, attributes));
         Ok(())
@@ -315,6 +296,25 @@ impl Target {
     }
 }
 
+/// Makes a directory in another one; says whether it was not there.
+fn make_in(directory: BorrowedFd<'_>, name: &Name) -> io::Result<bool> {
+    match mkdirat(directory, name.os(), Mode::RWXU) {
+        Ok(()) => return Ok(true),
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let found = open_directory(directory, name).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOTDIR | libc::ELOOP) => io::Error::other("something else than a directory has its name"),
+        _ => error,
+    })?;
+    // Until the end its owner may write to it. Where it is not this user's, what cannot be written
+    // says so.
+    if fstat(&found).is_ok_and(|found| found.st_mode & 0o700 != 0o700) {
+        let _ = fchmod(&found, Mode::RWXU);
+    }
+    Ok(false)
+}
+
 /// Whether a file is there with this size and time. It gets these permissions.
 fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size: u64) -> io::Result<bool> {
     let found = statat(directory, name.os(), AtFlags::SYMLINK_NOFOLLOW)?;
@@ -331,7 +331,7 @@ fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size
 }
 
 /// Checksums of the whole chunks of an unfinished file of one with so many bytes.
-fn digests(directory: BorrowedFd<'_>, part: &OsStr, size: u64) -> io::Result<Vec<[u8; 16]>> {
+fn digests(directory: BorrowedFd<'_>, part: &OsStr, size: u64) -> io::Result<Vec<[u8; DIGEST_BYTES]>> {
     let file = open_own(directory, part)?;
     let has = fstat(&file)?.st_size.cast_unsigned().min(size) / CHUNK_BYTES;
     let mut digests = Vec::new();

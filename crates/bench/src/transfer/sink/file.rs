@@ -5,7 +5,7 @@ use std::io;
 
 use super::receipt::Receipt;
 use super::unfinished::{Unfinished, dress};
-use crate::transfer::block::Block;
+use crate::transfer::block::{ALIGNMENT, Block};
 use crate::transfer::digest::{Checksum, DIGEST_BYTES, Digest};
 use crate::transfer::name::Name;
 use crate::transfer::record::{Attributes, Broken};
@@ -41,9 +41,6 @@ enum Goes {
     Lost,
     To(Unfinished),
 }
-
-/// Alignment of what is written past the page cache.
-const ALIGNMENT: u64 = 4096;
 
 impl Receiving {
     /// A file that begins; so many bytes of it are there.
@@ -95,9 +92,7 @@ impl Receiving {
         if let Goes::Lost = self.goes {
             return Ok(Ok(()));
         }
-        if self.digest.is_some() {
-            block.digest(at, bytes, &mut self.digest).map_err(|_| Broken("has more bytes than its block"))?;
-        }
+        block.digest(at, bytes, &mut self.digest).map_err(|_| Broken("has more bytes than its block"))?;
         let Goes::To(unfinished) = &mut self.goes else { return Ok(Ok(())) };
         let is_aligned =
             at == 0 && offset.is_multiple_of(ALIGNMENT) && (bytes as u64).is_multiple_of(ALIGNMENT);
@@ -147,13 +142,14 @@ impl Receiving {
     /// # Errors
     /// Why it has not, if it was not said before.
     pub(super) fn finish(
-        mut self,
+        &mut self,
         receipt: &mut Receipt,
         is_whole: bool,
         digest: &[u8; DIGEST_BYTES],
     ) -> io::Result<Finished> {
         let verified = self.verify(digest);
-        let (unfinished, target) = match (self.goes, &mut receipt.target) {
+        let goes = std::mem::replace(&mut self.goes, Goes::Lost);
+        let (unfinished, target) = match (goes, &mut receipt.target) {
             (Goes::Lost, _) => return Ok(Finished::Lost),
             (Goes::To(unfinished), Some(target)) => (unfinished, target),
             _ if !is_whole => return Ok(Finished::Lost),

@@ -14,11 +14,10 @@ pub(crate) use self::directory::Target;
 use self::file::{Finished, Receiving};
 pub(crate) use self::receipt::Receipt;
 use self::records::Records;
-use self::unfinished::Unfinished;
-use super::digest::DIGEST_BYTES;
+use super::digest::{CHUNK_BYTES, DIGEST_BYTES};
 use super::link::{ANSWER_BLOCK_BYTES, Inlet, Kind};
 use super::name::Name;
-use super::record::{ANSWER_BYTES_MAX, Answer, Attributes, Broken, CHUNK_BYTES, Record};
+use super::record::{ANSWER_BYTES_MAX, Answer, Attributes, Broken, Record};
 use super::told::{Counts, EndTold};
 use crate::Error;
 
@@ -78,11 +77,10 @@ impl Sink<'_> {
     /// not send it again.
     fn abandon(&mut self) {
         let is_long = self.file.as_ref().is_some_and(|file| file.written() >= CHUNK_BYTES);
-        let lost = file_lost(&mut self.file);
-        let Some(target) = &mut self.receipt.target else { return };
-        if let Some((parent, lost)) = lost.filter(|_| !is_long) {
-            target.discard(parent, &lost);
+        if !is_long {
+            self.lose();
         }
+        let Some(target) = &mut self.receipt.target else { return };
         // What is whole and waits for its disk is worth its name.
         target.settle(&mut self.counts, true);
     }
@@ -147,7 +145,7 @@ impl Sink<'_> {
         match target.make(parent, name, attributes) {
             Ok(()) => self.counts.directories += 1,
             Err(directory::Refusal::Broken(why)) => return Err(broken(Broken(why))),
-            Err(directory::Refusal::Failed(path, error)) => self.fail(&path, &error)?,
+            Err(directory::Refusal::Failed(path, error)) => self.fail(&path, &error),
         }
         Ok(())
     }
@@ -176,7 +174,7 @@ impl Sink<'_> {
             Some(Ok(unfinished)) => file.goes_to(unfinished),
             Some(Err(error)) => {
                 let path = target.path(parent, file.name());
-                self.fail(&path, &error)?;
+                self.fail(&path, &error);
             }
             None => {}
         }
@@ -190,28 +188,32 @@ impl Sink<'_> {
         match file.take(self.inlet.block(), at, bytes).map_err(broken)? {
             Ok(()) => self.counts.bytes += bytes as u64,
             Err(error) => {
-                let path = self.path();
-                let lost = file_lost(&mut self.file);
-                if let (Some((parent, lost)), Some(target)) = (lost, &mut self.receipt.target) {
-                    target.discard(parent, &lost);
-                }
-                self.fail(&path, &error)?;
+                self.lose();
+                let path = self.file.as_ref().map(|file| self.path(file)).unwrap_or_default();
+                self.fail(&path, &error);
             }
         }
         Ok(())
     }
 
-    /// What to call the current file.
-    fn path(&self) -> String {
-        let Some(file) = &self.file else { return String::new() };
+    /// Gives up what is there of the current file.
+    fn lose(&mut self) {
+        if let (Some(file), Some(target)) = (&mut self.file, &mut self.receipt.target)
+            && let Some(lost) = file.lose()
+        {
+            target.discard(file.parent(), &lost);
+        }
+    }
+
+    /// What to call a file.
+    fn path(&self, file: &Receiving) -> String {
         let target = self.receipt.target.as_ref();
         target.map_or_else(|| file.name().to_string(), |target| target.path(file.parent(), file.name()))
     }
 
     /// The current file ends.
     fn end(&mut self, is_whole: bool, digest: &[u8; DIGEST_BYTES]) -> Result<(), Error> {
-        let path = self.path();
-        let Some(file) = self.file.take() else { return Err(out_of_turn()) };
+        let Some(mut file) = self.file.take() else { return Err(out_of_turn()) };
         self.has_fallen_back |= file.has_fallen_back();
         match file.finish(self.receipt, is_whole, digest) {
             Ok(Finished::Lost) => {}
@@ -219,10 +221,14 @@ impl Sink<'_> {
                 self.counts.files += 1;
                 self.first_file.get_or_insert_with(|| self.clock.now());
                 if let Err(error) = dressed {
+                    let path = self.path(&file);
                     self.counts.remark(&format!("{path}: its permissions and time are not kept: {error}"));
                 }
             }
-            Err(error) => self.fail(&path, &error)?,
+            Err(error) => {
+                let path = self.path(&file);
+                self.fail(&path, &error);
+            }
         }
         if let Some(target) = &mut self.receipt.target {
             target.settle(&mut self.counts, false);
@@ -257,7 +263,7 @@ impl Sink<'_> {
             Ok(()) => self.counts.links += 1,
             Err(error) => {
                 let path = target.path(parent, name);
-                self.fail(&path, &error)?;
+                self.fail(&path, &error);
             }
         }
         Ok(())
@@ -265,9 +271,9 @@ impl Sink<'_> {
 
     /// Something cannot be put where it belongs. Where nothing more can, the source is told to
     /// stop.
-    fn fail(&mut self, path: &str, error: &io::Error) -> Result<(), Error> {
+    fn fail(&mut self, path: &str, error: &io::Error) {
         if self.counts.stopped.is_some() {
-            return Ok(());
+            return;
         }
         let sentence = format!("{path}: not written: {error}");
         self.counts.fail(&sentence);
@@ -275,14 +281,7 @@ impl Sink<'_> {
             self.counts.stopped = Some(sentence.clone());
             Answer::Stop { words: sentence }.write(&mut self.answers);
         }
-        Ok(())
     }
-}
-
-/// What is there of a file that cannot be written any more, and the directory that it is in.
-fn file_lost(file: &mut Option<Receiving>) -> Option<(u32, Unfinished)> {
-    let file = file.as_mut()?;
-    Some((file.parent(), file.lose()?))
 }
 
 /// Whether an error ends all of the transfer: there is no room, or no disk any more.

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, fcntl_getfl, fcntl_setfl, fstat, openat, seek};
 use rustix::io::Errno;
 
-use crate::transfer::digest::{Checksum, DIGEST_BYTES, Digest};
+use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest};
 use crate::transfer::name::Name;
-use crate::transfer::record::{Attributes, CHUNK_BYTES, MODE_MASK};
+use crate::transfer::record::{Attributes, MODE_MASK};
 
 /// Bytes that are sent.
 pub(super) enum Contents<'a> {
@@ -124,33 +124,6 @@ impl Opened {
         }
         Ok(same)
     }
-}
-
-/// The checksum of a whole chunk of a file; none where the file ends before.
-///
-/// # Errors
-/// What the system says.
-pub(in crate::transfer) fn chunk_digest(
-    file: BorrowedFd<'_>,
-    begin: u64,
-) -> io::Result<Option<[u8; DIGEST_BYTES]>> {
-    const PIECE: usize = 256 << 10;
-    let mut piece = vec![0; PIECE];
-    let mut digest = Digest::new(Checksum::Xxh3);
-    let mut read = 0;
-    while read < CHUNK_BYTES {
-        let most = PIECE.min(usize::try_from(CHUNK_BYTES - read).unwrap_or(PIECE));
-        match rustix::io::pread(file, &mut piece[..most], begin + read) {
-            Ok(0) => return Ok(None),
-            Ok(count) => {
-                digest.take(&piece[..count]);
-                read += count as u64;
-            }
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(Some(digest.finish()))
 }
 
 /// A file has fewer bytes than it had.

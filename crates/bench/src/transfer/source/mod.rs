@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use measure::clock::{Clock, Ticks};
 
 use self::file::Contents;
-pub(super) use self::file::{Opened, chunk_digest};
+pub(super) use self::file::Opened;
 use self::packer::Packer;
 use self::walk::{Found, Walker};
-use super::digest::{Checksum, DIGEST_BYTES, Digest};
+use super::digest::{CHUNK_BYTES, Checksum, DIGEST_BYTES, Digest};
 use super::link::Outlet;
 use super::name::Name;
-use super::record::{Answer, Attributes, CHUNK_BYTES, Record};
+use super::record::{Answer, Attributes, Record};
 use super::told::{Counts, EndTold};
 use super::watch::Watch;
 use crate::Error;

@@ -5,6 +5,7 @@ use std::io;
 
 use super::file::{Contents, Opened, shrank};
 use crate::Error;
+use crate::transfer::block::ALIGNMENT;
 use crate::transfer::digest::Digest;
 use crate::transfer::link::{Kind, Outlet};
 use crate::transfer::record::{Answer, DATA_BYTES, Record};
@@ -16,8 +17,6 @@ use crate::transfer::watch::Watch;
 const RAW_BLOCKS_MIN: u64 = 4;
 /// Bytes of a file that are worth a record in what is left of a block.
 const DATA_BYTES_MIN: usize = 512;
-/// Alignment of what is read past the page cache.
-const ALIGNMENT: u64 = 4096;
 
 /// A block that is being filled.
 pub(super) struct Packer<'a> {
@@ -225,9 +224,7 @@ impl<'a> Packer<'a> {
             let begin = if is_long { 0 } else { self.at + DATA_BYTES };
             let part = usize::try_from(left).unwrap_or(usize::MAX).min(block - begin);
             let room = self.outlet.room()?;
-            if digest.is_some() {
-                room.digest(begin, part, digest).map_err(Error::system("look at a block"))?;
-            }
+            room.digest(begin, part, digest).map_err(Error::system("look at a block"))?;
             match is_long {
                 true => self.outlet.post(Kind::Raw, part)?,
                 false => self.head(part)?,
