@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::LatencyKind;
+use crate::record::{Axes, LatencyKind};
+use crate::selection::{self, Selection};
 
 /// One table or chart of a report, described by the axes of the points that it shows.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -16,11 +17,15 @@ pub struct Figure {
     pub kind: FigureKind,
     /// Heading, e.g. `Table 2: RC Send latency`.
     pub title: String,
+    /// The level of a system that it is about, e.g. `Application`: figures of one level stand
+    /// together under its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
     /// A sentence or two below the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
-    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`]
-    /// and [`FigureKind::Published`].
+    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::Costs`],
+    /// [`FigureKind::LinkRates`] and [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<String>,
     /// The axis along x, or down the rows of a table; e.g. `size_bytes`.
@@ -51,9 +56,9 @@ pub struct Figure {
     /// Whether a histogram counts on a logarithmic axis.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log_counts: bool,
-    /// Only points whose axes have these values.
+    /// Only points whose axes have these values, each one or a list of several.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
-    pub only: BTreeMap<String, serde_json::Value>,
+    pub only: Selection,
     /// Whether each series but the first is shown less the one before it: what a layer adds to the
     /// one below. Of times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,6 +74,9 @@ pub struct Figure {
     /// What stands at the corners of a surface where it is more than so much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,
+    /// What is compared, of [`FigureKind::Costs`].
+    #[serde(default, rename = "row", skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<CostRow>,
     /// Why nothing is measured for it, of [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -83,6 +91,7 @@ impl Figure {
         Self {
             kind,
             title: title.to_owned(),
+            level: None,
             caption: None,
             experiments: Vec::new(),
             x: None,
@@ -98,6 +107,7 @@ impl Figure {
             above_first: false,
             relative_to: BTreeMap::new(),
             marked: None,
+            rows: Vec::new(),
             reason: None,
             reference: None,
         }
@@ -115,12 +125,55 @@ pub struct Marked {
     pub above: f64,
 }
 
+/// Ways to do the same, the modes of a row, of which one is the best: what each other one costs.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostRow {
+    /// What is done, e.g. `Ping-pong of 1 B`.
+    pub what: String,
+    /// The level of a system that it is done at, e.g. `Application`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Names of the experiments whose points are compared.
+    pub experiments: Vec<String>,
+    /// Only points whose axes have these values, each one or a list of several.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: Selection,
+    /// The axes whose values are the modes, e.g. `endpoint`; also `experiment`.
+    pub modes: Vec<String>,
+    /// The axes for each of whose values the modes are compared apart, e.g. `size_bytes`; also
+    /// `experiment`. Points that are the same in these and the modes are repetitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<String>,
+    /// The measured quantity as a path into a point, e.g. `latency.p50_ns`.
+    pub y: String,
+    /// Unit to print `y` in; by default the unit that the field's name ends in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
+    /// Which numbers are the better ones; known of times, throughputs and what programs say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
+    /// What was published of it, e.g. `1.66 to 3.03 us: x 1.83`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+}
+
+impl CostRow {
+    /// Whether a point of this experiment with these axes is compared.
+    pub fn picks(&self, experiment: &str, axes: &Axes) -> bool {
+        selection::picks(&self.experiments, &self.only, experiment, axes)
+    }
+}
+
 /// What a figure is drawn as.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
     /// Grouped bars, one group for each value of x.
     Bars,
+    /// A table of what the slower modes cost against the best one, a group of lines for each
+    /// [`CostRow`].
+    Costs,
     /// Distributions of the points' latencies, a panel for each series, the kinds overlaid.
     Histogram,
     /// Lines over x, whose axis is logarithmic where it does not rise evenly, with 10 % and 90 %
@@ -161,6 +214,27 @@ pub enum Unit {
     /// 10^6 messages/s.
     #[serde(rename = "Mmsg/s")]
     MmsgPerS,
+}
+
+/// Which numbers of a quantity are the better ones.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Smaller ones, as of times.
+    #[default]
+    Less,
+    /// Larger ones, as of rates.
+    More,
+}
+
+impl Better {
+    /// Its name in plans and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+        }
+    }
 }
 
 /// Published numbers. A plan names the file; the resolved plan and the record carry the numbers

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::figure::Unit;
 use crate::record::Axes;
+use crate::selection::{self, QUANTITY, Selection};
 
 /// One finding of a paper, and how a run is asked for it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -70,18 +71,6 @@ pub struct Finding {
     /// The series, the least first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<Selection>,
-}
-
-/// Points with these values of their axes. Two keys are no axes: `experiment` is one of the
-/// finding's experiments, `quantity` what is taken of the points instead of the finding's own.
-pub type Selection = BTreeMap<String, Value>;
-
-/// In what two points differ besides their repetition: the first axis, or `experiment`. Numbers of
-/// such points are never folded to one.
-pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
-    let mut axes = a.1.keys().chain(b.1.keys());
-    let axis = axes.find(|name| a.1.get(*name) != b.1.get(*name)).cloned();
-    axis.or_else(|| (a.0 != b.0).then(|| EXPERIMENT.to_owned()))
 }
 
 /// What is made of the points of a finding.
@@ -148,28 +137,15 @@ impl Finding {
 
     /// Whether a point of this experiment with these axes is among those of a selection.
     pub fn picks(&self, selection: &Selection, experiment: &str, axes: &Axes) -> bool {
-        self.experiments.iter().any(|known| known == experiment)
-            && self.only.iter().chain(selection).all(|(name, value)| match name.as_str() {
-                EXPERIMENT => value.as_str() == Some(experiment),
-                QUANTITY => true,
-                axis => axes.get(axis) == Some(value),
-            })
+        selection::picks(&self.experiments, self.only.iter().chain(selection), experiment, axes)
     }
 
     /// The values of the axes `each` (or the experiment) of a point.
     pub fn case(&self, experiment: &str, axes: &Axes) -> Vec<Value> {
-        let value = |name: &String| match name.as_str() {
-            EXPERIMENT => Value::from(experiment),
-            axis => axes.get(axis).cloned().unwrap_or_default(),
-        };
-        self.each.iter().map(value).collect()
+        selection::values(&self.each, experiment, axes)
     }
 }
 
-/// The key of a selection that is the name of an experiment.
-pub const EXPERIMENT: &str = "experiment";
-/// The key of a selection that is the path of a quantity.
-pub const QUANTITY: &str = "quantity";
 /// What is taken of a point where a finding does not say.
 const QUANTITY_DEFAULT: &str = "latency.p50_ns";
 

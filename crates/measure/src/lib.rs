@@ -34,6 +34,7 @@ pub mod random;
 pub mod record;
 pub mod samples;
 pub mod schema;
+pub mod selection;
 pub mod stats;
 pub mod step;
 pub mod store;

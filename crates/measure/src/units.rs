@@ -5,7 +5,7 @@
 //! field do not agree on one ("MB/s" is 2^20 in UCX, 10^6 in fabtests, and was 2^20 in perftest
 //! until 2024).
 
-use crate::figure::Unit;
+use crate::figure::{Better, Unit};
 use crate::{Error, Result};
 
 mod counts;
@@ -38,6 +38,15 @@ pub enum Dimension {
 }
 
 impl Dimension {
+    /// Which numbers are the better ones, where that is the same of all quantities that it has.
+    pub fn better(self) -> Option<Better> {
+        match self {
+            Self::Bandwidth | Self::MessageRate => Some(Better::More),
+            Self::Number | Self::Share => None,
+            Self::Time => Some(Better::Less),
+        }
+    }
+
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {

@@ -42,9 +42,10 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let tables = report::terminal::tables(shown, Unit::GbPerS)?;
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
+        let costs = report::terminal::costs(&run.figures, shown);
         let findings = report::terminal::findings(&run.findings, shown);
         let launched = report::launched::text(&run.plan, &points);
-        stdout::print(&(tables + &repeated + &launched + &findings + &missing))?;
+        stdout::print(&(tables + &repeated + &launched + &costs + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
     let written = write_html(&arguments.run, arguments.output.as_deref())?;

@@ -131,9 +131,10 @@ impl Output {
         placement::mark(&mut self.asked);
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
+        let costs = report::terminal::costs(&self.run.figures, asked);
         let findings = report::terminal::findings(&self.run.findings, asked);
         let launched = launched::text(&self.run.plan, &self.asked);
-        let rest = rest + &repeated::text(&repeated) + &launched + &findings;
+        let rest = rest + &repeated::text(&repeated) + &launched + &costs + &findings;
         let printed = self.print(&rest);
         self.placing.keep();
         for sentence in repeated::unknown(&repeated) {

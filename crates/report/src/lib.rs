@@ -9,18 +9,23 @@
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by
 //!   tables and charts alike);
+//! * `costs`: what the slower of several modes cost;
 //! * `findings`: whether the run shows what a paper found;
 //! * [`launched`]: the medians over launches, where there are several;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `table`: the writer of tables; what is shown of a pattern comes with the points ([`Points`]);
 //! * `placement`: whether the run as a whole was made by CPUs far from each other;
+//! * `folded`: one number of all repetitions of a point, and its interval;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
 mod bins;
 mod conditions;
+mod costs;
+mod environments;
 mod error;
 mod findings;
+mod folded;
 pub mod html;
 pub mod launched;
 pub mod link;
@@ -30,6 +35,7 @@ pub mod model;
 mod placement;
 mod reason;
 pub mod repeated;
+
 mod series_table;
 mod table;
 pub mod terminal;

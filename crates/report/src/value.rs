@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 
+use measure::selection::EXPERIMENT;
 use serde_json::Value;
+
+use crate::unit;
 
 pub(crate) use measure::text::value as text;
 
@@ -12,4 +15,16 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
         (Some(a), Some(b)) => a.total_cmp(&b),
         _ => Ordering::Equal,
     }
+}
+
+/// Axes with their values, in print: words as they are, others with the name of their axis.
+pub(crate) fn labels<'a>(values: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
+    let words = values.into_iter().map(|(axis, at)| match (at, at.as_u64()) {
+        (Value::Null, _) => format!("no {axis}"),
+        (Value::String(word), _) => word.clone(),
+        (_, Some(bytes)) if axis.ends_with("_bytes") => unit::size(bytes),
+        _ if axis == EXPERIMENT => text(at),
+        _ => format!("{axis} {at}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::figure::Better;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::RanksAllowed;
@@ -162,14 +163,3 @@ fn stdout() -> String {
 pub(crate) const STDOUT: &str = "stdout";
 /// That of the standard error.
 pub(crate) const STDERR: &str = "stderr";
-
-/// Which numbers of a metric are the better ones.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Smaller ones, as of times.
-    #[default]
-    Less,
-    /// Larger ones, as of rates.
-    More,
-}

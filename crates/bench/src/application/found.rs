@@ -117,7 +117,9 @@ const EXPRESSION_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{Better, Metric, Said as Verify};
+    use measure::figure::Better;
+
+    use super::super::definition::{Metric, Said as Verify};
     use super::super::ranks::RanksAllowed;
     use super::*;
 

@@ -35,7 +35,7 @@ mod scratch;
 mod spec;
 mod told;
 
-pub use definition::{Application, Better, File, Metric, Said, Starter};
+pub use definition::{Application, File, Metric, Said, Starter};
 pub(crate) use definition::{STDERR, STDOUT};
 pub use found::metrics_of;
 pub(crate) use found::{RANKS, VALUE, expression};

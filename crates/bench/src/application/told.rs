@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::Better;
 use super::kept::Kept;
 use crate::pattern::outcome::Told;
 use crate::process::launcher::Usage;
+use measure::figure::Better;
 
 /// A program that has run: `application` below `own` of a point.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

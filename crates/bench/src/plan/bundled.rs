@@ -61,7 +61,7 @@ const PLANS: [Bundled; 14] = [
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 16] = [
+const REFERENCES: [(&str, &str); 17] = [
     reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
     reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
@@ -78,4 +78,5 @@ const REFERENCES: [(&str, &str); 16] = [
     reference!("reference/subramoni-2009/mpi_latency_us.csv"),
     reference!("reference/subramoni-2009/mpi_pairs_us.csv"),
     reference!("reference/subramoni-2009/verbs_latency_us.csv"),
+    reference!("reference/sur-2007/summary.csv"),
 ];

@@ -6,7 +6,7 @@ use measure::units::Dimension;
 use super::model::{Base, Plan};
 use super::names::known;
 use super::settings::IN_CODE;
-use super::{applications, bundled, quantities};
+use super::{applications, bundled, costs, quantities};
 use crate::Error;
 use crate::axis;
 
@@ -20,7 +20,32 @@ pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
         })?;
         filled(plan, figure, place)
     };
+    levels(plan)?;
     plan.figures.iter().enumerate().map(one).collect()
+}
+
+/// The figures of a level stand together.
+fn levels(plan: &Plan) -> Result<(), Error> {
+    let mut ended: Vec<&str> = Vec::new();
+    let mut current = None;
+    for (index, figure) in plan.figures.iter().enumerate() {
+        let level = figure.level.as_deref();
+        if level != current {
+            ended.extend(current);
+            current = level;
+        }
+        if let Some(again) = level.filter(|level| ended.contains(level)) {
+            return Err(Error::Plan {
+                place: plan.figure_places.get(index).map_or(IN_CODE, String::as_str).to_owned(),
+                words: format!(
+                    "the figure {:?} is of the level {again:?}, of which others stand above figures of another one: put \
+                     those of a level together",
+                    figure.title
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Checks a figure; an error is what the figure does that it must not.
@@ -40,6 +65,9 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     }
     let unreadable = |reason| format!("cannot be read: {reason}");
     check_keys(figure).map_err(unreadable)?;
+    if figure.kind == FigureKind::Costs {
+        return costs::check(plan, figure);
+    }
     if matches!(figure.kind, FigureKind::Histogram | FigureKind::LinkRates | FigureKind::Published) {
         return Ok(());
     }
@@ -50,7 +78,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     ] {
         if !is_given {
             return Err(unreadable(format!(
-                "it has no {key:?}, which every kind but histogram, link-rates and published needs"
+                "it has no {key:?}, which every kind but costs, histogram, link-rates and published needs"
             )));
         }
     }
@@ -77,9 +105,11 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
     let is_grid = matches!(figure.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Table);
     let is_surface = figure.kind == FigureKind::Surface;
     let is_published = figure.kind == FigureKind::Published;
+    let is_costs = figure.kind == FigureKind::Costs;
+    let has_points = !is_published && !is_costs;
     let is_relative = !figure.relative_to.is_empty();
     let has_no_reference =
-        is_histogram || is_surface || figure.difference || figure.above_first || is_relative;
+        is_histogram || is_surface || is_costs || figure.difference || figure.above_first || is_relative;
     let refused = [
         ("kinds", !figure.kinds.is_empty() && !is_histogram),
         ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
@@ -91,12 +121,13 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
         ("marked", figure.marked.is_some() && !is_surface),
         ("reference", figure.reference.is_some() && has_no_reference),
         ("reason", figure.reason.is_some() && !is_published),
-        ("experiments", !figure.experiments.is_empty() && is_published),
-        ("series", !figure.series.is_empty() && is_published),
-        ("where", !figure.only.is_empty() && is_published),
-        ("x", figure.x.is_some() && (is_histogram || is_published)),
-        ("y", figure.y.is_some() && (is_histogram || is_published)),
-        ("unit", figure.unit.is_some() && (is_histogram || is_published)),
+        ("row", !figure.rows.is_empty() && !is_costs),
+        ("experiments", !figure.experiments.is_empty() && !has_points),
+        ("series", !figure.series.is_empty() && !has_points),
+        ("where", !figure.only.is_empty() && !has_points),
+        ("x", figure.x.is_some() && (is_histogram || !has_points)),
+        ("y", figure.y.is_some() && (is_histogram || !has_points)),
+        ("unit", figure.unit.is_some() && (is_histogram || !has_points)),
     ];
     if let Some((key, _)) = refused.iter().find(|(_, is_refused)| *is_refused) {
         return Err(format!("its kind has no {key:?}: leave it out"));
@@ -109,6 +140,9 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
     }
     if let Some(marked) = figure.marked.as_ref().filter(|marked| !(0.0..=1.0).contains(&marked.above)) {
         return Err(format!("it is marked above {}, which is no share: give 0 to 1", marked.above));
+    }
+    if is_costs && figure.rows.is_empty() {
+        return Err("it has no [[figure.row]], of which a figure of costs is made".to_owned());
     }
     if is_histogram && figure.experiments.is_empty() {
         return Err("it has no \"experiments\", which a histogram needs".to_owned());

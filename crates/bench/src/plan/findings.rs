@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::finding::{self, EXPERIMENT, Finding, FindingKind, QUANTITY, RangeUnit, Selection};
+use measure::finding::{Finding, FindingKind, RangeUnit};
 use measure::record::Axes;
+use measure::selection::{self, EXPERIMENT, QUANTITY, Selection};
 use measure::units::Dimension;
 use serde_json::Value;
 
@@ -138,14 +139,16 @@ fn range(finding: &Finding) -> Result<(), String> {
 /// Every selection has points, and where one number is taken of several they are repetitions.
 fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
     for selection in finding.selections() {
-        let mut cells: BTreeMap<String, (&str, &Axes)> = BTreeMap::new();
-        for spec in points.iter().filter(|spec| finding.picks(selection, &spec.experiment, &spec.axes)) {
-            let point = (spec.experiment.as_str(), &spec.axes);
+        let picked = points.iter().filter(|spec| finding.picks(selection, &spec.experiment, &spec.axes));
+        let cell = |spec: &PointSpec| {
             let x = finding.x.as_ref().and_then(|x| spec.axes.get(x).cloned());
-            let mut cell = finding.case(point.0, point.1);
-            cell.extend(x);
-            let first = cells.entry(Value::from(cell).to_string()).or_insert(point);
-            if let Some(axis) = finding::difference(*first, point) {
+            let case = finding.case(&spec.experiment, &spec.axes);
+            case.into_iter().chain(x).collect()
+        };
+        match repetitions(picked, cell) {
+            Ok(0) => return Err(format!("the plan has no point with {}", in_words(finding, selection))),
+            Ok(_) => {}
+            Err(axis) => {
                 return Err(format!(
                     "it takes one number of points that differ in {axis}: give that a value in {}, or put it into \
                      each",
@@ -153,11 +156,26 @@ fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
                 ));
             }
         }
-        if cells.is_empty() {
-            return Err(format!("the plan has no point with {}", in_words(finding, selection)));
-        }
     }
     Ok(())
+}
+
+/// How many cells points fill, each with a number of its own.
+///
+/// # Errors
+///
+/// The axis in which two points of one cell differ, so that they are no repetitions.
+pub(super) fn repetitions<'a>(
+    points: impl Iterator<Item = &'a PointSpec>,
+    cell: impl Fn(&PointSpec) -> Value,
+) -> Result<usize, String> {
+    let mut cells: BTreeMap<String, (&str, &Axes)> = BTreeMap::new();
+    for spec in points {
+        let point = (spec.experiment.as_str(), &spec.axes);
+        let first = cells.entry(cell(spec).to_string()).or_insert(point);
+        selection::difference(*first, point).map_or(Ok(()), Err)?;
+    }
+    Ok(cells.len())
 }
 
 /// What a selection asks for, e.g. `poll "event", service "UD"`.

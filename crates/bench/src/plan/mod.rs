@@ -83,6 +83,21 @@
 //! y = "latency.p50_ns"
 //! series = ["service"]
 //! marked = { y = "latency.share_above.10000", above = 0.1 }   # optional: printed where it is above a tenth
+//!
+//! [[figure]]
+//! kind = "costs"                       # what the slower modes cost against the best: one line each
+//! title = "What the slower services cost"
+//! level = "Verbs"                      # optional, of any figure: those of a level stand under its name
+//! [[figure.row]]
+//! what = "Ping-pong"
+//! level = "Verbs"                      # optional
+//! experiments = ["latency"]
+//! where = { size_bytes = [4, 64] }     # a list stands for each of its values, in any figure
+//! modes = ["service"]                  # the axes whose values are the modes
+//! each = ["size_bytes"]                # optional: compared for each value
+//! y = "latency.p50_ns"
+//! better = "less"                      # known of times, throughputs and what programs say
+//! published = "x 1.2"                  # optional
 //! ```
 //!
 //! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns`
@@ -191,6 +206,7 @@
 mod applications;
 mod bundled;
 mod check;
+mod costs;
 mod defaults;
 mod environments;
 mod figures;
@@ -204,6 +220,7 @@ mod overrides;
 mod quantities;
 mod read;
 mod resolve;
+mod selections;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,13 @@ pub(super) fn dimension(path: &str) -> Option<Dimension> {
     PATTERNS.find(path).map(|found| found.unit())
 }
 
+/// Whether it is known which numbers at a path are the better ones: by what they measure, or from
+/// the points.
+pub(super) fn is_better_known(path: &str) -> bool {
+    let found = PATTERNS.find(path);
+    found.is_some_and(|found| found.unit().better().is_some() || found.quantity.counted.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

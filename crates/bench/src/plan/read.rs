@@ -10,6 +10,7 @@ use super::environments;
 use super::keys::{Key, require};
 use super::model::{Base, Experiment, Plan};
 use super::names::names_of;
+use super::selections;
 use super::settings::Settings;
 use super::text::{self, Entry, Node};
 use crate::Error;
@@ -126,8 +127,13 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
             return Err(Key { entry: wrong, table: "[figure.reference]" }.unknown(&known));
         }
     }
-    let words = |title, reason| format!("the figure {title:?} cannot be read: {reason}");
-    derived(place, entries, "[[figure]]", "title", words)
+    let words = |title: String, reason: String| format!("the figure {title:?} cannot be read: {reason}");
+    let mut figure: Figure = derived(place, entries, "[[figure]]", "title", words)?;
+    selections::of_figure(&mut figure).map_err(|reason| Error::Plan {
+        place: place.to_owned(),
+        words: words(figure.title.clone(), reason),
+    })?;
+    Ok(figure)
 }
 
 fn application(place: &str, entries: &[Entry]) -> Result<Application, Error> {
@@ -136,8 +142,14 @@ fn application(place: &str, entries: &[Entry]) -> Result<Application, Error> {
 }
 
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
-    let words = |claim, reason| format!("the finding {claim:?} cannot be asked for: {reason}");
-    derived(place, entries, "[[finding]]", "claim", words)
+    let words =
+        |claim: String, reason: String| format!("the finding {claim:?} cannot be asked for: {reason}");
+    let mut finding: Finding = derived(place, entries, "[[finding]]", "claim", words)?;
+    selections::of_finding(&mut finding).map_err(|reason| Error::Plan {
+        place: place.to_owned(),
+        words: words(finding.claim.clone(), reason),
+    })?;
+    Ok(finding)
 }
 
 /// Reads a table as its type does; errors show the text of the key `titled`.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
 use super::model::{Options, Plan};
-use super::{applications, check, environments, figures, findings, overrides};
+use super::{applications, check, costs, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
@@ -85,9 +85,12 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     for filled in &experiments {
         expand(plan, filled, &mut points);
     }
-    // A shortened plan may lack what a finding asks for; then the report says so.
+    // A shortened plan may lack what a finding or a row of a figure asks for; then the report says
+    // so.
     let is_whole = !options.quick && options.set.is_empty();
-    findings::check(plan, is_whole.then_some(&points))?;
+    let whole = is_whole.then_some(&points);
+    findings::check(plan, whole)?;
+    whole.map_or(Ok(()), |whole| costs::points(plan, whole))?;
     let mut plan_json = json!({
         "name": plan.name,
         "title": plan.title,

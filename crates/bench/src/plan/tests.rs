@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use measure::selection;
 use proptest::prelude::*;
 
 use super::*;
@@ -306,8 +307,8 @@ fn figures_show_what_is_measured() {
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"",
-            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram, link-rates \
-             and published needs",
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but costs, histogram, \
+             link-rates and published needs",
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"\ny = \"latency.p50_ns\"\nlog_counts = true",
@@ -765,10 +766,10 @@ fn bundled_plans_resolve_in_both_forms() {
             let resolved = resolve(&plan, &Options { quick, set: Vec::new() }).unwrap();
             bounds(&resolved, bundled.name, quick);
             for figure in resolved.figures.iter().filter(|figure| !figure.experiments.is_empty()) {
-                let shown = resolved.points.iter().filter(|point| {
-                    figure.experiments.contains(&point.experiment)
-                        && figure.only.iter().all(|(axis, value)| point.axes.get(axis) == Some(value))
-                });
+                let is_shown = |point: &&PointSpec| {
+                    selection::picks(&figure.experiments, &figure.only, &point.experiment, &point.axes)
+                };
+                let shown = resolved.points.iter().filter(is_shown);
                 assert!(shown.count() > 0, "{} shows nothing of {}", figure.title, bundled.name);
             }
         }

@@ -16,7 +16,7 @@ use crate::record::{Latency, LatencyKind, Point};
 use crate::stats::shape::Estimate;
 use crate::units::Dimension;
 
-pub use row::{At, Interval, OfUnit, Quantity, Reading};
+pub use row::{At, Counted, Interval, OfCounted, Quantity, Reading};
 pub use rows::{
     ALL, COST, OfLatency, OfNumber, arrived, cpu_ns_per_message, kinds, latency, lost, number, posted,
 };
@@ -131,8 +131,8 @@ impl Found<'_> {
     }
 
     /// What the number is counted in, where the point says that.
-    pub fn unit_of(&self, point: &Point) -> Option<String> {
-        (self.quantity.unit_of)(point, self.at)
+    pub fn counted(&self, point: &Point) -> Option<Counted> {
+        (self.quantity.counted?)(point, self.at)
     }
 
     /// The number of a point, in the base of its unit.

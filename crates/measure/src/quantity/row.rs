@@ -1,6 +1,7 @@
 //! What a row says of a number.
 
 use super::statistic::Statistic;
+use crate::figure::Better;
 use crate::record::{Latency, LatencyKind, Point};
 use crate::stats::shape;
 use crate::units::Dimension;
@@ -19,11 +20,20 @@ pub struct Quantity {
     /// Whether it is offered where a path resembles no other.
     pub is_offered: bool,
     /// What it is counted in, where only a point says that.
-    pub unit_of: OfUnit,
+    pub counted: Option<OfCounted>,
 }
 
 /// How a point says what a number is counted in.
-pub type OfUnit = fn(&Point, At<'_>) -> Option<String>;
+pub type OfCounted = fn(&Point, At<'_>) -> Option<Counted>;
+
+/// What a number is counted in, of which only a point knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Its unit, in the words of the program that said it; may be empty.
+    pub unit: String,
+    /// Which of such numbers are the better ones.
+    pub better: Better,
+}
 
 /// How a number is read from a point.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The rows: every number of a point.
 
-use super::row::{At, Interval, OfUnit, Quantity, Reading};
+use super::row::{At, Interval, OfCounted, Quantity, Reading};
 use super::statistic::{OF_MESSAGES, STATISTICS};
 use crate::record::{Cpu, End, Latency, LatencyKind, Point, Throughput};
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
@@ -63,7 +63,7 @@ pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 /// The row of a number without an interval within one run.
 pub const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
     let reading = Reading::Number { unit, of, interval: |_, _| Interval { ends: None, samples: None } };
-    Quantity { path, reading, help, is_offered: false, unit_of: |_, _| None }
+    Quantity { path, reading, help, is_offered: false, counted: None }
 }
 
 const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
@@ -73,7 +73,7 @@ const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static 
 /// The row of a latency, with all of its statistics.
 pub const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
     let reading = Reading::Latency { of, messages: |_| 1.0, statistics: STATISTICS };
-    Quantity { path, reading, help, is_offered: false, unit_of: |_, _| None }
+    Quantity { path, reading, help, is_offered: false, counted: None }
 }
 
 impl Quantity {
@@ -90,8 +90,8 @@ impl Quantity {
 
     /// The same, counted in what each point says.
     #[must_use]
-    pub const fn counted_in(self, unit_of: OfUnit) -> Self {
-        Self { unit_of, ..self }
+    pub const fn counted_in(self, counted: OfCounted) -> Self {
+        Self { counted: Some(counted), ..self }
     }
 
     /// The same, offered where a path resembles no other.

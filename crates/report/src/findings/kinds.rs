@@ -4,9 +4,11 @@
 use measure::finding::{Finding, FindingKind, RangeUnit};
 use measure::stats::shape::{self, Crossover, Estimate};
 
-use super::cell::{self, Asked, Measured, Series, digits};
-use super::environments;
-use super::verdict::{Doubts, Verdict};
+use super::cell::{self, Asked, Series};
+
+use super::verdict::Verdict;
+use crate::environments;
+use crate::folded::{Doubts, Measured, digits};
 use crate::unit;
 
 /// What was made of the points of a case.

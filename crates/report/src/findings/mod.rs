@@ -14,21 +14,21 @@
 //!   compared only where what was applied sets them apart.
 
 mod cell;
-mod environments;
 mod kinds;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
-use measure::finding::{EXPERIMENT, Finding, Selection};
+use measure::finding::Finding;
 use measure::record::Point;
+use measure::selection::Selection;
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
+use crate::folded::{Doubts, NO_POINT};
 use crate::list::grouped;
-use crate::{Points, unit, value};
+use crate::{Points, value};
 use cell::Asked;
-use verdict::Doubts;
 pub(crate) use verdict::Verdict;
 
 /// A finding with what the run has to say to it.
@@ -102,14 +102,14 @@ fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {
     let picked = run.points.iter().filter(|point| selections.iter().any(|one| is_picked(one, point)));
     let groups = grouped(picked.map(|point| (finding.case(&point.experiment, &point.axes), point)));
     if groups.is_empty() {
-        return vec![Case::without_figure(String::new(), cell::NO_POINT.to_owned())];
+        return vec![Case::without_figure(String::new(), NO_POINT.to_owned())];
     }
     let patterns = run.patterns;
     groups.iter().map(|(key, points)| case(finding, key, Asked { points, patterns })).collect()
 }
 
 fn case(finding: &Finding, key: &[Value], points: Asked<'_>) -> Case {
-    let label = label(finding, key);
+    let label = value::labels(finding.each.iter().zip(key));
     match kinds::make(finding, points) {
         Err(reason) => Case::without_figure(label, reason),
         Ok(made) => {
@@ -131,18 +131,6 @@ fn verdict(finding: &Finding, figure: Estimate) -> Verdict {
         (true, false) => Verdict::NotShown(WITHIN_ERROR),
         (false, _) => Verdict::NotShown(""),
     }
-}
-
-/// The values of a case: words as they are, others with the name of their axis.
-fn label(finding: &Finding, key: &[Value]) -> String {
-    let words = finding.each.iter().zip(key).map(|(axis, at)| match (at, at.as_u64()) {
-        (Value::Null, _) => format!("no {axis}"),
-        (Value::String(word), _) => word.clone(),
-        (_, Some(bytes)) if axis.ends_with("_bytes") => unit::size(bytes),
-        _ if axis == EXPERIMENT => value::text(at),
-        _ => format!("{axis} {at}"),
-    });
-    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Why a number of one run decides nothing that is neither a median nor a share.

@@ -7,7 +7,7 @@ use measure::record::Run;
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::table::{nothing, waiting};
-use super::{histogram, links, published, surface, table};
+use super::{costs, histogram, links, published, surface, table};
 use crate::error::Error;
 use crate::series_table::SeriesTable;
 use crate::{Points, SampleSource};
@@ -16,18 +16,33 @@ use crate::{Points, SampleSource};
 pub(super) struct Figures {
     /// Their sections.
     pub(super) html: Markup,
-    /// Id and title of each.
-    pub(super) headings: Vec<(String, String)>,
+    /// What leads to each.
+    pub(super) headings: Vec<Heading>,
     /// What the script draws.
     pub(super) charts: Vec<Drawing>,
+}
+
+/// What leads to a figure.
+pub(super) struct Heading {
+    /// Of its section.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// The level that it stands under, by the id and the name of that one's heading.
+    pub(super) level: Option<(String, String)>,
 }
 
 /// Renders every figure of the plan; one that cannot be drawn says why in its place.
 pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Figures {
     let mut figures = Figures { html: html! {}, headings: Vec::new(), charts: Vec::new() };
+    let mut level = None;
     for (index, figure) in run.figures.iter().enumerate() {
         let id = format!("figure-{}", index + 1);
+        if level.as_ref().map(|(_, name)| name) != figure.level.as_ref() {
+            level = figure.level.clone().map(|name| (format!("level-{}", index + 1), name));
+            figures.html.0 += &level.as_ref().map(level_heading).unwrap_or_default().0;
+        }
         let body = match figure.kind {
+            FigureKind::Costs => Ok(costs::render(figure, points)),
             FigureKind::Histogram => {
                 let (html, panels) = histogram::render(&id, figure, points.points, samples);
                 figures.charts.extend(panels.into_iter().map(Drawing::Panel));
@@ -44,7 +59,7 @@ pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) 
         };
         let body = body.unwrap_or_else(|error| complaint(&error));
         figures.html.0 += &section(&id, figure, &body).0;
-        figures.headings.push((id, figure.title.clone()));
+        figures.headings.push(Heading { id, title: figure.title.clone(), level: level.clone() });
     }
     figures
 }
@@ -53,10 +68,15 @@ fn series_table(figure: &Figure, points: Points<'_>) -> Result<SeriesTable, Erro
     Ok(SeriesTable::new(figure, points)?.beside_links(points))
 }
 
+fn level_heading((id, name): &(String, String)) -> Markup {
+    html! { h2 class="level" id=(id) { (name) } "\n" }
+}
+
 fn section(id: &str, figure: &Figure, body: &Markup) -> Markup {
     html! {
         section class="figure" id=(id) aria-labelledby={ (id) "-title" } {
-            h2 id={ (id) "-title" } { (figure.title) }
+            @if figure.level.is_some() { h3 class="title" id={ (id) "-title" } { (figure.title) } }
+            @else { h2 id={ (id) "-title" } { (figure.title) } }
             @if let Some(text) = &figure.caption { p class="caption" { (text) } }
             (body)
             @if let Some(reference) = &figure.reference {

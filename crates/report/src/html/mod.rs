@@ -8,6 +8,7 @@
 //! a nonce that the text cannot know.
 
 mod chart;
+mod costs;
 mod data;
 mod distributions;
 mod environments;
@@ -33,6 +34,7 @@ use measure::record::{Point, Run};
 
 use crate::error::Error;
 use crate::{Points, SampleSource};
+use figures::Heading;
 
 const CSS: &str = concat!(
     include_str!("../../assets/theme.css"),
@@ -67,9 +69,6 @@ pub fn write(
     let overview = overview::render(run, shown, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
-    let of_findings = (findings::ID.to_owned(), findings::title(run).to_owned());
-    let first = (!run.findings.is_empty()).then_some(of_findings);
-    let headings: Vec<_> = first.into_iter().chain(figures.headings).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -78,7 +77,7 @@ pub fn write(
                 a class="skip" href="#contents" { "Skip to the contents" }
                 (overview)
                 div class="frame" {
-                    (contents(&headings))
+                    (contents(run, &figures.headings))
                     main {
                         (findings::render(run, shown))
                         (figures.html)
@@ -120,7 +119,7 @@ fn head(run: &Run, nonce: &str) -> Markup {
     }
 }
 
-fn contents(headings: &[(String, String)]) -> Markup {
+fn contents(run: &Run, figures: &[Heading]) -> Markup {
     let fixed = [
         ("distributions", "Distributions"),
         ("all-points", "All points"),
@@ -133,7 +132,18 @@ fn contents(headings: &[(String, String)]) -> Markup {
         nav id="contents" aria-label="Contents" {
             details id="contents-list" open {
                 summary { "Contents" }
-                ul { @for (id, title) in headings { (item(id, title)) } }
+                ul {
+                    @if !run.findings.is_empty() { (item(findings::ID, findings::title(run))) }
+                    @for of_level in figures.chunk_by(|one, next| one.level == next.level) {
+                        @match &of_level[0].level {
+                            Some((id, name)) => li {
+                                a href={ "#" (id) } { (name) }
+                                ul { @for figure in of_level { (item(&figure.id, &figure.title)) } }
+                            },
+                            None => @for figure in of_level { (item(&figure.id, &figure.title)) },
+                        }
+                    }
+                }
                 ul { @for (id, title) in fixed { (item(id, title)) } }
             }
         }

@@ -391,3 +391,68 @@ fn libraries_that_carried_messages_are_a_table_of_the_system() {
     let row = "<th scope=\"row\">Open MPI v4.1.4</th><td>verbs &lt;x&gt;:1</td><td>1</td></tr>";
     assert!(table.contains(row), "{table}");
 }
+
+#[test]
+fn what_slower_modes_cost_is_a_line_for_each_mode() {
+    let row = json!({
+        "what": "Ping-pong <4 B>", "level": "Verbs", "experiments": ["e"], "modes": ["signal_rate"], "y": "latency.p50_ns",
+        "unit": "us", "published": "x 1.12",
+    });
+    let costs = Figure {
+        rows: vec![serde_json::from_value(row).unwrap()],
+        ..Figure::new(FigureKind::Costs, "What it costs")
+    };
+    let mut points = points();
+    points[1] = latency_point(1, "QDR", 1640);
+    let page = rendered(&Run { figures: vec![costs], ..run() }, &points);
+    let table = page.split("<caption class=\"hidden\">What it costs").nth(1).unwrap();
+    let lines: Vec<&str> = table.split("<tbody>").nth(1).unwrap().lines().take(3).collect();
+    assert_eq!(
+        lines[0],
+        "<tr><td rowspan=\"3\">Verbs</td><th scope=\"rowgroup\" rowspan=\"3\">Ping-pong &lt;4 B&gt;</th>\
+         <td rowspan=\"3\" class=\"published\">x 1.12</td><td>FDR</td>\
+         <td><a href=\"#histogram=0\">0.820 us (n 3)</a></td><td>best</td></tr>"
+    );
+    assert!(lines[1].contains("<td>QDR</td><td><a href=\"#histogram=1\">1.640 us"), "{}", lines[1]);
+    assert!(lines[1].contains("<td>x 2.00"), "{}", lines[1]);
+    assert!(
+        lines[2].contains("<strong>not measured</strong><small>cannot set &lt;SDR&gt;</small>"),
+        "{}",
+        lines[2]
+    );
+}
+
+#[test]
+fn figures_of_a_level_stand_under_its_name() {
+    let of = |level: Option<&str>, title: &str| Figure {
+        level: level.map(str::to_owned),
+        title: title.to_owned(),
+        ..figure()
+    };
+    let figures = vec![
+        of(None, "One"),
+        of(Some("Verbs & co"), "Two"),
+        of(Some("Verbs & co"), "Three"),
+        of(None, "Four"),
+    ];
+    let page = rendered(&Run { figures, ..run() }, &points());
+    let main = page.split("<main>").nth(1).unwrap();
+    let headings: Vec<&str> = [
+        "<h2 id=\"figure-1-title\">One",
+        "<h2 class=\"level\" id=\"level-2\">Verbs &amp; co",
+        "<h3 class=\"title\" id=\"figure-2-title\">Two",
+        "<h3 class=\"title\" id=\"figure-3-title\">Three",
+        "<h2 id=\"figure-4-title\">Four",
+    ]
+    .to_vec();
+    let places: Vec<Option<usize>> = headings.iter().map(|heading| main.find(heading)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    assert_eq!(main.matches("class=\"level\"").count(), 1);
+    let contents = "<li><a href=\"#level-2\">Verbs &amp; co</a><ul><li><a href=\"#figure-2\">Two</a></li>\
+                    <li><a href=\"#figure-3\">Three</a></li></ul></li><li><a href=\"#figure-4\">Four</a></li>";
+    assert!(
+        page.contains(contents),
+        "{}",
+        page.split("<nav").nth(1).unwrap().split("</nav>").next().unwrap()
+    );
+}

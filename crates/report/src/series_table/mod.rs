@@ -15,7 +15,9 @@ mod split;
 mod y;
 
 use measure::figure::Figure;
+use measure::quantity::Counted;
 use measure::record::{Direction, Point, Status};
+use measure::selection;
 use serde_json::Value;
 
 use crate::error::Error;
@@ -64,14 +66,15 @@ impl SeriesTable {
         });
         let carriers = several.unwrap_or("one direction");
         let help = run.patterns.find(&y).map(|found| found.help().replace("{}", carriers));
-        let unit = shown.iter().find_map(|point| run.patterns.find_at(point, &y)?.unit_of(point));
+        let counted = shown.iter().find_map(|point| run.patterns.find_at(point, &y)?.counted(point));
         let mut what = help.unwrap_or_else(|| y.clone());
         let mut scale = scale;
         if !figure.relative_to.is_empty() {
             what = format!("{what}, {}", relative::words(&figure.relative_to));
             scale = Scale::PLAIN;
-        } else if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
-            what = format!("{what}, in {unit}");
+        } else if let Some(Counted { unit, better }) = counted {
+            let unit = if unit.is_empty() { String::new() } else { format!(", in {unit}") };
+            what = format!("{what}{unit} ({} is better)", better.name());
         }
         Ok(Self { x, y, scale, xs, series, published, kinds, what })
     }
@@ -95,8 +98,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 
 /// Whether a figure shows a point.
 pub(crate) fn shows(figure: &Figure, point: &Point) -> bool {
-    figure.experiments.contains(&point.experiment)
-        && figure.only.iter().all(|(name, value)| point.axes.get(name) == Some(value))
+    selection::picks(&figure.experiments, &figure.only, &point.experiment, &point.axes)
 }
 
 /// Every x of a measured point or a published row.

@@ -8,6 +8,7 @@ use measure::record::{Axes, End, Point};
 use measure::table::{Table, with_axes};
 use measure::text::{axes_text, plain};
 
+use super::findings::rule;
 use crate::{table, value};
 
 /// What tells one table from the next.
@@ -46,8 +47,8 @@ impl Key {
             shown_apart.extend(shown.says_direction.then_some("direction"));
         }
         let settings = axes_text(&self.axes, |name| !shown_apart.contains(&name));
-        let rule = "-".repeat(110);
         let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
+        let rule = rule();
         format!("\n{rule}\n{what}\n{settings}{rule}\n")
     }
 

@@ -12,7 +12,7 @@ pub fn findings(findings: &[Finding], run: Points<'_>) -> String {
         return String::new();
     }
     let answers = answer(findings, run);
-    let rule = "-".repeat(110);
+    let rule = rule();
     let mut out = format!("\n{rule}\n findings: {}\n{rule}\n", summary(&answers));
     for (index, answer) in answers.iter().enumerate() {
         let finding = answer.finding;
@@ -44,8 +44,13 @@ fn plain_but_spaced(label: &str, text: &str) -> String {
     format!("{label}{}", plain(text))
 }
 
+/// What stands above and below a title.
+pub(super) fn rule() -> String {
+    "-".repeat(110)
+}
+
 /// A text in lines, the further ones indented by two more.
-fn wrapped(text: &str, indent: usize) -> String {
+pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut line = " ".repeat(indent);
     let mut is_first = true;

@@ -10,6 +10,7 @@
 //! what it carries at best.
 
 mod banner;
+mod costs;
 mod environments;
 mod findings;
 mod links;
@@ -30,6 +31,7 @@ use crate::table::Heading;
 use crate::unit::Scale;
 use crate::{Points, table};
 use banner::{Key, failed, marks};
+pub use costs::costs;
 pub use findings::findings;
 use skipped_run::SkippedRun;
 use unstable::Unstable;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use bench::PATTERNS;
+use measure::figure::{Figure, FigureKind};
 use measure::finding::Finding;
 use measure::record::{
     Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, SinkReport,
@@ -293,6 +294,33 @@ fn findings_are_answered_below_the_tables() {
 }
 
 /// A point of the pattern one-way, as softdev could give it.
+#[test]
+fn what_slower_modes_cost_is_a_line_for_each_case() {
+    let figure: Figure = serde_json::from_value(json!({
+        "kind": "costs", "title": "What the slower rate costs", "row": [
+            {
+                "what": "Ping-pong", "level": "Verbs", "experiments": ["lat"], "modes": ["signal_rate"],
+                "each": ["size_bytes"], "y": "latency.p50_ns", "unit": "us", "published": "x 1.2 at 4 B (a paper)",
+            },
+            {"what": "Nothing", "experiments": ["gone"], "modes": ["signal_rate"], "y": "latency.p50_ns"},
+        ],
+    }))
+    .unwrap();
+    let at = |rate: &str, size, p50_ns| {
+        let mut point = latency(size, p50_ns);
+        point.experiment = "lat".to_owned();
+        point.axes.insert("signal_rate".to_owned(), json!(rate));
+        point
+    };
+    let mut points = [at("FDR", 4, 820), at("SDR", 4, 1640), at("FDR", 1024, 1820)].to_vec();
+    points[1].unstable = Some("clock <moved>\u{1b}[2J".to_owned());
+    points
+        .push(Point { experiment: "lat".to_owned(), ..not_measured(1024, "SDR", "cannot set \u{1b}[2JSDR") });
+    let other = Figure::new(FigureKind::Table, "Another");
+    assert_golden(&costs(&[other.clone(), figure], known(&points)), "costs.txt");
+    assert_eq!(costs(&[other], known(&points)), "");
+}
+
 fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     let kind = |kind, p50_ns| {
         let mut latency = latency(size, p50_ns).latency.unwrap();

@@ -1,7 +1,7 @@
 //! Programs of somebody else: a line for each run, with what it says of itself.
 
 use measure::presentation::Presentation;
-use measure::quantity::{At, number};
+use measure::quantity::{At, Counted, number};
 use measure::record::Point;
 use measure::table::{Cell, Column, Decimals, Print, Scale, Table};
 use measure::text::plain;
@@ -23,8 +23,8 @@ pub(super) static SHOWN: Presentation = Presentation {
         )
         .counted_in(|point, at| {
             let found = metric(point, at)?;
-            let word = |key| found.get(key).and_then(Value::as_str).map(plain);
-            Some(format!("{} ({} is better)", word("unit")?, word("better")?))
+            let unit = plain(found.get("unit")?.as_str()?);
+            Some(Counted { unit, better: serde_json::from_value(found.get("better")?.clone()).ok()? })
         }),
         number(
             "application.wall_ns",

@@ -117,9 +117,9 @@ fn what_is_asked_for_is_in_the_plan_and_not_mixed() {
          or put it into each"
     );
     let far = format!(
-        "{CHANGE}of = {{ service = \"UX\" }}\nagainst = {{ service = \"RC\" }}\neach = [\"size_bytes\"]"
+        "{CHANGE}of = {{ service = \"UD\" }}\nagainst = {{ service = \"RC\" }}\neach = [\"size_bytes\"]"
     );
-    assert_eq!(refusal(&far), "the plan has no point with service \"UX\" in lat");
+    assert_eq!(refusal(&far), "the plan has no point with service \"UD\" in lat");
     // What a `--set` takes out of a plan is for the report to say.
     let each = format!("{CHANGE}{BOTH}each = [\"size_bytes\"]");
     assert_eq!(resolved(&each, &["service=RC"]), Ok(1));

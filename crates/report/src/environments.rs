@@ -17,7 +17,7 @@ type Asked<'a> = (u32, Technique, &'a str);
 /// # Errors
 ///
 /// Why there was no difference between the two.
-pub(super) fn compare(of: &[&Point], against: &[&Point]) -> Result<String, String> {
+pub(crate) fn compare(of: &[&Point], against: &[&Point]) -> Result<String, String> {
     let [name, other] = [of, against].map(names);
     let [asked, other_asked] = [of, against].map(|points| all(points, |_| true));
     let mut lacking: Vec<&Condition> = Vec::new();
