@@ -41,8 +41,9 @@ const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
   --full   also what takes too long for every change: licences, the tests of all features, how a kernel device
-           behaves, the tests between two virtual machines, every verbs program, every part of parity, and processes of
-           launches of MPI and of connections that are killed at many moments";
+           behaves, the tests between two virtual machines, every verbs program, every part of parity, processes of
+           launches of MPI, of connections and of transfers that are killed at many moments, and transfers of large
+           trees";
 
 /// A part of CI, whose time is printed at the end.
 struct Stage {
@@ -62,10 +63,16 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// What `--full` adds.
-const FULL: [Stage; 8] = [
+const FULL: [Stage; 11] = [
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
     Stage { name: "1000 kills of connections", run: || kills("connection_kill", "1000") },
+    Stage {
+        name: "200 kills of transfers",
+        run: || kills("an_end_that_is_killed_leaves_whole_files", "200"),
+    },
+    Stage { name: "a tree of 20,000 files", run: || tree("RDMASCOPE_TREE_FILES", 20_000) },
+    Stage { name: "a tree of 2 GiB", run: || tree("RDMASCOPE_TREE_BYTES", 2 << 30) },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -113,8 +120,17 @@ fn test() -> Result<()> {
 
 /// Processes that are killed by a test, many times as often as the tests do it.
 fn kills(test: &str, number: &str) -> Result<()> {
+    program_test(test, ("RDMASCOPE_KILLS", number))
+}
+
+/// A tree of files that is sent by a test, much larger than that of the tests.
+fn tree(variable: &str, number: u64) -> Result<()> {
+    program_test("a_tree_arrives_over_both", (variable, &number.to_string()))
+}
+
+fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {
     let words = ["cargo", "test", "--quiet", "-p", "rdmascope", "--test", "program", test];
-    shell::run_with(&words, &[("RDMASCOPE_KILLS", number), ("RDMASCOPE_REQUIRE", REQUIRED)])
+    shell::run_with(&words, &[variable, ("RDMASCOPE_REQUIRE", REQUIRED)])
 }
 
 /// Where nothing but this program has been built, nothing is kept for building it again: that takes
