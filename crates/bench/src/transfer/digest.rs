@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::io::Errno;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::{Errno, pread};
 use twox_hash::xxhash3_128;
 
 use crate::point::choice::choice;
@@ -81,13 +82,12 @@ impl Digest {
 /// # Errors
 /// What the system says.
 pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Option<[u8; DIGEST_BYTES]>> {
-    const PIECE: usize = 256 << 10;
     let mut piece = vec![0; PIECE];
     let mut digest = Digest::new(Checksum::Xxh3);
     let mut read = 0;
     while read < CHUNK_BYTES {
         let most = PIECE.min(usize::try_from(CHUNK_BYTES - read).unwrap_or(PIECE));
-        match rustix::io::pread(file, &mut piece[..most], begin + read) {
+        match pread(file, &mut piece[..most], begin + read) {
             Ok(0) => return Ok(None),
             Ok(count) => {
                 digest.take(&piece[..count]);
@@ -99,6 +99,45 @@ pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Optio
     }
     Ok(Some(digest.finish()))
 }
+
+/// The checksum of all that a file contains, whatever of it is a hole.
+///
+/// # Errors
+/// What the system says, or that the file is shorter.
+pub(crate) fn contents_digest(file: BorrowedFd<'_>, size: u64) -> io::Result<[u8; DIGEST_BYTES]> {
+    let mut piece = vec![0; PIECE];
+    let mut digest = Digest::new(Checksum::Xxh3);
+    let mut at = 0;
+    while at < size {
+        // A piece of zeros is the same as a hole.
+        at = match seek(file, SeekFrom::Data(at)) {
+            Ok(begin) => begin - begin % PIECE as u64,
+            Err(Errno::NXIO) => break,
+            Err(_) => at,
+        };
+        let bytes = PIECE.min(usize::try_from(size.saturating_sub(at)).unwrap_or(PIECE));
+        let piece = &mut piece[..bytes];
+        let mut read = 0;
+        while read < bytes {
+            match pread(file, &mut piece[read..], at + read as u64) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => read += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        if piece.iter().any(|byte| *byte != 0) {
+            digest.move_to(at);
+            digest.take(piece);
+        }
+        at += PIECE as u64;
+    }
+    digest.move_to(size);
+    Ok(digest.finish())
+}
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -128,5 +167,33 @@ mod tests {
             digest.finish()
         };
         assert_ne!(at(1), at(2));
+    }
+
+    #[test]
+    fn contents_are_the_same_whatever_of_them_is_a_hole() {
+        use std::fs::File;
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::FileExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let size = 5 * PIECE as u64 + 77;
+        let of = |name: &str, zeros: bool, pieces: &[(u64, &[u8])]| {
+            let file = File::create_new(directory.path().join(name)).unwrap();
+            if zeros {
+                file.write_all_at(&vec![0; size as usize], 0).unwrap();
+            }
+            file.set_len(size).unwrap();
+            pieces.iter().for_each(|(at, bytes)| file.write_all_at(bytes, *at).unwrap());
+            let file = File::open(directory.path().join(name)).unwrap();
+            contents_digest(file.as_fd(), size).unwrap()
+        };
+        let pieces = [(3 * PIECE as u64 + 5, b"abc".as_slice()), (size - 1, b"z")];
+        let sparse = of("sparse", false, &pieces);
+        assert_eq!(sparse, of("full", true, &pieces));
+        assert_ne!(sparse, of("other", false, &pieces[..1]));
+        assert_ne!(sparse, of("moved", false, &[(3 * PIECE as u64 + 6, b"abc"), pieces[1]]));
+        assert_eq!(of("nothing", false, &[]), of("zeros", true, &[]));
+        let file = File::open(directory.path().join("sparse")).unwrap();
+        assert_eq!(contents_digest(file.as_fd(), size + 1).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -27,8 +27,8 @@ pub fn receive_foreign(said: &[u8], directory: &Path) -> Result<(), String> {
         rest = &rest[length..];
     }
     let target = Target::open(directory, SESSION).map_err(|error| error.to_string())?;
-    let mut receipt =
-        Receipt { target: Some(target), checksum: Checksum::None, is_direct: false, syncs: false };
+    // What it offers is read, too.
+    let mut receipt = Receipt { compares: true, ..Receipt::new(Some(target), Checksum::None) };
     let mut inlet = Said::new(said);
     receive(&mut inlet, &mut receipt, Clock::monotonic()).map(drop).map_err(|error| error.to_string())
 }

@@ -210,8 +210,9 @@ fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointEr
         })
     };
     let target = path.map(open).transpose()?;
+    let compares = spec.transfer.as_ref().is_some_and(|asked| asked.compares);
     let syncs = spec.transfer.as_ref().is_some_and(|asked| asked.syncs);
-    Ok((End::Receives(Box::new(Receipt { target, checksum, is_direct, syncs })), scratch))
+    Ok((End::Receives(Box::new(Receipt { target, checksum, is_direct, compares, syncs })), scratch))
 }
 
 /// What the system says, and what to do.

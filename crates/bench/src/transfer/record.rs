@@ -21,6 +21,8 @@ pub(crate) enum Record {
     File { parent: u32, name: Name, attributes: Attributes, size: u64, from: u64 },
     /// A file that there is: does the sink want it? It answers each in turn.
     Offer { parent: u32, name: Name, attributes: Attributes, size: u64 },
+    /// A file that the sink has, with the contents that it should have: what is kept beside them.
+    Same { parent: u32, name: Name, attributes: Attributes },
     /// A symbolic link.
     Link { parent: u32, name: Name, attributes: Attributes, target: Box<[u8]> },
     /// So many bytes of the current file follow.
@@ -64,6 +66,7 @@ const DATA: u8 = 5;
 const HOLE: u8 = 6;
 const END: u8 = 7;
 const BYE: u8 = 8;
+const SAME: u8 = 9;
 
 impl Record {
     /// Writes it behind what is there.
@@ -86,6 +89,7 @@ impl Record {
                 named(to, OFFER, *parent, name, attributes);
                 to.extend(size.to_le_bytes());
             }
+            Self::Same { parent, name, attributes } => named(to, SAME, *parent, name, attributes),
             Self::Link { parent, name, attributes, target } => {
                 named(to, LINK, *parent, name, attributes);
                 to.extend((target.len() as u16).to_le_bytes());
@@ -115,13 +119,14 @@ impl Record {
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, usize), Broken> {
         let mut from = Bytes(bytes);
         let record = match from.array::<1>()?[0] {
-            kind @ (DIRECTORY | FILE | OFFER | LINK) => {
+            kind @ (DIRECTORY | FILE | OFFER | LINK | SAME) => {
                 let parent = from.u32()?;
                 let attributes = Attributes::read(&mut from)?;
                 let name = from.counted(NAME_BYTES_MAX)?;
                 let name = Name::new(name).map_err(Broken)?;
                 match kind {
                     DIRECTORY => Self::Directory { parent, name, attributes },
+                    SAME => Self::Same { parent, name, attributes },
                     LINK => {
                         let target = from.counted(TARGET_BYTES_MAX)?;
                         if target.is_empty() || target.contains(&0) {
@@ -177,6 +182,8 @@ pub(crate) enum Answer {
     Wants,
     /// To an offer: the sink has whole chunks of it, with these checksums, in an unfinished file.
     Part { digests: Vec<[u8; DIGEST_BYTES]> },
+    /// To an offer: the sink has a file of that size, with this checksum of its contents.
+    Holds { digest: [u8; DIGEST_BYTES] },
     /// No more can be received: why.
     Stop { words: String },
     /// All that was sent is where it belongs, but for what the sink tells of.
@@ -211,6 +218,10 @@ impl Answer {
                 to.extend(&words.as_bytes()[..end]);
             }
             Self::Done => to.push(5),
+            Self::Holds { digest } => {
+                to.push(6);
+                to.extend(digest);
+            }
         }
     }
 
@@ -235,6 +246,7 @@ impl Answer {
                 Self::Stop { words: String::from_utf8_lossy(words).into_owned() }
             }
             5 => Self::Done,
+            6 => Self::Holds { digest: from.array()? },
             _ => return Err(Broken("is of no kind that this version knows")),
         };
         Ok((answer, bytes.len() - from.0.len()))

@@ -17,6 +17,10 @@ pub struct TransferSpec {
     pub to: Option<OsString>,
     /// Whether files that are there with the same size and time are not sent again.
     pub resumes: bool,
+    /// Whether of those that are there with the same size the contents are compared, whatever their
+    /// times.
+    #[serde(default)]
+    pub compares: bool,
     /// Whether files are on their disk before they get their names.
     pub syncs: bool,
     /// What is told while it goes on.

@@ -85,23 +85,32 @@ struct Asked {
     depth: usize,
     checksum: Checksum,
     resumes: bool,
+    compares: bool,
     syncs: bool,
     is_direct: bool,
 }
 
 impl Asked {
     fn over(over: Over) -> Self {
-        Self { over, depth: 4, checksum: Checksum::Xxh3, resumes: false, syncs: false, is_direct: false }
+        Self {
+            over,
+            depth: 4,
+            checksum: Checksum::Xxh3,
+            resumes: false,
+            compares: false,
+            syncs: false,
+            is_direct: false,
+        }
     }
 }
 
 /// Sends paths to a directory; what both ends tell.
 fn transfer(asked: Asked, paths: &[PathBuf], to: &Path) -> (EndTold, EndTold) {
-    let Asked { over, depth, checksum, resumes, syncs, is_direct } = asked;
+    let Asked { over, depth, checksum, resumes, compares, syncs, is_direct } = asked;
     let (mut outlet, mut inlet) = link(over, depth);
     let sending = Sending { what: What::Paths(paths.to_vec()), checksum, is_direct, resumes };
     let target = Some(Target::open(to, rand()).unwrap());
-    let mut receipt = Receipt { target, checksum, is_direct, syncs };
+    let mut receipt = Receipt { target, checksum, is_direct, compares, syncs };
     std::thread::scope(|scope| {
         let source = scope.spawn(move || send(&mut *outlet, &sending, watch(), Clock::monotonic()).unwrap());
         let sink = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap();
@@ -299,6 +308,36 @@ fn a_second_transfer_sends_what_is_missing() {
 }
 
 #[test]
+fn contents_are_compared_whatever_the_times_say() {
+    let (_scratch, from, to) = scratch();
+    tree(&from);
+    for over in ALL {
+        transfer(Asked::over(over), slice::from_ref(&from), &to);
+        let arrived = to.join("from");
+        let touch = |path: &Path, time| File::open(path).unwrap().set_modified(time).unwrap();
+        // The same with another time and other permissions; another with the same size and time.
+        let time = fs::metadata(from.join("-rf")).unwrap().modified().unwrap();
+        touch(&arrived.join("one"), std::time::SystemTime::UNIX_EPOCH);
+        fs::set_permissions(arrived.join("one"), Permissions::from_mode(0o600)).unwrap();
+        let length = fs::metadata(from.join("-rf")).unwrap().len() as usize;
+        fs::write(arrived.join("-rf"), vec![b'?'; length]).unwrap();
+        touch(&arrived.join("-rf"), time);
+        // What has a second name, perhaps elsewhere, is replaced and not touched.
+        let elsewhere = to.join("elsewhere");
+        fs::hard_link(arrived.join("more"), &elsewhere).unwrap();
+        touch(&elsewhere, std::time::SystemTime::UNIX_EPOCH);
+        let asked = Asked { resumes: true, compares: true, ..Asked::over(over) };
+        let (source, sink) = transfer(asked, slice::from_ref(&from), &to);
+        assert_same(&from, &arrived);
+        assert_eq!((source.counts.present, source.counts.files), (309, 2), "{source:?}");
+        assert_eq!((sink.counts.present, sink.counts.files), (309, 2), "{sink:?}");
+        assert_eq!(fs::metadata(&elsewhere).unwrap().modified().unwrap(), std::time::SystemTime::UNIX_EPOCH);
+        fs::set_permissions(arrived.join("deep/er"), Permissions::from_mode(0o700)).unwrap();
+        fs::remove_dir_all(&to).unwrap();
+    }
+}
+
+#[test]
 fn a_part_of_a_long_file_is_not_sent_again_unless_it_differs() {
     const CHUNK: u64 = super::digest::CHUNK_BYTES;
     let (_scratch, from, to) = scratch();
@@ -372,7 +411,7 @@ fn memory_goes_to_memory() {
             let checksum = Checksum::Xxh3;
             let sending =
                 Sending { what: What::Memory { files, bytes }, checksum, is_direct: false, resumes: false };
-            let mut receipt = Receipt { target: None, checksum, is_direct: false, syncs: false };
+            let mut receipt = Receipt::new(None, checksum);
             let (source, sink) = std::thread::scope(|scope| {
                 let source =
                     scope.spawn(move || send(&mut *outlet, &sending, watch(), Clock::monotonic()).unwrap());
@@ -398,7 +437,7 @@ fn who_has_gone_is_not_waited_for() {
         drop(outlet);
         let to = tempfile::tempdir().unwrap();
         let target = Some(Target::open(to.path(), 1).unwrap());
-        let mut receipt = Receipt { target, checksum: Checksum::None, is_direct: false, syncs: false };
+        let mut receipt = Receipt::new(target, Checksum::None);
         if matches!(over, Over::Tcp { .. }) {
             let error = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap_err();
             assert!(

@@ -60,6 +60,10 @@ pub(crate) struct TransferArguments {
     /// missing since a transfer was interrupted.
     #[arg(long)]
     pub(crate) resume: bool,
+    /// With --resume, compare the contents of files that are there with the same size, whatever
+    /// their times: both ends read them.
+    #[arg(long, requires = "resume")]
+    pub(crate) checksum_all: bool,
     /// What each file is verified with before it gets its name: xxh3, blake3 or none.
     #[arg(long, value_name = "CHECKSUM", default_value = "xxh3", value_parser = words::<Checksum>())]
     pub(crate) checksum: Checksum,

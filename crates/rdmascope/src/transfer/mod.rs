@@ -59,6 +59,7 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
             sources,
             to: to.clone(),
             resumes: arguments.resume,
+            compares: arguments.checksum_all,
             syncs: arguments.sync,
             telling,
         }));

@@ -152,6 +152,16 @@ fn each_file_is_said_to_whoever_asks() {
     let mut lines: Vec<_> = ended.stderr.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["from/d0/e0/f0", "from/d1/e1/f1", "from/d2/e2/f2", "from/long", "from/nothing"]);
+    // One that differs, with the same size and time, is seen by who compares contents.
+    let long = scratch.at("to/from/long");
+    let time = fs::metadata(&long).unwrap().modified().unwrap();
+    fs::write(&long, "0123456789").unwrap();
+    fs::File::open(&long).unwrap().set_modified(time).unwrap();
+    let again =
+        |more: &[&str]| send(&scratch, &[&["from", "--to", "to", "-v", "--resume"], more].concat()).stderr;
+    assert_eq!(again(&["--cpus", "none"]), "");
+    assert_eq!(again(&["--cpus", "none", "--checksum-all"]), "from/long\n");
+    assert_arrived(&scratch.at("from"), &scratch.at("to/from"));
 }
 
 #[test]

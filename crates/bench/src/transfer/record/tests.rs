@@ -32,6 +32,7 @@ fn record() -> impl Strategy<Value = Record> {
             attributes,
             size
         }),
+        named().prop_map(|(parent, name, attributes)| Record::Same { parent, name, attributes }),
         (named(), text).prop_map(|((parent, name, attributes), target)| {
             Record::Link { parent, name, attributes, target: target.into() }
         }),
@@ -51,6 +52,7 @@ fn answer() -> impl Strategy<Value = Answer> {
             .prop_map(|digests| Answer::Part { digests }),
         ".{0,80}".prop_map(|words| Answer::Stop { words }),
         Just(Answer::Done),
+        any::<[u8; DIGEST_BYTES]>().prop_map(|digest| Answer::Holds { digest }),
     ]
 }
 

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::unfinished::{Unfinished, dress, times};
-use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest};
+use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest, contents_digest};
 use crate::transfer::name::{Name, is_unfinished};
 use crate::transfer::record::{Answer, Attributes, MODE_MASK, PART_DIGESTS_MAX};
 use crate::transfer::told::Counts;
@@ -227,9 +227,19 @@ impl Target {
     }
 
     /// Whether the sink wants a file that the source has.
-    pub(super) fn answer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Answer {
-        let same = self.tree.open(parent).and_then(|directory| is_same(directory, name, &attributes, size));
-        if same.unwrap_or(false) {
+    pub(super) fn answer(
+        &mut self,
+        parent: u32,
+        name: &Name,
+        (attributes, size): (Attributes, u64),
+        compares: bool,
+    ) -> Answer {
+        let Ok(directory) = self.tree.open(parent) else { return Answer::Wants };
+        if compares {
+            if let Ok(digest) = contents_of(directory, name, size) {
+                return Answer::Holds { digest };
+            }
+        } else if is_same(directory, name, &attributes, size).unwrap_or(false) {
             return Answer::Has;
         }
         if size <= CHUNK_BYTES {
@@ -242,6 +252,15 @@ impl Target {
             Ok(digests) if !digests.is_empty() => Answer::Part { digests },
             _ => Answer::Wants,
         }
+    }
+
+    /// Gives a file that is there its permissions and its time.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn dress(&mut self, parent: u32, name: &Name, attributes: &Attributes) -> io::Result<()> {
+        let (file, _) = open_there(self.tree.open(parent)?, name)?;
+        dress(file, attributes)
     }
 
     /// Makes a symbolic link. Its text is the source's; nobody follows it here.
@@ -323,11 +342,28 @@ fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size
         && found.st_mtime == attributes.seconds
         && u32::try_from(found.st_mtime_nsec) == Ok(attributes.nanoseconds);
     if is_same && found.st_mode as u16 & MODE_MASK != attributes.mode {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(directory, name.os(), flags, Mode::empty())?;
+        let (file, _) = open_there(directory, name)?;
         fchmod(&file, Mode::from_raw_mode(attributes.mode.into()))?;
     }
     Ok(is_same)
+}
+
+/// The checksum of what is in a file that is there with this size.
+fn contents_of(directory: BorrowedFd<'_>, name: &Name, size: u64) -> io::Result<[u8; DIGEST_BYTES]> {
+    let (file, has) = open_there(directory, name)?;
+    if has == size { contents_digest(file.as_fd(), size) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// Opens a file that is there, and says its size. A link is not followed, and what has another name
+/// is not used: that may be outside of the target. Another file takes its place.
+fn open_there(directory: BorrowedFd<'_>, name: &Name) -> io::Result<(OwnedFd, u64)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(directory, name.os(), flags, Mode::empty())?;
+    let found = fstat(&file)?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if found.st_nlink == 1 => Ok((file, found.st_size.cast_unsigned())),
+        _ => Err(io::Error::other("it is no file with one name")),
+    }
 }
 
 /// Checksums of the whole chunks of an unfinished file of one with so many bytes.

@@ -132,6 +132,7 @@ impl Sink<'_> {
             Record::Offer { parent, name, attributes, size } => {
                 self.offer(parent, &name, attributes, size)?;
             }
+            Record::Same { parent, name, attributes } => self.same(parent, &name, attributes)?,
             Record::Link { parent, name, attributes, target } => {
                 self.link(parent, &name, attributes, &target)?;
             }
@@ -237,12 +238,27 @@ impl Sink<'_> {
     }
 
     /// The source asks whether a file is wanted.
+    fn same(&mut self, parent: u32, name: &Name, attributes: Attributes) -> Result<(), Error> {
+        let Some(target) = &mut self.receipt.target else { return Ok(()) };
+        if !target.has(parent) {
+            return Err(broken(Broken("names a directory that was not sent")));
+        }
+        match target.dress(parent, name, &attributes) {
+            Ok(()) => self.counts.present += 1,
+            Err(error) => {
+                let path = target.path(parent, name);
+                self.fail(&path, &error);
+            }
+        }
+        Ok(())
+    }
+
     fn offer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Result<(), Error> {
         let answer = match &mut self.receipt.target {
             Some(target) if !target.has(parent) => {
                 return Err(broken(Broken("names a directory that was not sent")));
             }
-            Some(target) => target.answer(parent, name, attributes, size),
+            Some(target) => target.answer(parent, name, (attributes, size), self.receipt.compares),
             None => Answer::Wants,
         };
         self.counts.present += u64::from(answer == Answer::Has);

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, fcntl_getfl, fcntl_setfl, fstat, openat, seek};
 use rustix::io::Errno;
 
-use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest};
+use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest, contents_digest};
 use crate::transfer::name::Name;
 use crate::transfer::record::{Attributes, MODE_MASK};
 
@@ -107,6 +107,14 @@ impl Opened {
             return Err("it was written to while it was read".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether its contents have this checksum.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn contains(&self, digest: &[u8; DIGEST_BYTES]) -> io::Result<bool> {
+        Ok(contents_digest(self.fd(), self.size)? == *digest)
     }
 
     /// How many whole chunks at its beginning have these checksums.

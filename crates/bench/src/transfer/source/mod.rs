@@ -170,8 +170,29 @@ impl Source<'_> {
         match answer {
             Answer::Has => self.counts.present += 1,
             Answer::Part { digests } => self.send_found(walker, directory, &name, Some(&digests))?,
+            Answer::Holds { digest } => self.compare(walker, directory, &name, &digest)?,
             _ => self.send_found(walker, directory, &name, None)?,
         }
+        Ok(())
+    }
+
+    /// Sends a file unless its contents have the checksum of those that the sink has. Then it learns
+    /// what is kept beside them.
+    fn compare(
+        &mut self,
+        walker: &mut Walker,
+        directory: u32,
+        name: &Name,
+        digest: &[u8; DIGEST_BYTES],
+    ) -> Result<(), Error> {
+        let Some(file) = self.open(walker, directory, name) else { return Ok(()) };
+        let is_same = file.contains(digest).unwrap_or(false) && file.is_as_it_was().is_ok();
+        if !is_same {
+            return self.send_found(walker, directory, name, None);
+        }
+        let parent = walker.number(directory);
+        self.packer.put(&Record::Same { parent, name: name.clone(), attributes: file.attributes })?;
+        self.counts.present += 1;
         Ok(())
     }
 

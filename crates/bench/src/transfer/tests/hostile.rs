@@ -151,7 +151,7 @@ fn suffer(blocks: &[Vec<u8>]) {
     });
     let mut inlet = TcpInlet::new(sink, 64 << 10, 2, patience("the source")).unwrap();
     let target = Some(Target::open(&to, 0xabcd).unwrap());
-    let mut receipt = Receipt { target, checksum: Checksum::None, is_direct: false, syncs: false };
+    let mut receipt = Receipt { compares: true, ..Receipt::new(target, Checksum::None) };
     // It may end well or badly.
     let _ = receive(&mut inlet, &mut receipt, Clock::monotonic());
     drop(inlet);

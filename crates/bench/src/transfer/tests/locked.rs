@@ -94,7 +94,7 @@ fn a_tree_arrives(mut devices: [RankDevice; 2]) {
     let checksum = Checksum::Xxh3;
     let sending = Sending { what: What::Paths(paths), checksum, is_direct: false, resumes: false };
     let target = Some(Target::open(to.path(), 1).unwrap());
-    let mut receipt = Receipt { target, checksum, is_direct: false, syncs: false };
+    let mut receipt = Receipt::new(target, checksum);
     let told = std::thread::scope(|scope| {
         scope.spawn(|| {
             send(&mut VerbsOutlet::new(outlet), &sending, watch(), Clock::monotonic()).unwrap();
