@@ -516,6 +516,39 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
     scratch.assert_nothing_left();
 }
 
+/// Half a MiB, of which a transfer wants more at each end.
+#[test]
+fn files_arrive_by_smaller_blocks_where_little_memory_may_be_locked() {
+    let Some(name) = device() else { return };
+    if !is_installed("setpriv") {
+        return skip("setpriv", "setpriv is not installed");
+    }
+    let scratch = Scratch::alone();
+    let bytes: Vec<u8> =
+        (0..3_000_000u32).flat_map(|at| (at.wrapping_mul(2_654_435_761)).to_le_bytes()).collect();
+    fs::create_dir(scratch.at("from")).unwrap();
+    fs::write(scratch.at("from/long"), &bytes).unwrap();
+    (0..50).for_each(|file| fs::write(scratch.at(&format!("from/{file}")), &bytes[..file * 100]).unwrap());
+    let transfer = "transfer from --over verbs";
+    let script = format!("exec \"$0\" {transfer} --to usual -d {name}");
+    let ended = finish(scratch.shell(&script));
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    // Who may lock all memory is not limited.
+    let script = format!(
+        "ulimit -l 512; exec setpriv --bounding-set -ipc_lock \"$0\" {transfer} --to little -d {name}"
+    );
+    let ended = finish(scratch.shell(&script));
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let said: Vec<&str> = ended.stderr.lines().collect();
+    let is_said =
+        |line: &&str| line.contains(" KiB instead of 8 of 256 KiB") && line.contains("(`ulimit -l`)");
+    assert!(!said.is_empty() && said.iter().all(is_said), "{ended:?}");
+    for to in ["usual", "little"] {
+        assert!(fs::read(scratch.at(to).join("from/long")).unwrap() == bytes, "{to}");
+        assert_eq!(fs::read_dir(scratch.at(to).join("from")).unwrap().count(), 51, "{to}");
+    }
+}
+
 #[test]
 fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let Some(device) = device() else { return };
