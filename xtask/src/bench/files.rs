@@ -2,6 +2,7 @@
 //! included, what arrives compared outside of the time.
 
 use std::fs::{self, File};
+use std::net::TcpListener;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,22 +25,74 @@ const LONG_BYTES: u64 = 1 << 30;
 /// Where files are: memory, since a disk would be what is measured.
 const PLACE: &str = "/dev/shm";
 
-/// What moves a tree from `$1` to `$2`; `$3` is rdmascope.
+/// What moves a tree from `$1` to `$2`, or the long file alone, `$file`; `$3` is rdmascope, and
+/// `$port` is free. `is_there` waits until something listens on it.
 #[derive(Clone, Copy)]
 struct Mover {
     name: &'static str,
-    /// The program that must be installed.
-    needs: &'static str,
+    /// The program that must be installed; what every host has is not asked for.
+    needs: Option<&'static str>,
     script: &'static str,
+    /// Whether all that it moves arrives.
+    is_whole: bool,
 }
 
-const OURS: Mover = Mover { name: "verbs", needs: "sh", script: "\"$3\" transfer \"$1/.\" --to \"$2\"" };
-const TCP: Mover =
-    Mover { name: "TCP", needs: "sh", script: "\"$3\" transfer \"$1/.\" --to \"$2\" --over tcp" };
-const CP: Mover = Mover { name: "cp -a", needs: "cp", script: "cp -a \"$1/.\" \"$2\"" };
-const RSYNC: Mover = Mover { name: "rsync -a -W", needs: "rsync", script: "rsync -a -W \"$1/\" \"$2/\"" };
-const TAR: Mover =
-    Mover { name: "tar | tar", needs: "tar", script: "tar cf - -C \"$1\" . | tar xf - -C \"$2\"" };
+const fn mover(name: &'static str, script: &'static str) -> Mover {
+    Mover { name, needs: None, script, is_whole: true }
+}
+
+impl Mover {
+    const fn of(self, program: &'static str) -> Self {
+        Self { needs: Some(program), ..self }
+    }
+}
+
+const OURS: Mover = mover("verbs", "\"$3\" transfer \"$1/.\" --to \"$2\"");
+const TCP: Mover = mover("TCP", "\"$3\" transfer \"$1/.\" --to \"$2\" --over tcp");
+const CP: Mover = mover("cp -a", "cp -a \"$1/.\" \"$2\"");
+const RSYNC: Mover = mover("rsync -a -W", "rsync -a -W \"$1/\" \"$2/\"").of("rsync");
+const TAR: Mover = mover("tar | tar", "tar cf - -C \"$1\" . | tar xf - -C \"$2\"").of("tar");
+const TAR_NC: Mover = mover(
+    "tar | nc",
+    "nc -l 127.0.0.1 $port | tar xf - -C \"$2\" & is_there; tar cf - -C \"$1\" . | nc -N 127.0.0.1 $port; wait $!",
+)
+.of("nc");
+const NC: Mover = mover(
+    "nc",
+    "nc -l 127.0.0.1 $port > \"$2/$file\" & is_there; nc -N 127.0.0.1 $port < \"$1/$file\"; wait $!",
+)
+.of("nc");
+const SOCAT: Mover = mover(
+    "socat",
+    "socat -u -b262144 TCP-LISTEN:$port,bind=127.0.0.1 CREATE:\"$2/$file\" & is_there; \
+     socat -u -b262144 OPEN:\"$1/$file\" TCP:127.0.0.1:$port; wait $!",
+)
+.of("socat");
+const CURL: Mover = mover(
+    "curl, nginx",
+    "echo \"daemon off; master_process off; pid nginx.pid; events {} \
+     http { access_log off; sendfile on; server { listen 127.0.0.1:$port; root $1; } }\" > \"$2/conf\"; \
+     nginx -p \"$2\" -e stderr -c conf & is_there; \
+     curl -s -o \"$2/$file\" \"http://127.0.0.1:$port/$file\"; kill $!; wait $! || true; \
+     find \"$2\" -mindepth 1 -maxdepth 1 -not -name d0 -exec rm -r {} +",
+)
+.of("nginx");
+/// Its server ends before the last of the file is written.
+const IPERF3: Mover = Mover {
+    is_whole: false,
+    ..mover(
+        "iperf3 -F",
+        "iperf3 -s -1 -p $port -F \"$2/$file\" > /dev/null & is_there; \
+         iperf3 -c 127.0.0.1 -p $port -F \"$1/$file\" -n 1G > /dev/null; wait $!",
+    )
+    .of("iperf3")
+};
+
+/// What scripts of movers use.
+const PRELUDE: &str = "file=d0/f0; port=$4; \
+    is_there() { until ss -Hltn \"sport = :$port\" | grep -q .; do kill -0 $! || exit 1; done; }";
+/// How long moving a tree once may take, in seconds.
+const LIMIT_S: &str = "120";
 
 /// What a mover took, in seconds: of the clock, and of CPUs.
 #[derive(Clone, Copy)]
@@ -80,22 +133,25 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
                 stage(&place)?
             );
             let cpu = Goal { of: |took| took.cpu_s, what: "CPU time", ..time("verbs", "TCP", 0.7) };
-            let goals = [time("verbs", "cp -a", 1.0 / 0.9), time("verbs", "TCP", 1.0 / 1.3), cpu];
-            compare(&place, &from, &[OURS, TCP, CP, RSYNC], &goals, broken)?;
+            let own = [time("verbs", "cp -a", 1.0 / 0.9), time("verbs", "TCP", 1.0 / 1.3), cpu];
+            let others = [IPERF3, RSYNC, CURL, NC, SOCAT];
+            let of_tcp = others.iter().map(|other| time("TCP", other.name, 1.0));
+            let goals: Vec<Goal> = own.into_iter().chain(of_tcp).collect();
+            compare(&place, &from, &[&[OURS, TCP, CP][..], &others].concat(), &goals, broken)?;
         }
         if small {
             let from = place.join("small");
             make(&from, &[(10_000, 4096)])?;
             println!("10,000 files of 4 KiB");
-            let goals = [time("verbs", "rsync -a -W", 0.8), time("verbs", "tar | tar", 1.0)];
-            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR], &goals, broken)?;
+            let goals = [time("verbs", "rsync -a -W", 0.8), time("verbs", "tar | nc", 1.0)];
+            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR, TAR_NC], &goals, broken)?;
         }
         if mixed {
             let from = place.join("mixed");
             make(&from, &[(15_000, 4096), (4_000, 32 << 10), (990, 256 << 10), (10, 8 << 20)])?;
             println!("20,000 files of 4 KiB to 8 MiB, 511 MiB");
-            let goals = [time("verbs", "rsync -a -W", 0.65), time("verbs", "tar | tar", 0.65)];
-            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR], &goals, broken)?;
+            let goals = [time("verbs", "rsync -a -W", 0.65), time("verbs", "tar | nc", 0.65)];
+            compare(&place, &from, &[OURS, TCP, CP, RSYNC, TAR, TAR_NC], &goals, broken)?;
         }
         if busy {
             let from = place.join("busy");
@@ -161,18 +217,22 @@ fn stage(place: &Path) -> Result<f64> {
 /// Moves a tree once.
 fn moved(place: &Path, from: &Path, mover: Mover) -> Result<Took> {
     let to = place.join("to");
-    fs::create_dir(&to)?;
+    fs::create_dir_all(to.join("d0"))?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let timed = format!("TIMEFORMAT='%R %U %S'; time {{ {}; }} 2>&3", mover.script);
-    let mut command = Command::new("bash");
-    command.args(["-c", &format!("exec 3>&2; {timed}"), "bash"]).args([from, &to]);
-    let output = command.arg(process::built("rdmascope")).stdout(Stdio::null()).output()?;
+    let mut command = Command::new("timeout");
+    command
+        .args([LIMIT_S, "bash", "-c", &format!("exec 3>&2; {PRELUDE}; {timed}"), "bash"])
+        .args([from, &to]);
+    let output = command.arg(process::built("rdmascope")).arg(port).stdout(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{} failed: {said}", mover.name);
     let numbers = said.lines().last().unwrap_or_default().split(' ').map(str::parse::<f64>);
     let [wall_s, user_s, system_s] = numbers.collect::<Result<Vec<_>, _>>().unwrap_or_default()[..] else {
         bail!("{} said {said} instead of its times", mover.name)
     };
-    let is_same = shell::works(&["diff", "-r", &from.to_string_lossy(), &to.to_string_lossy()]);
+    let is_same =
+        !mover.is_whole || shell::works(&["diff", "-r", &from.to_string_lossy(), &to.to_string_lossy()]);
     ensure!(is_same, "{} brought something else", mover.name);
     fs::remove_dir_all(&to)?;
     Ok(Took { wall_s, cpu_s: user_s + system_s })
@@ -187,9 +247,10 @@ fn compare(
     broken: &mut Vec<String>,
 ) -> Result<()> {
     let (there, missing): (Vec<Mover>, Vec<Mover>) =
-        movers.iter().partition(|mover| shell::works(&[mover.needs, "--version"]) || mover.needs == "sh");
+        movers.iter().partition(|mover| mover.needs.is_none_or(shell::is_there));
     for mover in missing {
-        println!("  {:<12} not measured: {} is not installed", mover.name, mover.needs);
+        let program = mover.needs.unwrap_or_default();
+        println!("  {:<12} not measured: {program} is not installed", mover.name);
     }
     let mut took: Vec<Vec<Took>> = there.iter().map(|_| Vec::new()).collect();
     // The first round only makes the host give the memory.
