@@ -33,7 +33,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     let ring = blocks.saturating_mul(u64::from(sizes.into_iter().max().unwrap_or(0)));
     if !is_ring(blocks, ring) {
         let what = format!("{depth} blocks under way on each of {connections} connections");
-        let why = "65536 at most may be, with 4 GiB of memory together";
+        let why = "4096 at most may be, with 4 GiB of memory together";
         return check.refuse("tx_depth", &what, why);
     }
     let bytes = check.largest(axis::FILES.row).saturating_mul(check.largest(axis::SIZE_BYTES.row));

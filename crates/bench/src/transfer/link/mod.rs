@@ -94,11 +94,12 @@ pub fn is_block(bytes: u64) -> bool {
 
 /// Whether an end may have so many blocks, of all connections together, with so many bytes.
 pub(crate) fn is_ring(blocks: u64, bytes: u64) -> bool {
-    /// More than any queue holds.
-    const BLOCKS_MAX: u64 = 64 << 10;
     const BYTES_MAX: u64 = 4 << 30;
-    blocks <= BLOCKS_MAX && bytes <= BYTES_MAX
+    blocks <= u64::from(BLOCKS_MAX) && bytes <= BYTES_MAX
 }
+
+/// The most blocks of an end: a message has room for the number of one.
+const BLOCKS_MAX: u32 = 1 << 12;
 
 /// Bytes of a block of answers.
 pub(crate) const ANSWER_BLOCK_BYTES: usize = 64 << 10;

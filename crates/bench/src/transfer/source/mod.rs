@@ -176,8 +176,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Sends a file unless its contents have the checksum of those that the sink has. Then it learns
-    /// what is kept beside them.
+    /// Sends a file unless its contents have the checksum of what the sink has. Then the sink
+    /// learns what is kept beside them.
     fn compare(
         &mut self,
         walker: &mut Walker,

@@ -12,10 +12,10 @@ use verbs::{
     ReceiveRequest, SendRequest,
 };
 
-use super::constants::{CREDIT_RECEIVES, CREDITS_IN_A_RING, RECEIVE};
+use super::constants::{CREDIT_SENDS, CREDITS_IN_A_RING, PROMPT_SLOTS_MAX, RECEIVE};
 use super::registered::Registered;
 use crate::Error;
-use crate::transfer::link::{Kind, Patience};
+use crate::transfer::link::{BLOCKS_MAX, Kind, Patience};
 use crate::transfer::told::LinkTold;
 
 /// How long an end polls before it sleeps.
@@ -23,17 +23,26 @@ const SPINS_FOR: Duration = Duration::from_micros(20);
 /// How long it sleeps at most before it looks at its deadline.
 const SLEEPS_FOR: Duration = Duration::from_secs(1);
 
-/// A queue pair, and what has come by it: kinds and lengths.
+/// A queue pair, and what has come by it.
 pub(super) struct Lane {
     pub(super) pair: QueuePair<ReadyToSend>,
-    pub(super) arrived: VecDeque<(Kind, usize)>,
+    pub(super) arrived: VecDeque<Arrived>,
     /// Requests that are not known to be complete.
     pub(super) under_way: usize,
 }
 
+/// A block that has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) kind: Kind,
+    pub(super) bytes: usize,
+    /// Where it is.
+    slot: usize,
+}
+
 /// Requests that a queue pair has room for, where so many slots are filled over so many.
 pub(super) fn sends_of_lane(slots: usize, pairs: usize) -> usize {
-    slots.div_ceil(pairs.max(1)) + CREDIT_RECEIVES
+    slots.div_ceil(pairs.max(1)) + CREDIT_SENDS
 }
 
 /// Who has done how much.
@@ -53,9 +62,15 @@ pub(crate) struct Link {
     pub(super) queue: CompletionQueue,
     pub(super) channel: CompletionChannel,
     pub(super) domain: ProtectionDomain,
-    /// Slots that this end fills. Block n has slot n modulo their number, and goes by the queue
-    /// pair n modulo the number of those.
+    /// Slots that this end fills. Block n goes by the queue pair n modulo the number of those.
     pub(super) own: Vec<MemoryRegion>,
+    /// The one that is being filled.
+    pub(super) filling: Option<usize>,
+    /// Those of the others that can be. The last one was used last, and is filled next: it is in
+    /// the caches, at this end and at the other.
+    pub(super) free: Vec<usize>,
+    /// Those that were posted, in that order.
+    pub(super) posted: VecDeque<usize>,
     /// What sends each of them to its place at the other end.
     pub(super) requests: Vec<SendRequest>,
     /// What carries credits alone.
@@ -74,10 +89,13 @@ pub(crate) struct Link {
     pub(super) clock: Clock,
 }
 
-/// Immediate data: what a message is, in the upper two bits, and how many blocks its sender has
-/// released in all, modulo 2^30.
+/// Immediate data: what a message is, in the upper two bits; the slot of the block; and how many
+/// blocks its sender has released in all, modulo 2^18.
 const KIND_SHIFT: u32 = 30;
-const COUNT_MASK: u32 = (1 << KIND_SHIFT) - 1;
+const SLOT_SHIFT: u32 = 18;
+const SLOT_MASK: u32 = BLOCKS_MAX - 1;
+const COUNT_MASK: u32 = (1 << SLOT_SHIFT) - 1;
+const _: () = assert!(BLOCKS_MAX.is_power_of_two() && (SLOT_MASK << SLOT_SHIFT) < 1 << KIND_SHIFT);
 const PACKED: u32 = 0;
 const RAW: u32 = 1;
 const CREDIT: u32 = 2;
@@ -114,8 +132,9 @@ impl Link {
         // How many it has released since it said so last: it cannot be more than were sent.
         let count = immediate & COUNT_MASK;
         let more = u64::from(count.wrapping_sub(self.flow.freed as u32) & COUNT_MASK);
-        if more <= self.flow.posted - self.flow.freed {
+        if more <= self.posted.len() as u64 {
             self.flow.freed += more;
+            self.free.extend(self.posted.drain(..more as usize));
         } else if more <= u64::from(COUNT_MASK / 2) {
             return is_wrong("has released blocks that were not sent");
         }
@@ -128,11 +147,12 @@ impl Link {
         };
         if let Some(kind) = kind {
             let bytes = completion.byte_len() as usize;
+            let slot = (immediate >> SLOT_SHIFT & SLOT_MASK) as usize;
             let waiting: usize = self.lanes.iter().map(|lane| lane.arrived.len()).sum();
-            if waiting >= self.theirs.len() || bytes > self.theirs[0].len() {
+            if waiting >= self.theirs.len() || slot >= self.theirs.len() || bytes > self.theirs[0].len() {
                 return is_wrong("sent more than there is room for");
             }
-            self.lanes[lane].arrived.push_back((kind, bytes));
+            self.lanes[lane].arrived.push_back(Arrived { kind, bytes, slot });
         }
         self.receive.set_id(lane as u64 | RECEIVE);
         Ok(self.lanes[lane].pair.post_receive(&mut self.receive)?)
@@ -190,11 +210,11 @@ impl Link {
 
     /// Whether a slot can be filled.
     pub(super) fn has_room(&self) -> bool {
-        self.flow.posted - self.flow.freed < self.own.len() as u64
+        self.filling.is_some() || !self.free.is_empty()
     }
 
     /// What has come next, if something has.
-    pub(super) fn arrived(&self) -> Option<(Kind, usize)> {
+    pub(super) fn arrived(&self) -> Option<Arrived> {
         self.lanes[self.next_lane()].arrived.front().copied()
     }
 
@@ -203,10 +223,12 @@ impl Link {
         if is_source { self.flow.posted } else { self.flow.taken }
     }
 
-    /// Waits for a slot that can be filled; gives its number.
+    /// Waits for a slot that can be filled; gives its number, which is the same until it is posted.
     pub(super) fn room(&mut self) -> Result<usize, Error> {
         self.wait(Self::has_room)?;
-        Ok((self.flow.posted % self.own.len() as u64) as usize)
+        let filling = self.filling.or_else(|| self.free.pop());
+        self.filling = filling;
+        filling.ok_or_else(|| self.patience.is_gone("it says nothing"))
     }
 
     /// Sends so many bytes of the slot that has room.
@@ -224,7 +246,8 @@ impl Link {
             self.registered.see(self.clock, begin);
             self.own.insert(slot, region?);
         }
-        let immediate = self.immediate(if kind == Kind::Raw { RAW } else { PACKED });
+        let kind = if kind == Kind::Raw { RAW } else { PACKED };
+        let immediate = self.immediate(kind) | (slot as u32) << SLOT_SHIFT;
         let request = &mut self.requests[slot];
         request.set_element(self.own[slot].sge(0, bytes)?);
         request.set_id(lane as u64);
@@ -232,6 +255,7 @@ impl Link {
         self.lanes[lane].pair.post_send(request)?;
         self.lanes[lane].under_way += 1;
         self.flow.posted += 1;
+        self.posted.extend(self.filling.take());
         Ok(())
     }
 
@@ -254,7 +278,7 @@ impl Link {
 
     /// The slot of the next block of the other end.
     pub(super) fn next_slot(&self) -> usize {
-        (self.flow.taken % self.theirs.len() as u64) as usize
+        self.arrived().map_or(0, |arrived| arrived.slot)
     }
 
     /// Lets the other end fill the next slot again. It is told when there are some.
@@ -262,7 +286,9 @@ impl Link {
         let lane = self.next_lane();
         self.lanes[lane].arrived.pop_front();
         self.flow.taken += 1;
-        let due = (self.theirs.len() / CREDITS_IN_A_RING).max(1) as u64;
+        // Where there is another block, the other end does not wait: it need not be woken for each.
+        let is_waited_for = self.theirs.len() <= PROMPT_SLOTS_MAX && self.arrived().is_none();
+        let due = if is_waited_for { 1 } else { (self.theirs.len() / CREDITS_IN_A_RING).max(1) as u64 };
         if self.flow.taken - self.flow.told < due {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use measure::clock::Deadline;
 
-use super::connected::Link;
+use super::connected::{Arrived, Link};
 use crate::Error;
 use crate::transfer::block::Block;
 use crate::transfer::link::{Inlet, Kind, Outlet, UNREAD_BYTES_MAX};
@@ -26,7 +26,7 @@ impl VerbsOutlet {
 
     /// Copies answers out of their slots, so that a sink with much to say need not wait.
     fn keep_answers(&mut self) -> Result<(), Error> {
-        while let Some((kind, bytes)) = self.link.arrived() {
+        while let Some(Arrived { kind, bytes, .. }) = self.link.arrived() {
             if kind != Kind::Packed || self.unread_bytes > UNREAD_BYTES_MAX {
                 return Err(self.link.patience.is_wrong("answers what was not asked"));
             }
@@ -90,7 +90,8 @@ impl Inlet for VerbsInlet {
     fn take(&mut self) -> Result<(Kind, usize), Error> {
         self.0.look()?;
         self.0.wait(|link| link.arrived().is_some())?;
-        self.0.arrived().ok_or_else(|| self.0.patience.is_gone("it says nothing"))
+        let arrived = self.0.arrived().ok_or_else(|| self.0.patience.is_gone("it says nothing"))?;
+        Ok((arrived.kind, arrived.bytes))
     }
 
     fn block(&self) -> &dyn Block {

@@ -172,7 +172,7 @@ impl Unconnected {
             let pair = pair.ready_to_receive(&to)?.ready_to_send(&to)?;
             lanes.push(Lane { pair, arrived: VecDeque::new(), under_way: 0 });
         }
-        // Both ends go round the same number of slots.
+        // Both ends have the same number of slots.
         let mut own = self.own;
         own.truncate(peer.slots.len());
         let mut theirs = self.theirs;
@@ -189,6 +189,9 @@ impl Unconnected {
             channel: self.channel,
             domain: self.domain,
             block_bytes: own_bytes.min(slot_bytes),
+            free: (0..own.len()).rev().collect(),
+            filling: None,
+            posted: VecDeque::new(),
             own,
             requests,
             credit: SendRequest::send(0, Vec::new()).immediate(0).signaled(true),
