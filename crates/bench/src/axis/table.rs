@@ -253,6 +253,9 @@ axes! {
         .most(1023, "each is a process")
         .shown(Shown::Row)
         .flags(&[Flag::of("peers", "N")]);
+    /// Whether all files of a transfer go over one connection; otherwise each has its own.
+    PERSISTENT_SESSION: bool = row("persistent_session", Kind::Flag).on(TRANSFERS)
+        .shown(Shown::Row);
     /// How a completion is waited for.
     POLL: Poll = words::<Poll>("poll").on(ANY)
         .flags(&[

@@ -41,6 +41,7 @@ pub(crate) use block::ALIGNMENT;
 pub use digest::Checksum;
 pub use foreign::receive_foreign;
 pub use link::is_block;
+pub(crate) use link::verbs::RENEWED_SLOTS_MAX;
 pub(crate) use link::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, is_ring};
 pub(crate) use prepared::{makes_files, prepare};
 pub use spec::TransferSpec;

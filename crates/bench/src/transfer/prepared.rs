@@ -10,10 +10,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use verbs::Context;
 
 use super::digest::Checksum;
+use super::link::renewed::{Makes, Renewed};
 use super::link::tcp::{TcpInlet, TcpOutlet};
-use super::link::verbs::{Unconnected, VerbsAddress, VerbsInlet, VerbsOutlet, Wanted};
+use super::link::verbs::{Another, Unconnected, VerbsAddress, VerbsInlet, VerbsOutlet, Wanted};
 use super::link::{BLOCK_BYTES_MIN, Inlet, Outlet, Patience, is_block, is_ring};
 use super::scratch;
 use super::sink::{Receipt, Target, receive};
@@ -64,6 +66,8 @@ struct Waiting {
     block_bytes: usize,
     depth: usize,
     streams: usize,
+    /// Whether all files take one connection.
+    persists: bool,
     end: End,
     scratch: Option<ScratchDirectory>,
     tell: fn(&str),
@@ -75,7 +79,7 @@ struct Waiting {
 /// What is to be connected.
 enum Bare {
     Tcp(Reachable, Option<Listening>),
-    Verbs(Box<Unconnected>, Arc<LocalPort>),
+    Verbs(Box<Unconnected>, Context, Arc<LocalPort>, Wanted),
 }
 
 /// What an end does.
@@ -110,8 +114,8 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
             depth,
             keeps_registrations: axis::REGISTRATION_CACHE.at(&spec.axes).unwrap_or(true),
         };
-        let link = Unconnected::new(open, wanted, clock)?;
-        (Bare::Verbs(Box::new(link), Arc::clone(&open.port)), wanted.pairs)
+        let link = Unconnected::new(&open.context, &open.port, wanted, clock)?;
+        (Bare::Verbs(Box::new(link), open.context.clone(), Arc::clone(&open.port), wanted), wanted.pairs)
     } else {
         let reachable = Reachable::own(&site.sockets.net, message.socket.family, message.link_layer)?;
         let listens = site.rank != SOURCE;
@@ -125,6 +129,7 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
         block_bytes,
         depth,
         streams,
+        persists: axis::PERSISTENT_SESSION.at(&spec.axes).unwrap_or(true),
         end,
         scratch,
         tell: site.tell,
@@ -227,7 +232,7 @@ fn words(error: &io::Error) -> String {
 impl PreparedEndpoints for Waiting {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let (address, token) = match &self.link {
-            Bare::Verbs(link, _) => (Address::Verbs(link.address()?), 0),
+            Bare::Verbs(link, ..) => (Address::Verbs(link.address()?), 0),
             Bare::Tcp(reachable, listening) => {
                 let port = listening.as_ref().map_or(0, |listening| listening.port);
                 let block_bytes = self.block_bytes as u64;
@@ -242,7 +247,8 @@ impl PreparedEndpoints for Waiting {
     }
 
     fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
-        let Self { rank, link, block_bytes, depth, streams, end, scratch, tell, clock, session_ns } = *self;
+        let Self { rank, link, block_bytes, depth, streams, persists, end, .. } = *self;
+        let Self { scratch, tell, clock, session_ns, .. } = *self;
         let begin = clock.now();
         let other = ranks.get(1 - rank as usize).ok_or_else(|| out_of_order("connect"))?;
         let address = Address::deserialize(&other.address).map_err(unreadable)?;
@@ -254,14 +260,17 @@ impl PreparedEndpoints for Waiting {
         };
         let mut interface = None;
         let wire = match (link, address) {
-            (Bare::Verbs(link, port), Address::Verbs(address)) => {
+            (Bare::Verbs(link, context, port, wanted), Address::Verbs(address)) => {
                 if let Some(shrunk) = link.shrunk() {
                     told.notes.insert("blocks".to_owned(), shrunk.to_owned());
                 }
                 let link = link.connect(&port, &address, patience)?;
+                let another = Another { context, port, wanted, clock, patience };
                 match rank {
-                    SOURCE => Wire::Out(Box::new(VerbsOutlet::new(link))),
-                    _ => Wire::In(Box::new(VerbsInlet(link))),
+                    SOURCE => {
+                        Wire::out(Box::new(VerbsOutlet::new(link)), persists, clock, another.of_source())
+                    }
+                    _ => Wire::into(Box::new(VerbsInlet(link)), persists, clock, another.of_sink()),
                 }
             }
             (Bare::Tcp(own, listening), Address::Tcp { reachable, port, block_bytes: theirs }) => {
@@ -270,14 +279,34 @@ impl PreparedEndpoints for Waiting {
                 let bytes = usize::try_from(theirs).unwrap_or(usize::MAX).min(block_bytes);
                 match listening {
                     Some(listening) => {
-                        let connections = listening.accept(1 - rank, streams)?;
-                        Wire::In(Box::new(TcpInlet::new(connections, block_bytes, depth, patience)?))
+                        let accept = move || -> Result<TcpInlet, Error> {
+                            let connections = listening.accept(1 - rank, streams)?;
+                            TcpInlet::new(connections, block_bytes, depth, patience)
+                        };
+                        let first = accept()?;
+                        let another: Makes<dyn Inlet + Send> = Box::new(move |_| {
+                            let mut inlet = accept()?;
+                            inlet.answer(&[])?;
+                            Ok(Box::new(inlet))
+                        });
+                        Wire::into(Box::new(first), persists, clock, another)
                     }
                     None => {
                         let way = Way::deserialize(&other.way).map_err(unreadable)?;
                         let ends = (rank, 1 - rank);
-                        let connections = connect_bare((&near, &far), (port, way.token), ends, streams)?;
-                        Wire::Out(Box::new(TcpOutlet::new(connections, bytes, patience)?))
+                        let reach = move || -> Result<TcpOutlet, Error> {
+                            let connections = connect_bare((&near, &far), (port, way.token), ends, streams)?;
+                            TcpOutlet::new(connections, bytes, patience)
+                        };
+                        let first = reach()?;
+                        // The sink has taken it when it says something, be it nothing. Nobody runs
+                        // ahead of a sink that has much to do.
+                        let another: Makes<dyn Outlet + Send> = Box::new(move |_| {
+                            let mut outlet = reach()?;
+                            outlet.answers(true)?;
+                            Ok(Box::new(outlet))
+                        });
+                        Wire::out(Box::new(first), persists, clock, another)
                     }
                 }
             }
@@ -315,6 +344,28 @@ struct Connected {
 enum Wire {
     Out(Box<dyn Outlet>),
     In(Box<dyn Inlet>),
+}
+
+impl Wire {
+    /// That of a source whose files all take this link, or each one that is made.
+    fn out(
+        link: Box<dyn Outlet + Send>,
+        persists: bool,
+        clock: Clock,
+        makes: Makes<dyn Outlet + Send>,
+    ) -> Self {
+        Self::Out(if persists { link } else { Box::new(Renewed::new(link, makes, clock)) })
+    }
+
+    /// The same of a sink.
+    fn into(
+        link: Box<dyn Inlet + Send>,
+        persists: bool,
+        clock: Clock,
+        makes: Makes<dyn Inlet + Send>,
+    ) -> Self {
+        Self::In(if persists { link } else { Box::new(Renewed::new(link, makes, clock)) })
+    }
 }
 
 impl ConnectedEndpoints for Connected {

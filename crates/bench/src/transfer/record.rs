@@ -31,6 +31,8 @@ pub(crate) enum Record {
     Hole { to: u64 },
     /// The current file ends.
     End { is_whole: bool, digest: [u8; DIGEST_BYTES] },
+    /// What follows comes by another connection.
+    Renew,
     /// The transfer ends.
     Bye,
 }
@@ -67,6 +69,7 @@ const HOLE: u8 = 6;
 const END: u8 = 7;
 const BYE: u8 = 8;
 const SAME: u8 = 9;
+const RENEW: u8 = 10;
 
 impl Record {
     /// Writes it behind what is there.
@@ -108,6 +111,7 @@ impl Record {
                 to.push(u8::from(*is_whole));
                 to.extend(digest);
             }
+            Self::Renew => to.push(RENEW),
             Self::Bye => to.push(BYE),
         }
     }
@@ -148,6 +152,7 @@ impl Record {
                 };
                 Self::End { is_whole, digest: from.array()? }
             }
+            RENEW => Self::Renew,
             BYE => Self::Bye,
             _ => return Err(Broken("is of no kind that this version knows")),
         };

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
 use measure::clock::{Clock, Deadline};
@@ -18,8 +19,9 @@ use tempfile::TempDir;
 use verbs::Provider;
 
 use super::digest::Checksum;
+use super::link::renewed::Renewed;
 use super::link::tcp::{TcpInlet, TcpOutlet};
-use super::link::verbs::{Unconnected, VerbsInlet, VerbsOutlet, Wanted};
+use super::link::verbs::{Another, Unconnected, VerbsInlet, VerbsOutlet, Wanted};
 use super::link::{Inlet, Outlet, Patience};
 use super::sink::{Receipt, Target, receive};
 use super::source::{Sending, What, send};
@@ -67,13 +69,57 @@ fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Se
             let open = device.open().unwrap();
             let wanted =
                 |is_source| Wanted { is_source, pairs, block_bytes: BLOCK, depth, keeps_registrations: true };
-            let ends =
-                [true, false].map(|end| Unconnected::new(open, wanted(end), Clock::monotonic()).unwrap());
+            let ends = [true, false].map(|end| {
+                Unconnected::new(&open.context, &open.port, wanted(end), Clock::monotonic()).unwrap()
+            });
             let addresses = [ends[0].address().unwrap(), ends[1].address().unwrap()];
             let [source, sink] = ends;
             let outlet = source.connect(&open.port, &addresses[1], patience("the sink")).unwrap();
             let inlet = sink.connect(&open.port, &addresses[0], patience("the source")).unwrap();
             (Box::new(VerbsOutlet::new(outlet)), Box::new(VerbsInlet(inlet)))
+        }
+    }
+}
+
+/// The same, with a link of its own for each file.
+fn renewed(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
+    let clock = Clock::monotonic();
+    match over {
+        Over::Tcp { streams: count } => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let reach = move || {
+                let streams = (0..count).map(|_| TcpStream::connect(address).unwrap()).collect();
+                TcpOutlet::new(streams, BLOCK, patience("the sink"))
+            };
+            let first = reach().unwrap();
+            let accept = move || {
+                let streams = (0..count).map(|_| listener.accept().unwrap().0).collect();
+                TcpInlet::new(streams, BLOCK, depth, patience("the source"))
+            };
+            let inlet: Box<dyn Inlet + Send> = Box::new(accept().unwrap());
+            let outlet: Box<dyn Outlet + Send> = Box::new(first);
+            let inlet = Renewed::new(inlet, Box::new(move |_| Ok(Box::new(accept()?))), clock);
+            (
+                Box::new(Renewed::new(outlet, Box::new(move |_| Ok(Box::new(reach()?))), clock)),
+                Box::new(inlet),
+            )
+        }
+        Over::Verbs { pairs } => {
+            static PROVIDERS: &[&Provider] = &[&softdev::PROVIDER];
+            let (outlet, inlet) = link(over, depth);
+            let mut device = RankDevice::new(PROVIDERS, None, PortOptions::default());
+            let open = device.open().unwrap();
+            let another = |is_source, patience| Another {
+                context: open.context.clone(),
+                port: Arc::clone(&open.port),
+                wanted: Wanted { is_source, pairs, block_bytes: BLOCK, depth, keeps_registrations: true },
+                clock,
+                patience,
+            };
+            let outlet = Renewed::new(outlet, another(true, patience("the sink")).of_source(), clock);
+            let inlet = Renewed::new(inlet, another(false, patience("the source")).of_sink(), clock);
+            (Box::new(outlet), Box::new(inlet))
         }
     }
 }
@@ -285,6 +331,34 @@ fn contents_of_a_directory_and_several_sources_go_side_by_side() {
             fs::remove_dir_all(&to).unwrap();
         }
     }
+}
+
+#[test]
+fn each_file_may_have_a_connection_of_its_own() {
+    let (_scratch, from, to) = scratch();
+    for number in 0..12 {
+        fs::write(from.join(format!("{number}")), contents(number * 40_000, number as u64)).unwrap();
+    }
+    for over in ALL {
+        let (mut outlet, mut inlet) = renewed(over, 4);
+        let what = What::Paths(vec![from.clone()]);
+        let sending = Sending { what, checksum: Checksum::Xxh3, is_direct: false, resumes: false };
+        let mut receipt = Receipt::new(Some(Target::open(&to, rand()).unwrap()), Checksum::Xxh3);
+        let [source, sink] = std::thread::scope(|scope| {
+            let source =
+                scope.spawn(move || send(&mut *outlet, &sending, watch(), Clock::monotonic()).unwrap());
+            let sink = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap();
+            [source.join().unwrap(), sink]
+        });
+        assert_same(&from, &to.join("from"));
+        let others = Some(source.counts.files - 1);
+        assert_eq!((source.link.renewals, sink.link.renewals), (others, others));
+        assert!(source.link.renewing_ns > Some(0.0) && source.link.blocks == sink.link.blocks, "{source:?}");
+        fs::remove_dir_all(&to).unwrap();
+    }
+    // Who did not agree on that is told.
+    let (_outlet, mut inlet) = link(ALL[0], 4);
+    assert!(inlet.renew().unwrap_err().to_string().contains("was not agreed on"));
 }
 
 #[test]

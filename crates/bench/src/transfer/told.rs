@@ -28,6 +28,31 @@ pub(crate) struct LinkTold {
     /// Times that this end slept for the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sleeps: Option<u64>,
+    /// Connections that were made beside the first, where each file has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renewals: Option<u64>,
+    /// How long that took, in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renewing_ns: Option<f64>,
+}
+
+impl LinkTold {
+    /// Adds what another link of this end has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let add = |own: &mut Option<u64>, other: Option<u64>| {
+            *own = own.zip(other).map(|(own, other)| own + other).or(*own).or(other);
+        };
+        self.blocks += other.blocks;
+        self.block_bytes = self.block_bytes.max(other.block_bytes);
+        self.depth = self.depth.max(other.depth);
+        add(&mut self.registration_hits, other.registration_hits);
+        add(&mut self.registration_misses, other.registration_misses);
+        add(&mut self.sleeps, other.sleeps);
+        self.registering_ns = match (self.registering_ns, other.registering_ns) {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
+    }
 }
 
 /// What became of files, directories and links.

@@ -85,6 +85,9 @@ pub(crate) struct TransferArguments {
     /// Register memory anew for each block, to see what it costs.
     #[arg(long)]
     pub(crate) no_registration_cache: bool,
+    /// Make a connection for each file, to see what it costs.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) no_persistent_session: bool,
     /// What the link is to be like, where the device can imitate one, such as `4X DDR`.
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<String>,

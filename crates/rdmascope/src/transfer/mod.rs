@@ -113,6 +113,7 @@ fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
         .axis(axis::ENDPOINT.value(carrier))
         .axis(axis::BLOCK_BYTES.value(arguments.block))
         .axis(axis::CHECKSUM.value(arguments.checksum))
+        .axis(axis::PERSISTENT_SESSION.value(!arguments.no_persistent_session))
         .axis(axis::FILE_SOURCE.value(place))
         .axis(axis::FILE_SINK.value(place));
     settings = match carrier {

@@ -241,6 +241,14 @@ fn few_descriptors_are_enough() {
         let ended = finish(scratch.shell(&script));
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert_arrived(&from, &scratch.at(over).join("from"));
+        // Connections that are made for each file go with it.
+        let each = format!("{over}-each");
+        let script = format!(
+            "ulimit -n 64; exec \"$0\" transfer from --to {each} --over {over} --no-persistent-session --cpus none"
+        );
+        let ended = finish(scratch.shell(&script));
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert_arrived(&from, &scratch.at(&each).join("from"));
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) const OWN: &[&AxisRow] = &[
     axis::FILES.row,
     axis::FILE_SINK.row,
     axis::FILE_SOURCE.row,
+    axis::PERSISTENT_SESSION.row,
     axis::REGISTRATION_CACHE.row,
 ];
 
@@ -25,6 +26,7 @@ pub(super) const ONLY: &[&AxisRow] = &[
     axis::FILE_SINK.row,
     axis::FILE_SOURCE.row,
     axis::LINK.row,
+    axis::PERSISTENT_SESSION.row,
     axis::QUEUE_PAIRS.row,
     axis::REGISTRATION_CACHE.row,
     axis::SIZE_BYTES.row,
@@ -40,6 +42,7 @@ pub(super) fn usual() -> Vec<Axis> {
         axis::FILES.value(1),
         axis::FILE_SINK.value(Place::File),
         axis::FILE_SOURCE.value(Place::File),
+        axis::PERSISTENT_SESSION.value(true),
         axis::REGISTRATION_CACHE.value(true),
     ]
 }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::Carrier;
-use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, is_ring};
+use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, RENEWED_SLOTS_MAX, is_ring};
 
 /// Bytes of all files of a point together.
 const BYTES_MAX: u64 = 1 << 40;
@@ -35,6 +35,11 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
         let what = format!("{depth} blocks under way on each of {connections} connections");
         let why = "4096 at most may be, with 4 GiB of memory together";
         return check.refuse("tx_depth", &what, why);
+    }
+    let persists = check.0.axes.get(axis::PERSISTENT_SESSION);
+    if blocks > RENEWED_SLOTS_MAX && persists.contains(&false) && check.0.carrier.is_verbs() {
+        let what = format!("a connection for each file with {blocks} blocks");
+        return check.refuse("persistent_session", &what, "such a connection has at most 512");
     }
     let bytes = check.largest(axis::FILES.row).saturating_mul(check.largest(axis::SIZE_BYTES.row));
     if bytes > BYTES_MAX {

@@ -19,6 +19,7 @@ pub(super) static SHOWN: Presentation = Presentation {
         "queue_pairs",
         "streams",
         "registration_cache",
+        "persistent_session",
         "checksum",
     ],
     table: |point| own(point).map(|_| &TRANSFERS),
@@ -33,8 +34,8 @@ pub(super) static SHOWN: Presentation = Presentation {
         number(
             "transfer.session_ns",
             Dimension::Time,
-            |point, _| Some(of(point, "source", "session_ns")?.max(of(point, "sink", "session_ns")?)),
-            "the time that it took to set up the connection, at the end that took longer",
+            |point, _| Some(session(point, "source")?.max(session(point, "sink")?)),
+            "the time that it took to set up connections, at the end that took longer",
         )
         .offered(),
         number(
@@ -95,6 +96,7 @@ static TRANSFERS: Table = Table {
         Column::new("to", Cell::Axis("file_sink")).wide(6),
         Column::new("depth", Cell::Axis("tx_depth")).wide(5).shown_where(is_over_verbs),
         Column::new("registers", Cell::Text(|view| registers(view.point))).wide(9).shown_where(is_over_verbs),
+        Column::new("session", Cell::Text(|view| Some(session_of(view.point)))).wide(7),
         Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
         Column::new("files[1/s]", Cell::Number("throughput.messages_per_s", WHOLE)).wide(10),
         Column::new("CPU from[s/GiB]", Cell::Number("transfer.source.cpu_ns_per_gib", SECONDS)).wide(15),
@@ -105,6 +107,17 @@ static TRANSFERS: Table = Table {
     notes: &[Note::Always(CPU)],
     ..Table::PLAIN
 };
+
+/// Whether all files have one connection, or each its own.
+fn session_of(point: &Point) -> String {
+    let persists = point.axes.get("persistent_session").and_then(Value::as_bool);
+    if persists == Some(false) { "each" } else { "one" }.to_owned()
+}
+
+/// What setting up the connection took at an end, and those of further files where each has one.
+fn session(point: &Point, end: &str) -> Option<f64> {
+    Some(of(point, end, "session_ns")? + link(point, end, "renewing_ns").unwrap_or(0.0))
+}
 
 const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(0) };
 const SECONDS: Print = Print { scale: Scale::By(1e9), decimals: Decimals::Fixed(3) };

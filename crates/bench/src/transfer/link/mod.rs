@@ -3,6 +3,7 @@
 //! Blocks arrive in the order in which they were posted, over however many connections. Neither end
 //! waits for the other longer than [`SILENCE`], nor beyond its deadline.
 
+pub(crate) mod renewed;
 pub(crate) mod tcp;
 pub(crate) mod verbs;
 
@@ -46,6 +47,20 @@ pub(crate) trait Outlet {
     /// Where the sink has gone or is silent.
     fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error>;
 
+    /// Whether each file is to have a connection of its own.
+    fn renews(&self) -> bool {
+        false
+    }
+
+    /// Makes another connection for what follows. The sink does the same when it has taken all
+    /// blocks of the one before.
+    ///
+    /// # Errors
+    /// Where the sink has gone, or there is no other connection.
+    fn renew(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Says when the transfer must have ended.
     fn ends_at(&mut self, deadline: Deadline);
 
@@ -69,6 +84,15 @@ pub(crate) trait Inlet {
     /// # Errors
     /// Where the source has gone.
     fn release(&mut self) -> Result<(), Error>;
+
+    /// Takes another connection for what follows.
+    ///
+    /// # Errors
+    /// Where the source has gone, or this link has no other connection.
+    fn renew(&mut self) -> Result<(), Error> {
+        let words = "the source makes another connection, which was not agreed on";
+        Err(Error::Transfer { words: words.to_owned() })
+    }
 
     /// Sends whole answers, of at most [`ANSWER_BLOCK_BYTES`] together.
     ///

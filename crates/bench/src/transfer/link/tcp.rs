@@ -52,15 +52,11 @@ impl Connections {
         for stream in &streams {
             let (arrives, arrived) = sync_channel(ahead);
             let (gives, given) = sync_channel(ahead);
-            for _ in 0..ahead {
-                // There is room for all of them.
-                let _ = gives.send(Owned::new(bytes));
-            }
             let stream = stream.try_clone().map_err(failed)?;
             stream.set_write_timeout(Some(super::SILENCE)).map_err(failed)?;
             thread::Builder::new()
                 .name("connection".to_owned())
-                .spawn(move || read(stream, &given, &arrives))
+                .spawn(move || read(stream, &given, (ahead, bytes), &arrives))
                 .map_err(failed)?;
             arrivals.push(arrived);
             free.push(gives);
@@ -125,9 +121,28 @@ fn header(kind: Kind, bytes: usize) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Reads blocks until the connection ends or nobody wants more.
-fn read(mut stream: TcpStream, free: &Receiver<Owned>, arrives: &SyncSender<Arrival>) {
-    while let Ok(block) = free.recv() {
+/// Reads blocks of so many bytes, so many ahead, until the connection ends or nobody wants more.
+/// Each is made when it is needed: most connections need few.
+fn read(
+    mut stream: TcpStream,
+    free: &Receiver<Owned>,
+    (ahead, bytes): (usize, usize),
+    arrives: &SyncSender<Arrival>,
+) {
+    let mut made = 0;
+    loop {
+        let block = match free.try_recv() {
+            Ok(block) => block,
+            Err(TryRecvError::Empty) if made < ahead => {
+                made += 1;
+                Owned::new(bytes)
+            }
+            Err(TryRecvError::Empty) => match free.recv() {
+                Ok(block) => block,
+                Err(_) => return,
+            },
+            Err(TryRecvError::Disconnected) => return,
+        };
         let arrived = read_one(&mut stream, block);
         let is_last = arrived.is_err();
         if arrives.send(arrived).is_err() || is_last {

@@ -40,6 +40,7 @@ fn record() -> impl Strategy<Value = Record> {
         size().prop_map(|to| Record::Hole { to }),
         (any::<bool>(), any::<[u8; DIGEST_BYTES]>())
             .prop_map(|(is_whole, digest)| Record::End { is_whole, digest }),
+        Just(Record::Renew),
         Just(Record::Bye),
     ]
 }

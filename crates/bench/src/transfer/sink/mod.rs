@@ -31,6 +31,8 @@ struct Sink<'a> {
     file: Option<Receiving>,
     first_file: Option<Ticks>,
     answers: Vec<u8>,
+    /// Whether what follows comes by another connection.
+    renews: bool,
     has_ended: bool,
     /// Whether a file was to pass the page cache by and did not.
     has_fallen_back: bool,
@@ -50,6 +52,7 @@ pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock
         file: None,
         first_file: None,
         answers: Vec::new(),
+        renews: false,
         has_ended: false,
         has_fallen_back: false,
     };
@@ -102,7 +105,7 @@ impl Sink<'_> {
             self.inlet.answer(&self.answers)?;
             self.answers.clear();
         }
-        Ok(())
+        if std::mem::take(&mut self.renews) { self.inlet.renew() } else { Ok(()) }
     }
 
     fn record(&mut self, record: Record, at: usize, records: &mut Records) -> Result<(), Error> {
@@ -136,6 +139,7 @@ impl Sink<'_> {
             Record::Link { parent, name, attributes, target } => {
                 self.link(parent, &name, attributes, &target)?;
             }
+            Record::Renew => self.renews = true,
             Record::Bye => self.has_ended = true,
         }
         Ok(())

@@ -53,6 +53,8 @@ pub(crate) struct Source<'a> {
     began: Ticks,
     counts: Counts,
     first_file: Option<Ticks>,
+    /// Whether a file has begun.
+    has_begun: bool,
     /// Files that were offered, in the order in which they will be answered.
     offered: VecDeque<Offered>,
     /// Answers that have come and belong to none of them yet.
@@ -83,6 +85,7 @@ pub(crate) fn send(
         began: clock.now(),
         counts: Counts::default(),
         first_file: None,
+        has_begun: false,
         offered: VecDeque::new(),
         answers: VecDeque::new(),
         is_done: false,
@@ -264,7 +267,7 @@ impl Source<'_> {
         };
         let parent = walker.number(directory);
         let Opened { attributes, size, .. } = file;
-        self.packer.put(&Record::File { parent, name: name.clone(), attributes, size, from })?;
+        self.begin(&Record::File { parent, name: name.clone(), attributes, size, from })?;
         let mut digest = Digest::new(self.sending.checksum);
         let sent = self.packer.send(&Contents::File(&file), from, &mut digest)?;
         let ended = sent.and_then(|bytes| {
@@ -289,7 +292,7 @@ impl Source<'_> {
         for number in 0..files {
             let name = Name::new(format!("{number}").as_bytes()).unwrap_or_else(|_| unreachable!("digits"));
             let attributes = Attributes { mode: 0o600, seconds: 0, nanoseconds: 0 };
-            self.packer.put(&Record::File { parent: 0, name, attributes, size: bytes, from: 0 })?;
+            self.begin(&Record::File { parent: 0, name, attributes, size: bytes, from: 0 })?;
             let mut digest = Digest::new(self.sending.checksum);
             let sent = self.packer.send(&Contents::Memory { bytes }, 0, &mut digest)?;
             let sent = sent.unwrap_or(0);
@@ -300,6 +303,16 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A file begins, by a connection of its own where each has one.
+    fn begin(&mut self, file: &Record) -> Result<(), Error> {
+        if std::mem::replace(&mut self.has_begun, true) && self.packer.outlet().renews() {
+            self.packer.put(&Record::Renew)?;
+            self.packer.flush()?;
+            self.packer.outlet().renew()?;
+        }
+        self.packer.put(file)
     }
 
     fn end(&mut self, is_whole: bool, digest: &Digest) -> Result<(), Error> {

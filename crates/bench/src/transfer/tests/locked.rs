@@ -46,7 +46,7 @@ fn where_little_memory_can_be_registered_blocks_are_fewer_and_smaller_and_that_i
     let open = device.open().unwrap();
     let made = |block_bytes, depth| {
         let wanted = Wanted { is_source: false, pairs: 1, block_bytes, depth, keeps_registrations: true };
-        let end = Unconnected::new(open, wanted, Clock::monotonic()).unwrap();
+        let end = Unconnected::new(&open.context, &open.port, wanted, Clock::monotonic()).unwrap();
         let said = end.shrunk().map(str::to_owned);
         drop(end);
         said
@@ -83,7 +83,8 @@ fn a_tree_arrives(mut devices: [RankDevice; 2]) {
     let ends = [true, false].map(|is_source| {
         let wanted =
             Wanted { is_source, pairs: 2, block_bytes: 256 << 10, depth: 32, keeps_registrations: true };
-        Unconnected::new(opens[usize::from(!is_source)], wanted, Clock::monotonic()).unwrap()
+        let open = opens[usize::from(!is_source)];
+        Unconnected::new(&open.context, &open.port, wanted, Clock::monotonic()).unwrap()
     });
     assert_eq!(ends.iter().filter(|end| end.shrunk().is_some()).count(), 1);
     let addresses = [ends[0].address().unwrap(), ends[1].address().unwrap()];

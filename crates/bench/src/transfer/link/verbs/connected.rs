@@ -309,6 +309,7 @@ impl Link {
             registration_misses: Some(self.registered.misses),
             registering_ns: Some(self.registered.ns),
             sleeps: Some(self.sleeps),
+            ..LinkTold::default()
         }
     }
 }

@@ -8,11 +8,13 @@
 //! An end that waits polls for a while and then sleeps until a completion is announced: two ends
 //! that spin on busy CPUs take the time that the other needs.
 
+mod another;
 mod connected;
 mod constants;
 mod ends;
 mod registered;
 mod setup;
 
+pub(crate) use another::{Another, RENEWED_SLOTS_MAX};
 pub(crate) use ends::{VerbsInlet, VerbsOutlet};
 pub(crate) use setup::{Unconnected, VerbsAddress, Wanted};

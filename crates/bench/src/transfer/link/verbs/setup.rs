@@ -6,8 +6,8 @@ use measure::clock::Clock;
 use serde::{Deserialize, Serialize};
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
 use verbs::{
-    CompletionChannel, CompletionQueue, Init, MemoryRegion, ProtectionDomain, QueuePair, QueuePairOptions,
-    ReceiveRequest, Remote, SendRequest, Service,
+    CompletionChannel, CompletionQueue, Context, Init, MemoryRegion, ProtectionDomain, QueuePair,
+    QueuePairOptions, ReceiveRequest, Remote, SendRequest, Service,
 };
 
 use super::connected::{Flow, Lane, Link, sends_of_lane};
@@ -15,7 +15,7 @@ use super::constants::{ANSWER_SLOTS, CREDIT_RECEIVES, RECEIVE};
 use super::registered::{Registered, slots};
 use crate::Error;
 use crate::transfer::link::{ANSWER_BLOCK_BYTES, Patience};
-use crate::verbs_endpoint::{GidAddress, LocalPort, Open};
+use crate::verbs_endpoint::{GidAddress, LocalPort};
 
 /// What an end needs to know of the other.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -75,8 +75,12 @@ impl Unconnected {
     ///
     /// # Errors
     /// What the device says.
-    pub(crate) fn new(open: &Open, wanted: Wanted, clock: Clock) -> Result<Self, Error> {
-        let Open { context, port, .. } = open;
+    pub(crate) fn new(
+        context: &Context,
+        port: &LocalPort,
+        wanted: Wanted,
+        clock: Clock,
+    ) -> Result<Self, Error> {
         let domain = context.protection_domain()?;
         let mut registered = Registered::default();
         let files = (wanted.depth * wanted.pairs, wanted.block_bytes);
