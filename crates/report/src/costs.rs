@@ -5,8 +5,7 @@
 //! is a factor of 1 or more: of times it divided by the best, of throughputs the best divided by
 //! it. A mode that was not measured costs nothing that is known, and says why.
 
-use measure::figure::Better;
-use measure::figure::CostRow;
+use measure::figure::{Better, CostRow};
 use measure::record::Point;
 use measure::selection;
 use measure::stats::shape::Estimate;
@@ -114,19 +113,17 @@ fn compared(row: &CostRow, modes: Vec<(Vec<Value>, Vec<&Point>)>, run: Points<'_
         Better::Less => a.y.value.total_cmp(&b.y.value),
         Better::More => b.y.value.total_cmp(&a.y.value),
     });
-    let best = known.first().map(|(_, measured, points)| (measured.clone(), points.clone()));
-    let is_alone = known.len() == 1;
-    let measured = known.into_iter().enumerate().map(|(index, (name, measured, points))| {
-        let cost = match &best {
-            Some((best, best_points)) if index > 0 => {
-                costs(&measured, best, better, environments::compare(&points, best_points))
+    let measured = known.iter().enumerate().map(|(index, (name, measured, points))| {
+        let cost = match &known[..] {
+            [_] => "nothing to compare it with".to_owned(),
+            [(_, best, best_points), ..] if index > 0 => {
+                costs(measured, best, better, environments::compare(points, best_points))
             }
-            _ if is_alone => "nothing to compare it with".to_owned(),
             _ => "best".to_owned(),
         };
-        let outcome =
-            Outcome::Measured { number: measured.text(), cost, id: measured.id, doubts: measured.doubts };
-        Mode { name, outcome }
+        let number = measured.text();
+        let doubts = measured.doubts.clone();
+        Mode { name: name.clone(), outcome: Outcome::Measured { number, cost, id: measured.id, doubts } }
     });
     let missing = missing.iter().map(|merged| unknown(merged.labels.join("; "), merged.text()));
     measured.chain(missing).collect()
@@ -154,10 +151,11 @@ fn costs(of: &Measured, best: &Measured, better: Better, environments: Result<St
         return "no factor, as one of both is zero".to_owned();
     };
     let number = |end: f64| format!("{end:.*}", digits(end));
-    let interval = match () {
-        () if of.lacks_interval || best.lacks_interval => " (one run, no interval)".to_owned(),
-        () if low <= 1.0 => format!(" [{}, {}]: not told apart from the best", number(low), number(high)),
-        () => format!(" [{}, {}]", number(low), number(high)),
+    let interval = if of.lacks_interval || best.lacks_interval {
+        " (one run, no interval)".to_owned()
+    } else {
+        let is_apart = if low > 1.0 { "" } else { ": not told apart from the best" };
+        format!(" [{}, {}]{is_apart}", number(low), number(high))
     };
     format!("x {}{interval}{partly}", number(value))
 }

@@ -35,7 +35,6 @@ pub mod model;
 mod placement;
 mod reason;
 pub mod repeated;
-
 mod series_table;
 mod table;
 pub mod terminal;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::figure::Better;
 use serde::{Deserialize, Serialize};
 
 use super::kept::Kept;
 use crate::pattern::outcome::Told;
 use crate::process::launcher::Usage;
-use measure::figure::Better;
 
 /// A program that has run: `application` below `own` of a point.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

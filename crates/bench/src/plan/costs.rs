@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::findings::repetitions;
 use super::model::Plan;
 use super::names::known;
-use super::settings::IN_CODE;
-use super::{applications, quantities};
+use super::quantities;
 use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
@@ -37,8 +36,7 @@ fn row_check(plan: &Plan, row: &CostRow) -> Result<(), String> {
         return Err("it has no modes: name the axes that they differ in".to_owned());
     }
     let quantity = row.y.as_str();
-    quantities::check(quantity)
-        .and_then(|()| applications::metric(plan, &row.experiments, quantity))
+    quantities::check_of(plan, &row.experiments, quantity)
         .map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
     let dimension = quantities::dimension(quantity);
     if let Some(unit) = row.unit.filter(|unit| dimension != Some(unit.dimension())) {
@@ -52,7 +50,7 @@ fn row_check(plan: &Plan, row: &CostRow) -> Result<(), String> {
     Ok(())
 }
 
-/// Every row has points, and those of one mode are repetitions.
+/// Checks that every row has points, and that the points of one mode are repetitions.
 pub(super) fn points(plan: &Plan, all: &[PointSpec]) -> Result<(), Error> {
     for (index, figure) in plan.figures.iter().enumerate() {
         for row in &figure.rows {
@@ -69,7 +67,7 @@ pub(super) fn points(plan: &Plan, all: &[PointSpec]) -> Result<(), Error> {
                 )),
             };
             checked.map_err(|reason| Error::Plan {
-                place: plan.figure_places.get(index).map_or(IN_CODE, String::as_str).to_owned(),
+                place: plan.place_of_figure(index).to_owned(),
                 words: format!(
                     "the figure {:?} has a row {:?} that cannot be filled: {reason}",
                     figure.title, row.what

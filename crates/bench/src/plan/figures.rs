@@ -5,15 +5,14 @@ use measure::units::Dimension;
 
 use super::model::{Base, Plan};
 use super::names::known;
-use super::settings::IN_CODE;
-use super::{applications, bundled, costs, quantities};
+use super::{bundled, costs, quantities};
 use crate::Error;
 use crate::axis;
 
 /// The plan's figures, checked, with their references filled in.
 pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
     let one = |(index, figure): (usize, &Figure)| {
-        let place = plan.figure_places.get(index).map_or(IN_CODE, String::as_str);
+        let place = plan.place_of_figure(index);
         check(plan, figure).map_err(|does| Error::Plan {
             place: place.to_owned(),
             words: format!("the figure {:?} {does}", figure.title),
@@ -36,7 +35,7 @@ fn levels(plan: &Plan) -> Result<(), Error> {
         }
         if let Some(again) = level.filter(|level| ended.contains(level)) {
             return Err(Error::Plan {
-                place: plan.figure_places.get(index).map_or(IN_CODE, String::as_str).to_owned(),
+                place: plan.place_of_figure(index).to_owned(),
                 words: format!(
                     "the figure {:?} is of the level {again:?}, of which others stand above figures of another one: put \
                      those of a level together",
@@ -84,8 +83,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     }
     let quantity = figure.y.as_deref().unwrap_or_default();
     for name in [quantity].into_iter().chain(figure.marked.as_ref().map(|marked| marked.y.as_str())) {
-        let known =
-            quantities::check(name).and_then(|()| applications::metric(plan, &figure.experiments, name));
+        let known = quantities::check_of(plan, &figure.experiments, name);
         known.map_err(|hint| format!("shows an unknown quantity {name:?}{hint}"))?;
     }
     let dimension = quantities::dimension(quantity);

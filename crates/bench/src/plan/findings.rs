@@ -8,7 +8,6 @@ use measure::selection::{self, EXPERIMENT, QUANTITY, Selection};
 use measure::units::Dimension;
 use serde_json::Value;
 
-use super::applications;
 use super::model::Plan;
 use super::names::known;
 use super::quantities;
@@ -59,8 +58,7 @@ fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
             }
         }
         let quantity = finding.quantity_of(selection);
-        let known = quantities::check(quantity)
-            .and_then(|()| applications::metric(plan, &finding.experiments, quantity));
+        let known = quantities::check_of(plan, &finding.experiments, quantity);
         known.map_err(|hint| format!("unknown quantity {quantity:?}{hint}"))?;
     }
     Ok(())

@@ -102,6 +102,11 @@ impl Plan {
         self
     }
 
+    /// Where a figure stands.
+    pub(super) fn place_of_figure(&self, index: usize) -> &str {
+        self.figure_places.get(index).map_or(IN_CODE, String::as_str)
+    }
+
     /// Adds a figure.
     #[must_use]
     pub fn figure(mut self, figure: Figure) -> Self {

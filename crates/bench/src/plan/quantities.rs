@@ -2,17 +2,26 @@
 
 use measure::units::Dimension;
 
+use super::applications;
+use super::model::Plan;
 use super::names::hint_or_all;
 use crate::patterns::PATTERNS;
 
 /// Whether a path leads to a number; if not, the nearest one that does, or all.
-pub(super) fn check(path: &str) -> Result<(), String> {
+fn check(path: &str) -> Result<(), String> {
     if PATTERNS.find(path).is_some() {
         return Ok(());
     }
     let known = PATTERNS.examples(path);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Err(hint_or_all(path, &known))
+}
+
+/// Whether a path leads to a number of the points of some experiments; if not, what to say behind
+/// it.
+pub(super) fn check_of(plan: &Plan, experiments: &[String], path: &str) -> Result<(), String> {
+    check(path)?;
+    applications::metric(plan, experiments, path)
 }
 
 /// What the number at a path measures.

@@ -127,37 +127,27 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
             return Err(Key { entry: wrong, table: "[figure.reference]" }.unknown(&known));
         }
     }
-    let words = |title: String, reason: String| format!("the figure {title:?} cannot be read: {reason}");
-    let mut figure: Figure = derived(place, entries, "[[figure]]", "title", words)?;
-    selections::of_figure(&mut figure).map_err(|reason| Error::Plan {
-        place: place.to_owned(),
-        words: words(figure.title.clone(), reason),
-    })?;
-    Ok(figure)
+    let words = |title, reason| format!("the figure {title:?} cannot be read: {reason}");
+    derived(place, entries, ("[[figure]]", "title"), selections::of_figure, words)
 }
 
 fn application(place: &str, entries: &[Entry]) -> Result<Application, Error> {
     let words = |name, reason| format!("the application {name:?} cannot be read: {reason}");
-    derived(place, entries, "[[application]]", "name", words)
+    derived(place, entries, ("[[application]]", "name"), |_| Ok(()), words)
 }
 
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
-    let words =
-        |claim: String, reason: String| format!("the finding {claim:?} cannot be asked for: {reason}");
-    let mut finding: Finding = derived(place, entries, "[[finding]]", "claim", words)?;
-    selections::of_finding(&mut finding).map_err(|reason| Error::Plan {
-        place: place.to_owned(),
-        words: words(finding.claim.clone(), reason),
-    })?;
-    Ok(finding)
+    let words = |claim, reason| format!("the finding {claim:?} cannot be asked for: {reason}");
+    derived(place, entries, ("[[finding]]", "claim"), selections::of_finding, words)
 }
 
-/// Reads a table as its type does; errors show the text of the key `titled`.
+/// Reads a table as its type does, and then `values` in it; errors show the text of the key
+/// `titled`.
 fn derived<T: DeserializeOwned>(
     place: &str,
     entries: &[Entry],
-    heading: &str,
-    titled: &str,
+    (heading, titled): (&str, &str),
+    values: impl FnOnce(&mut T) -> Result<(), String>,
     words: impl FnOnce(String, String) -> String,
 ) -> Result<T, Error> {
     let known = names_of::<T>();
@@ -166,10 +156,9 @@ fn derived<T: DeserializeOwned>(
     }
     let json = Node::Table(entries.to_vec()).to_json();
     let title = json.get(titled).and_then(Value::as_str).unwrap_or_default().to_owned();
-    serde_json::from_value(json).map_err(|error| {
-        let words = words(title, error.to_string().replace('`', "\""));
-        Error::Plan { place: place.to_owned(), words }
-    })
+    let read = serde_json::from_value(json).map_err(|error| error.to_string().replace('`', "\""));
+    let read = read.and_then(|mut read: T| values(&mut read).map(|()| read));
+    read.map_err(|reason| Error::Plan { place: place.to_owned(), words: words(title, reason) })
 }
 
 const PLAN_KEYS: [&str; 12] = [

@@ -84,18 +84,11 @@ impl Digest {
 pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Option<[u8; DIGEST_BYTES]>> {
     let mut piece = vec![0; PIECE];
     let mut digest = Digest::new(Checksum::Xxh3);
-    let mut read = 0;
-    while read < CHUNK_BYTES {
-        let most = PIECE.min(usize::try_from(CHUNK_BYTES - read).unwrap_or(PIECE));
-        match pread(file, &mut piece[..most], begin + read) {
-            Ok(0) => return Ok(None),
-            Ok(count) => {
-                digest.take(&piece[..count]);
-                read += count as u64;
-            }
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+    for at in (begin..begin + CHUNK_BYTES).step_by(PIECE) {
+        if !fill(&mut piece, file, at)? {
+            return Ok(None);
         }
+        digest.take(&piece);
     }
     Ok(Some(digest.finish()))
 }
@@ -117,14 +110,8 @@ pub(crate) fn contents_digest(file: BorrowedFd<'_>, size: u64) -> io::Result<[u8
         };
         let bytes = PIECE.min(usize::try_from(size.saturating_sub(at)).unwrap_or(PIECE));
         let piece = &mut piece[..bytes];
-        let mut read = 0;
-        while read < bytes {
-            match pread(file, &mut piece[read..], at + read as u64) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => read += count,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
+        if !fill(piece, file, at)? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
         if piece.iter().any(|byte| *byte != 0) {
             digest.move_to(at);
@@ -136,8 +123,23 @@ pub(crate) fn contents_digest(file: BorrowedFd<'_>, size: u64) -> io::Result<[u8
     Ok(digest.finish())
 }
 
-/// Bytes that are read at a time.
+/// Reads as many bytes of a file from an offset on as there is room for; false where it has fewer.
+fn fill(piece: &mut [u8], file: BorrowedFd<'_>, offset: u64) -> io::Result<bool> {
+    let mut read = 0;
+    while read < piece.len() {
+        match pread(file, &mut piece[read..], offset + read as u64) {
+            Ok(0) => return Ok(false),
+            Ok(count) => read += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Bytes that are read at a time. A chunk has whole pieces.
 const PIECE: usize = 256 << 10;
+const _: () = assert!(CHUNK_BYTES.is_multiple_of(PIECE as u64));
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use measure::clock::{Clock, Deadline};
 use super::block::Block;
 use super::block::Owned;
 use super::digest::Checksum;
-use super::link::{Inlet, Kind};
+use super::link::{Inlet, Kind, LinkEnd};
 use super::record::Answer;
 use super::sink::{Receipt, Target, receive};
 use super::told::LinkTold;
@@ -76,7 +76,9 @@ impl Inlet for Said {
     fn answer(&mut self, _answers: &[u8]) -> Result<(), Error> {
         Ok(())
     }
+}
 
+impl LinkEnd for Said {
     fn ends_at(&mut self, _deadline: Deadline) {}
 
     fn told(&self) -> LinkTold {

@@ -10,7 +10,6 @@ use std::time::Duration;
 use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use verbs::Context;
 
 use super::digest::Checksum;
 use super::link::renewed::{Makes, Renewed};
@@ -33,7 +32,7 @@ use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
 use crate::scratch::ScratchDirectory;
 use crate::socket_endpoint::{Listening, Reachable, connect_bare, token};
-use crate::verbs_endpoint::{LocalPort, Open, Unconnected as Endpoint};
+use crate::verbs_endpoint::{Open, Unconnected as Endpoint};
 
 /// The rank that sends; the other one receives.
 const SOURCE: u32 = 0;
@@ -79,7 +78,7 @@ struct Waiting {
 /// What is to be connected.
 enum Bare {
     Tcp(Reachable, Option<Listening>),
-    Verbs(Box<Unconnected>, Context, Arc<LocalPort>, Wanted),
+    Verbs(Box<Unconnected>, Another),
 }
 
 /// What an end does.
@@ -115,7 +114,14 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
             keeps_registrations: axis::REGISTRATION_CACHE.at(&spec.axes).unwrap_or(true),
         };
         let link = Unconnected::new(&open.context, &open.port, wanted, clock)?;
-        (Bare::Verbs(Box::new(link), open.context.clone(), Arc::clone(&open.port), wanted), wanted.pairs)
+        let another = Another {
+            context: open.context.clone(),
+            port: Arc::clone(&open.port),
+            wanted,
+            clock,
+            patience: patience(site.rank),
+        };
+        (Bare::Verbs(Box::new(link), another), wanted.pairs)
     } else {
         let reachable = Reachable::own(&site.sockets.net, message.socket.family, message.link_layer)?;
         let listens = site.rank != SOURCE;
@@ -220,6 +226,14 @@ fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointEr
     Ok((End::Receives(Box::new(Receipt { target, checksum, is_direct, compares, syncs })), scratch))
 }
 
+/// How long a rank waits for the other. The point's time limit comes with the run.
+fn patience(rank: u32) -> Patience {
+    Patience {
+        deadline: Deadline::after(Duration::MAX),
+        peer: if rank == SOURCE { "the sink" } else { "the source" },
+    }
+}
+
 /// What the system says, and what to do.
 fn words(error: &io::Error) -> String {
     match error.kind() {
@@ -253,19 +267,14 @@ impl PreparedEndpoints for Waiting {
         let other = ranks.get(1 - rank as usize).ok_or_else(|| out_of_order("connect"))?;
         let address = Address::deserialize(&other.address).map_err(unreadable)?;
         let mut told = EndTold::default();
-        // The point's time limit comes with the run.
-        let patience = Patience {
-            deadline: Deadline::after(Duration::MAX),
-            peer: if rank == SOURCE { "the sink" } else { "the source" },
-        };
+        let patience = patience(rank);
         let mut interface = None;
         let wire = match (link, address) {
-            (Bare::Verbs(link, context, port, wanted), Address::Verbs(address)) => {
+            (Bare::Verbs(link, another), Address::Verbs(address)) => {
                 if let Some(shrunk) = link.shrunk() {
                     told.notes.insert("blocks".to_owned(), shrunk.to_owned());
                 }
-                let link = link.connect(&port, &address, patience)?;
-                let another = Another { context, port, wanted, clock, patience };
+                let link = link.connect(&another.port, &address, another.patience)?;
                 match rank {
                     SOURCE => {
                         Wire::out(Box::new(VerbsOutlet::new(link)), persists, clock, another.of_source())

@@ -1,6 +1,7 @@
 //! What the ranks of a transfer tell of it.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 
 use measure::text::plain;
 use serde::{Deserialize, Serialize};
@@ -39,19 +40,17 @@ pub(crate) struct LinkTold {
 impl LinkTold {
     /// Adds what another link of this end has counted.
     pub(crate) fn add(&mut self, other: &Self) {
-        let add = |own: &mut Option<u64>, other: Option<u64>| {
+        /// What at least one of both has counted.
+        fn add<N: Add<Output = N> + Copy>(own: &mut Option<N>, other: Option<N>) {
             *own = own.zip(other).map(|(own, other)| own + other).or(*own).or(other);
-        };
+        }
         self.blocks += other.blocks;
         self.block_bytes = self.block_bytes.max(other.block_bytes);
         self.depth = self.depth.max(other.depth);
         add(&mut self.registration_hits, other.registration_hits);
         add(&mut self.registration_misses, other.registration_misses);
         add(&mut self.sleeps, other.sleeps);
-        self.registering_ns = match (self.registering_ns, other.registering_ns) {
-            (Some(own), Some(other)) => Some(own + other),
-            (own, other) => own.or(other),
-        };
+        add(&mut self.registering_ns, other.registering_ns);
     }
 }
 

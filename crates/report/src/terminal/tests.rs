@@ -293,7 +293,6 @@ fn findings_are_answered_below_the_tables() {
     assert_eq!(findings(&[], known(&[latency(4, 820)])), "");
 }
 
-/// A point of the pattern one-way, as softdev could give it.
 #[test]
 fn what_slower_modes_cost_is_a_line_for_each_case() {
     let figure: Figure = serde_json::from_value(json!({
@@ -321,6 +320,7 @@ fn what_slower_modes_cost_is_a_line_for_each_case() {
     assert_eq!(costs(&[other], known(&points)), "");
 }
 
+/// A point of the pattern one-way, as softdev could give it.
 fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     let kind = |kind, p50_ns| {
         let mut latency = latency(size, p50_ns).latency.unwrap();

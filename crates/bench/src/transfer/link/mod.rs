@@ -24,8 +24,17 @@ pub(crate) enum Kind {
     Raw,
 }
 
+/// What each end of a link has.
+pub(crate) trait LinkEnd {
+    /// Says when the transfer must have ended.
+    fn ends_at(&mut self, deadline: Deadline);
+
+    /// What it has counted.
+    fn told(&self) -> LinkTold;
+}
+
 /// The source's end.
-pub(crate) trait Outlet {
+pub(crate) trait Outlet: LinkEnd {
     /// Bytes of a block.
     fn block_bytes(&self) -> usize;
 
@@ -60,16 +69,10 @@ pub(crate) trait Outlet {
     fn renew(&mut self) -> Result<(), Error> {
         Ok(())
     }
-
-    /// Says when the transfer must have ended.
-    fn ends_at(&mut self, deadline: Deadline);
-
-    /// What it has counted.
-    fn told(&self) -> LinkTold;
 }
 
 /// The sink's end.
-pub(crate) trait Inlet {
+pub(crate) trait Inlet: LinkEnd {
     /// Waits for the next block; gives what it consists of, and how many bytes it has.
     ///
     /// # Errors
@@ -99,12 +102,6 @@ pub(crate) trait Inlet {
     /// # Errors
     /// Where the source has gone or is silent.
     fn answer(&mut self, answers: &[u8]) -> Result<(), Error>;
-
-    /// Says when the transfer must have ended.
-    fn ends_at(&mut self, deadline: Deadline);
-
-    /// What it has counted.
-    fn told(&self) -> LinkTold;
 }
 
 /// Bytes of a block of files, the least and the most.

@@ -5,7 +5,7 @@
 
 use measure::clock::{Clock, Deadline};
 
-use super::{Inlet, Kind, Outlet};
+use super::{Inlet, Kind, LinkEnd, Outlet};
 use crate::Error;
 use crate::transfer::block::Block;
 use crate::transfer::told::LinkTold;
@@ -28,7 +28,7 @@ pub(crate) struct Renewed<L: ?Sized> {
     deadline: Deadline,
 }
 
-impl<L: ?Sized> Renewed<L> {
+impl<L: LinkEnd + ?Sized> Renewed<L> {
     /// One whose first file takes this link.
     pub(crate) fn new(stays: Box<L>, makes: Makes<L>, clock: Clock) -> Self {
         let deadline = Deadline::after(std::time::Duration::MAX);
@@ -53,22 +53,31 @@ impl<L: ?Sized> Renewed<L> {
     }
 
     /// Makes the next link. The one before goes when both ends have that: all of it has arrived.
-    fn renew(&mut self, told: fn(&L) -> LinkTold) -> Result<&mut L, Error> {
+    fn make(&mut self) -> Result<(), Error> {
         let begin = self.clock.now();
-        let next = (self.makes)(&mut self.stays)?;
+        let mut next = (self.makes)(&mut self.stays)?;
+        next.ends_at(self.deadline);
         if let Some(old) = self.own.replace(next) {
-            self.before.add(&told(&old));
+            self.before.add(&old.told());
         }
         self.made += 1;
         self.making_ns += self.clock.ns_f64(self.clock.now().since(begin));
-        Ok(self.link_mut())
+        Ok(())
+    }
+}
+
+impl<L: LinkEnd + ?Sized> LinkEnd for Renewed<L> {
+    fn ends_at(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
+        self.stays.ends_at(deadline);
+        self.link_mut().ends_at(deadline);
     }
 
-    fn told(&self, told: fn(&L) -> LinkTold) -> LinkTold {
-        let mut all = told(&self.stays);
+    fn told(&self) -> LinkTold {
+        let mut all = self.stays.told();
         all.add(&self.before);
         if let Some(own) = &self.own {
-            all.add(&told(own));
+            all.add(&own.told());
         }
         LinkTold { renewals: Some(self.made), renewing_ns: Some(self.making_ns), ..all }
     }
@@ -96,19 +105,7 @@ impl Outlet for Renewed<dyn Outlet + Send> {
     }
 
     fn renew(&mut self) -> Result<(), Error> {
-        let deadline = self.deadline;
-        Self::renew(self, |link| link.told())?.ends_at(deadline);
-        Ok(())
-    }
-
-    fn ends_at(&mut self, deadline: Deadline) {
-        self.deadline = deadline;
-        self.stays.ends_at(deadline);
-        self.link_mut().ends_at(deadline);
-    }
-
-    fn told(&self) -> LinkTold {
-        Self::told(self, |link| link.told())
+        self.make()
     }
 }
 
@@ -130,18 +127,6 @@ impl Inlet for Renewed<dyn Inlet + Send> {
     }
 
     fn renew(&mut self) -> Result<(), Error> {
-        let deadline = self.deadline;
-        Self::renew(self, |link| link.told())?.ends_at(deadline);
-        Ok(())
-    }
-
-    fn ends_at(&mut self, deadline: Deadline) {
-        self.deadline = deadline;
-        self.stays.ends_at(deadline);
-        self.link_mut().ends_at(deadline);
-    }
-
-    fn told(&self) -> LinkTold {
-        Self::told(self, |link| link.told())
+        self.make()
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 
 use measure::clock::Deadline;
 
-use super::{ANSWER_BLOCK_BYTES, Inlet, Kind, Outlet, Patience, UNREAD_BYTES_MAX};
+use super::{ANSWER_BLOCK_BYTES, Inlet, Kind, LinkEnd, Outlet, Patience, UNREAD_BYTES_MAX};
 use crate::Error;
 use crate::transfer::block::{Block, Owned};
 use crate::transfer::told::LinkTold;
@@ -216,7 +216,9 @@ impl Outlet for TcpOutlet {
         let _ = self.answers[0].send(block);
         Ok(Some(answers))
     }
+}
 
+impl LinkEnd for TcpOutlet {
     fn ends_at(&mut self, deadline: Deadline) {
         self.connections.patience.deadline = deadline;
     }
@@ -284,7 +286,9 @@ impl Inlet for TcpInlet {
     fn answer(&mut self, answers: &[u8]) -> Result<(), Error> {
         self.connections.send(0, Kind::Packed, answers)
     }
+}
 
+impl LinkEnd for TcpInlet {
     fn ends_at(&mut self, deadline: Deadline) {
         self.connections.patience.deadline = deadline;
     }

@@ -241,22 +241,14 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// The source asks whether a file is wanted.
+    /// The source says what is kept of a file that the sink has, beside its contents.
     fn same(&mut self, parent: u32, name: &Name, attributes: Attributes) -> Result<(), Error> {
-        let Some(target) = &mut self.receipt.target else { return Ok(()) };
-        if !target.has(parent) {
-            return Err(broken(Broken("names a directory that was not sent")));
-        }
-        match target.dress(parent, name, &attributes) {
-            Ok(()) => self.counts.present += 1,
-            Err(error) => {
-                let path = target.path(parent, name);
-                self.fail(&path, &error);
-            }
-        }
+        let is_done = self.attempt(parent, name, |target| target.dress(parent, name, &attributes))?;
+        self.counts.present += u64::from(is_done);
         Ok(())
     }
 
+    /// The source asks whether a file is wanted.
     fn offer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Result<(), Error> {
         let answer = match &mut self.receipt.target {
             Some(target) if !target.has(parent) => {
@@ -275,18 +267,30 @@ impl Sink<'_> {
     }
 
     fn link(&mut self, parent: u32, name: &Name, attributes: Attributes, text: &[u8]) -> Result<(), Error> {
-        let Some(target) = &mut self.receipt.target else { return Ok(()) };
+        let is_done = self.attempt(parent, name, |target| target.link(parent, name, attributes, text))?;
+        self.counts.links += u64::from(is_done);
+        Ok(())
+    }
+
+    /// Does something with a name in a directory of the target, if there is one; says whether it is
+    /// done. Why not is told.
+    ///
+    /// # Errors
+    /// If the source did not send the directory.
+    fn attempt(
+        &mut self,
+        parent: u32,
+        name: &Name,
+        what: impl FnOnce(&mut Target) -> io::Result<()>,
+    ) -> Result<bool, Error> {
+        let Some(target) = &mut self.receipt.target else { return Ok(false) };
         if !target.has(parent) {
             return Err(broken(Broken("names a directory that was not sent")));
         }
-        match target.link(parent, name, attributes, text) {
-            Ok(()) => self.counts.links += 1,
-            Err(error) => {
-                let path = target.path(parent, name);
-                self.fail(&path, &error);
-            }
-        }
-        Ok(())
+        let Err(error) = what(target) else { return Ok(true) };
+        let path = target.path(parent, name);
+        self.fail(&path, &error);
+        Ok(false)
     }
 
     /// Something cannot be put where it belongs. Where nothing more can, the source is told to

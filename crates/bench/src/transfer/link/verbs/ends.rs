@@ -7,7 +7,7 @@ use measure::clock::Deadline;
 use super::connected::{Arrived, Link};
 use crate::Error;
 use crate::transfer::block::Block;
-use crate::transfer::link::{Inlet, Kind, Outlet, UNREAD_BYTES_MAX};
+use crate::transfer::link::{Inlet, Kind, LinkEnd, Outlet, UNREAD_BYTES_MAX};
 use crate::transfer::told::LinkTold;
 
 /// The source's end.
@@ -73,7 +73,9 @@ impl Outlet for VerbsOutlet {
         self.unread_bytes -= answers.as_ref().map_or(0, Vec::len);
         Ok(answers)
     }
+}
 
+impl LinkEnd for VerbsOutlet {
     fn ends_at(&mut self, deadline: Deadline) {
         self.link.patience.deadline = deadline;
     }
@@ -107,7 +109,9 @@ impl Inlet for VerbsInlet {
         self.0.own[slot].write(0, answers)?;
         self.0.post(Kind::Packed, answers.len())
     }
+}
 
+impl LinkEnd for VerbsInlet {
     fn ends_at(&mut self, deadline: Deadline) {
         self.0.patience.deadline = deadline;
     }
