@@ -10,8 +10,10 @@ use crate::shell;
 const TOOLCHAIN: &str = "nightly";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Of every crate: the sanitizer.
-const FLAGS: &str = "-Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
+/// Of every crate.
+const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1";
+/// Of every crate, too, unless it is told to go without.
+const SANITIZER: &str = "-Zsanitizer=address";
 /// Of all crates but [`UNCOUNTED`], as cargo-fuzz has them: counters of edges and comparisons for
 /// libFuzzer, and arithmetic that panics where it overflows.
 const COUNTED: &[&str] = &[
@@ -49,9 +51,14 @@ pub(super) fn directory() -> PathBuf {
     shell::root().join("target/fuzz")
 }
 
+/// Where programs are built, with AddressSanitizer or without.
+fn place(sanitized: bool) -> PathBuf {
+    directory().join(if sanitized { "build" } else { "build-unsanitized" })
+}
+
 /// The program of a target.
-pub(super) fn program(target: &str) -> PathBuf {
-    directory().join("build").join(TARGET).join("release").join(target)
+pub(super) fn program(target: &str, sanitized: bool) -> PathBuf {
+    place(sanitized).join(TARGET).join("release").join(target)
 }
 
 /// What is not installed, and how it is.
@@ -75,7 +82,7 @@ pub(super) fn missing() -> Result<Option<String>> {
 }
 
 /// Builds the programs of targets.
-pub(super) fn build(targets: &[String]) -> Result<()> {
+pub(super) fn build(targets: &[String], sanitized: bool) -> Result<()> {
     let mut words = vec!["cargo", "build", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml"];
     words.extend(["--target", TARGET, "-Zprofile-rustflags"]);
     let known = packages()?;
@@ -89,9 +96,13 @@ pub(super) fn build(targets: &[String]) -> Result<()> {
     let profiles: Vec<String> = all.into_iter().chain(uncounted).collect();
     profiles.iter().for_each(|profile| words.extend(["--config", profile.as_str()]));
     targets.iter().for_each(|target| words.extend(["--bin", target.as_str()]));
-    let directory = directory().join("build").to_string_lossy().into_owned();
-    let variables =
-        [("RUSTUP_TOOLCHAIN", TOOLCHAIN), ("CARGO_TARGET_DIR", directory.as_str()), ("RUSTFLAGS", FLAGS)];
+    let directory = place(sanitized).to_string_lossy().into_owned();
+    let flags = if sanitized { format!("{SANITIZER} {FLAGS}") } else { FLAGS.to_owned() };
+    let variables = [
+        ("RUSTUP_TOOLCHAIN", TOOLCHAIN),
+        ("CARGO_TARGET_DIR", directory.as_str()),
+        ("RUSTFLAGS", flags.as_str()),
+    ];
     shell::run_with(&words, &variables)
 }
 

@@ -21,7 +21,7 @@ struct Input {
 }
 
 /// Chooses among what is kept and what has been found, and says how much that is.
-pub(super) fn keep(target: &str) -> Result<String> {
+pub(super) fn keep(target: &str, sanitized: bool) -> Result<String> {
     let own = build::directory().join(target);
     let [merged, control] = ["merged", "merge.txt"].map(|name| own.join(name));
     for old in [&merged, &control] {
@@ -29,7 +29,7 @@ pub(super) fn keep(target: &str) -> Result<String> {
     }
     fs::create_dir_all(&merged)?;
     let log = own.join("merge-log.txt");
-    let mut command = libfuzzer::command(target, &log)?;
+    let mut command = libfuzzer::command(target, sanitized, &log)?;
     command.arg("-merge=1").arg(format!("-max_len={}", libfuzzer::longest(target)));
     command.arg(format!("-merge_control_file={}", control.display()));
     command.arg(&merged).args(libfuzzer::kept(target)).arg(own.join("corpus"));

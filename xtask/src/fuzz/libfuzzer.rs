@@ -15,6 +15,8 @@ use crate::shell;
 pub(super) struct Limits {
     pub(super) runs: u64,
     pub(super) seconds: Option<u64>,
+    /// Under AddressSanitizer.
+    pub(super) sanitized: bool,
 }
 
 /// Where files of a target cost no disk.
@@ -63,7 +65,7 @@ pub(super) fn run(target: &str, limits: &Limits) -> Result<Done> {
     }
     let before = files(&artifacts)?;
     let log = own.join("log.txt");
-    let mut command = command(target, &log)?;
+    let mut command = command(target, limits.sanitized, &log)?;
     // The first folder is the one that it writes to.
     command.arg(&found).args(kept(target)).arg(format!("-runs={}", limits.runs));
     command.arg(format!("-max_len={}", longest(target)));
@@ -87,9 +89,9 @@ pub(super) fn run(target: &str, limits: &Limits) -> Result<Done> {
 }
 
 /// The program of a target, which writes what it says to a file.
-pub(super) fn command(target: &str, log: &Path) -> Result<Command> {
+pub(super) fn command(target: &str, sanitized: bool, log: &Path) -> Result<Command> {
     let log = File::create(log)?;
-    let mut command = Command::new(build::program(target));
+    let mut command = Command::new(build::program(target, sanitized));
     command.current_dir(shell::root()).stdout(log.try_clone()?).stderr(log);
     // Where memory was allocated costs a walk over the stack each time: an input that fails says it
     // when it is run once more without this.

@@ -51,7 +51,6 @@ const SCRIPT: &str = concat!(
 );
 const ERRORS: &str = include_str!("../../assets/errors.js");
 const EXPLORER: &str = include_str!("../../assets/explorer.html");
-const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js");
 
 /// Writes the report of a run.
 ///
@@ -89,7 +88,7 @@ pub fn write(
                 }
                 (footer(run))
                 (pack::packed("data", &data)?)
-                (pack::packed("plotly", PLOTLY)?)
+                (pack::plotly("plotly")?)
                 script nonce=(nonce) {
                     (PreEscaped(format!("\n(() => {{\n\"use strict\";\n{SCRIPT}}})();\n")))
                 }
