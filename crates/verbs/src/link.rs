@@ -97,6 +97,15 @@ impl LinkRate {
     }
 }
 
+impl FromStr for LinkRate {
+    type Err = String;
+
+    /// Reads `16Gb/s` or `4X DDR`; without a width four lanes are meant.
+    fn from_str(text: &str) -> Result<Self, String> {
+        rate(text)
+    }
+}
+
 impl fmt::Display for LinkRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

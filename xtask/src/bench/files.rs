@@ -9,14 +9,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use super::process;
 use crate::shell;
 use crate::stats::median;
 
 /// Names for `--only`.
-pub(super) const NAMES: [&str; 5] =
-    ["transfer-memory", "transfer-file", "transfer-small", "transfer-mixed", "transfer-busy"];
+pub(super) const NAMES: [&str; 6] = [
+    "transfer-memory",
+    "transfer-file",
+    "transfer-small",
+    "transfer-mixed",
+    "transfer-busy",
+    "transfer-to-memory",
+];
 
 /// Rounds of each, in which everything is measured one right after the other.
 const ROUNDS: usize = 5;
@@ -116,7 +123,7 @@ const fn time(ours: &'static str, other: &'static str, most: f64) -> Goal {
 
 /// Measures those whose name has `only` in it.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
-    let [memory, file, small, mixed, busy] = NAMES.map(|name| name.contains(only));
+    let [memory, file, small, mixed, busy, to_memory] = NAMES.map(|name| name.contains(only));
     if !NAMES.iter().any(|name| name.contains(only)) {
         return Ok(());
     }
@@ -157,6 +164,9 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
             let from = place.join("busy");
             make(&from, &[(1, LONG_BYTES)])?;
             beside_others(&place, &from, broken)?;
+        }
+        if to_memory {
+            to_memory_over_tcp(scratch, &place, broken)?;
         }
         Ok(())
     })();
@@ -327,24 +337,13 @@ impl Drop for Spinner {
 /// Memory to memory without a checksum, beside a flood of RDMA Writes with as many blocks of the
 /// same size under way.
 fn from_memory(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
-    let plan = scratch.join("memory.toml");
-    let text = "name = \"memory\"\ntitle = \"Memory\"\n[[experiment]]\nname = \"transfer\"\npattern = \"transfer\"\n\
-                [experiment.axes]\nendpoint = \"verbs\"\nfile_source = \"memory\"\nfile_sink = \"memory\"\n\
-                checksum = \"none\"\nsize_bytes = \"4GiB\"\n";
-    fs::write(&plan, text)?;
-    let plan = plan.to_string_lossy().into_owned();
+    let axes = "endpoint = \"verbs\"\nfile_source = \"memory\"\nsize_bytes = \"4GiB\"\n";
+    let plan = plan_to_memory(scratch, "", axes)?;
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
-        let rate = |words: &[&str]| -> Result<f64> {
-            let out = scratch.join("memory");
-            process::rdmascope(words, &out)?;
-            let point = process::recorded(&out)?;
-            let rate = point.pointer("/throughput/bytes_per_s").and_then(serde_json::Value::as_f64);
-            rate.with_context(|| format!("{} has no throughput: {point}", words.join(" ")))
-        };
-        let files = rate(&["run", &plan])?;
+        let files = rate(scratch, &["run", &plan])?;
         let flood = ["bw", "write", "--imm", "-s", "256KiB", "-t", "8", "-n", "16384", "--local"];
-        ratios.push(files / rate(&flood)?);
+        ratios.push(files / rate(scratch, &flood)?);
     }
     let ratio = median(&mut ratios).context("no round")?;
     println!("memory to memory: {ratio:.2} of a flood of Writes of as many bytes (at least 0.60)");
@@ -352,4 +351,65 @@ fn from_memory(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
         broken.push(format!("memory to memory a transfer has {ratio:.2} of the rate of Writes"));
     }
     Ok(())
+}
+
+/// A plan of one transfer to memory without a checksum.
+fn plan_to_memory(scratch: &Path, settings: &str, axes: &str) -> Result<String> {
+    let plan = scratch.join("to-memory.toml");
+    let text = format!(
+        "name = \"to-memory\"\ntitle = \"To memory\"\n[[experiment]]\nname = \"transfer\"\npattern = \"transfer\"\n\
+         {settings}[experiment.axes]\nfile_sink = \"memory\"\nchecksum = \"none\"\n{axes}"
+    );
+    fs::write(&plan, text)?;
+    Ok(plan.to_string_lossy().into_owned())
+}
+
+/// The throughput of the one point of a run, in bytes a second.
+fn rate(scratch: &Path, words: &[&str]) -> Result<f64> {
+    let out = scratch.join("transfer");
+    process::rdmascope(words, &out)?;
+    let point = process::recorded(&out)?;
+    let rate = point.pointer("/throughput/bytes_per_s").and_then(Value::as_f64);
+    rate.with_context(|| format!("{} has no throughput: {point}", words.join(" ")))
+}
+
+/// A file to memory over TCP, beside iperf3 whose client reads a file and whose server forgets what
+/// it gets.
+fn to_memory_over_tcp(scratch: &Path, place: &Path, broken: &mut Vec<String>) -> Result<()> {
+    if !shell::is_there("iperf3") {
+        println!("a file of 1 GiB to memory over TCP: not measured: iperf3 is not installed");
+        return Ok(());
+    }
+    let from = place.join("iperf3");
+    make(&from, &[(1, LONG_BYTES)])?;
+    let settings = format!("sink_dir = {:?}\n", place.to_string_lossy());
+    let plan = plan_to_memory(scratch, &settings, "endpoint = \"tcp\"\nsize_bytes = \"1GiB\"\n")?;
+    let mut ratios = Vec::new();
+    // The first round only makes the host give the memory.
+    for round in 0..=ROUNDS {
+        let ours = rate(scratch, &["run", &plan])?;
+        let theirs = iperf3(&from.join("d0/f0"))?;
+        if round > 0 {
+            ratios.push(ours / theirs);
+        }
+    }
+    let ratio = median(&mut ratios).context("no round")?;
+    println!("a file of 1 GiB to memory over TCP: {ratio:.2} of the rate of iperf3 -c -F (at least 0.90)");
+    if ratio < 0.9 {
+        broken.push(format!("to memory a transfer over TCP has {ratio:.2} of the rate of iperf3"));
+    }
+    Ok(fs::remove_dir_all(from)?)
+}
+
+/// The rate at which iperf3's server receives a file, in bytes a second, without its start.
+fn iperf3(file: &Path) -> Result<f64> {
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let script = "iperf3 -s -1 -p $port > /dev/null & is_there; \
+                  iperf3 -c 127.0.0.1 -p $port -F \"$1\" -n 1G --json; wait $!";
+    let mut command = Command::new("timeout");
+    command.args([LIMIT_S, "bash", "-c", &format!("{PRELUDE}; {script}"), "bash"]);
+    let output = command.arg(file).args(["", ""]).arg(port).output()?;
+    let said: Value = serde_json::from_slice(&output.stdout).context("iperf3 says no JSON")?;
+    let bits_per_s = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
+    Ok(bits_per_s.with_context(|| format!("iperf3 says no rate: {said}"))? / 8.0)
 }

@@ -7,6 +7,8 @@ use crate::point::{Choice, Variant};
 /// What the values of an axis are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
+    /// Bits in a second, or links of so many (see [`verbs::LinkRate`]): `"16Gb/s"`, `"4X DDR"`.
+    BitRate,
     /// Bytes below 2^32, or texts such as `"64KiB"`.
     Bytes,
     /// One of some words.
@@ -39,6 +41,7 @@ impl Kind {
     /// Examples of values, where a flag's name does not suggest them; otherwise empty.
     pub fn examples(self) -> &'static str {
         match self {
+            Self::BitRate => "16Gb/s or \"4X DDR\"",
             Self::Bytes => "64KiB",
             Self::Count => "15, 1,7,15 or 1..15",
             Self::Pause => "5.5us",

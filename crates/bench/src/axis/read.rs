@@ -3,7 +3,7 @@
 
 use measure::units;
 use serde_json::Value;
-use verbs::{GENERATIONS, LinkModel};
+use verbs::{GENERATIONS, LinkModel, LinkRate};
 
 use super::kind::{Fault, Kind};
 use super::row::AxisRow;
@@ -16,6 +16,7 @@ impl AxisRow {
             (Kind::Choice(_) | Kind::Delay | Kind::Grid | Kind::Link | Kind::SignalRate | Kind::Text, _) => {
                 "text"
             }
+            (Kind::BitRate, _) => "a rate such as \"16Gb/s\" or \"4X DDR\"",
             (Kind::Bytes, None) => "a size such as 128 or \"64KiB\"",
             (Kind::Bytes, Some(none)) => return format!("a size such as 128 or \"64KiB\", or {none:?}"),
             (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
@@ -48,9 +49,16 @@ impl AxisRow {
         let is_whole = matches!(self.kind, Kind::Delay | Kind::Link);
         let texts = if is_whole { vec![text] } else { text.split(',').collect() };
         let item = |text: &str| match (self.kind, text.parse::<u64>(), text.parse::<bool>()) {
-            (Kind::Choice(_) | Kind::Delay | Kind::Grid | Kind::Link | Kind::SignalRate | Kind::Text, ..) => {
-                text.into()
-            }
+            (
+                Kind::BitRate
+                | Kind::Choice(_)
+                | Kind::Delay
+                | Kind::Grid
+                | Kind::Link
+                | Kind::SignalRate
+                | Kind::Text,
+                ..,
+            ) => text.into(),
             (_, Ok(number), _) => number.into(),
             (_, _, Ok(flag)) => flag.into(),
             _ => text.into(),
@@ -92,6 +100,10 @@ impl AxisRow {
                 let link = text()?.parse::<LinkModel>();
                 let link = link.map_err(|error| Fault::Unreadable(error.to_string()))?;
                 return Ok(vec![link.to_string().into()]);
+            }
+            Kind::BitRate => {
+                let rate = text()?.parse::<LinkRate>().map_err(Fault::Unreadable)?;
+                return Ok(vec![rate.to_string().into()]);
             }
             Kind::Bytes => {
                 let read = |text: &str| Ok(vec![units::parse_size(text)?]);

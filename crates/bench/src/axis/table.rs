@@ -237,6 +237,10 @@ axes! {
     /// RDMA Reads or atomics of a queue pair under way; `"max"` is what both devices allow.
     OUTSTANDING_READS: Option<u32> = row("outstanding_reads", Kind::Whole).or("max").least(1)
         .flags(&[Flag::of("outs", "N").letter('o')]);
+    /// The most that a connection sends (SO_MAX_PACING_RATE): a link of that rate, where there is
+    /// a faster one; `"none"` limits nothing.
+    PACING_RATE: Option<String> = row("pacing_rate", Kind::BitRate).or("none").on(TCP)
+        .flags(&[Flag::of("pacing-rate", "RATE")]);
     /// Pairs of ranks that do the same at the same time.
     PAIRS: u32 = row("pairs", Kind::Count).on(ANY).least(1)
         // More than one machine can run as processes, and more than a slip of the pen should start.
@@ -286,6 +290,11 @@ axes! {
     /// Whether memory that is registered serves every block of a transfer; otherwise it is
     /// registered anew for each.
     REGISTRATION_CACHE: bool = row("registration_cache", Kind::Flag)
+        .shown(Shown::Row);
+    /// Whether the kernel hands the blocks of long files to connections (sendfile(2)); otherwise
+    /// they are read and written. Files of less than four blocks are packed with others in any
+    /// case. No checksum can be computed of what only the kernel sees.
+    SENDFILE: bool = row("sendfile", Kind::Flag).on(TCP)
         .shown(Shown::Row);
     /// Where samples are kept at both ends.
     SINK: Sink = words::<Sink>("sink").on(ANY)

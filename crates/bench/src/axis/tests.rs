@@ -39,6 +39,12 @@ fn plans_and_flags_are_read_by_one_body() {
         (INLINE.row, json!([true, false]), "true,false", json!([true, false])),
         (LINK.row, json!(["10Gb/s, gap=0.5us"]), "10Gb/s, gap=0.5us", json!(["10Gb/s,gap=500ns"])),
         (SIGNAL_RATE.row, json!(["native", "FDR"]), "native,FDR", json!(["native", "FDR"])),
+        (
+            PACING_RATE.row,
+            json!(["16Gb/s", "4x ddr", "none"]),
+            "16Gb/s,4X DDR,none",
+            json!(["16Gb/s", "4X DDR", "none"]),
+        ),
         (CONGESTION.row, json!(["bbr", "system"]), "bbr,system", json!(["bbr", "system"])),
     ] {
         let values = values.as_array().cloned();

@@ -292,8 +292,15 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
         offload: axis::OFFLOAD.at(axes).unwrap_or(usual.offload),
         zero_copy: axis::ZERO_COPY.at(axes).unwrap_or(usual.zero_copy),
         congestion: axis::CONGESTION.at(axes).flatten(),
+        pacing_bits_per_s: pacing(axes).map(LinkRate::bits_per_s),
         protocol: axis::PROTOCOL.at(axes).unwrap_or(usual.protocol),
     }
+}
+
+/// The most that a TCP connection sends.
+fn pacing(axes: &Axes) -> Option<LinkRate> {
+    let text = axis::PACING_RATE.at(axes).flatten();
+    text.map(|text| text.parse().expect("a rate of a plan was read when the plan was"))
 }
 
 /// What the link is to be like: what `link` says, at the rate that `signal_rate` names.

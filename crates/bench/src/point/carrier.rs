@@ -168,6 +168,9 @@ pub struct SocketSettings {
     pub zero_copy: bool,
     /// `TCP_CONGESTION`, by name (tcp(7)).
     pub congestion: Option<String>,
+    /// `SO_MAX_PACING_RATE`: the most that a connection sends, in bit/s (socket(7)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_bits_per_s: Option<u64>,
     /// What sockets of a message library are to each other.
     pub protocol: Protocol,
 }
@@ -193,6 +196,7 @@ impl Default for SocketSettings {
             offload: false,
             zero_copy: false,
             congestion: None,
+            pacing_bits_per_s: None,
             protocol: Protocol::PubSub,
         }
     }

@@ -9,6 +9,7 @@ use measure::clock::Deadline;
 
 use super::address::SocketOptions;
 use super::callers::{self, Callers};
+use super::options::pace;
 use super::setup::token;
 use crate::Error;
 use crate::interfaces::Entry;
@@ -63,7 +64,8 @@ impl Listening {
     }
 }
 
-/// Connects `count` times from this rank to one that listens.
+/// Connects `count` times from this rank to one that listens, each connection sending at most so
+/// many bits in a second.
 ///
 /// # Errors
 /// Where it is not reached.
@@ -71,7 +73,7 @@ pub(crate) fn connect(
     (own, theirs): (&Entry, &Entry),
     (port, token): (u16, u64),
     (rank, peer): (u32, u32),
-    count: usize,
+    (count, pacing_bits_per_s): (usize, Option<u64>),
 ) -> Result<Vec<TcpStream>, Error> {
     let failed = |error: io::Error| unreachable(peer, &error);
     let deadline = Deadline::after(PATIENCE);
@@ -87,6 +89,9 @@ pub(crate) fn connect(
             None,
         );
         let socket = socket.map_err(|errno| failed(errno.into()))?;
+        if let Some(bits_per_s) = pacing_bits_per_s {
+            pace(&socket, bits_per_s).map_err(|errno| failed(errno.into()))?;
+        }
         callers::leave_by(&socket, own.address).map_err(|errno| failed(errno.into()))?;
         callers::reach(&socket, &SocketAddr::new(theirs.address, port), deadline).map_err(failed)?;
         callers::say(&socket, token, rank, lane).map_err(|errno| failed(errno.into()))?;

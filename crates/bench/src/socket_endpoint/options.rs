@@ -63,6 +63,9 @@ fn set(socket: &OwnedFd, spec: &PartSpec) -> Result<(), Error> {
     if let Some(name) = &settings.congestion {
         congestion(socket, name)?;
     }
+    if let Some(bits_per_s) = settings.pacing_bits_per_s {
+        pace(socket, bits_per_s).map_err(failed("SO_MAX_PACING_RATE"))?;
+    }
     if settings.offload {
         let size = libc::c_int::try_from(spec.message.size_bytes).unwrap_or(libc::c_int::MAX);
         number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size).map_err(failed("UDP_SEGMENT"))?;
@@ -72,6 +75,12 @@ fn set(socket: &OwnedFd, spec: &PartSpec) -> Result<(), Error> {
         zero_copy(socket)?;
     }
     Ok(())
+}
+
+/// Has the kernel send at most so many bits in a second (`SO_MAX_PACING_RATE`, socket(7)).
+pub(super) fn pace(socket: &impl AsRawFd, bits_per_s: u64) -> Result<(), Errno> {
+    let bytes_per_s = libc::c_ulong::from(bits_per_s / 8);
+    option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)
 }
 
 /// Lets sends refer to memory instead of copying it (`SO_ZEROCOPY`).
@@ -129,13 +138,22 @@ pub(super) fn wake_for(socket: &impl AsRawFd, bytes: usize) -> Result<(), Errno>
 fn number(
     socket: &impl AsRawFd,
     level: libc::c_int,
-    option: libc::c_int,
+    name: libc::c_int,
     value: libc::c_int,
 ) -> Result<(), Errno> {
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    option(socket, level, name, value)
+}
+
+/// Sets an option to what the kernel reads as bytes.
+fn option<T: Copy>(
+    socket: &impl AsRawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: T,
+) -> Result<(), Errno> {
+    let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is readable and of that length.
-    let set =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
     if set == 0 { Ok(()) } else { Err(last()) }
 }
 

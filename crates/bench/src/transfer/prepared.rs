@@ -67,6 +67,10 @@ struct Waiting {
     streams: usize,
     /// Whether all files take one connection.
     persists: bool,
+    /// Whether the kernel hands files to TCP connections.
+    splices: bool,
+    /// The most that a TCP connection sends, in bit/s.
+    pacing_bits_per_s: Option<u64>,
     end: End,
     scratch: Option<ScratchDirectory>,
     tell: fn(&str),
@@ -136,6 +140,8 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
         depth,
         streams,
         persists: axis::PERSISTENT_SESSION.at(&spec.axes).unwrap_or(true),
+        splices: axis::SENDFILE.at(&spec.axes).unwrap_or(false),
+        pacing_bits_per_s: message.socket.pacing_bits_per_s,
         end,
         scratch,
         tell: site.tell,
@@ -262,7 +268,7 @@ impl PreparedEndpoints for Waiting {
 
     fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
         let Self { rank, link, block_bytes, depth, streams, persists, end, .. } = *self;
-        let Self { scratch, tell, clock, session_ns, .. } = *self;
+        let Self { splices, pacing_bits_per_s, scratch, tell, clock, session_ns, .. } = *self;
         let begin = clock.now();
         let other = ranks.get(1 - rank as usize).ok_or_else(|| out_of_order("connect"))?;
         let address = Address::deserialize(&other.address).map_err(unreadable)?;
@@ -304,8 +310,13 @@ impl PreparedEndpoints for Waiting {
                         let way = Way::deserialize(&other.way).map_err(unreadable)?;
                         let ends = (rank, 1 - rank);
                         let reach = move || -> Result<TcpOutlet, Error> {
-                            let connections = connect_bare((&near, &far), (port, way.token), ends, streams)?;
-                            TcpOutlet::new(connections, bytes, patience)
+                            let connections = connect_bare(
+                                (&near, &far),
+                                (port, way.token),
+                                ends,
+                                (streams, pacing_bits_per_s),
+                            )?;
+                            TcpOutlet::new(connections, bytes, splices, patience)
                         };
                         let first = reach()?;
                         // The sink has taken it when it says something, be it nothing. Nobody runs

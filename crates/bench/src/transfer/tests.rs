@@ -22,7 +22,7 @@ use super::digest::Checksum;
 use super::link::renewed::Renewed;
 use super::link::tcp::{TcpInlet, TcpOutlet};
 use super::link::verbs::{Another, Unconnected, VerbsInlet, VerbsOutlet, Wanted};
-use super::link::{Inlet, Outlet, Patience};
+use super::link::{Inlet, Kind, Outlet, Patience};
 use super::sink::{Receipt, Target, receive};
 use super::source::{Sending, What, send};
 use super::told::EndTold;
@@ -33,12 +33,25 @@ use crate::verbs_endpoint::{PortOptions, RankDevice};
 /// What carries a transfer of a test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Over {
-    Tcp { streams: usize },
-    Verbs { pairs: usize },
+    Tcp {
+        streams: usize,
+    },
+    /// TCP to which the kernel hands files.
+    Sendfile {
+        streams: usize,
+    },
+    Verbs {
+        pairs: usize,
+    },
 }
 
-const ALL: [Over; 4] =
-    [Over::Tcp { streams: 1 }, Over::Tcp { streams: 3 }, Over::Verbs { pairs: 1 }, Over::Verbs { pairs: 2 }];
+const ALL: [Over; 5] = [
+    Over::Tcp { streams: 1 },
+    Over::Tcp { streams: 3 },
+    Over::Sendfile { streams: 2 },
+    Over::Verbs { pairs: 1 },
+    Over::Verbs { pairs: 2 },
+];
 
 /// A small block, so that files need many.
 const BLOCK: usize = 64 << 10;
@@ -57,9 +70,10 @@ fn streams(count: usize) -> (Vec<TcpStream>, Vec<TcpStream>) {
 /// Both ends of a link, which know nothing of each other's memory.
 fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
     match over {
-        Over::Tcp { streams: count } => {
+        Over::Tcp { streams: count } | Over::Sendfile { streams: count } => {
             let (source, sink) = streams(count);
-            let outlet = TcpOutlet::new(source, BLOCK, patience("the sink")).unwrap();
+            let splices = matches!(over, Over::Sendfile { .. });
+            let outlet = TcpOutlet::new(source, BLOCK, splices, patience("the sink")).unwrap();
             let inlet = TcpInlet::new(sink, BLOCK, depth, patience("the source")).unwrap();
             (Box::new(outlet), Box::new(inlet))
         }
@@ -85,12 +99,13 @@ fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Se
 fn renewed(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
     let clock = Clock::monotonic();
     match over {
-        Over::Tcp { streams: count } => {
+        Over::Tcp { streams: count } | Over::Sendfile { streams: count } => {
+            let splices = matches!(over, Over::Sendfile { .. });
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let reach = move || {
                 let streams = (0..count).map(|_| TcpStream::connect(address).unwrap()).collect();
-                TcpOutlet::new(streams, BLOCK, patience("the sink"))
+                TcpOutlet::new(streams, BLOCK, splices, patience("the sink"))
             };
             let first = reach().unwrap();
             let accept = move || {
@@ -304,6 +319,10 @@ fn trees_arrive_as_they_are() {
             }
             assert_eq!(source.counts.bytes, sink.counts.bytes);
             assert_eq!(source.link.blocks, sink.link.blocks);
+            // What is to have a checksum is read.
+            let handed_over = source.link.sendfile_blocks.map(|blocks| blocks > 0);
+            let is_sendfile = matches!(over, Over::Sendfile { .. });
+            assert_eq!(handed_over, is_sendfile.then_some(checksum == Checksum::None));
             fs::set_permissions(to.join("from/deep/er"), Permissions::from_mode(0o700)).unwrap();
             fs::remove_dir_all(&to).unwrap();
         }
@@ -538,6 +557,34 @@ fn files_of_long_and_like_names_are_not_taken_for_each_other() {
             assert_eq!(fs::read(to.join("from").join(name(last))).unwrap(), last.to_string().into_bytes());
         }
     }
+}
+
+/// What a file lacks that the kernel hands over arrives as zeros: what comes behind keeps its
+/// place.
+#[test]
+fn a_file_that_shrinks_in_the_kernels_hands_is_filled_up() {
+    let (_scratch, from, _) = scratch();
+    let path = from.join("a");
+    let whole = contents(BLOCK, 1);
+    fs::write(&path, &whole[..BLOCK / 2]).unwrap();
+    let (mut outlet, mut inlet) = link(Over::Sendfile { streams: 2 }, 4);
+    let short = File::open(&path).unwrap();
+    let directory = File::open(&from).unwrap();
+    assert_eq!(outlet.post_file(short.as_fd(), 0, BLOCK).unwrap().unwrap().unwrap(), BLOCK / 2);
+    assert!(outlet.post_file(directory.as_fd(), 0, 9).unwrap().unwrap().is_err());
+    outlet.room().unwrap().put(0, b"behind").unwrap();
+    outlet.post(Kind::Packed, 6).unwrap();
+    let mut arrives = |kind, expected: &[u8]| {
+        assert_eq!(inlet.take().unwrap(), (kind, expected.len()));
+        let mut arrived = vec![1; expected.len()];
+        inlet.block().get(0, &mut arrived).unwrap();
+        inlet.release().unwrap();
+        assert!(arrived == expected);
+    };
+    let filled = [&whole[..BLOCK / 2], &[0; BLOCK / 2]].concat();
+    arrives(Kind::Raw, &filled);
+    arrives(Kind::Raw, &[0; 9]);
+    arrives(Kind::Packed, b"behind");
 }
 
 /// A file that is not the same at its end as at its beginning is not sent.

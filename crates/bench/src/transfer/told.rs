@@ -26,6 +26,9 @@ pub(crate) struct LinkTold {
     /// How long that took, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registering_ns: Option<f64>,
+    /// Blocks that the kernel handed from a file to a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sendfile_blocks: Option<u64>,
     /// Times that this end slept for the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sleeps: Option<u64>,
@@ -49,6 +52,7 @@ impl LinkTold {
         self.depth = self.depth.max(other.depth);
         add(&mut self.registration_hits, other.registration_hits);
         add(&mut self.registration_misses, other.registration_misses);
+        add(&mut self.sendfile_blocks, other.sendfile_blocks);
         add(&mut self.sleeps, other.sleeps);
         add(&mut self.registering_ns, other.registering_ns);
     }

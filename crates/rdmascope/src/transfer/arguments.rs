@@ -73,6 +73,10 @@ pub(crate) struct TransferArguments {
     /// Read and write files past the page cache (O_DIRECT), where their file systems can do that.
     #[arg(long)]
     pub(crate) direct: bool,
+    /// Over TCP, have the kernel hand files to the connection (sendfile): nothing reads them here,
+    /// so that it goes with --checksum none.
+    #[arg(long, conflicts_with = "direct")]
+    pub(crate) sendfile: bool,
     /// Bytes that are read, sent and written at a time.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = block)]
     pub(crate) block: u32,

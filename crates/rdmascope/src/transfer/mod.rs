@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bench::axis;
 use bench::plan::{Options, Plan, Settings, resolve};
-use bench::point::{Carrier, Pattern, Place, Telling, TransferSpec};
+use bench::point::{Carrier, Checksum, Pattern, Place, Telling, TransferSpec};
 use bench::process::coordinator;
 use bench::process::interrupt::Interrupt;
 
@@ -90,6 +90,16 @@ fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> 
             "{flag} says nothing of a transfer over TCP: leave it out, or add --over verbs"
         )));
     }
+    if arguments.sendfile && carrier.is_verbs() {
+        return Err(Usage(
+            "--sendfile is for a transfer over TCP: leave it out, or add --over tcp".to_owned(),
+        ));
+    }
+    if arguments.sendfile && arguments.checksum != Checksum::None {
+        let words = "--sendfile leaves nothing to compute a checksum of, as only the kernel sees the bytes: add \
+            --checksum none, or leave it out";
+        return Err(Usage(words.to_owned()));
+    }
     let mut names = BTreeSet::new();
     for source in &arguments.sources {
         let is_contents = source.as_os_str().as_encoded_bytes().ends_with(b"/.");
@@ -122,7 +132,7 @@ fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
             .axis(axis::TX_DEPTH.value(arguments.depth.unwrap_or(DEPTH)))
             .axis(axis::REGISTRATION_CACHE.value(!arguments.no_registration_cache))
             .axis(axis::LINK.value(arguments.link.clone())),
-        _ => settings.axis(axis::STREAMS.value(connections)),
+        _ => settings.axis(axis::STREAMS.value(connections)).axis(axis::SENDFILE.value(arguments.sendfile)),
     };
     let timeout_s = Some(arguments.timeout.unwrap_or(TIMEOUT).as_secs_f64());
     Settings { timeout_s, ..settings }

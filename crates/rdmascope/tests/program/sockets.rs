@@ -79,6 +79,20 @@ series = ["endpoint"]
 where = { family = "ipv4" }
 "#;
 
+/// However busy the machine is, a connection sends no faster; without a limit it is a hundred times
+/// faster.
+#[test]
+fn a_connection_is_held_to_the_rate_that_it_is_given() {
+    let scratch = Scratch::new();
+    let words =
+        ["bw", "tcp", "--local", "--pacing-rate", "80Mb/s", "-s", "64KiB", "-n", "200", "--out", "record"];
+    scratch.succeed(&words);
+    let (_, points) = scratch.record("record");
+    assert_eq!(points[0].axes["pacing_rate"], "80Mb/s");
+    let bytes_per_s = points[0].throughput.as_ref().unwrap().bytes_per_s;
+    assert!(bytes_per_s < 2.0 * 10e6, "{bytes_per_s}");
+}
+
 /// An interval is narrow enough, or as often as it may be tried it is not.
 #[test]
 fn points_are_repeated_until_their_mean_is_known_or_often_enough() {

@@ -140,6 +140,11 @@ fn a_tree_arrives_over_both_and_what_is_there_is_not_sent_again() {
         assert_eq!(said["source"]["counts"]["bytes"], said["sink"]["counts"]["bytes"]);
         assert_arrived(&from.join("d1"), &to.join("d1"));
     }
+    let handed_over = ["--over", "tcp", "--sendfile", "--checksum", "none", "--json"];
+    let said = scratch.succeed(&[&["transfer", "from", "--to", "sendfile"][..], &handed_over].concat());
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(said["source"]["link"]["sendfile_blocks"].as_u64() > Some(0), "{said}");
+    assert_arrived(&from, &scratch.at("sendfile/from"));
     scratch.assert_nothing_left();
 }
 
@@ -179,6 +184,12 @@ fn what_cannot_be_sent_or_written_is_a_sentence() {
     refused(&["from", "--to", "to", "--peer", "h", "--key", "x"], 2, "the key has 1");
     refused(&["from/d0", "from/d1/../d0", "--to", "to"], 2, "two sources are called \"d0\"");
     refused(&["from", "--to", "to", "--over", "tcp", "--depth", "2"], 2, "--depth says nothing");
+    refused(
+        &["from", "--to", "to", "--sendfile", "--checksum", "none"],
+        2,
+        "--sendfile is for a transfer over TCP",
+    );
+    refused(&["from", "--to", "to", "--sendfile", "--over", "tcp"], 2, "nothing to compute a checksum of");
     for over in CARRIERS {
         // The others arrive.
         fs::create_dir_all(scratch.at("to/from/long")).unwrap();

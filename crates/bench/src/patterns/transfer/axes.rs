@@ -13,6 +13,7 @@ pub(super) const OWN: &[&AxisRow] = &[
     axis::FILE_SOURCE.row,
     axis::PERSISTENT_SESSION.row,
     axis::REGISTRATION_CACHE.row,
+    axis::SENDFILE.row,
 ];
 
 /// All that its points have.
@@ -26,9 +27,11 @@ pub(super) const ONLY: &[&AxisRow] = &[
     axis::FILE_SINK.row,
     axis::FILE_SOURCE.row,
     axis::LINK.row,
+    axis::PACING_RATE.row,
     axis::PERSISTENT_SESSION.row,
     axis::QUEUE_PAIRS.row,
     axis::REGISTRATION_CACHE.row,
+    axis::SENDFILE.row,
     axis::SIZE_BYTES.row,
     axis::STREAMS.row,
     axis::TX_DEPTH.row,
@@ -44,6 +47,7 @@ pub(super) fn usual() -> Vec<Axis> {
         axis::FILE_SOURCE.value(Place::File),
         axis::PERSISTENT_SESSION.value(true),
         axis::REGISTRATION_CACHE.value(true),
+        axis::SENDFILE.value(false),
     ]
 }
 

@@ -3,8 +3,9 @@
 use crate::Error;
 use crate::axis;
 use crate::pattern::check::Check;
+use crate::patterns::transfer::choices::Place;
 use crate::point::Carrier;
-use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, RENEWED_SLOTS_MAX, is_ring};
+use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, Checksum, RENEWED_SLOTS_MAX, is_ring};
 
 /// Bytes of all files of a point together.
 const BYTES_MAX: u64 = 1 << 40;
@@ -40,6 +41,17 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     if blocks > RENEWED_SLOTS_MAX && persists.contains(&false) && check.0.carrier.is_verbs() {
         let what = format!("a connection for each file with {blocks} blocks");
         return check.refuse("persistent_session", &what, "such a connection has at most 512");
+    }
+    if check.0.axes.get(axis::SENDFILE).contains(&true) {
+        if let Some(checksum) = check.0.axes.get(axis::CHECKSUM).iter().find(|one| **one != Checksum::None) {
+            let what = format!("sendfile with the checksum {:?}", checksum.word());
+            let why = "no checksum can be computed of what only the kernel sees: ask for checksum = \"none\"";
+            return check.refuse("sendfile", &what, why);
+        }
+        if let Some(source) = check.0.axes.get(axis::FILE_SOURCE).iter().find(|one| **one != Place::File) {
+            let what = format!("sendfile from file_source {:?}", source.word());
+            return check.refuse("sendfile", &what, "the kernel hands over files that are in its page cache");
+        }
     }
     let bytes = check.largest(axis::FILES.row).saturating_mul(check.largest(axis::SIZE_BYTES.row));
     if bytes > BYTES_MAX {

@@ -7,6 +7,8 @@ pub(crate) mod renewed;
 pub(crate) mod tcp;
 pub(crate) mod verbs;
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use measure::clock::Deadline;
@@ -55,6 +57,21 @@ pub(crate) trait Outlet: LinkEnd {
     /// # Errors
     /// Where the sink has gone or is silent.
     fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Sends so many bytes of a file from an offset of it, a block of nothing else, without this
+    /// process seeing them. Gives how many of them the file has; what it lacks arrives as zeros.
+    /// Absent where the link cannot do that.
+    ///
+    /// # Errors
+    /// Where the sink has gone, or within, where the file cannot be read.
+    fn post_file(
+        &mut self,
+        _file: BorrowedFd<'_>,
+        _offset: u64,
+        _bytes: usize,
+    ) -> Result<Option<io::Result<usize>>, Error> {
+        Ok(None)
+    }
 
     /// Whether each file is to have a connection of its own.
     fn renews(&self) -> bool {

@@ -3,6 +3,9 @@
 //! The first link stays. It carries the first file, and later what the ends must know of each other
 //! to make another one.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use measure::clock::{Clock, Deadline};
 
 use super::{Inlet, Kind, LinkEnd, Outlet};
@@ -94,6 +97,15 @@ impl Outlet for Renewed<dyn Outlet + Send> {
 
     fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
         self.link_mut().post(kind, bytes)
+    }
+
+    fn post_file(
+        &mut self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<io::Result<usize>>, Error> {
+        self.link_mut().post_file(file, offset, bytes)
     }
 
     fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error> {

@@ -6,10 +6,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use measure::clock::Deadline;
+use rustix::fs::sendfile;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
 use super::{ANSWER_BLOCK_BYTES, Inlet, Kind, LinkEnd, Outlet, Patience, UNREAD_BYTES_MAX};
 use crate::Error;
@@ -104,10 +108,58 @@ impl Connections {
             Some(sent) => stream.write_all(&bytes[sent..]),
             None => stream.write_all(&header[sent..]).and_then(|()| stream.write_all(bytes)),
         });
-        rest.map_err(|error| match error.kind() {
+        rest.map_err(|error| self.has_failed(&error))
+    }
+
+    /// Why nothing more can be sent.
+    fn has_failed(&self, error: &io::Error) -> Error {
+        match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.patience.is_over(),
             _ => self.patience.is_gone(&error.to_string()),
-        })
+        }
+    }
+
+    /// Sends a header alone; as many bytes as it says follow at once.
+    fn announce(&self, lane: usize, kind: Kind, bytes: usize) -> Result<(), Error> {
+        let header = header(kind, bytes);
+        let mut left = &header[..];
+        while !left.is_empty() {
+            match send(&self.streams[lane], left, SendFlags::MORE | SendFlags::NOSIGNAL) {
+                Ok(sent) => left = &left[sent..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(self.has_failed(&errno.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the kernel send at most so many bytes of a file. Gives how many it has sent, and what of
+    /// the file it could not read.
+    fn splice(
+        &self,
+        lane: usize,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<(usize, io::Result<()>), Error> {
+        let mut at = offset;
+        let mut left = bytes;
+        while left > 0 {
+            match sendfile(&self.streams[lane], file, Some(&mut at), left) {
+                Ok(0) => break,
+                Ok(sent) => left -= sent,
+                Err(Errno::INTR) => {}
+                Err(errno @ (Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT)) => {
+                    return Err(self.has_failed(&errno.into()));
+                }
+                Err(errno) => {
+                    let words =
+                        format!("the kernel does not hand it over (sendfile): {}", io::Error::from(errno));
+                    return Ok((bytes - left, Err(io::Error::other(words))));
+                }
+            }
+        }
+        Ok((bytes - left, Ok(())))
     }
 }
 
@@ -171,6 +223,8 @@ fn read_one(stream: &mut TcpStream, mut block: Owned) -> Arrival {
 pub(crate) struct TcpOutlet {
     connections: Connections,
     block: Owned,
+    /// Blocks that the kernel has handed from files to the connections, where it does that.
+    spliced: Option<u64>,
     posted: u64,
     answers: Vec<SyncSender<Owned>>,
 }
@@ -179,14 +233,28 @@ pub(crate) struct TcpOutlet {
 const ANSWERS_AHEAD: usize = UNREAD_BYTES_MAX / ANSWER_BLOCK_BYTES;
 
 impl TcpOutlet {
-    /// Over connected streams, with blocks of so many bytes.
+    /// Over connected streams, with blocks of so many bytes; `splices` is whether the kernel hands
+    /// files to the connections (sendfile(2)).
     ///
     /// # Errors
     /// Where there is no room for a thread.
-    pub(crate) fn new(streams: Vec<TcpStream>, bytes: usize, patience: Patience) -> Result<Self, Error> {
+    pub(crate) fn new(
+        streams: Vec<TcpStream>,
+        bytes: usize,
+        splices: bool,
+        patience: Patience,
+    ) -> Result<Self, Error> {
         let (connections, answers) =
             Connections::new(streams, patience, (ANSWERS_AHEAD, ANSWER_BLOCK_BYTES))?;
-        Ok(Self { connections, block: Owned::new(bytes), posted: 0, answers })
+        Ok(Self { connections, block: Owned::new(bytes), spliced: splices.then_some(0), posted: 0, answers })
+    }
+
+    /// The connection that the next block takes.
+    fn next_lane(&mut self) -> Result<usize, Error> {
+        self.connections.patience.look()?;
+        let lane = self.posted % self.connections.streams.len() as u64;
+        self.posted += 1;
+        Ok(lane as usize)
     }
 }
 
@@ -200,10 +268,26 @@ impl Outlet for TcpOutlet {
     }
 
     fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
-        self.connections.patience.look()?;
-        let lane = (self.posted % self.connections.streams.len() as u64) as usize;
-        self.posted += 1;
+        let lane = self.next_lane()?;
         self.connections.send(lane, kind, &self.block.bytes()[..bytes])
+    }
+
+    fn post_file(
+        &mut self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<io::Result<usize>>, Error> {
+        let Some(spliced) = self.spliced else { return Ok(None) };
+        let lane = self.next_lane()?;
+        self.connections.announce(lane, Kind::Raw, bytes)?;
+        let (sent, told) = self.connections.splice(lane, file, offset, bytes)?;
+        // The sink was promised all of it, and finds that the file is not whole.
+        let mut stream = &self.connections.streams[lane];
+        let filled = io::copy(&mut io::repeat(0).take((bytes - sent) as u64), &mut stream);
+        filled.map_err(|error| self.connections.has_failed(&error))?;
+        self.spliced = Some(spliced + 1);
+        Ok(Some(told.map(|()| sent)))
     }
 
     fn answers(&mut self, waits: bool) -> Result<Option<Vec<u8>>, Error> {
@@ -224,7 +308,12 @@ impl LinkEnd for TcpOutlet {
     }
 
     fn told(&self) -> LinkTold {
-        LinkTold { blocks: self.posted, block_bytes: self.block_bytes() as u64, ..LinkTold::default() }
+        LinkTold {
+            blocks: self.posted,
+            block_bytes: self.block_bytes() as u64,
+            sendfile_blocks: self.spliced,
+            ..LinkTold::default()
+        }
     }
 }
 

@@ -163,6 +163,14 @@ impl<'a> Packer<'a> {
         // The page cache is passed by in whole pages; the rest of the last is behind the end.
         let is_direct = file.is_direct && !self.has_fallen_back && file.read_directly(true).is_ok();
         self.has_fallen_back |= file.is_direct && !is_direct;
+        if !is_direct
+            && !digest.is_some()
+            && let Some(sent) = self.outlet.post_file(file.fd(), at, left)?
+        {
+            self.watch.sent(left);
+            // Of a file that has less than it had, nothing counts.
+            return Ok(sent.map(|bytes| if bytes < left { 0 } else { bytes }));
+        }
         let asked = if is_direct { left.next_multiple_of(ALIGNMENT as usize).min(block) } else { left };
         let room = self.outlet.room()?;
         let mut read = room.read_file(0, asked, file.fd(), at).map(|bytes| bytes.min(left));
