@@ -176,7 +176,7 @@ mod tests {
                 "--only gather",
                 "no row's name has `gather` in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks, \
                  ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file, \
-                 transfer-small, transfer-mixed, transfer-busy, stamp, report, interposed",
+                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -48,6 +48,17 @@ impl Keeper {
         }
     }
 
+    /// Only as much of the beginning and the end as is kept: nothing is searched of a program that
+    /// did not end, and its point has no time left for more.
+    pub(super) fn ends(mut self) -> Self {
+        if self.head.len() > KEPT_BYTES_MAX {
+            let mut rest = self.head.split_off(KEPT_BYTES_MAX);
+            rest.append(&mut self.tail);
+            self.tail = rest.split_off(rest.len().saturating_sub(TAIL_BYTES));
+        }
+        self
+    }
+
     /// What the program said.
     pub(super) fn said(mut self) -> Said {
         let kept = self.head.len() + self.tail.len();
@@ -188,6 +199,24 @@ mod tests {
         let said = keeper.said();
         assert!(said.left_out > 0 && said.text.ends_with("\nlast\n"));
         assert_eq!(said.left_out + said.text.len() as u64, said.bytes);
+    }
+
+    #[test]
+    fn of_what_did_not_end_the_ends_are_enough() {
+        let of = |blocks: usize| {
+            let mut keeper = Keeper::default();
+            keeper.take(b"first\n");
+            (0..blocks).for_each(|_| keeper.take(&[b'x'; 1 << 20]));
+            keeper.take(b"\nlast\n");
+            keeper.ends().said()
+        };
+        assert_eq!((of(0).left_out, of(0).text.as_str()), (0, "first\n\nlast\n"));
+        for blocks in [1, 2, 70] {
+            let said = of(blocks);
+            assert!(said.text.starts_with("first\n") && said.text.ends_with("\nlast\n"));
+            assert!(said.text.len() <= KEPT_BYTES_MAX + TAIL_BYTES);
+            assert_eq!(said.left_out + said.text.len() as u64, said.bytes);
+        }
     }
 
     #[test]

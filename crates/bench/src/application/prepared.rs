@@ -154,7 +154,7 @@ fn version(
     let mut running = Running::start(started, &words, variables, Path::new("/")).ok()?;
     let patience = VERSION_TIMEOUT.min(Duration::try_from_secs_f64(limit_s / 4.0).unwrap_or_default());
     running.has_ended_within(patience).ok()?;
-    let said = running.finished().said;
+    let said = running.finished(false).said;
     let mut lines = said.iter().flat_map(|said| said.text.lines()).map(str::trim);
     lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
@@ -198,7 +198,7 @@ impl ConnectedEndpoints for Waiting {
         let mut running = Running::start(&self.started, &ran.command, &ran.variables, self.scratch.path())?;
         let has_ended = running.has_ended_within(left)?;
         let host = Counted::now(&ways).since(&before);
-        let mut finished = running.finished();
+        let mut finished = running.finished(has_ended);
         // A program that is still running is ended when the point is reset, which is not timed.
         self.running = Some(running);
         let said = self.said(&mut finished, has_ended);

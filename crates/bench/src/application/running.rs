@@ -79,9 +79,10 @@ impl Running {
         }
     }
 
-    /// What it has said so far, and what it took, once it has ended.
-    pub(super) fn finished(&mut self) -> Finished {
-        let [mut output, errors] = std::mem::take(&mut self.said).map(Keeper::said);
+    /// What it has said so far, all of it or the ends, and what it took, once it has ended.
+    pub(super) fn finished(&mut self, all: bool) -> Finished {
+        let said = std::mem::take(&mut self.said);
+        let [mut output, errors] = said.map(|keeper| if all { keeper } else { keeper.ends() }.said());
         let bytes = output.text.len();
         // The supervisor prints into the same stream.
         self.supervised.take_announcement(&mut output.text);
@@ -119,7 +120,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         // A line that names the program's process may not have been read yet.
         let _ = self.take();
-        self.finished();
+        self.finished(false);
         // Closed, so that a supervisor does not wait for a reader of the rest.
         self.output = None;
         self.errors = None;

@@ -41,7 +41,7 @@ impl Kind {
     /// Examples of values, where a flag's name does not suggest them; otherwise empty.
     pub fn examples(self) -> &'static str {
         match self {
-            Self::BitRate => "16Gb/s or \"4X DDR\"",
+            Self::BitRate => "16Gb/s or '4X DDR'",
             Self::Bytes => "64KiB",
             Self::Count => "15, 1,7,15 or 1..15",
             Self::Pause => "5.5us",
