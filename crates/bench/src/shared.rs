@@ -6,12 +6,15 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 /// What does not share a cache line with anything else. Processors fetch lines in pairs.
 pub(crate) const LINE_BYTES: usize = 128;
+
+/// What nobody can do with the memory any more: make it shorter or longer.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// How another rank of the host opens the memory.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -43,8 +46,10 @@ impl Shared {
     /// # Errors
     /// The system's, in words.
     pub(crate) fn offer(name: &str, lines: usize) -> Result<Self, String> {
-        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC).map_err(words)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create(name, flags).map_err(words)?;
         rustix::fs::ftruncate(&file, (lines * LINE_BYTES) as u64).map_err(words)?;
+        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(words)?;
         Self::map(file, lines)
     }
 
@@ -55,8 +60,12 @@ impl Shared {
     pub(crate) fn open(handle: &Handle, lines: usize) -> Result<Self, String> {
         let path = format!("/proc/{}/fd/{}", handle.pid, handle.fd);
         let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(words)?;
+        // A handle comes from a peer, which could name any file that this user has open. Only
+        // memory that a rank has made is sealed.
+        let is_memory = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
         let stat = rustix::fs::fstat(&file).map_err(words)?;
-        if stat.st_ino != handle.inode
+        if !is_memory
+            || stat.st_ino != handle.inode
             || u64::try_from(stat.st_size).unwrap_or(0) < (lines * LINE_BYTES) as u64
         {
             return Err("the ranks are not on one host".to_owned());
@@ -134,5 +143,11 @@ mod tests {
         assert!(Shared::open(&handle, 2).is_err());
         assert!(Shared::open(&Handle { inode: handle.inode + 1, ..handle }, 1).is_err());
         assert!(Shared::open(&Handle { fd: 9999, ..handle }, 1).is_err());
+        // A file that this process has open is none of ours, long enough or not.
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let inode = rustix::fs::fstat(&file).unwrap().st_ino;
+        let named = Handle { fd: file.as_raw_fd(), inode, ..handle };
+        assert!(Shared::open(&named, 1).is_err());
     }
 }

@@ -218,7 +218,7 @@ impl Worker for LocalWorker {
         if !self.may_write && (spec.sink_dir.is_some() || transfer::makes_files(spec)) {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
-        if !self.may_write && spec.application.is_some() {
+        if !self.may_write && (spec.application.is_some() || spec.tool.is_some()) {
             return Err(PointError::NotMeasured(NO_PROGRAMS.to_owned()));
         }
         let own;
@@ -320,6 +320,10 @@ mod tests {
                        [[application.metric]]\nname = \"t\"\npattern = '(?<value>1)'\n";
         for (experiment, what) in [
             ("pattern = \"application\"\naxes = { application = \"a\" }", "starts no programs"),
+            (
+                "pattern = \"stream\"\nduration = \"1s\"\naxes = { endpoint = \"tcp\", tool = \"qperf\" }",
+                "starts no programs",
+            ),
             ("pattern = \"pipeline\"\nsink_dir = \"/tmp\"\naxes = { endpoint = \"tcp\" }", "writes no files"),
         ] {
             let text =

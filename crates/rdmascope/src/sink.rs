@@ -11,7 +11,7 @@ use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use measure::figure::Figure;
+use measure::figure::{Figure, FigureKind};
 use measure::placement;
 use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
@@ -122,6 +122,15 @@ impl Output {
     /// Says what the report is to show, once that is known.
     pub(crate) fn show(&mut self, figures: Vec<Figure>) {
         self.run.figures = figures;
+    }
+
+    /// Whether something at the end is made of the points.
+    fn is_asked(&self) -> bool {
+        let compares = self.run.figures.iter().any(|figure| figure.kind == FigureKind::Costs);
+        compares
+            || !self.run.findings.is_empty()
+            || !self.repeatable.is_empty()
+            || launched::asked(&self.run.plan)
     }
 
     /// Ends the tables and the record.
@@ -292,7 +301,7 @@ impl Sink for Output {
         self.points += 1;
         self.placing.ended(&point);
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
-        if !self.run.findings.is_empty() || !self.repeatable.is_empty() || launched::asked(&self.run.plan) {
+        if self.is_asked() {
             self.asked.push(without_distributions(point));
         }
         self.progress.inc(1);

@@ -12,7 +12,7 @@ use crate::point::choice::choice;
 choice! {
     /// What each file is verified with before it gets its name: the axis `checksum`.
     pub enum Checksum {
-        /// BLAKE3, which nobody can forge. It takes about 0.2 s of a CPU for a GiB at each end.
+        /// BLAKE3, a cryptographic hash. It takes about 0.2 s of a CPU for a GiB at each end.
         Blake3 = "blake3",
         /// Nothing: only the length is verified.
         None = "none",

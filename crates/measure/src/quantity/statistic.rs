@@ -108,7 +108,10 @@ fn spread_ns(latency: &Latency, _: &str) -> Option<f64> {
 /// where one clock took both stamps.
 pub fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     match (point.one_way.as_ref()?.clocks, kind) {
-        (Clocks::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => Some(bound_ns),
+        (
+            Clocks::Two { bound_ns, .. },
+            LatencyKind::Arrival | LatencyKind::OneWay | LatencyKind::OneWaySend,
+        ) => Some(bound_ns),
         _ => None,
     }
 }

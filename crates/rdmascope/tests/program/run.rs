@@ -506,3 +506,31 @@ fn lost_messages_are_counted_in_the_record() {
     let lost = |point: &Point| point.counters.get("messages_lost").copied();
     assert!(points.iter().all(|point| lost(point).is_some()), "{points:?}");
 }
+
+/// It is made of points, which are not kept for themselves.
+#[test]
+fn a_table_of_costs_is_printed_at_the_end_of_a_run() {
+    let scratch = Scratch::new();
+    let plan = r#"
+name = "x"
+title = "X"
+[[experiment]]
+name = "e"
+pattern = "ping-pong"
+iterations = 200
+axes = { endpoint = ["shmem", "unix_stream"], size_bytes = 8 }
+[[figure]]
+kind = "costs"
+title = "Costs"
+[[figure.row]]
+what = "Ping-pong of 8 B"
+experiments = ["e"]
+modes = ["endpoint"]
+y = "latency.p50_ns"
+"#;
+    scratch.write("x.toml", plan);
+    let printed = scratch.succeed(&["run", "x.toml", "--out", "r"]);
+    let table = printed.split("Costs").nth(1).unwrap_or_default();
+    assert!(table.contains("Ping-pong of 8 B") && table.contains("unix_stream"), "{printed}");
+    assert!(!table.contains("no such point"), "{printed}");
+}

@@ -404,12 +404,12 @@ pub(crate) fn exchange<E: Endpoint>(
             into.push(clock.now().0);
             endpoint.send_sync_as(number)?;
             endpoint.await_sync_of(number)?;
-            into.push(clock.now().0);
+            into.push(clock.now_after_loads().0);
         } else {
             if heard != Some(number.into()) {
                 endpoint.await_sync_of(number)?;
             }
-            into.push(clock.now().0);
+            into.push(clock.now_after_loads().0);
             into.push(clock.now().0);
             endpoint.send_sync_as(number)?;
         }
