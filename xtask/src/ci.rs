@@ -40,7 +40,7 @@ const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
-  --full   also what takes too long for every change: licences, the tests of all features, how a kernel device
+  --full   also what takes too long for every change: rooms, licences, the tests of all features, how a kernel device
            behaves, the tests between two virtual machines, every verbs program, every part of parity, processes of
            launches of MPI, of connections and of transfers that are killed at many moments, and transfers of large
            trees";
@@ -55,7 +55,7 @@ const STAGES: [Stage; 8] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::without_tests },
     Stage { name: "test", run: test },
-    Stage { name: "rooms", run: rooms::run },
+    Stage { name: "rooms --apply", run: rooms::apply },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },
@@ -63,7 +63,8 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// What `--full` adds.
-const FULL: [Stage; 11] = [
+const FULL: [Stage; 12] = [
+    Stage { name: "rooms", run: rooms::run },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
     Stage { name: "1000 kills of connections", run: || kills("connection_kill", "1000") },

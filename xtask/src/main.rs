@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
   tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
   test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
             alone: `flaky: NAME` is one that then passes
-  ci        installs what the tests need (packages only as root), then what check does, test, rooms,
+  ci        installs what the tests need (packages only as root), then what check does, test, rooms --apply,
             vm-tests --programs, parity --quick, programs --quick and a quick run; no test is skipped. --full adds
             what takes longer
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured

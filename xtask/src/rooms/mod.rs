@@ -22,8 +22,9 @@ use self::scratch::Scratch;
 use crate::{shell, tidy};
 
 const USAGE: &str = "\
-usage: cargo xtask rooms [--keep NAME]
+usage: cargo xtask rooms [--apply | --keep NAME]
 
+--apply only applies the patches and counts their files, in seconds; nothing is built.
 --keep writes the uncommitted changes of the checkout into xtask/rooms/NAME.patch, below what stands there above its first diff";
 
 /// What is added, and how many files that may touch.
@@ -43,6 +44,7 @@ const ROOMS: [Room; 4] = [
 pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     match (arguments.next().as_deref(), arguments.next()) {
         (None, _) => run(),
+        (Some("--apply"), None) => apply(),
         (Some("--keep"), Some(name)) if ROOMS.iter().any(|room| room.name == name) => {
             keep(&shell::root(), &name)
         }
@@ -52,10 +54,19 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
 
 /// Tries all patches, and looks for names of patterns where none should be.
 pub(crate) fn run() -> Result<()> {
+    all(true)
+}
+
+/// The same without building anything.
+pub(crate) fn apply() -> Result<()> {
+    all(false)
+}
+
+fn all(builds: bool) -> Result<()> {
     let root = shell::root();
     let mut wrong = Vec::new();
     for room in &ROOMS {
-        match measure(&root, &root.join("target/rooms"), room) {
+        match measure(&root, &root.join("target/rooms"), room, builds) {
             Ok(said) => println!("{}: {said}", room.name),
             Err(error) => wrong.push(format!("{}: {error:#}", room.name)),
         }
@@ -66,8 +77,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What a room's patch touches, after it has been seen to work.
-fn measure(root: &Path, folder: &Path, room: &Room) -> Result<String> {
+/// What a room's patch touches, after it has been seen to apply and, where it is built, to work.
+fn measure(root: &Path, folder: &Path, room: &Room, builds: bool) -> Result<String> {
     let place = place(room.name);
     let text = fs::read_to_string(root.join(&place)).with_context(|| place.clone())?;
     let patch = Patch::read(&text).with_context(|| place.clone())?;
@@ -78,9 +89,12 @@ fn measure(root: &Path, folder: &Path, room: &Room) -> Result<String> {
             room.name
         )
     })?;
-    let tried = scratch.build().and_then(|()| patch.steps.iter().try_for_each(|step| scratch.attempt(step)));
-    // What it leaves in the scratch copy goes with the next copy.
-    tried.with_context(|| format!("{place} applies, but does not do what it should"))?;
+    if builds {
+        let tried =
+            scratch.build().and_then(|()| patch.steps.iter().try_for_each(|step| scratch.attempt(step)));
+        // What it leaves in the scratch copy goes with the next copy.
+        tried.with_context(|| format!("{place} applies, but does not do what it should"))?;
+    }
     let files = patch.files.len();
     let files_max = room.files_max;
     ensure!(files <= files_max, "{files} files touched, more than {files_max}: {}", patch.files.join(", "));

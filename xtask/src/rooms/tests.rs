@@ -52,7 +52,7 @@ impl Planted {
     }
 
     fn measured(&self, room: &Room) -> String {
-        match measure(self.0.path(), &self.path("target/rooms"), room) {
+        match measure(self.0.path(), &self.path("target/rooms"), room, true) {
             Ok(said) => said,
             Err(error) => format!("{error:#}"),
         }
