@@ -1,4 +1,4 @@
-//! docs/axes.md says what the rows of axes say.
+//! docs/axes.md and docs/plan-reference.md say what the definitions say that read plans.
 
 use std::path::Path;
 
@@ -74,14 +74,23 @@ fn section(row: &AxisRow) -> String {
 }
 
 #[test]
+fn the_reference_of_plans_is_made_of_what_reads_them() {
+    is_fresh("plan-reference.md", &bench::plan::reference());
+}
+
+#[test]
 fn the_reference_of_axes_is_made_of_their_rows() {
     let text = HEAD.to_owned() + &ROWS.iter().map(|row| section(row)).collect::<String>();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/axes.md");
+    is_fresh("axes.md", &text);
+}
+
+/// Whether a page is what is generated, or becomes it.
+fn is_fresh(page: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(&path, &text).unwrap();
+        std::fs::write(&path, text).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    let how =
-        "docs/axes.md is stale; rewrite it with: UPDATE_REFERENCE=1 cargo test -p bench --test reference";
-    assert!(found == text, "{how}");
+    let how = "is stale; rewrite it with: UPDATE_REFERENCE=1 cargo test -p bench --test reference";
+    assert!(found == text, "docs/{page} {how}");
 }

@@ -7,13 +7,14 @@ mod scheduler;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use outcome::{Condition, Outcome, Technique};
 pub use scheduler::Scheduler;
 
 /// What is asked of the machine; what is absent is left as it is.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wanted {
     /// Policy of the PCI Express links' power management (ASPM).
@@ -43,6 +44,7 @@ pub struct Wanted {
     pub numa: Option<Numa>,
     /// Scheduling class of the thread that measures.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub scheduler: Option<Scheduler>,
     /// What else the host is to do meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +58,7 @@ pub struct Wanted {
 }
 
 /// Policy of ASPM, as `/sys/module/pcie_aspm/parameters/policy` has it.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Aspm {
     /// What the firmware chose.
@@ -70,7 +72,7 @@ pub enum Aspm {
 }
 
 /// Who else may use the CPUs of the ranks.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cpuset {
     /// Nobody that the kernel lets us move.
@@ -78,7 +80,7 @@ pub enum Cpuset {
 }
 
 /// What IPoIB carries packets over, as `/sys/class/net/DEV/mode` has it (G13; RFC 4391, RFC 4755).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IpoibMode {
     /// Reliable connections: long packets.
@@ -88,7 +90,7 @@ pub enum IpoibMode {
 }
 
 /// Where interrupts go.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IrqAffinity {
     /// To CPUs of no rank, those that can be moved.
@@ -96,7 +98,7 @@ pub enum IrqAffinity {
 }
 
 /// Whether the memory of the process may be paged out.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
     /// All that it has and will have stays.
@@ -104,7 +106,7 @@ pub enum Memory {
 }
 
 /// Node that memory comes from.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Numa {
     /// The one that the device is attached to.
@@ -112,7 +114,7 @@ pub enum Numa {
 }
 
 /// What else the host is to do meanwhile (V54).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stress {
     /// To compute without a pause, in as many threads as it has CPUs: of no class, and on any CPU
@@ -121,7 +123,7 @@ pub enum Stress {
 }
 
 /// Whether CPUs may run above their nominal rate.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turbo {
     /// They may not.

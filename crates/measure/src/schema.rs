@@ -20,9 +20,89 @@ pub fn point() -> String {
 }
 
 fn text<T: JsonSchema>() -> String {
+    let schema = schema::<T>();
+    serde_json::to_string_pretty(&schema).expect("a schema is a tree of maps with text keys") + "\n"
+}
+
+fn schema<T: JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(unwrap_description).transform(&mut schema);
-    serde_json::to_string_pretty(&schema).expect("a schema is a tree of maps with text keys") + "\n"
+    schema
+}
+
+/// A key of a table, as its type has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// What its value is, in words.
+    pub value: String,
+    /// Whether it must be there.
+    pub is_required: bool,
+    /// What it is for, in one line.
+    pub help: String,
+}
+
+/// The keys of a table that a type reads, in alphabetical order, those first that must be there.
+pub fn fields<T: JsonSchema>() -> Vec<Field> {
+    let schema = schema::<T>().to_value();
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let field = |(name, property): (&String, &Value)| Field {
+        name: name.clone(),
+        value: words(property, &schema["$defs"]),
+        is_required: required.iter().any(|required| required == name),
+        help: property["description"].as_str().unwrap_or_default().replace("\n\n", " "),
+    };
+    let mut fields: Vec<Field> = schema["properties"].as_object().into_iter().flatten().map(field).collect();
+    fields.sort_by(|a, b| (!a.is_required, &a.name).cmp(&(!b.is_required, &b.name)));
+    fields
+}
+
+/// The words that a type reads, each with what it means, in one line.
+pub fn variants<T: JsonSchema>() -> Vec<(String, String)> {
+    let schema = schema::<T>().to_value();
+    let variant = |of: &Value| {
+        let help = of["description"].as_str().unwrap_or_default().replace("\n\n", " ");
+        Some((of["const"].as_str()?.to_owned(), help))
+    };
+    schema["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
+}
+
+/// What a value is.
+fn words(property: &Value, definitions: &Value) -> String {
+    if let Some(name) = property["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        return words(&definitions[name], definitions);
+    }
+    let is_null = |one: &Value| one["type"] == "null";
+    let others = property["anyOf"].as_array().into_iter().flatten().filter(|one| !is_null(one));
+    let others: Vec<String> = others.map(|one| words(one, definitions)).collect();
+    if !others.is_empty() {
+        return others.join(" or ");
+    }
+    if let Some(variants) = property["oneOf"].as_array() {
+        let words = variants.iter().filter_map(|variant| Some(format!("`{}`", variant["const"].as_str()?)));
+        return words.collect::<Vec<_>>().join(", ");
+    }
+    let types = match &property["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        one => one.as_str(),
+    };
+    match types {
+        Some("string") => match property["const"].as_str() {
+            Some(word) => format!("`{word}`"),
+            None => "text".to_owned(),
+        },
+        Some("integer") => "whole number".to_owned(),
+        Some("number") => "number".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some("array") => {
+            let item = words(&property["items"], definitions);
+            let few = property["maxItems"].as_u64().filter(|most| property["minItems"] == *most);
+            few.map_or_else(|| format!("list of {item}"), |count| format!("list of {count}, each {item}"))
+        }
+        Some("object") => "table".to_owned(),
+        _ => "any value, or a list".to_owned(),
+    }
 }
 
 /// Lets a paragraph of a description be one line: where its comment breaks lines says nothing.

@@ -98,6 +98,9 @@ pub(crate) enum Command {
     Plans {
         /// Print this plan, to start one of your own from it.
         name: Option<String>,
+        /// Print the reference of all keys of a plan.
+        #[arg(long, conflicts_with = "name")]
+        reference: bool,
     },
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]

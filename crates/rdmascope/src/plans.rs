@@ -3,9 +3,16 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use bench::plan::{Options, bundled, resolve};
+use bench::plan::{self, Options, bundled, resolve};
 
 use crate::failure::Usage;
+use crate::stdout;
+
+/// Prints the reference of all keys.
+pub(crate) fn reference() -> anyhow::Result<ExitCode> {
+    stdout::print(&plan::reference())?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Lists them, or prints one.
 pub(crate) fn list(name: Option<&str>) -> anyhow::Result<ExitCode> {
@@ -28,7 +35,7 @@ pub(crate) fn list(name: Option<&str>) -> anyhow::Result<ExitCode> {
             |quick| resolve(&plan, &Options { quick, set: Vec::new() }).map(|resolved| resolved.points.len());
         writeln!(
             out,
-            "{:<15} {} ({} points; quick: {})",
+            "{:<20} {} ({} points; quick: {})",
             found.name,
             plan.title,
             points(false)?,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use measure::figure::Better;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::RanksAllowed;
 
 /// A program that somebody else wrote, as an `[[application]]` of a plan describes it.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
     /// Its name, which is a value of the axis `application`.
@@ -17,21 +18,25 @@ pub struct Application {
     pub command: Vec<String>,
     /// What starts its ranks.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub launcher: Starter,
     /// The files that are put into its scratch directory. Placeholders refer to a file by its key
     /// here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub files: BTreeMap<String, File>,
     /// Variables of its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// The numbers of ranks that it can have.
     #[serde(default)]
+    #[schemars(with = "serde_json::Value")]
     pub ranks_allowed: RanksAllowed,
     /// The numbers to read from its output.
     pub metric: Vec<Metric>,
     /// What its output must contain; without that the point has failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
     pub verify: Vec<Said>,
     /// The command that says its version; the first line of that is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,7 +105,7 @@ impl File {
 }
 
 /// A number to read from the output of a program.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name: `application.metrics.NAME` of a point.

@@ -33,6 +33,10 @@ macro_rules! settings {
             /// The keys of `[[experiment]]` that a layer may set, axes apart.
             pub const KEYS: [&'static str; [$($key),+].len()] = [$($key),+];
 
+            /// Each of them with how it is read and what it is for, for the reference of plans.
+            pub(super) const DOCUMENTED: [(&'static str, &'static str, &'static str); Self::KEYS.len()] =
+                [$(($key, stringify!($read), concat!($($documentation),+))),+];
+
             /// Lays the keys of `over` on top: what it sets wins.
             fn overlay_keys(&mut self, over: &Self) {
                 $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })+

@@ -8,6 +8,7 @@ mod agents;
 mod applications;
 mod bad_input;
 mod connection_kill;
+mod docs;
 mod doctor;
 mod environment;
 mod exec;

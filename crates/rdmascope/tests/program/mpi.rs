@@ -156,9 +156,10 @@ fn verbs_and_mpi_are_measured_by_the_same_ranks() {
 fn a_library_that_does_not_fit_the_launcher_is_a_sentence() {
     each(|mpi| {
         let scratch = Scratch::waiting();
-        // Each rank of Open MPI is alone then, and the one that ends first removes the directory that
-        // the other one is about to use, unless something else is in it.
-        let (host, user) = (rustix::system::uname(), rustix::process::getuid().as_raw());
+        // Each rank of Open MPI is alone then, and the rank that ends first removes the directory
+        // that the other is about to use, unless something else is in it.
+        let host = rustix::system::uname();
+        let user = rustix::process::getuid().as_raw();
         let session = format!("tmp/ompi.{}.{user}", host.nodename().to_string_lossy());
         fs::create_dir_all(scratch.at(&session).join("other")).unwrap();
         let arguments = [

@@ -1,0 +1,266 @@
+//! The reference of plans: every table and key, from the definitions that read them.
+
+use measure::conditions::Wanted;
+use measure::figure::{CostRow, Figure, FigureKind, Marked, Reference, Unit};
+use measure::finding::{Finding, FindingKind};
+use measure::schema::{Field, fields, variants};
+
+use super::settings::Settings;
+use crate::application::{Application, Metric};
+use crate::pattern::registry::Row;
+use crate::point::Pattern;
+
+/// The reference as Markdown, which is docs/plan-reference.md.
+pub fn reference() -> String {
+    let mut text = HEAD.to_owned();
+    text += &table("The plan", "Keys outside of all tables.\n", &written(&PLAN));
+    text += &table("`[[experiment]]`", EXPERIMENT, &experiment());
+    text += &patterns();
+    text += &section("`[experiment.axes]`", AXES);
+    text += &section("`[experiment.quick]`", QUICK);
+    let mut environment = fields::<Wanted>();
+    environment.retain(|field| field.name != "ipoib_mode");
+    environment.insert(
+        0,
+        field("name", "text", true, "Name of the environment, a value of the axis `environment`."),
+    );
+    text += &table("`[[environment]]`", ENVIRONMENT, &environment);
+    text += &section("`[variables]`", VARIABLES);
+    text += &table("`[[mode]]`", MODES, &written(&MODE));
+    text += &table("`[[application]]`", APPLICATION, &fields::<Application>());
+    text += &section("`[application.files]`", FILES);
+    text += &table("`[[application.metric]]`", METRIC, &fields::<Metric>());
+    text += &table("`[[figure]]`", FIGURE, &fields::<Figure>());
+    text += &words("Kinds of figures", &variants::<FigureKind>());
+    text += &table("`[[figure.row]]`", ROW, &fields::<CostRow>());
+    text += &table("`[figure.marked]`", MARKED, &fields::<Marked>());
+    let mut reference = fields::<Reference>();
+    reference.retain(|field| field.name != "table");
+    text += &table("`[figure.reference]`", REFERENCE, &reference);
+    text += &table("`[[finding]]`", FINDING, &fields::<Finding>());
+    text += &words("Kinds of findings", &variants::<FindingKind>());
+    text += &words("Units", &variants::<Unit>());
+    text
+}
+
+fn section(title: &str, text: &str) -> String {
+    format!("\n## {title}\n\n{text}")
+}
+
+/// A section with a list of keys.
+fn table(title: &str, text: &str, keys: &[Field]) -> String {
+    let key = |key: &Field| {
+        let required = if key.is_required { ", required" } else { "" };
+        let head = format!("- `{}` ({}{required}): ", key.name, key.value);
+        wrapped(&(head + &sentence(&key.help)), "  ")
+    };
+    section(title, text) + "\n" + &keys.iter().map(key).collect::<String>()
+}
+
+/// A section with the words that a key can have.
+fn words(title: &str, words: &[(String, String)]) -> String {
+    let word = |(word, help): &(String, String)| wrapped(&format!("- `{word}`: {}", sentence(help)), "  ");
+    format!("\n## {title}\n\n{}", words.iter().map(word).collect::<String>())
+}
+
+/// Documentation without links of rustdoc.
+fn sentence(help: &str) -> String {
+    let mut text = String::new();
+    let mut rest = help;
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((name, behind)) = after.split_once("`]") else { break };
+        text += before;
+        text += &format!("`{}`", plain(name));
+        // The target of a link, where it has one.
+        let target = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
+        rest = target.map_or(behind, |(_, behind)| behind);
+    }
+    text + rest
+}
+
+/// A name of Rust as plans write it.
+fn plain(name: &str) -> String {
+    match name.rsplit("::").next().unwrap_or(name) {
+        "CostRow" => "[[figure.row]]".to_owned(),
+        "LinkRates" => "link-rates".to_owned(),
+        last => last.to_lowercase(),
+    }
+}
+
+fn field(name: &str, value: &str, is_required: bool, help: &str) -> Field {
+    Field { name: name.to_owned(), value: value.to_owned(), is_required, help: help.to_owned() }
+}
+
+fn written(rows: &[(&str, &str, bool, &str)]) -> Vec<Field> {
+    rows.iter().map(|(name, value, is_required, help)| field(name, value, *is_required, help)).collect()
+}
+
+/// The keys of an experiment: its own, and the settings.
+fn experiment() -> Vec<Field> {
+    let setting = |(name, read, help): (&str, &str, &str)| field(name, value_of(read), false, help.trim());
+    let mut keys = written(&OWN);
+    keys.extend(Settings::DOCUMENTED.map(setting));
+    keys.sort_by(|a, b| (!a.is_required, &a.name).cmp(&(!b.is_required, &b.name)));
+    keys
+}
+
+/// What a function reads.
+fn value_of(read: &str) -> &'static str {
+    match read {
+        "duration_s" => "duration such as `\"5s\"`",
+        "flag" => "true or false",
+        "share" => "share such as `\"2.5 %\"`",
+        "size" => "size such as `\"64MiB\"`",
+        "text" => "text",
+        "wholes" => "list of whole numbers",
+        _ => "whole number",
+    }
+}
+
+fn patterns() -> String {
+    let pattern = |pattern: Pattern| {
+        let row: &Row = pattern.row();
+        wrapped(&format!("- `{}`: {}", pattern.name(), sentence(row.command.about)), "  ")
+    };
+    format!("\n## Patterns\n\n{}", Pattern::all().map(pattern).collect::<String>())
+}
+
+/// A text in lines of at most 100 characters, a prefix before those behind the first.
+fn wrapped(text: &str, prefix: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.chars().count() + word.chars().count() >= 100 {
+            lines += &(line.trim_end().to_owned() + "\n");
+            line = prefix.to_owned();
+        }
+        line += &format!("{word} ");
+    }
+    let end = if line.trim_end().ends_with(['.', ':']) { "" } else { "." };
+    lines + line.trim_end() + end + "\n"
+}
+
+const HEAD: &str = "\
+# Plan reference
+
+Every table and key of a plan, from the definitions that read plans. [Plans](plans.md) is the
+tutorial, [Axes](axes.md) the reference of axes. `rdmascope plans --reference` prints this page.
+
+A plan is a TOML file. Unknown keys are refused with the nearest known key, and every error names its
+line. What a plan leaves out has a default, which depends on the pattern and the endpoint:
+`rdmascope run PLAN --dry-run` prints the plan with every default filled in.
+";
+
+const EXPERIMENT: &str = "\
+An experiment measures one point for each combination of the values of its axes. Give `iterations` or
+`duration`, not both.
+";
+const AXES: &str = "\
+Each key is an axis with one value or a list of values. Axes are walked in the order in which the plan
+has them; the last one changes fastest. An axis that an endpoint does not have is no part of its
+points. [Axes](axes.md) lists them all.
+";
+const QUICK: &str = "\
+Settings and `axes` that replace those of the experiment with `--quick`.
+";
+const ENVIRONMENT: &str = "\
+An environment is the tuning that rdmascope applies for a point and reverts afterwards. `as_is` is
+always there and changes nothing; `optimised`, `event` and `loaded` are built in.
+";
+const VARIABLES: &str = "\
+Each key is the name of a text, which `--set NAME=TEXT` replaces. Commands, files and environments of
+`[[application]]` refer to it as `{NAME}`.
+";
+const MODES: &str = "\
+A mode sets environment variables for programs. Its name is a value of the axis `mode`; `plain` is
+always there and sets none.
+";
+const APPLICATION: &str = "\
+A program of another project, which the pattern `application` runs. Texts in it may have placeholders:
+`{ranks}`, `{dir}` (the directory that the program runs in), names of axes, variables and files.
+";
+const FILES: &str = "\
+Each key is a name for placeholders. Its value is the path of a file to copy, relative to the plan, or
+a table with `name` and `text`.
+";
+const METRIC: &str = "\
+A number that the program prints.
+";
+const FIGURE: &str = "\
+A figure or table of the report.
+";
+const ROW: &str = "\
+A comparison in a figure of the kind `costs`.
+";
+const MARKED: &str = "\
+A second quantity in a figure of the kind `surface`.
+";
+const REFERENCE: &str = "\
+Published numbers beside the measured ones.
+";
+const FINDING: &str = "\
+A published claim, and the range in which the measured figure and its 95 % interval must lie to
+confirm it.
+";
+
+const PLAN: [(&str, &str, bool, &str); 12] = [
+    (
+        "name",
+        "text",
+        true,
+        "Name of the plan: letters, digits, `-` and `_`. It begins the name of the record.",
+    ),
+    ("title", "text", true, "Title of the report."),
+    ("about", "text", false, "What is measured and why, for the report."),
+    ("application", "tables", false, "Programs, see `[[application]]`."),
+    ("environment", "tables", false, "Environments, see `[[environment]]`."),
+    ("experiment", "tables", false, "What is measured, see `[[experiment]]`."),
+    ("figure", "tables", false, "Figures of the report, see `[[figure]]`."),
+    ("finding", "tables", false, "Published claims, see `[[finding]]`."),
+    ("mode", "tables", false, "Environment variables by name, see `[[mode]]`."),
+    (
+        "mpi",
+        "text",
+        false,
+        "Command that starts ranks of MPI, such as `mpirun -np {ranks}`; `--mpi` replaces it.",
+    ),
+    ("seed", "whole number", false, "A number of your own that is kept in the record; it changes nothing."),
+    ("variables", "table", false, "Texts by name, see `[variables]`."),
+];
+
+const OWN: [(&str, &str, bool, &str); 4] = [
+    ("name", "text", true, "Name of the experiment: letters, digits, `-` and `_`."),
+    ("pattern", "text", true, "How ranks exchange messages, see Patterns."),
+    ("axes", "table", false, "What varies, see `[experiment.axes]`."),
+    ("quick", "table", false, "A shorter form, see `[experiment.quick]`."),
+];
+
+const MODE: [(&str, &str, bool, &str); 2] = [
+    ("name", "text", true, "Name of the mode: letters, digits, `-` and `_`."),
+    ("environment", "table", false, "Environment variables and their values, which may have placeholders."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::read::{EXPERIMENT_KEYS, PLAN_KEYS};
+
+    #[test]
+    fn every_key_is_there() {
+        let names = |keys: &[Field]| {
+            keys.iter().map(|key| key.name.clone()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let of = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        assert_eq!(names(&written(&PLAN)), of(&PLAN_KEYS));
+        assert_eq!(names(&experiment()), of(&[&EXPERIMENT_KEYS[..], &Settings::KEYS].concat()));
+        assert!(names(&fields::<Figure>()).contains("where"));
+    }
+
+    #[test]
+    fn links_of_rustdoc_are_words() {
+        assert_eq!(
+            sentence("as [`Metric::place`], of [`FigureKind::Costs`](x) alone"),
+            "as `place`, of `costs` alone"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! The documents as readers use them: plans that they show can be measured, commands that they show
+//! run and print what stands below them, and their links lead somewhere.
+//!
+//! A block `console` has commands after `$ `, each with what it prints; `...` stands for any lines.
+//! A block `toml` is a plan whose first line is a comment with the name of its file, which commands
+//! below use. All of a page runs in one directory, in the order in which it stands there.
+//! `RDMASCOPE_BLESS=1` writes what is printed now below each command that has output.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{PROGRAM, Scratch, finish};
+
+/// What a page shows, and the line at which that begins.
+#[derive(Debug, PartialEq)]
+enum Block {
+    /// A plan: its file and its text.
+    Plan(String, String),
+    /// A command and the lines below it.
+    Command(String, Vec<String>),
+}
+
+/// Where documents are.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// All pages, by their paths from the root.
+fn pages() -> BTreeSet<PathBuf> {
+    let mut pages = BTreeSet::from(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(PathBuf::from));
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            match root().join(&path).is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "md") => drop(pages.insert(path)),
+                false => {}
+            }
+        }
+    }
+    pages
+}
+
+/// The blocks of a page that can be tried.
+fn blocks(text: &str) -> Vec<(usize, Block)> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().zip(1..);
+    while let Some((line, at)) = lines.next() {
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let inside: Vec<(&str, usize)> = lines.by_ref().take_while(|(line, _)| *line != "```").collect();
+        match kind {
+            "toml" => {
+                let name = inside.first().and_then(|(line, _)| line.strip_prefix("# "));
+                let name = name.filter(|name| name.ends_with(".toml") && !name.contains(' '));
+                let name = name.map_or_else(|| format!("plan-{at}.toml"), str::to_owned);
+                let text = inside.iter().map(|(line, _)| format!("{line}\n")).collect();
+                blocks.push((at, Block::Plan(name, text)));
+            }
+            "console" => {
+                for (line, at) in inside {
+                    match (line.strip_prefix("$ "), blocks.last_mut()) {
+                        (Some(command), _) => {
+                            blocks.push((at, Block::Command(command.to_owned(), Vec::new())));
+                        }
+                        (None, Some((_, Block::Command(_, below)))) => below.push(line.to_owned()),
+                        (None, _) => panic!("line {at}: output without a command"),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// Units that follow a number, and differ with it.
+const UNITS: [&str; 9] = ["ns", "us", "ms", "s", "B", "B/s", "KiB/s", "MiB/s", "GiB/s"];
+
+/// A line without what differs from run to run: numbers with their units, marks of what was
+/// disturbed, and how wide columns are.
+fn masked(line: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.']));
+        if matches!(word, "!" | "~") || (is_unit && words.last().is_some_and(|last| last == "#")) {
+            continue;
+        }
+        let word = if word == "-" { "0" } else { word };
+        let mut text = String::new();
+        let mut is_number = false;
+        for c in word.chars() {
+            let goes_on = c.is_ascii_digit() || (is_number && matches!(c, '.' | ','));
+            match (goes_on, is_number) {
+                (true, false) => text.push('#'),
+                (true, true) => {}
+                (false, _) => text.push(c),
+            }
+            is_number = goes_on;
+        }
+        words.push(text);
+    }
+    words.join(" ")
+}
+
+/// Whether lines stand among others, in their order.
+fn stand_among(expected: &[String], found: &str) -> Result<(), String> {
+    let mut found = found.lines().map(masked);
+    for line in expected.iter().filter(|line| line.as_str() != "...") {
+        let line = masked(line);
+        if !found.any(|other| other == line) {
+            return Err(line);
+        }
+    }
+    Ok(())
+}
+
+/// Tries all of a page; gives what each command printed, and adds what is wrong.
+fn try_page(page: &Path, wrong: &mut Vec<String>) -> Vec<(usize, String)> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let blocks = blocks(&text);
+    let mut printed = Vec::new();
+    if blocks.is_empty() {
+        return printed;
+    }
+    let scratch = Scratch::alone();
+    let folder = scratch.at("bin");
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(*PROGRAM, folder.join("rdmascope")).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    for (at, block) in blocks {
+        let place = format!("{}:{at}", page.display());
+        match block {
+            Block::Plan(name, text) => {
+                scratch.write(&name, text);
+                let ended = scratch.run(&["run", &name, "--dry-run"]);
+                if ended.status != Some(0) {
+                    wrong.push(format!("{place}: {}", ended.stderr));
+                }
+            }
+            Block::Command(command, below) => {
+                let mut shell = scratch.shell(&command);
+                shell.env("PATH", &path);
+                let ended = finish(shell);
+                let all = ended.stdout + &ended.stderr;
+                if ended.status != Some(0) {
+                    wrong.push(format!("{place}: {command} ends with {:?}:\n{all}", ended.status));
+                } else if !is_blessing()
+                    && let Err(line) = stand_among(&below, &all)
+                {
+                    wrong.push(format!("{place}: {command} prints no line like `{line}`, but:\n{all}"));
+                }
+                printed.push((at, all));
+            }
+        }
+    }
+    printed
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("RDMASCOPE_BLESS").is_some()
+}
+
+#[test]
+fn plans_and_commands_of_the_documents_work() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let printed = try_page(&page, &mut wrong);
+        if is_blessing() {
+            bless(&page, &printed);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The most lines that stand below a command.
+const LINES_MAX: usize = 16;
+/// Commands whose sentences depend on the host or on the numbers.
+const VARYING: [&str; 6] = ["advise", "devices", "doctor", "exec", "model", "plans"];
+
+/// The lines of a command that are the same everywhere but for their numbers: without the banner
+/// about the host, and without what was disturbed.
+fn lasting(printed: &str) -> Vec<&str> {
+    let lines = printed.lines().take_while(|line| !line.starts_with(" ! unstable"));
+    let is_lasting = |line: &&str| {
+        let line = line.trim_start();
+        !line.starts_with("# ") && !line.starts_with("! ") && !line.contains("/tmp/")
+    };
+    let mut lines: Vec<&str> = lines.filter(is_lasting).collect();
+    while lines.first().is_some_and(|line| line.trim().is_empty()) {
+        lines.remove(0);
+    }
+    while lines.last().is_some_and(|line| line.trim().is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+/// Writes what commands have printed below them, where something stands there.
+fn bless(page: &Path, printed: &[(usize, String)]) {
+    let path = root().join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut out = String::new();
+    let mut skips = false;
+    for (line, at) in text.lines().zip(1..) {
+        let command = printed.iter().find(|(place, _)| *place == at);
+        if line.starts_with("$ ") || line == "```" {
+            skips = false;
+        }
+        if !skips {
+            out += &format!("{line}\n");
+        }
+        let has_output = text.lines().nth(at).is_some_and(|next| !next.starts_with("$ ") && next != "```");
+        let varies = VARYING.iter().any(|name| line.starts_with(&format!("$ rdmascope {name}")));
+        let has_output = has_output && !varies;
+        if let Some((_, all)) = command.filter(|_| has_output) {
+            skips = true;
+            let lines = lasting(all);
+            lines.iter().take(LINES_MAX).for_each(|line| out += &format!("{}\n", line.trim_end()));
+            if lines.len() > LINES_MAX {
+                out += "...\n";
+            }
+        }
+    }
+    fs::write(path, out).unwrap();
+}
+
+/// The targets of links of a page, without those to the web.
+fn links(text: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        let mut rest = line;
+        while let Some((_, after)) = rest.split_once("](").filter(|_| !is_code) {
+            let Some((link, after)) = after.split_once(')') else { break };
+            if !link.contains("://") {
+                links.push(link.to_owned());
+            }
+            rest = after;
+        }
+    }
+    links
+}
+
+/// The name of a heading in links, as forges and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase().replace(' ', "-");
+    kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+#[test]
+fn links_of_the_documents_lead_somewhere() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        for link in links(&text) {
+            let (file, place) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                _ => page.parent().unwrap().join(file),
+            };
+            let target = root().join(&target);
+            let headings = fs::read_to_string(&target).unwrap_or_default();
+            let has = |line: &str| line.starts_with('#') && anchor(line.trim_start_matches('#')) == place;
+            if !target.exists() || (!place.is_empty() && !headings.lines().any(has)) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn blocks_are_found_and_lines_are_compared_by_what_does_not_vary() {
+    let page = "a\n```toml\n# x.toml\nname = \"x\"\n```\n```console\n$ one\n 1.5  us\n...\n$ two\n```\n```sh\n$ not\n```\n";
+    let found = blocks(page);
+    assert_eq!(found[0], (2, Block::Plan("x.toml".to_owned(), "# x.toml\nname = \"x\"\n".to_owned())));
+    let below = vec![" 1.5  us".to_owned(), "...".to_owned()];
+    assert_eq!(found[1], (7, Block::Command("one".to_owned(), below.clone())));
+    assert_eq!(found[2], (10, Block::Command("two".to_owned(), Vec::new())));
+    assert_eq!(masked("  4  0.09 - 12,000 us, x2y  !  a s"), "# # # # x#y a s");
+    assert_eq!(stand_among(&below, "head\n 27 us !\nend\n"), Ok(()));
+    assert!(stand_among(&below, "27 laps\n").is_err());
+    assert_eq!(links("[a](b.md#c) [d](https://e)\n```\n[f](g)\n```\n"), ["b.md#c"]);
+    assert_eq!(anchor(" `size_bytes`"), "size_bytes");
+}
