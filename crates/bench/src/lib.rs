@@ -23,6 +23,7 @@ pub mod plan;
 pub mod point;
 pub mod process;
 mod rank_clock;
+pub mod reference;
 mod scratch;
 mod shared;
 mod shmem_endpoint;

@@ -2,6 +2,8 @@
 //! comments are its descriptions. The published copies are docs/schema/run.schema.json and
 //! docs/schema/point.schema.json; a test keeps them fresh.
 
+use std::cmp::Ordering;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -43,6 +45,13 @@ pub struct Field {
     pub help: String,
 }
 
+impl Field {
+    /// The order of a reference: keys first that must be there, then by their names.
+    pub fn by_need(&self, other: &Self) -> Ordering {
+        (!self.is_required, &self.name).cmp(&(!other.is_required, &other.name))
+    }
+}
+
 /// The keys of a table that a type reads, in alphabetical order, those first that must be there.
 pub fn fields<T: JsonSchema>() -> Vec<Field> {
     let schema = schema::<T>().to_value();
@@ -54,7 +63,7 @@ pub fn fields<T: JsonSchema>() -> Vec<Field> {
         help: property["description"].as_str().unwrap_or_default().replace("\n\n", " "),
     };
     let mut fields: Vec<Field> = schema["properties"].as_object().into_iter().flatten().map(field).collect();
-    fields.sort_by(|a, b| (!a.is_required, &a.name).cmp(&(!b.is_required, &b.name)));
+    fields.sort_by(Field::by_need);
     fields
 }
 

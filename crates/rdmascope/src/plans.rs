@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use bench::plan::{self, Options, bundled, resolve};
+use bench::plan::{Options, bundled, resolve};
 
 use crate::failure::Usage;
 use crate::stdout;
 
 /// Prints the reference of all keys.
 pub(crate) fn reference() -> anyhow::Result<ExitCode> {
-    stdout::print(&plan::reference())?;
+    stdout::print(&bench::reference::plans())?;
     Ok(ExitCode::SUCCESS)
 }
 

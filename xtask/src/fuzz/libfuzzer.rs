@@ -15,8 +15,6 @@ use crate::shell;
 pub(super) struct Limits {
     pub(super) runs: u64,
     pub(super) seconds: Option<u64>,
-    /// Under AddressSanitizer.
-    pub(super) sanitized: bool,
 }
 
 /// Where files of a target cost no disk.
@@ -57,7 +55,7 @@ pub(super) fn longest(target: &str) -> u64 {
 }
 
 /// Runs a target over what is kept and what it finds.
-pub(super) fn run(target: &str, limits: &Limits) -> Result<Done> {
+pub(super) fn run(target: &str, sanitized: bool, limits: &Limits) -> Result<Done> {
     let own = build::directory().join(target);
     let [found, artifacts] = ["corpus", "artifacts"].map(|name| own.join(name));
     for folder in [&found, &artifacts] {
@@ -65,7 +63,7 @@ pub(super) fn run(target: &str, limits: &Limits) -> Result<Done> {
     }
     let before = files(&artifacts)?;
     let log = own.join("log.txt");
-    let mut command = command(target, limits.sanitized, &log)?;
+    let mut command = command(target, sanitized, &log)?;
     // The first folder is the one that it writes to.
     command.arg(&found).args(kept(target)).arg(format!("-runs={}", limits.runs));
     command.arg(format!("-max_len={}", longest(target)));

@@ -38,6 +38,8 @@ const NICENESS: i32 = 19;
 struct Asked {
     targets: Vec<String>,
     limits: Limits,
+    /// Under AddressSanitizer.
+    sanitized: bool,
     keep: bool,
 }
 
@@ -53,16 +55,16 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
         return Ok(());
     }
     rustix::process::nice(NICENESS).context("the priority cannot be lowered")?;
-    build::build(&asked.targets, asked.limits.sanitized)?;
+    build::build(&asked.targets, asked.sanitized)?;
     println!("{}", libfuzzer::HEADING);
     let mut crashed = Vec::new();
     for target in &asked.targets {
-        let done = libfuzzer::run(target, &asked.limits)?;
+        let done = libfuzzer::run(target, asked.sanitized, &asked.limits)?;
         println!("{}", done.row(target));
         if done.crashes > 0 {
             crashed.push(target.as_str());
         } else if asked.keep {
-            println!("{}", choose::keep(target, asked.limits.sanitized)?);
+            println!("{}", choose::keep(target, asked.sanitized)?);
         }
     }
     ensure!(crashed.is_empty(), "{} found inputs that it must not fail on", crashed.join(", "));
@@ -73,7 +75,8 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
 fn parse(mut words: impl Iterator<Item = String>, all: &[String]) -> Result<Option<Asked>> {
     let mut asked = Asked {
         targets: Vec::new(),
-        limits: Limits { runs: RUNS, seconds: None, sanitized: true },
+        limits: Limits { runs: RUNS, seconds: None },
+        sanitized: true,
         keep: false,
     };
     while let Some(word) = words.next() {
@@ -85,7 +88,7 @@ fn parse(mut words: impl Iterator<Item = String>, all: &[String]) -> Result<Opti
             "--help" => return Ok(None),
             "--runs" => asked.limits.runs = number()?,
             "--seconds" => asked.limits.seconds = Some(number()?),
-            "--no-sanitizer" => asked.limits.sanitized = false,
+            "--no-sanitizer" => asked.sanitized = false,
             "--keep" => asked.keep = true,
             _ if all.contains(&word) => asked.targets.push(word),
             _ => bail!("fuzz: `{word}` is unknown; targets are {}\n{USAGE}", all.join(", ")),
@@ -124,8 +127,8 @@ mod tests {
         assert_eq!((all.targets.len(), all.limits.runs, all.keep), (2, RUNS, false));
         let one = asked("plan --runs 7 --seconds 3 --keep --no-sanitizer").unwrap().unwrap();
         assert_eq!(one.targets, ["plan"]);
-        assert_eq!(one.limits, Limits { runs: 7, seconds: Some(3), sanitized: false });
-        assert!(one.keep);
+        assert_eq!(one.limits, Limits { runs: 7, seconds: Some(3) });
+        assert!(one.keep && !one.sanitized);
         assert_eq!(asked("--help").unwrap(), None);
         for wrong in ["--runs", "--runs 0", "--runs x", "other"] {
             assert!(asked(wrong).is_err(), "{wrong}");

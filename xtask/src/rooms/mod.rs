@@ -43,8 +43,8 @@ const ROOMS: [Room; 4] = [
 /// `cargo xtask rooms`.
 pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     match (arguments.next().as_deref(), arguments.next()) {
-        (None, _) => run(),
-        (Some("--apply"), None) => apply(),
+        (None, _) => run(true),
+        (Some("--apply"), None) => run(false),
         (Some("--keep"), Some(name)) if ROOMS.iter().any(|room| room.name == name) => {
             keep(&shell::root(), &name)
         }
@@ -52,17 +52,8 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     }
 }
 
-/// Tries all patches, and looks for names of patterns where none should be.
-pub(crate) fn run() -> Result<()> {
-    all(true)
-}
-
-/// The same without building anything.
-pub(crate) fn apply() -> Result<()> {
-    all(false)
-}
-
-fn all(builds: bool) -> Result<()> {
+/// Tries all patches, or only applies them, and looks for names of patterns where none should be.
+pub(crate) fn run(builds: bool) -> Result<()> {
     let root = shell::root();
     let mut wrong = Vec::new();
     for room in &ROOMS {

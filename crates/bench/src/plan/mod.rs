@@ -219,7 +219,6 @@ pub mod offer;
 mod overrides;
 mod quantities;
 mod read;
-mod reference;
 mod resolve;
 mod selections;
 mod settings;
@@ -230,6 +229,7 @@ mod text;
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
 pub use model::{Experiment, Options, Plan};
-pub use reference::reference;
+#[cfg(test)]
+pub(crate) use read::{EXPERIMENT_KEYS, PLAN_KEYS};
 pub use resolve::{Resolved, resolve};
 pub use settings::{Places, Settings};

@@ -161,7 +161,7 @@ fn derived<T: DeserializeOwned>(
     read.map_err(|reason| Error::Plan { place: place.to_owned(), words: words(title, reason) })
 }
 
-pub(super) const PLAN_KEYS: [&str; 12] = [
+pub(crate) const PLAN_KEYS: [&str; 12] = [
     "about",
     "application",
     "environment",
@@ -175,4 +175,4 @@ pub(super) const PLAN_KEYS: [&str; 12] = [
     "title",
     "variables",
 ];
-pub(super) const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];
+pub(crate) const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];

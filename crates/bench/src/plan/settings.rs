@@ -34,7 +34,7 @@ macro_rules! settings {
             pub const KEYS: [&'static str; [$($key),+].len()] = [$($key),+];
 
             /// Each of them with how it is read and what it is for, for the reference of plans.
-            pub(super) const DOCUMENTED: [(&'static str, &'static str, &'static str); Self::KEYS.len()] =
+            pub(crate) const DOCUMENTED: [(&'static str, &'static str, &'static str); Self::KEYS.len()] =
                 [$(($key, stringify!($read), concat!($($documentation),+))),+];
 
             /// Lays the keys of `over` on top: what it sets wins.

@@ -64,8 +64,8 @@ impl Listening {
     }
 }
 
-/// Connects `count` times from this rank to one that listens, each connection sending at most so
-/// many bits in a second.
+/// Connects `count` times from this rank to a listening rank. Each connection sends at most
+/// `pacing_bits_per_s`, where that is given.
 ///
 /// # Errors
 /// Where it is not reached.

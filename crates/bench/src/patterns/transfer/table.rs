@@ -114,7 +114,7 @@ fn session_of(point: &Point) -> String {
     if persists == Some(false) { "each" } else { "one" }.to_owned()
 }
 
-/// How long an end took to set up its connections, those of later files among them, in ns.
+/// Time in which a rank set up all of its connections, later files included, in ns.
 fn session(point: &Point, end: &str) -> Option<f64> {
     Some(of(point, end, "session_ns")? + link(point, end, "renewing_ns").unwrap_or(0.0))
 }

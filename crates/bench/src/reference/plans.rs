@@ -5,13 +5,14 @@ use measure::figure::{CostRow, Figure, FigureKind, Marked, Reference, Unit};
 use measure::finding::{Finding, FindingKind};
 use measure::schema::{Field, fields, variants};
 
-use super::settings::Settings;
+use super::text::wrapped;
 use crate::application::{Application, Metric};
 use crate::pattern::registry::Row;
+use crate::plan::Settings;
 use crate::point::Pattern;
 
 /// The reference as Markdown, which is docs/plan-reference.md.
-pub fn reference() -> String {
+pub fn plans() -> String {
     let mut text = HEAD.to_owned();
     text += &table("The plan", "Keys outside of all tables.\n", &written(&PLAN));
     text += &table("`[[experiment]]`", EXPERIMENT, &experiment());
@@ -63,7 +64,7 @@ fn words(title: &str, words: &[(String, String)]) -> String {
     format!("\n## {title}\n\n{}", words.iter().map(word).collect::<String>())
 }
 
-/// Documentation without links of rustdoc.
+/// Documentation as a sentence, without links of rustdoc.
 fn sentence(help: &str) -> String {
     let mut text = String::new();
     let mut rest = help;
@@ -75,7 +76,9 @@ fn sentence(help: &str) -> String {
         let target = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
         rest = target.map_or(behind, |(_, behind)| behind);
     }
-    text + rest
+    text += rest;
+    let end = if text.ends_with(['.', ':']) { "" } else { "." };
+    text + end
 }
 
 /// A name of Rust as plans write it.
@@ -100,7 +103,7 @@ fn experiment() -> Vec<Field> {
     let setting = |(name, read, help): (&str, &str, &str)| field(name, value_of(read), false, help.trim());
     let mut keys = written(&OWN);
     keys.extend(Settings::DOCUMENTED.map(setting));
-    keys.sort_by(|a, b| (!a.is_required, &a.name).cmp(&(!b.is_required, &b.name)));
+    keys.sort_by(Field::by_need);
     keys
 }
 
@@ -123,21 +126,6 @@ fn patterns() -> String {
         wrapped(&format!("- `{}`: {}", pattern.name(), sentence(row.command.about)), "  ")
     };
     format!("\n## Patterns\n\n{}", Pattern::all().map(pattern).collect::<String>())
-}
-
-/// A text in lines of at most 100 characters, a prefix before those behind the first.
-fn wrapped(text: &str, prefix: &str) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if line.chars().count() + word.chars().count() >= 100 {
-            lines += &(line.trim_end().to_owned() + "\n");
-            line = prefix.to_owned();
-        }
-        line += &format!("{word} ");
-    }
-    let end = if line.trim_end().ends_with(['.', ':']) { "" } else { "." };
-    lines + line.trim_end() + end + "\n"
 }
 
 const HEAD: &str = "\
@@ -243,7 +231,7 @@ const MODE: [(&str, &str, bool, &str); 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::read::{EXPERIMENT_KEYS, PLAN_KEYS};
+    use crate::plan::{EXPERIMENT_KEYS, PLAN_KEYS};
 
     #[test]
     fn every_key_is_there() {
@@ -260,7 +248,7 @@ mod tests {
     fn links_of_rustdoc_are_words() {
         assert_eq!(
             sentence("as [`Metric::place`], of [`FigureKind::Costs`](x) alone"),
-            "as `place`, of `costs` alone"
+            "as `place`, of `costs` alone."
         );
     }
 }
