@@ -9,13 +9,13 @@ use crate::process;
 
 /// Their own.
 const SOCKPERF_PORT: u16 = 11111;
+const IPERF3_PORT: u16 = 5201;
+const QPERF_PORT: u16 = 19765;
+const HOST: &str = "127.0.0.1";
 /// Time limit of a client, many times as long as a run.
 const SOCKPERF_WITHIN_S: &str = "20";
 /// Runs after which sockperf is given up.
 const SOCKPERF_RUNS: u32 = 8;
-const IPERF3_PORT: u16 = 5201;
-const QPERF_PORT: u16 = 19765;
-const HOST: &str = "127.0.0.1";
 
 /// Runs a test once: a latency in ns, messages per second, or the CPU time of both ends for 2^20
 /// bytes, in ns.
