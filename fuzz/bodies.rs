@@ -1,10 +1,9 @@
-//! What is done with foreign bytes, one function for each parser of them, and what must hold
-//! whatever they are.
+//! The bodies of the fuzz targets: one function for each parser of untrusted bytes.
 //!
-//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/program/fuzz.rs` with a
-//! small corpus and pseudo-random mutations in every run of the tests. None may panic; what they
-//! assert is in their comments.
-#![allow(dead_code, reason = "each target uses one of them")]
+//! `fuzz_targets/` drives these functions with libFuzzer. In every run of the tests,
+//! `crates/rdmascope/tests/program/fuzz.rs` drives them with a small corpus and pseudo-random
+//! mutations. No input may make a function panic; each function documents what it asserts.
+#![allow(dead_code, reason = "each target uses only one function")]
 
 #[path = "manager/mod.rs"]
 pub(crate) mod manager;
@@ -31,7 +30,7 @@ use measure::{units, villas};
 use report::Points;
 use serde_json::json;
 
-/// A plan's text: refused with one line that names its place, or resolved to points that can be.
+/// Parses the text of a plan. It is refused with an error of one line, or resolved to valid points.
 pub(crate) fn plan(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let parsed = Plan::parse(text, "fuzz.toml", Path::new("/nonexistent"));
@@ -46,8 +45,8 @@ pub(crate) fn plan(data: &[u8]) {
     }
 }
 
-/// What a source of files says: whatever it is, nothing outside of the directory that it sends to
-/// is made, changed or removed.
+/// Receives files from an untrusted sender. Nothing outside of the target directory is created,
+/// changed or removed.
 pub(crate) fn transfer(data: &[u8]) {
     thread_local! {
         static PLACE: tempfile::TempDir = tempfile::tempdir().unwrap();
@@ -55,7 +54,7 @@ pub(crate) fn transfer(data: &[u8]) {
     PLACE.with(|place| {
         let to = place.path().join("to");
         let canary = place.path().join("canary");
-        plant(&to, &canary).expect("a directory of this target's own");
+        plant(&to, &canary).expect("the temporary directory is writable");
         let before = state(place.path(), &to);
         let _ = receive_foreign(data, &to);
         assert_eq!(state(place.path(), &to), before);
@@ -63,7 +62,8 @@ pub(crate) fn transfer(data: &[u8]) {
     });
 }
 
-/// A target with links that lead out of it, and what must stay as it is beside it.
+/// Creates a target directory with links that lead out of it, and the files outside of it that must
+/// not change.
 fn plant(to: &Path, canary: &Path) -> std::io::Result<()> {
     if !canary.exists() {
         fs::create_dir_all(canary.join("deep"))?;
@@ -77,7 +77,7 @@ fn plant(to: &Path, canary: &Path) -> std::io::Result<()> {
     fs::hard_link(canary.join("a"), to.join(".hard.rdmascope-0123456789abcdef"))
 }
 
-/// All that a directory has in it but one: names, contents, and what changes with any change.
+/// Returns the entries of a directory except `but`: path, mode, modification time and contents.
 fn state(at: &Path, but: &Path) -> Vec<(PathBuf, u32, i64, i64, Vec<u8>)> {
     let mut all = Vec::new();
     let mut entries: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -93,7 +93,7 @@ fn state(at: &Path, but: &Path) -> Vec<(PathBuf, u32, i64, i64, Vec<u8>)> {
     all
 }
 
-/// The text of a `--set`, on a plan that comes with the program. Errors quote it as it is.
+/// Resolves a bundled plan with `--set` options. Errors may quote the text unchanged.
 pub(crate) fn settings(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     static PLAN: LazyLock<Plan> = LazyLock::new(|| bundled()[0].plan().unwrap());
@@ -101,7 +101,7 @@ pub(crate) fn settings(data: &[u8]) {
     let _ = resolved(&PLAN, &Options { quick: true, set });
 }
 
-/// Resolves a plan to points that can be, or gives the error.
+/// Resolves a plan and checks that its points are valid, or returns the error.
 fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
     let resolved = resolve(plan, options).map_err(|error| error.to_string())?;
     assert!(!resolved.points.is_empty() && resolved.points.len() <= 100_000);
@@ -123,14 +123,14 @@ fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// An error of what was asked for is one line and harmless for a terminal.
+/// Checks that the text of an error is one line without control characters.
 fn sentence(text: &str) {
     assert!(!text.is_empty());
     assert!(!text.chars().any(|c| c.is_control()), "{text:?}");
 }
 
-/// A stream of greeting and frames. In pieces it gives what it gives at once; a message that is
-/// understood is the same after another trip.
+/// Decodes a greeting and frames. The result does not depend on how the stream is cut into pieces.
+/// A decoded message is the same after it is encoded and decoded again.
 pub(crate) fn frames(data: &[u8]) {
     let Some((&piece, bytes)) = data.split_first() else { return };
     let whole = decode(bytes, bytes.len().max(1));
@@ -146,7 +146,7 @@ pub(crate) fn frames(data: &[u8]) {
     }
 }
 
-/// The greeting, the frames, and how the stream ended.
+/// Returns the greeting, the frames, and the error that ended the stream.
 fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<String>) {
     let mut decoder = Decoder::default();
     let mut greeting = None;
@@ -171,9 +171,9 @@ fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<Str
     (greeting, frames, None)
 }
 
-/// What a stranger sends: to a server that waits, to a client that calls, and into a channel
-/// between the two. In pieces it is received as at once; it never gets in, never gets a word out of
-/// a server that it has not greeted, and never comes out of a channel.
+/// Passes bytes of an unauthenticated peer to a server, to a client, and into a channel between the
+/// two. The result does not depend on how they are cut into pieces. They never authenticate, a
+/// server sends nothing before a greeting, and a channel never returns them as a record.
 pub(crate) fn channel(data: &[u8]) {
     let Some((&piece, bytes)) = data.split_first() else { return };
     let key: Key = "abcdefghijklmnopqrstuvwxyz".parse().unwrap();
@@ -181,7 +181,7 @@ pub(crate) fn channel(data: &[u8]) {
         let mut responder = Responder::new(&key);
         let (open, at_server) =
             take(bytes, piece, |bytes| responder.take(bytes).map(|channel| channel.is_some()));
-        assert!(!open, "a stranger is in");
+        assert!(!open, "the server accepts an unauthenticated client");
         let answer = responder.outgoing();
         let greeting = Greeting::ours().to_line();
         assert!(answer.is_empty() || answer.starts_with(greeting.as_bytes()));
@@ -189,7 +189,7 @@ pub(crate) fn channel(data: &[u8]) {
         let mut initiator = Initiator::new(&key);
         let (open, at_client) =
             take(bytes, piece, |bytes| initiator.take(bytes).map(|channel| channel.is_some()));
-        assert!(!open, "a stranger is a server");
+        assert!(!open, "the client accepts an unauthenticated server");
         (at_server, answer.len(), at_client, initiator.outgoing().len())
     });
     assert_eq!(received[0], received[1]);
@@ -204,12 +204,12 @@ pub(crate) fn channel(data: &[u8]) {
     assert_eq!(opened, bytes);
     for channel in [&mut client, &mut server] {
         channel.opener.push(bytes);
-        assert!(!matches!(channel.opener.next(), Ok(Some(_))), "a stranger's record is opened");
+        assert!(!matches!(channel.opener.next(), Ok(Some(_))), "the channel accepts unauthenticated bytes");
     }
 }
 
-/// Whether an end of the channel let in what came in pieces of this size, and whether it refused
-/// it.
+/// Passes bytes in pieces of this size. Returns whether the channel was opened, and whether the
+/// bytes were refused.
 fn take<E>(bytes: &[u8], piece: usize, mut take: impl FnMut(&[u8]) -> Result<bool, E>) -> (bool, bool) {
     for bytes in bytes.chunks(piece) {
         match take(bytes) {
@@ -221,7 +221,7 @@ fn take<E>(bytes: &[u8], piece: usize, mut take: impl FnMut(&[u8]) -> Result<boo
     (false, false)
 }
 
-/// A client and a server that have met.
+/// Returns the channels of a client and a server after their handshake.
 pub(crate) fn met(key: &Key) -> (Channel, Channel) {
     let mut initiator = Initiator::new(key);
     let mut responder = Responder::new(key);
@@ -232,8 +232,8 @@ pub(crate) fn met(key: &Key) -> (Channel, Channel) {
     (client, responder.take(&initiator.outgoing()).unwrap().unwrap())
 }
 
-/// A record, `run.json` and `points.jsonl` with a zero byte between them: refused, or shown as
-/// tables and as a page.
+/// Reads a record: `run.json` and `points.jsonl` with a zero byte between them. It is refused, or
+/// shown as tables and as a page.
 pub(crate) fn record(directory: &Path, data: &[u8]) {
     let cut = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     fs::write(directory.join("run.json"), &data[..cut]).unwrap();
@@ -254,8 +254,8 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
     assert_eq!(page.0, b"</html>\n");
 }
 
-/// The last bytes of a page: to keep the megabytes of its scripts would take longer than to write
-/// them.
+/// Keeps the last bytes of a page: keeping the megabytes of its scripts would take longer than
+/// writing them.
 #[derive(Default)]
 struct Tail(Vec<u8>);
 
@@ -272,14 +272,15 @@ impl Write for Tail {
     }
 }
 
-/// Datagrams of communication management: the bytes as they are, and then as the message that the
-/// first of them chooses, behind a header that is right. Refused with a sentence, or understood and
-/// the same after another trip; so are IP addresses at the beginning of private data.
+/// Decodes datagrams of communication management: first the bytes alone, then behind a valid
+/// header, with the message type that the first byte chooses. A datagram is refused with an error,
+/// or it is the same after it is encoded and decoded again. The same holds for the IP addresses at
+/// the beginning of private data.
 pub(crate) fn cm(data: &[u8]) {
     mad(data);
     addressed(data);
     let Some((&choice, message)) = data.split_first() else { return };
-    // Two of the class that are not decoded among the nine that are.
+    // Of these eleven message types, nine are decoded.
     let attribute = 0x10 + choice % 11;
     let mut bytes = vec![1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, choice, 0, attribute];
     bytes.resize(24, 0);
@@ -308,12 +309,13 @@ fn addressed(private_data: &[u8]) {
     }
 }
 
-/// Two programs with a connection manager each: see there.
+/// Simulates two programs with a connection manager each: see [`manager::run`].
 pub(crate) fn manager(data: &[u8]) {
     manager::run(data);
 }
 
-/// A log of VILLASnode and the name of one: read, or refused with a sentence and its line.
+/// Reads a log of VILLASnode and the file name of a log. A log is refused with an error and its
+/// line number.
 pub(crate) fn villas(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let lines = text.lines().count();
@@ -329,8 +331,8 @@ pub(crate) fn villas(data: &[u8]) {
     }
 }
 
-/// What a program prints, behind a line that is the expression of its metric and one that verifies
-/// it: refused with a sentence, or a number.
+/// Reads the metric of a program's output. The first line of the input is the pattern of the
+/// metric, the second one verifies the output. The result is a number or an error.
 pub(crate) fn programs(data: &[u8]) {
     let mut parts = data.splitn(3, |byte| *byte == b'\n');
     let mut part = || parts.next().unwrap_or_default();
@@ -349,7 +351,7 @@ pub(crate) fn programs(data: &[u8]) {
     }
 }
 
-/// Sizes, durations and units as people write them; what is printed is read again as the same.
+/// Parses sizes, durations and units. A formatted value is parsed to the same value.
 pub(crate) fn units(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(bytes) = units::parse_size(text) {

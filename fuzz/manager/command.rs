@@ -1,5 +1,5 @@
-//! Commands as a program writes them, from a few bytes of the input: right in most, and wrong in
-//! what the input chooses.
+//! Builds the commands of a program from a few bytes of the input. Commands are valid except for
+//! the errors that the input chooses.
 
 use std::net::SocketAddr;
 
@@ -29,34 +29,34 @@ pub(super) const QUERY: u32 = 19;
 pub(super) const BIND: u32 = 20;
 pub(super) const RESOLVE: u32 = 21;
 pub(super) const JOIN: u32 = 22;
-/// One more than the last.
+/// The number of commands.
 const COMMANDS: u8 = 23;
 
-/// Bytes of a `struct rdma_ucm_cmd_hdr`, and of parameters of a connection.
+/// The sizes in bytes of a `struct rdma_ucm_cmd_hdr` and of the parameters of a connection.
 pub(super) const HEADER: usize = 8;
 const PARAMETERS: usize = 272;
 
-/// What is wrong with a command, as bits of a byte of the input.
+/// The errors of a command, as bits of a byte of the input.
 pub(super) mod wrong {
-    /// The identifier is any number.
+    /// The identifier is an arbitrary number.
     pub(crate) const ID: u8 = 1;
-    /// The answer reaches over the end of the page, or may.
+    /// The response is near the end of the page, or crosses it.
     pub(crate) const EDGE: u8 = 1 << 1;
-    /// The address of the answer is any number.
+    /// The address of the response is an arbitrary number.
     pub(crate) const RESPONSE: u8 = 1 << 2;
-    /// There is any room for the answer.
+    /// The size of the response is an arbitrary number.
     pub(crate) const ROOM: u8 = 1 << 3;
-    /// Single bytes are others.
+    /// Some bytes are replaced.
     pub(crate) const BYTES: u8 = 1 << 4;
-    /// The command ends early.
+    /// The command is too short.
     pub(crate) const SHORT: u8 = 1 << 5;
-    /// Its header says another length.
+    /// The length in the header is wrong.
     pub(crate) const LENGTH: u8 = 1 << 6;
-    /// The program knows the identifier by the number 0.
+    /// The program's own number for the identifier (`uid`) is 0.
     pub(crate) const UID: u8 = 1 << 7;
 }
 
-/// Addresses that are bound and connected to; the first is of no family.
+/// Addresses to bind and to connect to; the first one has no family.
 const ADDRESSES: [Option<&str>; 16] = [
     None,
     Some("10.0.0.1:7471"),
@@ -76,11 +76,11 @@ const ADDRESSES: [Option<&str>; 16] = [
     Some("10.0.0.2:80"),
 ];
 
-/// The structure of an address that a byte chooses, and its length.
+/// Returns the address that a byte chooses as a structure, and its length.
 fn address(choice: u8) -> ([u8; 128], u16) {
     let mut to = [0; 128];
     let text = match choice {
-        // Of a family that is another one, or none at all.
+        // Another address family, or an undefined one.
         0xf0.. => {
             to[..2].copy_from_slice(&(u16::from(choice) - 0xf0 + 16).to_ne_bytes());
             return (to, 48);
@@ -105,7 +105,8 @@ fn address(choice: u8) -> ([u8; 128], u16) {
     }
 }
 
-/// Parameters of a connection: the queue pair, and the length of the private data.
+/// Returns the parameters of a connection from bytes for the queue pair, the length of the private
+/// data, and the flags.
 fn parameters(input: &mut Input<'_>) -> [u8; PARAMETERS] {
     let mut to = [0; PARAMETERS];
     to[..4].copy_from_slice(&u32::from(input.byte()).to_ne_bytes());
@@ -119,12 +120,12 @@ fn parameters(input: &mut Input<'_>) -> [u8; PARAMETERS] {
     to[268] = choice >> 1 & 1;
     to[269] = choice >> 4;
     to[270] = choice >> 5;
-    // Those of a program that only confirms are none.
+    // The last field marks valid parameters; an accept without them only confirms a connection.
     to[271] = u8::from(choice != 0);
     to
 }
 
-/// The identifier, among those that the program knows of, or any number.
+/// Returns one of the program's identifiers, or an arbitrary number.
 fn id(input: &mut Input<'_>, wrong: u8, known: &[u32]) -> [u8; 4] {
     let choice = input.byte();
     if wrong & wrong::ID != 0 {
@@ -145,7 +146,7 @@ fn response(input: &mut Input<'_>, wrong: u8) -> [u8; 8] {
     address.to_ne_bytes()
 }
 
-/// A command of the input, with its header, and whether the program has a name for what it makes.
+/// Returns the next command of the input with its header, and whether its `uid` is not 0.
 pub(super) fn command(input: &mut Input<'_>, known: &[u32]) -> (Vec<u8>, bool) {
     let number = u32::from(input.byte() % COMMANDS);
     let wrong = input.byte();
@@ -171,7 +172,7 @@ pub(super) fn command(input: &mut Input<'_>, known: &[u32]) -> (Vec<u8>, bool) {
     (bytes, wrong & wrong::UID == 0)
 }
 
-/// What follows the header, and the room for its answer.
+/// Returns the body of a command, and the size of its response.
 fn body(number: u32, wrong: u8, input: &mut Input<'_>, known: &[u32]) -> (Vec<u8>, u16) {
     const NONE: [u8; 4] = [0; 4];
     match number {
@@ -263,7 +264,7 @@ fn body(number: u32, wrong: u8, input: &mut Input<'_>, known: &[u32]) -> (Vec<u8
             let flags = [&bytes.to_ne_bytes()[..], &flags.to_ne_bytes()].concat();
             ([&response(input, wrong)[..], &[0; 8], &id, &flags, &address].concat(), 4)
         }
-        // There is no such command any more.
+        // The kernel has removed this command.
         _ => (input.take(64).to_vec(), 64),
     }
 }

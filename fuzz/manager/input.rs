@@ -1,15 +1,14 @@
-//! The bytes that say what happens.
+//! Reads the fuzzer's input.
 
-/// Bytes that are taken from the front. What is not there is zero.
+/// Bytes that are taken from the front. Missing bytes are zero.
 pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    /// All of them.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The next byte, if there is one.
+    /// Takes the next byte, if there is one.
     pub(super) fn next(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -28,7 +27,7 @@ impl<'a> Input<'a> {
         u32::from_le_bytes(self.array())
     }
 
-    /// At most so many bytes.
+    /// Takes at most so many bytes.
     pub(super) fn take(&mut self, bytes: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(bytes.min(self.0.len()));
         self.0 = rest;

@@ -1,8 +1,9 @@
-//! Two programs of a host and whatever they, the network and strangers do.
+//! Simulates two programs of a host with a connection manager each, and the network between them.
 //!
-//! The input is a sequence of steps, a byte each with what belongs to it: commands, right ones and
-//! any bytes; messages that come, are lost, come twice, are altered or made up; links that break;
-//! the time; channels. What must hold is in the assertions of these files.
+//! The input is a sequence of steps, each a byte with its operands: valid commands and arbitrary
+//! bytes; messages that are delivered, lost, duplicated, altered or forged; links that break; time
+//! that passes; channels that are opened and closed. The assertions in these files check the
+//! managers.
 
 mod command;
 mod input;
@@ -21,10 +22,10 @@ use self::input::Input;
 use self::network::{BASE, Process, Sent, Shared, WAYS};
 use self::program::{CHANNELS, Program};
 
-/// Kinds of steps: the lower four bits of a byte. Bit 4 chooses the program, the ones above the
-/// channel.
+/// Kinds of steps: the lower four bits of a byte. Bit 4 chooses the program, the higher bits choose
+/// the channel.
 mod step {
-    /// This one and the ones up to the next.
+    /// All numbers below `RAW_COMMAND`.
     pub(super) const COMMAND: u8 = 0;
     pub(super) const RAW_COMMAND: u8 = 6;
     pub(super) const DELIVER_ALL: u8 = 7;
@@ -38,14 +39,14 @@ mod step {
     pub(super) const CHANNEL: u8 = 15;
 }
 
-/// More messages than can follow from those that are under way.
+/// More messages than the messages under way can cause.
 const MESSAGES: usize = 20_000;
 
-/// How often the longest time that anything waits for passes before all must have ended: messages
-/// of a connection that begins and ends, each as often as it is sent.
+/// The number of response times after which every wait must have ended: a connection begins and
+/// ends with several messages, and each is sent several times.
 const WAITS: usize = 100;
 
-/// The host, its processes, and what is under way.
+/// The host, its processes, and the messages under way.
 struct World {
     network: Shared,
     programs: [Program; 2],
@@ -63,7 +64,7 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 impl World {
-    /// Two programs with a channel each.
+    /// Returns two programs with a channel each.
     fn new(options: u8) -> Self {
         let network = Shared::default();
         network.borrow_mut().is_narrow = options & 1 != 0;
@@ -128,7 +129,7 @@ impl World {
         }
     }
 
-    /// Takes one of the messages that are under way out of the way.
+    /// Removes one of the messages under way from the network, and returns it.
     fn picked(&mut self, choice: u8) -> Option<Sent> {
         let under_way = &mut self.network.borrow_mut().under_way;
         let at = usize::from(choice) % under_way.len().max(1);
@@ -139,7 +140,7 @@ impl World {
         self.programs[sent.to].manager.arrived(sent.link, &sent.bytes);
     }
 
-    /// Delivers all messages and what they are answered with, which comes to an end.
+    /// Delivers all messages and all their answers. Panics if the answers never end.
     fn deliver_all(&mut self) {
         for _ in 0..MESSAGES {
             let Some(sent) = self.picked(0) else { return };
@@ -148,7 +149,7 @@ impl World {
         panic!("messages without end");
     }
 
-    /// A message that nobody has sent: any bytes, or any behind a header that is right.
+    /// Delivers a forged message: arbitrary bytes, alone or behind a valid header.
     fn make_up(&mut self, to: usize, input: &mut Input<'_>) {
         let attribute = input.byte();
         let link = self.network.borrow().link(input.byte() % WAYS);
@@ -164,17 +165,17 @@ impl World {
         self.deliver(&Sent { to, link, bytes });
     }
 
-    /// Time passes for both.
+    /// Lets time pass for both programs.
     fn pass(&mut self, time: Duration) {
         self.network.borrow_mut().now += time;
         let now = self.network.borrow().now;
         for program in &mut self.programs {
             let next = program.manager.tick();
-            assert!(next.is_none_or(|next| next > now), "it has not done what was due");
+            assert!(next.is_none_or(|next| next > now), "the manager has not handled an expired timer");
         }
     }
 
-    /// A link breaks, and one or both of its processes are told.
+    /// Breaks a link, and notifies one or both of its processes.
     fn breaks(&mut self, choice: u8) {
         let way = choice % WAYS;
         let link = self.network.borrow_mut().breaks(way);
@@ -186,7 +187,7 @@ impl World {
         }
     }
 
-    /// A program takes all events of a channel.
+    /// Takes all events of a program's channel.
     fn take_events(&mut self, program: usize, channel: u32) {
         let program = &mut self.programs[program];
         while program.is_open[channel as usize] && program.manager.host().signals.get(&channel) == Some(&true)
@@ -196,7 +197,7 @@ impl World {
         }
     }
 
-    /// Nothing waits for ever, and nothing is left when all channels are closed.
+    /// Checks that nothing waits for ever, and that no object is left when all channels are closed.
     fn end(mut self) {
         let mut waits = 0;
         self.deliver_all();
@@ -217,7 +218,7 @@ impl World {
             self.deliver_all();
         }
         for program in &mut self.programs {
-            assert!(program.manager.is_empty(), "something is left of closed channels");
+            assert!(program.manager.is_empty(), "objects of closed channels are left");
             assert_eq!(program.manager.tick(), None);
         }
         assert!(self.network.borrow().is_free(), "a port is left");

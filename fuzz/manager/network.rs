@@ -10,13 +10,13 @@ use cm::Space;
 use cm::host::{Claim, Host, Link, Memory, Port};
 use rustix::io::Errno;
 
-/// Links between two processes at a time: from each to each.
+/// The number of links between the two processes: from each process to each.
 pub(super) const WAYS: u8 = 4;
 
-/// A port of the own address that no link leads to: there is no room for one.
+/// A port to which no link can be opened: the host fails with EMFILE.
 pub(super) const NO_ROOM: u16 = 7473;
 
-/// A message, and to which process it goes.
+/// A message, its link, and the process that receives it.
 #[derive(Clone)]
 pub(super) struct Sent {
     pub(super) to: usize,
@@ -24,28 +24,29 @@ pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A port that somebody has.
+/// A port that a process holds.
 struct Taken {
     number: u32,
     space: Space,
     address: SocketAddr,
     is_shared: bool,
-    /// The process that requests go to.
+    /// The process that receives requests.
     listener: Option<usize>,
 }
 
-/// What both processes share.
+/// The state that both processes share.
 #[derive(Default)]
 pub(super) struct Network {
     pub(super) now: Duration,
     pub(super) under_way: VecDeque<Sent>,
-    /// Messages that were sent, the latest ones.
+    /// The latest messages that were sent.
     pub(super) history: VecDeque<Sent>,
     taken: Vec<Taken>,
     /// How often each link has broken.
     breaks: [u64; WAYS as usize],
-    /// Whether random numbers come again soon, and whether ports are InfiniBand's.
+    /// Whether random numbers repeat soon.
     pub(super) is_narrow: bool,
+    /// Whether ports are InfiniBand ports.
     pub(super) is_infiniband: bool,
     drawn: u32,
     holds: u32,
@@ -54,22 +55,22 @@ pub(super) struct Network {
 
 pub(super) type Shared = Rc<RefCell<Network>>;
 
-/// Messages that are remembered.
+/// The number of messages in the history.
 const HISTORY: usize = 16;
 
 impl Network {
-    /// The link of a way as it is now.
+    /// Returns the current link of a way.
     pub(super) fn link(&self, way: u8) -> Link {
         Link(self.breaks[usize::from(way)] * u64::from(WAYS) + u64::from(way))
     }
 
-    /// The process at the other end of a link.
+    /// Returns the peer of a process on a link.
     pub(super) fn peer(link: Link, process: usize) -> usize {
         let way = (link.0 % u64::from(WAYS)) as usize;
         if way / 2 == process { way % 2 } else { way / 2 }
     }
 
-    /// A link breaks, with what is under way on it. Returns what it was.
+    /// Breaks a link and drops the messages on it. Returns the broken link.
     pub(super) fn breaks(&mut self, way: u8) -> Link {
         let link = self.link(way);
         self.breaks[usize::from(way)] += 1;
@@ -77,7 +78,7 @@ impl Network {
         link
     }
 
-    /// Whether nobody has a port.
+    /// Returns whether no port is held.
     pub(super) fn is_free(&self) -> bool {
         self.taken.is_empty()
     }
@@ -95,14 +96,14 @@ impl Network {
     }
 }
 
-/// A process, as its manager sees it.
+/// A process as the host of its manager.
 pub(super) struct Process {
     pub(super) network: Shared,
     pub(super) number: usize,
     pub(super) signals: HashMap<u32, bool>,
 }
 
-/// A port that a process has.
+/// A port that a process holds, until this value is dropped.
 pub(super) struct Hold {
     network: Shared,
     number: u32,
@@ -114,7 +115,8 @@ impl Drop for Hold {
     }
 }
 
-/// Whether two addresses of a port are the same for one who asks for it.
+/// Returns whether two addresses conflict: the ports are equal, and the IP addresses are equal or
+/// one of them is unspecified.
 fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
 }
@@ -172,7 +174,7 @@ impl Host for Process {
     fn mark(&mut self, hold: &mut Hold, is_shared: bool, _: bool) -> Result<(), Errno> {
         let mut network = self.network.borrow_mut();
         let own = network.taken.iter_mut().find(|taken| taken.number == hold.number).unwrap();
-        assert!(own.listener.is_none(), "who listens shares with nobody");
+        assert!(own.listener.is_none(), "a listener does not share its port");
         own.is_shared = is_shared;
         Ok(())
     }
@@ -225,7 +227,7 @@ impl Host for Process {
         let mut network = self.network.borrow_mut();
         network.drawn = network.drawn.wrapping_add(1);
         let drawn = network.drawn;
-        // Every other one comes again: a manager that wants one that it does not have finds it.
+        // Every second number is new, so a manager that needs an unused number finds one.
         if network.is_narrow && drawn.is_multiple_of(2) {
             drawn / 2 % 8
         } else {
@@ -234,17 +236,17 @@ impl Host for Process {
     }
 }
 
-/// A program's memory: a page that is full of a byte, but for the answer to a command.
+/// A program's memory: a page that is filled with one byte, except for the response to a command.
 pub(super) struct Page {
     fill: u8,
-    /// Where the answer may be written, and how many bytes it may have.
+    /// The address of the response, and its largest size in bytes.
     room: (u64, usize),
     answer: RefCell<Vec<u8>>,
-    /// Whether something was to be outside.
+    /// Whether an access outside of the page was refused.
     pub(super) has_refused: Cell<bool>,
 }
 
-/// Where the page begins, and how long it is.
+/// The address of the page, and its size in bytes.
 pub(super) const BASE: u64 = 0x1000;
 pub(super) const PAGE: u64 = 4096;
 
@@ -253,7 +255,7 @@ impl Page {
         Self { fill, room, answer: RefCell::default(), has_refused: Cell::new(false) }
     }
 
-    /// Refuses a piece of memory that is not in the page.
+    /// Checks that an access is inside the page.
     fn check(&self, address: u64, bytes: usize) -> Result<(), Errno> {
         let at = address.checked_sub(BASE).filter(|at| *at <= PAGE && bytes as u64 <= PAGE - at);
         at.map(drop).ok_or_else(|| {
@@ -262,9 +264,9 @@ impl Page {
         })
     }
 
-    /// The first bytes of the answer, which has as many.
+    /// Returns the first `N` bytes of the response. Panics if it is shorter.
     pub(super) fn answer<const N: usize>(&self) -> [u8; N] {
-        *self.answer.borrow().first_chunk().expect("an answer of that length")
+        *self.answer.borrow().first_chunk().expect("the response has this length")
     }
 }
 
@@ -277,8 +279,12 @@ impl Memory for Page {
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), Errno> {
         let (to, room) = self.room;
-        assert_eq!(address, to, "an answer is written where the command says");
-        assert!(from.len() <= room, "{} bytes for a room of {room}", from.len());
+        assert_eq!(address, to, "the response is at the address of the command");
+        assert!(
+            from.len() <= room,
+            "a response of {} bytes, but the command has room for {room}",
+            from.len()
+        );
         self.check(address, from.len())?;
         *self.answer.borrow_mut() = from.to_vec();
         Ok(())

@@ -1,5 +1,4 @@
-//! A program, its manager, and what the program must be able to rely on: what it has been told, and
-//! what it therefore will be told.
+//! A program with its manager. It checks that the manager's responses and events are consistent.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +8,18 @@ use rustix::io::Errno;
 use super::command::{ACCEPT, CREATE_ID, DESTROY_ID, GET_EVENT, HEADER, JOIN, JOIN_IP, LEAVE, MIGRATE};
 use super::network::{Page, Process};
 
-/// Channels that a program may have, from 0.
+/// The number of channels that a program may open, numbered from 0.
 pub(super) const CHANNELS: u32 = 3;
 
-/// Events of requests for a connection, and of groups that have been joined.
+/// Kinds of events: a request for a connection, and a group that was joined.
 const CONNECT_REQUEST: u32 = 4;
 const MULTICAST_JOIN: u32 = 12;
 
-/// An identifier that a program has.
+/// An identifier of a program.
 struct Identifier {
     channel: u32,
     uid: u64,
-    /// Events of it that the program has taken.
+    /// The number of its events that the program has taken.
     taken: u32,
 }
 
@@ -35,15 +34,15 @@ struct Membership {
 pub(super) struct Program {
     pub(super) manager: Manager<Process>,
     pub(super) is_open: [bool; CHANNELS as usize],
-    /// Identifiers and groups that the program has heard of, also those that are gone.
+    /// All identifiers and groups that the program has had, also destroyed ones.
     pub(super) known: Vec<u32>,
     identifiers: BTreeMap<u32, Identifier>,
     groups: BTreeMap<u32, Membership>,
-    /// The last number that the program has given to an identifier or a group.
+    /// The last `uid` that the program has assigned to an identifier or a group.
     uid: u64,
 }
 
-/// A command that was written, taken apart.
+/// A written command: its number and body.
 struct Written<'a> {
     number: u32,
     body: &'a [u8],
@@ -59,12 +58,12 @@ impl Written<'_> {
     }
 }
 
-/// Where a command has the address of its answer.
+/// Returns the offset of the response's address in the body of a command.
 fn response_at(number: u32) -> usize {
     if number == CREATE_ID { 8 } else { 0 }
 }
 
-/// Where a command has what the program will know something by.
+/// Returns the offset of the `uid` in the body of a command, if it has one.
 fn uid_at(number: u32) -> Option<usize> {
     match number {
         CREATE_ID | ACCEPT => Some(0),
@@ -85,7 +84,7 @@ impl Program {
         }
     }
 
-    /// Opens a channel, or closes it, which takes away what belongs to it.
+    /// Opens a channel, or closes it with its identifiers and groups.
     pub(super) fn turn(&mut self, channel: u32) {
         let is_open = &mut self.is_open[channel as usize];
         *is_open = !*is_open;
@@ -97,8 +96,8 @@ impl Program {
         self.groups.retain(|_, group| self.identifiers.contains_key(&group.id));
     }
 
-    /// Writes a command to a channel, if that is open, and checks what comes of it. `is_named` is
-    /// false for a command whose identifier the program will know by 0.
+    /// Writes a command to a channel, if the channel is open, and checks its result. With
+    /// `is_named` the command gets a new `uid`, otherwise 0.
     pub(super) fn write(&mut self, channel: u32, bytes: &mut [u8], fill: u8, is_named: bool) {
         if !self.is_open[channel as usize] {
             return;
@@ -125,15 +124,15 @@ impl Program {
         self.observe(channel, &Written { number, body }, result, &page);
     }
 
-    /// Follows what a command has done.
+    /// Updates the program's state by the result of a command, and checks it.
     fn observe(&mut self, channel: u32, written: &Written<'_>, result: Result<(), Errno>, page: &Page) {
         let number = written.number;
         let answer = || u32::from_ne_bytes(page.answer());
         if number == MIGRATE && matches!(result, Ok(()) | Err(Errno::FAULT | Errno::NOSPC)) {
-            // The kernel as well has moved it before it answers.
-            let id = self.identifiers.get_mut(&written.u32(8)).expect("one that is there was moved");
+            // The kernel, too, moves the identifier before it writes the response.
+            let id = self.identifiers.get_mut(&written.u32(8)).expect("the moved identifier exists");
             id.channel = channel;
-            assert!(result.is_err() || answer() == id.taken, "events that were taken before it moved");
+            assert!(result.is_err() || answer() == id.taken, "the events taken before the move");
             return;
         }
         if result.is_err() {
@@ -142,7 +141,7 @@ impl Program {
         match number {
             CREATE_ID => self.begins(answer(), Identifier { channel, uid: written.u64(0), taken: 0 }),
             ACCEPT if written.body[8 + 271] != 0 => {
-                let id = self.identifiers.get_mut(&written.u32(280)).expect("it was accepted");
+                let id = self.identifiers.get_mut(&written.u32(280)).expect("the accepted identifier exists");
                 id.uid = written.u64(0);
             }
             JOIN_IP | JOIN => {
@@ -154,13 +153,13 @@ impl Program {
             }
             DESTROY_ID => {
                 let id = written.u32(8);
-                let gone = self.identifiers.remove(&id).expect("one that is there was destroyed");
+                let gone = self.identifiers.remove(&id).expect("the destroyed identifier exists");
                 assert_eq!(gone.channel, channel);
                 assert_eq!(answer(), gone.taken, "events that a program waits for");
                 self.groups.retain(|_, group| group.id != id);
             }
             LEAVE => {
-                let gone = self.groups.remove(&written.u32(8)).expect("a group was left");
+                let gone = self.groups.remove(&written.u32(8)).expect("the group exists");
                 assert_eq!(answer(), gone.taken, "events that a program waits for");
             }
             GET_EVENT => self.takes(channel, page.answer()),
@@ -171,10 +170,10 @@ impl Program {
     fn begins(&mut self, id: u32, identifier: Identifier) {
         self.known.push(id);
         let before = self.identifiers.insert(id, identifier);
-        assert!(before.is_none() && !self.groups.contains_key(&id), "two have the number {id}");
+        assert!(before.is_none() && !self.groups.contains_key(&id), "two objects have the number {id}");
     }
 
-    /// An event is of somebody who is there, and who knows it by its name.
+    /// Checks that an event belongs to an identifier or a group of the program, and has its `uid`.
     fn takes(&mut self, channel: u32, event: [u8; 324]) {
         let word = |at: usize| u32::from_ne_bytes(event[at..at + 4].try_into().unwrap());
         let uid = u64::from_ne_bytes(event[..8].try_into().unwrap());
@@ -201,7 +200,8 @@ impl Program {
         owner.taken += 1;
     }
 
-    /// Each channel says whether it has events. That is asked for without room for any.
+    /// Checks that each channel signals whether it has events. The check requests an event without
+    /// room for it.
     pub(super) fn check_signals(&mut self) {
         for channel in 0..CHANNELS {
             let says = self.manager.host().signals.get(&channel).copied().unwrap_or(false);
@@ -212,12 +212,12 @@ impl Program {
             let command = [&GET_EVENT.to_ne_bytes()[..], &8_u16.to_ne_bytes(), &[0; 2], &[0; 8]].concat();
             let result = outcome(self.manager.write(channel, &command, &Page::new(0, (0, 0)), |_| None));
             let expected = if says { Errno::NOSPC } else { Errno::AGAIN };
-            assert_eq!(result, Err(expected), "what channel {channel} says");
+            assert_eq!(result, Err(expected), "the signal of channel {channel}");
         }
     }
 }
 
-/// What a program with a channel that never blocks is told.
+/// Returns the result of a command on a non-blocking channel.
 fn outcome(result: Result<Outcome, Errno>) -> Result<(), Errno> {
     match result? {
         Outcome::Done => Ok(()),

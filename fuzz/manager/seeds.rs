@@ -1,4 +1,4 @@
-//! Inputs to begin with: what programs really do, step by step.
+//! Initial inputs: the steps of real programs.
 
 use super::command::{
     ACCEPT, BIND, BIND_IP, CONNECT, CREATE_ID, DESTROY_ID, DISCONNECT, GET_EVENT, INIT_QP_ATTR, JOIN,
@@ -7,7 +7,7 @@ use super::command::{
 };
 use super::step;
 
-/// Spaces of ports, and addresses, as `command` numbers them.
+/// Port spaces and addresses, as numbered in `command.rs`.
 const TCP: u8 = 0;
 const UDP: u8 = 1;
 const NOWHERE: u8 = 0;
@@ -16,13 +16,13 @@ const HERE_TOO: u8 = 3;
 const GROUP: u8 = 9;
 const UNREACHABLE: u8 = 11;
 
-/// The programs: one that listens, and one that connects.
+/// The programs: the server listens, and the client connects.
 const SERVER: u8 = 0;
 const CLIENT: u8 = 1;
-/// With a program: its second channel.
+/// Selects the second channel of a program.
 const SECOND: u8 = 2;
 
-/// An input that becomes longer.
+/// An input under construction.
 #[derive(Clone)]
 struct Script(Vec<u8>);
 
@@ -31,7 +31,7 @@ impl Script {
         Self(vec![options])
     }
 
-    /// A step of a program, by its first channel.
+    /// Adds a step of a program, on its first channel.
     fn step(mut self, program: u8, step: u8, operands: &[u8]) -> Self {
         self.0.push(step | program << 4);
         self.0.extend(operands);
@@ -42,7 +42,7 @@ impl Script {
         self.step(program, step::COMMAND, &[&[number as u8, 0], operands].concat())
     }
 
-    /// All messages come, and both programs take what they are told.
+    /// Delivers all messages, and lets both programs take their events.
     fn settle(self) -> Self {
         self.step(0, step::DELIVER_ALL, &[]).step(SERVER, step::CHANNEL, &[1]).step(
             CLIENT,
@@ -51,7 +51,7 @@ impl Script {
         )
     }
 
-    /// The server listens, with its first identifier.
+    /// Lets the server listen, with its first identifier.
     fn listen(self, space: u8, backlog: u8) -> Self {
         self.command(SERVER, CREATE_ID, &[space]).command(SERVER, BIND_IP, &[0, HERE]).command(
             SERVER,
@@ -60,7 +60,7 @@ impl Script {
         )
     }
 
-    /// The client asks for a connection, with its first identifier.
+    /// Lets the client request a connection, with its first identifier.
     fn ask(self, space: u8, to: u8) -> Self {
         self.command(CLIENT, CREATE_ID, &[space])
             .command(CLIENT, RESOLVE_IP, &[0, to, NOWHERE])
@@ -71,7 +71,7 @@ impl Script {
             .command(CLIENT, CONNECT, &[0, 0x42, 5, 0xa5])
     }
 
-    /// Both have a connection.
+    /// Connects the programs.
     fn connected(self) -> Self {
         self.listen(TCP, 5)
             .ask(TCP, HERE)
@@ -85,19 +85,19 @@ impl Script {
             .settle()
     }
 
-    /// Time that messages wait, and time until all is over.
+    /// Lets 2.56 s pass so many times.
     fn wait(self, times: usize) -> Self {
         (0..times).fold(self, |script, _| script.step(0, step::TIME, &[0x95]))
     }
 }
 
-/// All of them.
+/// Returns all initial inputs.
 pub(crate) fn all() -> Vec<Vec<u8>> {
     let scripts = [connections(), ends(), datagrams(), others()].concat();
     scripts.into_iter().map(|script| script.0).collect()
 }
 
-/// Connections as they should be, and with a network that is not.
+/// Connections on a working network, and on a network that loses and alters messages.
 fn connections() -> Vec<Script> {
     let connected = Script::new(0).connected();
     let over = |script: Script| {
@@ -135,7 +135,7 @@ fn connections() -> Vec<Script> {
     ]
 }
 
-/// Ends that come early.
+/// Connections that end early.
 fn ends() -> Vec<Script> {
     let asked = Script::new(0).listen(TCP, 5).ask(TCP, HERE);
     let connected = Script::new(1).connected();
@@ -152,8 +152,8 @@ fn ends() -> Vec<Script> {
             .wait(20),
         connected.clone().step(CLIENT, step::CHANNEL, &[0]).settle(),
         connected.command(CLIENT, DISCONNECT, &[0]).command(SERVER, DISCONNECT, &[1]).settle().wait(2),
-        // The listener goes to another channel, and its first channel away, with a request under
-        // way.
+        // The listener moves to another channel and its first channel is closed, while a request is
+        // under way.
         asked
             .step(0, step::DELIVER_ALL, &[])
             .step(SERVER | SECOND, step::CHANNEL, &[0])
@@ -185,7 +185,7 @@ fn datagrams() -> Vec<Script> {
     ]
 }
 
-/// Connections of a program with itself, options, and bytes that are no command and no message.
+/// Connections of a program with itself, options, and bytes that are neither command nor message.
 fn others() -> Vec<Script> {
     let raw = [&DESTROY_ID.to_ne_bytes()[..], &[16, 0, 4, 0], &[0, 0x10, 0, 0, 0, 0, 0, 0], &[0; 8]].concat();
     vec![

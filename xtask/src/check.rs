@@ -1,17 +1,17 @@
-//! What is checked before a commit, and all tests.
+//! The checks before a commit, and all tests.
 
 use anyhow::Result;
 
 use crate::{shell, suite, tidy};
 
-/// What a change is checked with while it is made: all but the tests of whole programs.
+/// Runs the checks before a commit: all but the tests of whole programs.
 pub(crate) fn run() -> Result<()> {
     without_tests()?;
     deny()?;
     run_tests(&["--workspace", "--lib", "--bins"], &[])
 }
 
-/// Format, lints, house rules, documentation.
+/// Checks the format, lints, house rules and documentation.
 pub(crate) fn without_tests() -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&[
@@ -29,7 +29,7 @@ pub(crate) fn without_tests() -> Result<()> {
     shell::run_with(&documented, &[("RUSTDOCFLAGS", "--deny warnings")])
 }
 
-/// Licences, bans and sources of the dependencies (deny.toml).
+/// Checks the licences, bans and sources of the dependencies (deny.toml).
 pub(crate) fn deny() -> Result<()> {
     if shell::works(&["cargo", "deny", "--version"]) {
         return shell::run(&[
@@ -47,16 +47,16 @@ pub(crate) fn deny() -> Result<()> {
     Ok(())
 }
 
-/// Tests at a time, for each CPU. Most wait, and those that measure share the machine by
-/// themselves.
+/// The number of concurrent tests per CPU. Most tests wait, and tests that measure lock the
+/// machine.
 const TESTS_PER_CPU: usize = 4;
 
-/// All tests, with environment variables.
+/// Runs all tests with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
     run_tests(&["--workspace"], variables)
 }
 
-/// The tests of the crates that have features, with all of them.
+/// Runs the tests of the crates that have features, with all features.
 pub(crate) fn test_features() -> Result<()> {
     run_tests(&["-p", "bench", "-p", "rdmascope", "--all-features"], &[])
 }

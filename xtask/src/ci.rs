@@ -1,15 +1,16 @@
-//! What CI runs, and anyone who wants to know whether all is well: nothing may be skipped.
+//! `cargo xtask ci`: all checks and tests, of which none may be skipped.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::packages::install;
-use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
+use crate::{check, dist, parity, programs, rooms, shell, vm, vm_tests};
 
-/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared
-/// with, what drops packets between network namespaces, message libraries, Slurm with its PMI,
-/// those whose numbers ours are compared with, programs of librdmacm, and a dissector of packets.
+/// Debian packages that tests need, each with one of its files: a browser with fonts, headers to
+/// verify the ABI, nftables to drop packets between network namespaces, message libraries, Slurm
+/// with its PMI, tools to compare with, applications, programs of librdmacm, and a packet
+/// dissector.
 const PACKAGES: [(&str, &str); 19] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
@@ -32,20 +33,20 @@ const PACKAGES: [(&str, &str); 19] = [
     ("tshark", "/usr/bin/tshark"),
 ];
 
-/// What must not be skipped: see the tests for what each word means.
+/// Requirements whose tests must not be skipped; the tests explain each word.
 const REQUIRED: &str = "applications,browser,dissector,header,librdmacm,libraries,mpi,numpy,vm";
-/// What must not be skipped where only root can do it.
+/// The same for requirements that only root can meet.
 const REQUIRED_OF_ROOT: &str = "namespaces,slurm";
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
-  --full   also what takes too long for every change: rooms, licences, the tests of all features, how a kernel device
-           behaves, the tests between two virtual machines, every verbs program, every part of parity, processes of
-           launches of MPI, of connections and of transfers that are killed at many moments, and transfers of large
-           trees";
+  --full   adds the stages that take too long for every change: rooms, licences, the tests with all features, the
+           conformance tests of a kernel device, the tests between two virtual machines, every verbs program, every part of
+           parity, MPI launches, connections and transfers whose processes are killed at many moments, and transfers of
+           large trees";
 
-/// A part of CI, whose time is printed at the end.
+/// A stage of CI. Its time is printed at the end.
 struct Stage {
     name: &'static str,
     run: fn() -> Result<()>,
@@ -62,8 +63,8 @@ const STAGES: [Stage; 8] = [
     Stage { name: "quick run", run: quick_run },
 ];
 
-/// What `--full` adds.
-const FULL: [Stage; 12] = [
+/// The stages that `--full` adds.
+const FULL: [Stage; 13] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
@@ -74,6 +75,7 @@ const FULL: [Stage; 12] = [
     },
     Stage { name: "a tree of 20,000 files", run: || tree("RDMASCOPE_TREE_FILES", 20_000) },
     Stage { name: "a tree of 2 GiB", run: || tree("RDMASCOPE_TREE_BYTES", 2 << 30) },
+    Stage { name: "dist --deb --check", run: dist::deb_checked },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -100,31 +102,32 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     result
 }
 
-/// Installs what the stages need, where it is missing.
+/// Installs the missing packages that the stages need.
 fn packages() -> Result<()> {
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
     install(&packages)
 }
 
-/// Licences, bans and sources of the dependencies, by a program that takes a minute to build.
+/// Checks licences, bans and sources of the dependencies with cargo-deny, which takes a minute to
+/// build.
 fn licences() -> Result<()> {
     install_deny()?;
     check::deny()
 }
 
-/// All tests, of which none may be skipped.
+/// Runs all tests, of which none may be skipped.
 fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
 }
 
-/// Processes that are killed by a test, many times as often as the tests do it.
+/// Runs a test that kills processes, with more kills than in `cargo xtask test`.
 fn kills(test: &str, number: &str) -> Result<()> {
     program_test(test, ("RDMASCOPE_KILLS", number))
 }
 
-/// A tree of files that is sent by a test, much larger than that of the tests.
+/// Runs the test that transfers a tree of files, with a larger tree than in `cargo xtask test`.
 fn tree(variable: &str, number: u64) -> Result<()> {
     program_test("a_tree_arrives_over_both", (variable, &number.to_string()))
 }
@@ -134,8 +137,8 @@ fn program_test(test: &str, variable: (&str, &str)) -> Result<()> {
     shell::run_with(&words, &[variable, ("RDMASCOPE_REQUIRE", REQUIRED)])
 }
 
-/// Where nothing but this program has been built, nothing is kept for building it again: that takes
-/// a quarter of the time.
+/// Turns incremental compilation off in a fresh checkout, where it would take a quarter of the
+/// time.
 fn build_once() {
     let kept = std::fs::read_dir(shell::root().join("target/debug/incremental"));
     let is_own = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("xtask-");
@@ -145,8 +148,8 @@ fn build_once() {
     }
 }
 
-/// Builds what checks licences, where it is not installed: for this project alone, and plainly, as
-/// it is used but once.
+/// Builds cargo-deny in `target/tools` if it is not installed, without optimisation, because it
+/// runs only once.
 fn install_deny() -> Result<()> {
     let root = shell::root().join("target/tools");
     let own = [root.join("bin")];
@@ -162,7 +165,7 @@ fn install_deny() -> Result<()> {
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
-/// A Python with numpy: the system's if it has it, else one in an environment of its own.
+/// Returns a Python with numpy: the system's, or else one in a virtual environment in `target`.
 fn python() -> Result<String> {
     if shell::works(&["python3", "-c", "import numpy"]) {
         return Ok("python3".to_owned());
@@ -173,7 +176,7 @@ fn python() -> Result<String> {
         let place = environment.to_string_lossy().into_owned();
         let made = shell::works(&["python3", "-m", "venv", &place]);
         if !made {
-            // Debian keeps the module that makes environments in a package of its own.
+            // Debian has the module `venv` in a separate package.
             shell::run(&["apt-get", "install", "-y", "-qq", "python3-venv"])?;
             shell::run(&["python3", "-m", "venv", &place])?;
         }
@@ -182,7 +185,7 @@ fn python() -> Result<String> {
     Ok(python)
 }
 
-/// The main job of the README, as a user types it.
+/// Runs the README's command that measures this machine.
 fn quick_run() -> Result<()> {
     let out = shell::root().join("target/ci-run");
     if out.exists() {

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ci;
+mod dist;
 mod fuzz;
 mod imports;
 mod packages;
@@ -23,24 +24,25 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  check     format, lints, house rules, documentation, licences, and the unit tests of all crates: before each commit
-  tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
-  test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
-            alone: `flaky: NAME` is one that then passes
-  ci        installs what the tests need (packages only as root), then what check does, test, rooms --apply,
-            vm-tests --programs, parity --quick, programs --quick and a quick run; no test is skipped. --full adds
-            what takes longer
-  bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
-            side by side in one run (--help tells more)
-  fuzz      the fuzz targets, where Rust's nightly is installed, from the inputs that are kept (--help tells more)
-  parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
-  programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
-  races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
-  rooms     how many files a new pattern, axis, column and endpoint touch: applies, builds and tries a patch of each
+  check     run before each commit: format, lints, house rules, documentation, licences, and the unit tests of all crates
+  tidy      checks only the house rules (CONTRIBUTING.md); --circles prints the files that need each other, with their imports
+  test      runs all tests. A test whose requirement is missing prints SKIPPED. A test that fails is repeated once, alone; if
+            it then passes, the run continues and prints `flaky: NAME`
+  ci        installs what the tests need (packages only as root), then runs check, test, rooms --apply, vm-tests --programs,
+            parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
+  bench     checks the performance claims: compares softdev with UCX, libfabric, Open MPI and the raw limits of two CPUs, as
+            ratios within one run (--help)
+  dist      builds the packages of a release: Debian package, tarball, OCI image, bill of materials; --check runs each in
+            a clean root (--help)
+  fuzz      runs the fuzz targets from the inputs in fuzz/corpus; needs Rust's nightly (--help)
+  parity    compares rdmascope with perftest, qperf, sockperf, iperf3 and MPI benchmarks, as ratios (--help)
+  programs  runs unmodified verbs programs on softdev and compares each result with the expected one (--help)
+  races     runs softdev's concurrent code under ThreadSanitizer and Miri; needs Rust's nightly (--help)
+  rooms     counts the files that a new pattern, axis, column or endpoint needs: applies, builds and tries a patch of each
             (xtask/rooms/), and counts names of patterns outside their own code
-  vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
-  vm-tests  the tests that need what a kernel has, in three boots of that machine: how rxe0 behaves (--conformance), our
-            program on rxe0, netem and SCTP (--programs), and what goes between two machines (--two-machines)";
+  vm        runs a command in a virtual machine with a kernel device, rxe0 (--help)
+  vm-tests  runs the tests that need features of a kernel, in three boots of that machine: the behaviour of rxe0
+            (--conformance), rdmascope on rxe0, netem and SCTP (--programs), and two machines (--two-machines)";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "bench" => return bench::run(std::env::args().skip(2)),
         "check" => check::run(),
         "ci" => ci::with(std::env::args().skip(2)),
+        "dist" => dist::with(std::env::args().skip(2)),
         "fuzz" => fuzz::run(std::env::args().skip(2)),
         "parity" => return parity::run(std::env::args().skip(2)),
         "programs" => return programs::run(std::env::args().skip(2)),

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::shell;
 
-/// Installs those of the packages that are missing, by a file of each; only root can.
+/// Installs the missing packages, each known by one of its files; only root can.
 pub(crate) fn install(packages: &[(&str, &str)]) -> Result<()> {
     let missing: Vec<_> = packages.iter().filter(|(_, path)| !std::path::Path::new(path).exists()).collect();
     if missing.is_empty() {
@@ -13,7 +13,7 @@ pub(crate) fn install(packages: &[(&str, &str)]) -> Result<()> {
     let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
     ensure!(
         shell::is_root(),
-        "some packages are missing: run `sudo apt-get install --no-install-recommends {}`",
+        "packages are missing: run `sudo apt-get install --no-install-recommends {}`",
         names.join(" ")
     );
     shell::run(&["apt-get", "update", "-qq"])?;

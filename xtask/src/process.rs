@@ -1,5 +1,4 @@
-//! Programs that are waited for, and two that talk to each other, with a limit on how long they
-//! may.
+//! Runs programs, or a server with its client, with a limit on their time.
 
 use std::fs;
 use std::io::Read;
@@ -12,7 +11,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-/// How long a server may take to listen, and a pair of programs to end.
+/// The longest time until a server listens, and until a program ends.
 const LISTENS_WITHIN: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -21,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// Its exit status, if it ends before a time. It is slept for: who looked again and again would
-    /// keep a CPU from being idle, and make what is timed meanwhile faster.
+    /// Waits for the exit status until an instant. The wait sleeps: polling would keep a CPU from
+    /// being idle and make the timed program faster.
     pub(crate) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
         if let Some(status) = self.0.try_wait()? {
             return Ok(Some(status));
@@ -34,10 +33,10 @@ impl Running {
         Ok(self.0.try_wait()?)
     }
 
-    /// Its exit status.
+    /// Waits for the exit status.
     fn ended(&mut self) -> Result<ExitStatus> {
         let status = self.ended_before(Instant::now() + ENDS_WITHIN)?;
-        status.with_context(|| format!("it ran for {} s", ENDS_WITHIN.as_secs()))
+        status.with_context(|| format!("it is still running after {} s", ENDS_WITHIN.as_secs()))
     }
 }
 
@@ -48,9 +47,9 @@ impl Drop for Running {
     }
 }
 
-/// Starts a server, waits until it listens on a port, runs its client and gives what the client
-/// printed. The server must end by itself afterwards if `ends` is true. Each has a CPU, the
-/// client's first.
+/// Starts a server, waits until it listens on a port, runs its client and returns what the client
+/// prints. If `ends` is true, the server must then end by itself. `cpus` are the CPUs of the client
+/// and the server.
 pub(crate) fn pair(
     cpus: [&str; 2],
     server: &[&str],
@@ -62,34 +61,34 @@ pub(crate) fn pair(
     match listens_or_ends(&mut server, port)? {
         Start::Listens => {}
         Start::Ended(status) => bail!("the server ended ({status}) before it listened"),
-        Start::Neither => bail!("the server does not listen on port {port}"),
+        Start::Neither => bail!("the server did not listen on port {port} in time"),
     }
     let text = printed(&mut pinned(client, cpus[0]), "the client")?;
     if ends {
-        server.ended().context("the server does not end")?;
+        server.ended().context("the server did not end")?;
     }
     Ok(text)
 }
 
-/// What a program prints that needs no server and places itself.
+/// Runs a program that needs no server and chooses its CPUs itself, and returns what it prints.
 pub(crate) fn alone(words: &[&str], name: &str) -> Result<String> {
     printed(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()), name)
 }
 
-/// Runs a program and gives what it printed, if it succeeds.
+/// Runs a program and returns what it prints, if it succeeds.
 pub(crate) fn printed(command: &mut Command, name: &str) -> Result<String> {
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
-    let mut printed = child.0.stdout.take().context("a pipe that was asked for is not there")?;
-    // Less than a pipe holds, so that nobody has to read while it runs.
-    let status = child.ended().with_context(|| format!("{name} does not end"))?;
+    let mut printed = child.0.stdout.take().context("standard output has no pipe")?;
+    // The output fits into the pipe, so it need not be read while the program runs.
+    let status = child.ended().with_context(|| format!("{name} did not end"))?;
     let mut text = String::new();
     printed.read_to_string(&mut text)?;
     if !status.success() {
         let mut errors = String::new();
-        let mut said = child.0.stderr.take().context("a pipe that was asked for is not there")?;
+        let mut said = child.0.stderr.take().context("standard error has no pipe")?;
         said.read_to_string(&mut errors)?;
         let last = errors.lines().last().or(text.lines().last());
-        bail!("{name} failed ({status}): {}", last.unwrap_or("it said nothing"));
+        bail!("{name} failed ({status}): {}", last.unwrap_or("it printed nothing"));
     }
     Ok(text)
 }
@@ -100,12 +99,12 @@ fn pinned(words: &[&str], cpu: &str) -> Command {
     command
 }
 
-/// What came of the start of a server.
+/// The result of the start of a server.
 pub(crate) enum Start {
     Listens,
-    /// It ended before.
+    /// The server ended before it listened.
     Ended(ExitStatus),
-    /// It has done neither in time.
+    /// The server neither listened nor ended in time.
     Neither,
 }
 
@@ -114,7 +113,7 @@ pub(crate) fn listens_or_ends(server: &mut Running, port: u16) -> Result<Start> 
     is_so_or_ends(server, || listens(port))
 }
 
-/// Waits until a server under `rdmascope exec` listens on a port by RDMA CM, or ends.
+/// Waits until a server under `rdmascope exec` listens on a port of RDMA CM, or ends.
 pub(crate) fn listens_by_manager_or_ends(server: &mut Running, port: u16) -> Result<Start> {
     is_so_or_ends(server, || {
         let list = fs::read("/proc/net/unix").unwrap_or_default();
@@ -135,8 +134,8 @@ fn is_so_or_ends(server: &mut Running, is_so: impl Fn() -> bool) -> Result<Start
     Ok(Start::Listens)
 }
 
-/// Whether somebody listens on a TCP port, or has a UDP port, without disturbing them by a
-/// connection.
+/// Whether a process listens on a TCP port or has a UDP port. Reads lists of the kernel: a
+/// connection would disturb the server.
 fn listens(port: u16) -> bool {
     let of = |path: &str, state: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -150,14 +149,14 @@ fn listens(port: u16) -> bool {
 const LISTENING: &str = "0A";
 const UNCONNECTED: &str = "07";
 
-/// Whether a line of /proc/net/tcp or udp is of a socket that has a port and is in a state.
+/// Whether a line of /proc/net/tcp or udp shows a socket with a port and a state.
 fn is_listener(line: &str, port: u16, state: &str) -> bool {
     let mut words = line.split_whitespace().skip(1);
     let local = words.next().and_then(|address| address.rsplit(':').next());
     local == Some(&format!("{port:04X}")) && words.nth(1) == Some(state)
 }
 
-/// Whether a line of /proc/net/unix is of the socket by which softdev's RDMA CM listens on a port:
+/// Whether a line of /proc/net/unix shows the socket of softdev's RDMA CM that listens on a port:
 /// `@rdmascope-cm-VERSION/USER/listen/SPACE/PORT/ADDRESS`.
 fn is_managed_listener(line: &str, port: u16) -> bool {
     let mut parts = line.rsplit(' ').next().unwrap_or_default().split('/');
@@ -198,7 +197,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert!(listens(port));
         drop(listener);
-        // A child that another test has just started has its descriptors until it runs its program.
+        // A child of another test keeps this process's descriptors until it executes its program.
         let end = Instant::now() + Duration::from_secs(10);
         while listens(port) && Instant::now() < end {
             std::thread::yield_now();

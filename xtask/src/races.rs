@@ -1,13 +1,12 @@
-//! The concurrent code of the software device under tools that know more than a test:
-//! ThreadSanitizer and Miri.
+//! `cargo xtask races`: runs the concurrent code of the software device under ThreadSanitizer and
+//! Miri.
 //!
-//! A third, loom, needs nothing of its own: its models are tests of `softdev` (`sys/sync/model.rs`)
-//! and run with all others.
+//! A third tool, loom, needs no command: its models are tests of `softdev` (`sys/sync/model.rs`)
+//! and run with all other tests.
 //!
-//! ThreadSanitizer watches all that the threads of a process really do, but knows neither other
-//! processes nor fences: what a fence alone orders is the models' matter. What it sees of two
-//! processes is each for itself. Miri runs the parts that make no system calls, with pointers and
-//! orders as the language has them.
+//! ThreadSanitizer watches the accesses of all threads of a process, but not of other processes,
+//! and it does not know fences: only the models check what a fence orders. Miri runs the parts
+//! without system calls, and checks pointers and memory orders by the rules of the language.
 
 use anyhow::{Result, bail};
 
@@ -16,25 +15,25 @@ use crate::shell;
 const USAGE: &str = "\
 usage: cargo xtask races [--install] [tsan|miri]
 
-  tsan       softdev's tests and the conformance cases under ThreadSanitizer: any data race fails
-  miri       the parts of softdev without system calls under Miri
-  --install  adds what is missing by rustup: the nightly toolchain, rust-src for tsan, miri for miri (some 300 MB)
+  tsan       runs softdev's tests and the conformance cases under ThreadSanitizer; any data race is a failure
+  miri       runs the parts of softdev without system calls under Miri
+  --install  installs what is missing by rustup: the nightly toolchain, rust-src for tsan, miri for miri (about 300 MB)
 
-Without a name both run. What is not installed is SKIPPED. The models under loom are tests: cargo test -p softdev model";
+Without a name both run. A tool that is not installed is SKIPPED. The loom models are tests: cargo test -p softdev model";
 
-/// The toolchain whose tools these are.
+/// The toolchain that has these tools.
 const TOOLCHAIN: &str = "nightly";
 
-/// Where ThreadSanitizer is, and the standard library can be built for it.
+/// A target that ThreadSanitizer supports, for which the standard library is built, too.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// rustix calls the kernel through libc, where ThreadSanitizer sees what maps memory and what a
-/// pipe orders.
+/// rustix calls the kernel through libc, so that ThreadSanitizer sees mappings and the order of
+/// accesses to pipes.
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg sanitized --cfg rustix_use_libc";
 
-/// Test programs, which run whole but for the models.
+/// The test programs that run under ThreadSanitizer, without the loom models.
 const TSAN_TESTS: [&[&str]; 4] = [
-    // The models are threads that loom switches by hand.
+    // loom switches the threads of its models itself.
     &["--package", "softdev", "--lib", "--", "--skip", "model"],
     &["--package", "softdev", "--test", "stricter"],
     &["--package", "softdev", "--test", "processes"],
@@ -53,7 +52,7 @@ const MIRI_TESTS: [&str; 8] = [
     "wqe::",
 ];
 
-/// Runs what the words say.
+/// `cargo xtask races`.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let mut install = false;
     let mut chosen = Vec::new();
@@ -65,7 +64,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
             }
             "--install" => install = true,
             "tsan" | "miri" => chosen.push(word),
-            _ => bail!("races: `{word}` is unknown\n{USAGE}"),
+            _ => bail!("races: unknown tool or option `{word}`\n{USAGE}"),
         }
     }
     let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
@@ -78,12 +77,11 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the toolchain has a component; installs it if asked to.
+/// Whether the toolchain has a component. If `install` is set, a missing component is installed.
 fn is_there(component: &str, install: bool) -> Result<bool> {
     let list = ["rustup", "component", "list", "--installed", "--toolchain", TOOLCHAIN];
     let has = || -> Result<bool> {
-        // A toolchain that is not there has no components, and rustup might fetch it for the
-        // question.
+        // rustup might install a missing toolchain when it is asked about it.
         let toolchains = shell::works(&["rustup", "--version"])
             && shell::output(&["rustup", "toolchain", "list"])?
                 .lines()
@@ -118,7 +116,7 @@ fn tsan() -> Result<()> {
         ("RUSTUP_TOOLCHAIN", TOOLCHAIN),
         ("CARGO_TARGET_DIR", &directory),
         ("RUSTFLAGS", TSAN_FLAGS),
-        // A race ends the program at once, also one that a case starts as its far end.
+        // A race ends the program at once, also a program that a case starts as its peer.
         ("TSAN_OPTIONS", "halt_on_error=1 history_size=4"),
     ];
     for test in TSAN_TESTS {

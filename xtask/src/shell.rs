@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,12 +19,12 @@ pub(crate) fn command(words: &[&str]) -> Command {
     command
 }
 
-/// Runs a command, shows what it prints, and fails with it.
+/// Runs a command with its output shown, and fails if it fails.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     run_with(words, &[])
 }
 
-/// The same with environment variables.
+/// As [`run`], with environment variables.
 pub(crate) fn run_with(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let shown = words.join(" ");
     eprintln!("xtask: {shown}");
@@ -34,7 +34,12 @@ pub(crate) fn run_with(words: &[&str], variables: &[(&str, &str)]) -> Result<()>
     Ok(())
 }
 
-/// What a command prints, if it succeeds.
+/// Runs a command, shows only its errors, and fails with it.
+pub(crate) fn run_quietly(words: &[&str]) -> Result<()> {
+    output(words).map(drop)
+}
+
+/// Runs a command and returns what it prints, if it succeeds.
 pub(crate) fn output(words: &[&str]) -> Result<String> {
     let shown = words.join(" ");
     let output = command(words).stderr(Stdio::inherit()).output();
@@ -49,19 +54,19 @@ pub(crate) fn works(words: &[&str]) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
-/// Whether this is root, who alone may install packages.
+/// Whether this process is root, which may install packages.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Where this program is. Asked for the first time when it starts: cargo may put another in its
-/// place while it runs, and then the kernel knows the old one as `... (deleted)`.
+/// The path of this program. `main` asks first, at the start: if cargo replaces the program while
+/// it runs, the kernel's path of it is `... (deleted)`.
 pub(crate) fn program() -> Result<&'static Path> {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     if let Some(program) = PROGRAM.get() {
         return Ok(program);
     }
-    let program = std::env::current_exe().context("the path of this program is not known")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     Ok(PROGRAM.get_or_init(|| program))
 }
 

@@ -1,6 +1,7 @@
-//! What is said of several runs.
+//! Statistics of several runs.
 
-/// The median; of an even number of values the mean of the middle two. Sorts them.
+/// The median; for an even number of values, the mean of the middle two. Sorts the values. `None`
+/// if there are none.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let lower = values.get(values.len().checked_sub(1)? / 2)?;

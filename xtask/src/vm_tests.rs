@@ -1,6 +1,6 @@
-//! `cargo xtask vm-tests`: the tests that need what a kernel has and this one may not: an RDMA
-//! device (rxe0), links that lose and delay, SCTP; in one boot of the virtual machine, and between
-//! two of them in another.
+//! `cargo xtask vm-tests`: the tests that need features that this host's kernel may not have: an
+//! RDMA device (rxe0), links that lose and delay packets, and SCTP. They run in boots of the
+//! virtual machine, one of them with two machines.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -12,19 +12,18 @@ use serde_json::Value;
 
 use crate::{shell, vm};
 
-/// A test program of a package, those of its tests that are meant, and the environment that they
-/// find the device by.
+/// A test program of a package, the tests that run, and their environment variables.
 struct Test {
     package: &'static str,
     name: &'static str,
-    /// The module that the tests are in; none for all.
+    /// The module with the tests; `None` for all tests.
     module: Option<&'static str>,
     variables: &'static [(&'static str, &'static str)],
 }
 
-/// What is booted, and the tests that run in it, in this order.
+/// A boot, and the tests that run in it, in this order.
 struct Boot {
-    /// The word that asks for it alone.
+    /// The option that selects this boot.
     word: &'static str,
     options: &'static [&'static str],
     tests: &'static [Test],
@@ -36,25 +35,24 @@ const BOOTS: [Boot; 3] = [
     Boot { word: TWO_MACHINES, options: &["--peer"], tests: &TWO },
 ];
 
-/// The device alone, what CI has time for, and two machines.
+/// The behaviour of the device, the program's tests (a stage of CI), and two machines.
 pub(crate) const CONFORMANCE: &str = "--conformance";
 pub(crate) const PROGRAMS: &str = "--programs";
 pub(crate) const TWO_MACHINES: &str = "--two-machines";
 
-/// Has the kernel ask firewalls wherever tests put one in a packet's way, before a packet goes that
-/// way. It rewrites its own instructions for the first (`nf_hooks_needed`, a static key) and again
-/// after the last, and QEMU (7.2, 8.0) may go on running what they were in between on its other
-/// processor: an int3, at which the kernel panics
-/// (<https://bugzilla.redhat.com/show_bug.cgi?id=2216496>).
+/// Installs the firewall hooks of the tests before the first packet. The kernel rewrites its own
+/// instructions (`nf_hooks_needed`, a static key) for the first hook and after the last. QEMU (7.2,
+/// 8.0) may still execute the intermediate instruction, an int3, on its other processor, and then
+/// the kernel panics (<https://bugzilla.redhat.com/show_bug.cgi?id=2216496>).
 const HOOKS: &str = "ip netns add hooks && ip netns exec hooks nft 'table ip hooks {
     chain prerouting { type filter hook prerouting priority 0; }
     chain input { type filter hook input priority 0; }
 }'";
 
-/// An address of IPv6 that means something without its interface.
+/// An IPv6 address that is valid without the name of its interface.
 const IPV6: &str = "ip -6 address add fd00:2::15/64 dev eth0 nodad";
 
-/// The address of rxe0 that packets of its own host reach is its GID 1.
+/// The conformance tests. They use GID 1 of rxe0, which packets of the same host can reach.
 const DEVICE: [Test; 2] = [
     Test {
         package: "conformance",
@@ -70,26 +68,31 @@ const DEVICE: [Test; 2] = [
     },
 ];
 
-/// In one machine.
-const ONE: [Test; 2] = [
+/// The program's tests in one machine.
+const ONE: [Test; 3] = [
     Test {
         package: "rdmascope",
         name: "program",
         module: Some("kernel_device"),
-        // One at a time: most wait for what others do to the device, and count that as time of
-        // their own.
+        // One at a time: most tests wait for the device, and would count the time of other tests.
         variables: &[("RDMASCOPE_KERNEL_DEVICE", "rxe0"), ("RUST_TEST_THREADS", "1")],
     },
     Test {
         package: "rdmascope",
         name: "program",
         module: Some("kernel_network"),
-        // What this kernel has must not be skipped.
+        // This kernel has these features, so no test may be skipped.
         variables: &[("RDMASCOPE_REQUIRE", "namespaces,netem,sctp"), ("RUST_TEST_THREADS", "2")],
+    },
+    Test {
+        package: "rdmascope",
+        name: "program",
+        module: Some("kernel_memory"),
+        variables: &[("RDMASCOPE_REQUIRE", "yama")],
     },
 ];
 
-/// Between two.
+/// The program's tests between two machines.
 const TWO: [Test; 1] = [Test {
     package: "rdmascope",
     name: "program",
@@ -101,24 +104,24 @@ const TWO: [Test; 1] = [Test {
     ],
 }];
 
-/// How long those of a boot may take, in seconds: on a quiet host it is three minutes.
+/// The longest time of a boot's tests, in seconds: on a quiet host they take three minutes.
 const LIMIT_S: &str = "900";
 
-/// First word for this program inside the machine; the word of the boot and the programs follow.
+/// The first word for this program in the machine; the option of the boot and the programs follow.
 const INSIDE: &str = "--inside";
 
-/// Builds the programs and runs them in the machine, all or those of the boot that is named; inside
-/// it, runs them.
+/// `cargo xtask vm-tests`: builds the test programs and runs them in the machine, for all boots or
+/// one. In the machine, runs the programs.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let words: Vec<String> = words.collect();
     match words.split_first() {
         None => BOOTS.iter().try_for_each(start),
         Some((first, rest)) if first == INSIDE => {
-            let (word, programs) = rest.split_first().context("it is this program that says this")?;
+            let (word, programs) = rest.split_first().context("--inside is an internal option")?;
             run_all(boot(word)?.tests, programs)
         }
         Some((first, [])) => run_one_boot(first),
-        Some(_) => bail!("vm-tests takes one word or none"),
+        Some(_) => bail!("vm-tests takes at most one option"),
     }
 }
 
@@ -130,27 +133,26 @@ pub(crate) fn run_one_boot(word: &str) -> Result<()> {
 fn boot(word: &str) -> Result<&'static Boot> {
     let known: Vec<_> = BOOTS.iter().map(|boot| boot.word).collect();
     let found = BOOTS.iter().find(|boot| boot.word == word);
-    found.with_context(|| format!("`{word}`: vm-tests takes one of {}, or nothing", known.join(", ")))
+    found.with_context(|| format!("vm-tests: unknown option `{word}`; the options are {}", known.join(", ")))
 }
 
-/// Runs this program again inside the machine, with the programs that were built.
+/// Boots the machine and runs this program in it, with the test programs.
 fn start(boot: &Boot) -> Result<()> {
     let program = shell::program()?;
     let mut command: Vec<OsString> = boot.options.iter().map(OsString::from).collect();
-    // There everything takes long: the program is the one that users have, and not the one for
-    // tests.
+    // Emulation is slow, so the tests use the release build of rdmascope.
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     let tested = format!("RDMASCOPE_TESTED={}", shell::root().join("target/release/rdmascope").display());
     command.extend(["--env", &tested, "--timeout", LIMIT_S, "--"].map(OsString::from));
     command.extend([program.into(), "vm-tests".into(), INSIDE.into(), boot.word.into()]);
     command.extend(build(boot.tests)?.into_iter().map(OsString::from));
     let status = vm::status(command.into_iter())?;
-    ensure!(status == 0, "tests in the virtual machine failed: its exit status is {status}");
+    ensure!(status == 0, "tests in the virtual machine failed with exit status {status}");
     Ok(())
 }
 
-/// Builds the tests, as part of the workspace so that nothing is built twice: their programs, in
-/// the order of the list.
+/// Builds the tests and returns their programs, in the order of the list. They are built with the
+/// whole workspace, so that nothing is built twice.
 fn build(tests: &[Test]) -> Result<Vec<PathBuf>> {
     let mut words = vec!["cargo", "test", "--workspace", "--quiet", "--no-run", "--message-format=json"];
     words.extend(tests.iter().flat_map(|test| ["--test", test.name]));
@@ -159,7 +161,7 @@ fn build(tests: &[Test]) -> Result<Vec<PathBuf>> {
     tests.iter().map(|test| program(test, &messages)).collect()
 }
 
-/// Where cargo says that it has put a test.
+/// The path of a test program, from cargo's messages.
 fn program(test: &Test, messages: &[Value]) -> Result<PathBuf> {
     let manifest = format!("/crates/{}/Cargo.toml", test.package);
     let is_it = |message: &&Value| {
@@ -173,9 +175,14 @@ fn program(test: &Test, messages: &[Value]) -> Result<PathBuf> {
     found.map(PathBuf::from).with_context(|| format!("cargo built no test {} of {}", test.name, test.package))
 }
 
-/// Runs the tests one after the other, each to its end; fails if one did.
+/// Runs all tests one after the other. Fails if a test failed.
 fn run_all(tests: &[Test], programs: &[String]) -> Result<()> {
-    ensure!(programs.len() == tests.len(), "{} programs for {} tests", programs.len(), tests.len());
+    ensure!(
+        programs.len() == tests.len(),
+        "{} programs were given for {} tests",
+        programs.len(),
+        tests.len()
+    );
     let mut lines = Vec::new();
     let mut is_good = true;
     for (test, program) in tests.iter().zip(programs) {
@@ -190,18 +197,18 @@ fn run_all(tests: &[Test], programs: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a test and shows what it writes: its counts and whether it says that it succeeded.
+/// Runs a test program and prints its output. Returns its counts, and whether it succeeded.
 fn run_one(test: &Test, program: &str) -> Result<(Option<Counts>, bool)> {
     let mut child = Command::new(program)
         .args(test.module.map(|module| format!("{module}::")))
         .current_dir(shell::root().join("crates").join(test.package))
         .envs(test.variables.iter().copied())
-        // Under emulation a backtrace takes seconds.
+        // Under emulation, a backtrace takes seconds.
         .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    let output = child.stdout.take().context("it was to be piped")?;
+    let output = child.stdout.take().context("standard output has no pipe")?;
     let mut counts = None;
     for line in BufReader::new(output).lines() {
         let line = line?;
@@ -213,17 +220,17 @@ fn run_one(test: &Test, program: &str) -> Result<(Option<Counts>, bool)> {
     Ok((counts, is_good))
 }
 
-/// What a test says at its end.
+/// The counts in the last line of a test program.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Counts {
     passed: usize,
-    /// By name, with a reason.
+    /// Tests that were skipped by name, with a reason.
     skipped: usize,
     failed: usize,
 }
 
 impl Counts {
-    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, whichever harness wrote it.
+    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; ...` of both test harnesses.
     fn parse(line: &str) -> Option<Self> {
         let mut counts = Self::default();
         for part in line.strip_prefix("test result: ")?.split(['.', ';']) {

@@ -1,6 +1,6 @@
-//! `cargo xtask vm` as its users see it: real boots, of which each takes some seconds. They are
-//! skipped where the machine would first have to be made (packages, kernel), or fail there if
-//! RDMASCOPE_REQUIRE contains `vm`.
+//! `cargo xtask vm` as its users see it, in real boots of some seconds each. If the machine is not
+//! prepared (packages, kernel), the tests are skipped, or run and prepare it if RDMASCOPE_REQUIRE
+//! contains `vm`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,16 +9,16 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One machine at a time: two would slow each other down and into their deadlines.
+/// One machine at a time: two would slow each other down and miss their deadlines.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// The turn of a test, if there can be machines here.
+/// Locks the machine for a test; `None` if the machine is not prepared.
 fn turn() -> Option<MutexGuard<'static, ()>> {
     let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
     let is_required = required.split(',').any(|name| name.trim() == "vm");
     let is_ready = Path::new("/usr/bin/qemu-system-x86_64").exists() && has_kernel();
     if !is_required && !is_ready {
-        eprintln!("SKIPPED: `cargo xtask vm` has not been used here yet");
+        eprintln!("SKIPPED: the virtual machine is not prepared (run `cargo xtask vm true` once)");
         return None;
     }
     Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
@@ -39,7 +39,7 @@ fn vm(words: &[&str]) -> Command {
 fn run(words: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = vm(words).output().expect("xtask starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    // The first machine of all has its kernel to prepare.
+    // The first machine prepares the kernel.
     let is_said_once = |line: &&str| line.starts_with("xtask: vm: preparing ");
     let errors = text(stderr).split_inclusive('\n').filter(|line| !is_said_once(line)).collect();
     (status.code(), text(stdout), errors)
@@ -76,7 +76,7 @@ fn a_command_finds_the_device_and_its_output_status_and_files_come_back() {
     assert_eq!(status, Some(7));
     assert_eq!(fs::read_to_string(out.join("file")).unwrap(), "file\n");
     assert!(!Path::new("/usr/share/rdmascope-vm-test").exists());
-    assert!(start.elapsed() < Duration::from_secs(100), "what the command left behind was waited for");
+    assert!(start.elapsed() < Duration::from_secs(100), "the machine waited for a process left behind");
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn what_cannot_be_run_or_takes_too_long_is_told_from_what_fails() {
     let Some(_turn) = turn() else { return };
     let (status, output, errors) = run(&["--before", "echo first; exit 3", "echo", "second"]);
     assert_eq!((status, &*output), (Some(125), "first\n"));
-    assert_eq!(errors, "xtask: vm: what precedes the command ended with exit status 3\n");
+    assert_eq!(errors, "xtask: vm: the shell ended with exit status 3 before it reached the command\n");
 
     let (status, output, errors) = run(&["--timeout", "2", "sh", "-c", "echo out; sleep 1000"]);
     assert_eq!((status, &*output), (Some(124), "out\n"));
     assert!(errors.starts_with("xtask: vm: the command ran for 2 s, its limit"), "{errors}");
 
-    // What was written just before a crash may be lost.
+    // Output just before a crash may be lost.
     let crash = "echo out; sleep 1; echo c >/proc/sysrq-trigger; sleep 1000";
     let (status, output, errors) = run(&["sh", "-c", crash]);
     assert_eq!((status, &*output), (Some(125), "out\n"));
@@ -126,8 +126,8 @@ fn the_machine_does_not_outlive_us() {
     }
 }
 
-/// Whether there is such a process and it is QEMU, and has not ended (`Z`: nobody has asked for its
-/// status yet).
+/// Whether a process exists, is QEMU and has not ended (`Z`: its parent has not yet read its
+/// status).
 fn is_alive(process: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.contains("(qemu-system-x86") && !stat.contains(") Z ")

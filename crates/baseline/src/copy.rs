@@ -1,5 +1,5 @@
-//! Messages that the sender copies into memory that both have mapped: what any transfer through
-//! shared memory consists of.
+//! Messages that the sender copies into shared memory: the least that any transfer through shared
+//! memory does.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -13,14 +13,14 @@ use crate::stream::{self, Reader, Receiver, Sender};
 pub(crate) enum Stores {
     /// `memcpy`.
     Cached,
-    /// Past the cache, 32 bytes each.
+    /// Bypassing the cache, 32 bytes at a time.
     Streaming32,
-    /// Past the cache, a whole line each.
+    /// Bypassing the cache, a whole cache line at a time.
     Streaming64,
 }
 
 impl Stores {
-    /// The widest that bypass the cache.
+    /// Returns the widest stores that bypass the cache.
     pub(crate) fn streaming() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
@@ -32,7 +32,7 @@ impl Stores {
     }
 }
 
-/// Measures, at the first process; helps, at the second.
+/// Runs the benchmark: the first process measures and receives, the second sends.
 pub(crate) fn run(link: &Link, stores: Stores, reader: Reader) -> Result<String> {
     link.exchange(&[0; 8])?;
     if link.side == Side::First {
@@ -52,15 +52,15 @@ struct Copier<'a> {
 impl Sender for Copier<'_> {
     fn source(&mut self) -> *mut u8 {
         let start = self.source.as_mut_ptr().cast::<u8>();
-        // SAFETY: there is a line more than a message.
+        // SAFETY: the buffer is a cache line longer than a message.
         unsafe { start.add(start.align_offset(64)) }
     }
 
     fn put(&mut self, n: u64) -> Result<()> {
         let from = self.source();
         let to = self.link.place(n);
-        // SAFETY: both have room for a message and are apart; the receiver is done with what was
-        // there.
+        // SAFETY: both have space for a message and do not overlap; the receiver no longer reads
+        // the old content.
         unsafe { copy(from, to, self.stores) };
         self.link.control().written.0.store(n, Release);
         Ok(())
@@ -91,17 +91,17 @@ impl Receiver for Taker<'_> {
 }
 
 /// # Safety
-/// A message is readable at `from` and writable at `to`, both aligned to lines and apart, and the
-/// processor has the stores.
+/// A message is readable at `from` and writable at `to`, both are aligned to cache lines and do not
+/// overlap, and the processor supports the stores.
 unsafe fn copy(from: *const u8, to: *mut u8, stores: Stores) {
     match stores {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Stores::Cached => unsafe { std::ptr::copy_nonoverlapping(from, to, MESSAGE_BYTES) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Stores::Streaming32 => unsafe { stream_32(from, to) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         Stores::Streaming64 => unsafe { stream_64(from, to) },
         #[cfg(not(target_arch = "x86_64"))]
         Stores::Streaming32 | Stores::Streaming64 => unreachable!("only x86_64 has them"),
@@ -115,7 +115,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, stores: Stores) {
 unsafe fn stream_32(from: *const u8, to: *mut u8) {
     use std::arch::x86_64::{_mm_sfence, _mm256_load_si256, _mm256_stream_si256};
     for at in (0..MESSAGE_BYTES).step_by(128) {
-        // SAFETY: four aligned halves of lines within the message.
+        // SAFETY: four aligned half cache lines within the message.
         unsafe {
             let halves = [0, 32, 64, 96].map(|i| _mm256_load_si256(from.add(at + i).cast()));
             for (i, half) in halves.into_iter().enumerate() {
@@ -134,7 +134,7 @@ unsafe fn stream_32(from: *const u8, to: *mut u8) {
 unsafe fn stream_64(from: *const u8, to: *mut u8) {
     use std::arch::x86_64::{_mm_sfence, _mm512_load_si512, _mm512_stream_si512};
     for at in (0..MESSAGE_BYTES).step_by(256) {
-        // SAFETY: four aligned lines within the message.
+        // SAFETY: four aligned cache lines within the message.
         unsafe {
             let lines = [0, 64, 128, 192].map(|i| _mm512_load_si512(from.add(at + i).cast()));
             for (i, line) in lines.into_iter().enumerate() {

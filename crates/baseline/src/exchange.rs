@@ -1,8 +1,8 @@
-//! Half the round trip of a message of a word, by the ways in which two CPUs can pass one: what a
-//! device that does nothing at all, or next to nothing, could be as fast as.
+//! Half the round trip of a message of one word, for several ways in which two CPUs can pass it:
+//! the limit for a device that does little or no work.
 //!
-//! A raw cache line is answered by the very next instruction, on the line that was just read.
-//! Whoever has a queue between the two writes to another line, and does something first.
+//! On a single cache line, the next instruction answers on the line that was just read. A device
+//! with queues writes the answer to another line, after some work.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -12,24 +12,24 @@ use anyhow::{Result, ensure};
 
 use crate::link::{Link, Side};
 
-/// How messages go.
+/// How messages are passed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Way {
-    /// Each direction has lines of its own, and each message the next of them.
+    /// Each direction has its own cache lines, and each message uses the next one.
     pub(crate) has_lanes: bool,
-    /// Each end does something for [`WORK`] before it answers.
+    /// Each process works for [`WORK`] before it answers.
     pub(crate) works: bool,
 }
 
-/// What a poll that finds something and a post take together.
+/// The time of a successful poll and a post together.
 const WORK: Duration = Duration::from_nanos(40);
-/// Lines of a lane, each in a page of its own: see `line`.
+/// The cache lines of a lane, each in a page of its own: see `line`.
 const LANE: usize = 64;
-/// Batches whose median is taken, after one that warms up, and round trips in one.
+/// The batches that the median is of, after one warm-up batch, and the round trips in a batch.
 const BATCHES: usize = 200;
 const ROUND_TRIPS: u64 = 64;
 
-/// Measures, and gives the median and the mean of the batches.
+/// Measures, and returns the median and the mean of the batches.
 pub(crate) fn run(link: &Link, way: Way) -> Result<String> {
     let work = if way.works { link.clock.ticks(WORK) } else { 0 };
     let mut times = Vec::with_capacity(BATCHES + 1);
@@ -61,7 +61,7 @@ pub(crate) fn run(link: &Link, way: Way) -> Result<String> {
     Ok(format!("{{\"median_ns\":{median:.2},\"mean_ns\":{mean:.2}}}"))
 }
 
-/// Where this end writes message `n`, and where it waits for the other's.
+/// Returns the line that this process writes message `n` to, and the line that it waits on.
 fn lines(link: &Link, way: Way, n: u64) -> [&AtomicU64; 2] {
     if !way.has_lanes {
         return [link.line(0); 2];

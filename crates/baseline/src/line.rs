@@ -1,4 +1,4 @@
-//! Half the round trip of a cache line: what nothing between two CPUs can be faster than.
+//! Half the round trip of a cache line: no exchange between two CPUs can be faster.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -7,18 +7,18 @@ use anyhow::{Result, ensure};
 
 use crate::link::{Link, Side};
 
-/// Lines that are tried, each in a page of its own: a line's physical address decides where in a
-/// shared cache it is looked up, near or far from the two CPUs, which makes up to a half of
-/// difference.
+/// The number of cache lines, each in a page of its own. A line's physical address decides which
+/// part of a shared cache holds it, near the two CPUs or far from them, which changes the time by
+/// up to a half.
 const LINES: usize = 96;
-/// Batches of each line whose median is taken, after one that warms up: others on these CPUs spoil
-/// some of them.
+/// The batches of each line that the median is of, after one warm-up batch: other processes on
+/// these CPUs disturb some batches.
 const BATCHES: usize = 9;
-/// Round trips in a batch: one alone may take less than a clock resolves.
+/// Round trips in a batch: a single one may be shorter than the resolution of the clock.
 const ROUND_TRIPS: u64 = 50;
 
-/// Bounces lines, by loops with and without PAUSE (which of them is faster depends on the
-/// processor), and gives the faster one's mean over the lines, each line's being the median of its
+/// Measures lines with and without PAUSE in the loop (which is faster depends on the processor),
+/// and returns the faster loop's mean over the lines. Each line's time is the median of its
 /// batches.
 pub(crate) fn run(link: &Link) -> Result<String> {
     let mut plain = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn run(link: &Link) -> Result<String> {
 }
 
 fn bounce(link: &Link, word: &AtomicU64, at: &mut u64, pause: impl Fn() + Copy) -> Result<f64> {
-    /// Looks before the slower wait with a deadline takes over.
+    /// Polls before the slower wait with a deadline takes over.
     const LOOKS: u32 = 1 << 16;
     let until = |value: u64| -> Result<()> {
         for _ in 0..LOOKS {

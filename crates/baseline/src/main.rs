@@ -1,14 +1,14 @@
-//! What two CPUs of a host can do for each other at most, and what softdev makes of it: the floor
-//! and the ceiling that `cargo xtask bench` compares with.
+//! Measures the lower limit of latency and the upper limit of throughput between two CPUs of a
+//! host, and softdev's own. `cargo xtask bench` compares softdev with these limits.
 //!
 //! ```text
-//! main.rs ─► link.rs (two pinned processes, memory that both have mapped) ─► line.rs | exchange.rs
+//! main.rs ─► link.rs (two pinned processes, shared memory) ─► line.rs | exchange.rs
 //!                                                                           └► stream.rs ─► copy.rs | write.rs
 //! ```
 //!
-//! One measurement per run, printed as a line of JSON. The first process measures; the second is
-//! started by it and ends with it. A program of its own, because it needs softdev and an optimised
-//! build, and `xtask` neither.
+//! One measurement per run, printed as a line of JSON. The first process measures; it starts the
+//! second process, which ends with it. This is a separate program because it needs softdev and an
+//! optimised build, and `xtask` does not.
 
 mod copy;
 mod exchange;
@@ -31,16 +31,16 @@ usage: baseline WHAT CPU CPU
 
 Measures between two processes, each on one of the two CPUs, and prints a line of JSON.
 
-  line             half the round trip of a cache line, in ns: of the mean one, the nearest and the farthest
-  lanes            the same of a message that each end puts in the next line of its own: the median and the mean of batches
-  worked-lanes     the same where each end does something for 40 ns before it answers
-  worked-line      the same on one line
-  streaming        1 MiB messages, copied by the process on the first CPU with non-temporal stores into shared memory, and
-                   read there, every word, by the one on the second, in bytes/s
-  cached           the same with memcpy
-  write            the same by RDMA Write of softdev
+  line             half the round trip of a cache line, in ns: mean, nearest and farthest line
+  lanes            the same for a message that each process writes to its own next line: median and mean of batches
+  worked-lanes     as lanes, but each process works for 40 ns before it answers
+  worked-line      as worked-lanes, but on one cache line
+  streaming        1 MiB messages, in bytes/s: the process on the first CPU copies them into shared memory with
+                   non-temporal stores, and the process on the second CPU reads every word
+  cached           as streaming, but with memcpy
+  write            as streaming, but by RDMA Write of softdev
   streaming-unread, cached-unread, write-unread
-                   the same, but that nobody reads what was written";
+                   the same, but the receiver does not read the messages";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -58,7 +58,7 @@ fn run(words: &[String]) -> Result<()> {
         [what, first, second, join, fd, parent] if join == link::JOIN => {
             (what, [first, second], Some(Join { fd: number(fd)?, parent: number(parent)? }))
         }
-        _ => bail!("it takes what to measure and two CPUs\n{USAGE}"),
+        _ => bail!("expected WHAT and two CPUs\n{USAGE}"),
     };
     let cpus = [number(cpus[0])? as usize, number(cpus[1])? as usize];
     let name = what;
@@ -80,7 +80,7 @@ fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Line,
@@ -103,11 +103,11 @@ impl What {
             ("streaming", _) => Ok(Self::Copy(Stores::streaming(), reader)),
             ("cached", _) => Ok(Self::Copy(Stores::Cached, reader)),
             ("write", _) => Ok(Self::Write(reader)),
-            _ => bail!("`{word}` is nothing that can be measured\n{USAGE}"),
+            _ => bail!("there is no measurement `{word}`\n{USAGE}"),
         }
     }
 }
 
 fn number(word: &str) -> Result<u32> {
-    word.parse().with_context(|| format!("`{word}` is no number"))
+    word.parse().with_context(|| format!("`{word}` is not a number"))
 }

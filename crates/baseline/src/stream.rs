@@ -1,10 +1,10 @@
-//! A stream of large messages from one process to the other, which reads them.
+//! A stream of large messages from one process to the other.
 
 use anyhow::{Result, ensure};
 
 use crate::link::{Link, MESSAGE_BYTES, Side, WINDOW};
 
-/// Batches whose median is taken, after one that warms up.
+/// The batches that the median is of, after one warm-up batch.
 const BATCHES: u64 = 80;
 /// Messages in a batch.
 const BATCH: u64 = 8;
@@ -15,33 +15,33 @@ const WORDS: usize = MESSAGE_BYTES / WORD;
 /// What the receiver does with a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reader {
-    /// It reads and checks all of it.
+    /// It reads and checks the whole message.
     Reads,
-    /// It only looks whether it has come.
+    /// It only checks that the message has arrived.
     Idle,
 }
 
-/// A way to send messages. They are numbered from 1.
+/// The sending side. Messages are numbered from 1.
 pub(crate) trait Sender {
-    /// Where the next message is made.
+    /// The buffer that the next message is made in.
     fn source(&mut self) -> *mut u8;
-    /// Sends it as message `n`; the source can be written to again afterwards.
+    /// Sends the buffer as message `n`. Afterwards the buffer may be reused.
     fn put(&mut self, n: u64) -> Result<()>;
-    /// How many messages the receiver is done with.
+    /// The number of messages that the receiver has finished with.
     fn taken(&self) -> u64;
 }
 
-/// The other end of it.
+/// The receiving side.
 pub(crate) trait Receiver {
-    /// Whether message `n` is there, all of it.
+    /// Whether message `n` has arrived completely.
     fn has(&self, n: u64) -> bool;
-    /// Where it is.
+    /// Its address.
     fn place(&self, n: u64) -> *const u8;
-    /// The receiver is done with it.
+    /// Tells the sender that the receiver has finished with message `n`.
     fn take(&mut self, n: u64) -> Result<()>;
 }
 
-/// The sum of the words of a message, but for the first and the last, which are its number.
+/// The sum of the words of a message without the first and the last, which are its number.
 const fn sum_between() -> u64 {
     let mut i = 1;
     let mut sum = 0_u64;
@@ -57,7 +57,7 @@ pub(crate) fn send(link: &Link, sender: &mut impl Sender) -> Result<()> {
     debug_assert_eq!(link.side, Side::Second);
     let source = sender.source().cast::<u64>();
     for i in 0..WORDS {
-        // SAFETY: a source has room for a message, and only this process writes to it.
+        // SAFETY: the buffer has space for a message, and only this process writes to it.
         unsafe { source.add(i).write(i as u64) };
     }
     let total = (BATCHES + 1) * BATCH;
@@ -69,11 +69,11 @@ pub(crate) fn send(link: &Link, sender: &mut impl Sender) -> Result<()> {
         }
         sender.put(n)?;
     }
-    // What the receiver still reads must not go.
+    // The memory must stay while the receiver reads it.
     link.wait(|| sender.taken() == total)
 }
 
-/// Receives them, and gives the rates of the batches: their median and that of the whole, in
+/// Receives the messages. Returns the median rate of the batches and the rate of all messages, in
 /// bytes/s.
 pub(crate) fn receive(link: &Link, receiver: &mut impl Receiver, reader: Reader) -> Result<String> {
     let mut times = Vec::with_capacity(BATCHES as usize + 1);
@@ -101,12 +101,12 @@ pub(crate) fn receive(link: &Link, receiver: &mut impl Receiver, reader: Reader)
     Ok(format!(r#"{{"median_bytes_per_s":{median:.0},"mean_bytes_per_s":{mean:.0}}}"#))
 }
 
-/// Reads a message: the sum of its words.
+/// Reads a message and returns the sum of its words.
 fn sum(message: *const u8) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 is there, and the message is whole and belongs to the receiver until it is
-        // taken.
+        // SAFETY: the processor has AVX2, and the message has arrived and belongs to the receiver
+        // until it is taken.
         return unsafe { sum_avx2(message) };
     }
     // SAFETY: as above.
@@ -114,19 +114,19 @@ fn sum(message: *const u8) -> u64 {
 }
 
 /// # Safety
-/// A message is readable there, page-aligned, and nobody writes to it.
+/// A message is readable at the address, page-aligned, and not written to.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn sum_avx2(message: *const u8) -> u64 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { sum_words(message) }
 }
 
 /// # Safety
-/// A message is readable there, page-aligned, and nobody writes to it.
+/// A message is readable at the address, page-aligned, and not written to.
 #[inline(always)]
 unsafe fn sum_words(message: *const u8) -> u64 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let words = unsafe { std::slice::from_raw_parts(message.cast::<u64>(), WORDS) };
     words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
 }

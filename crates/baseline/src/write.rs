@@ -1,6 +1,6 @@
-//! The same messages by RDMA Write of softdev, through verbs like any program's: the receiver waits
-//! for the last word of a message in its memory and tells by RDMA Write of eight bytes that it is
-//! done with it.
+//! The same messages by RDMA Write of softdev, through verbs as in any program. The receiver waits
+//! for the last word of a message in its memory. When it has finished with the message, it tells
+//! the sender by an RDMA Write of eight bytes.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
@@ -18,14 +18,14 @@ use crate::stream::{self, Reader, Receiver, Sender};
 /// The only port, and its only GID.
 const PORT: u8 = 1;
 const GID_INDEX: u8 = 0;
-/// Requests that may be under way: each is waited for.
+/// Requests that may be outstanding: each is waited for.
 const DEPTH: u32 = 4;
 const WORD: usize = size_of::<u64>();
-/// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
+/// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries, as in perftest.
 const TIMEOUT: u8 = 14;
 const RETRY_COUNT: u8 = 7;
 
-/// Measures, at the first process; helps, at the second.
+/// Runs the benchmark: the first process measures and receives, the second sends.
 pub(crate) fn run(link: &Link, reader: Reader) -> Result<String> {
     let device = verbs::devices(&softdev::PROVIDER)?.into_iter().next().context("softdev has no device")?;
     let context = device.open()?;
@@ -46,15 +46,16 @@ pub(crate) fn run(link: &Link, reader: Reader) -> Result<String> {
 struct End {
     pair: QueuePair<ReadyToSend>,
     queue: CompletionQueue,
-    /// What the peer writes to.
+    /// The memory that the peer writes to.
     target: MemoryRegion,
-    /// What this end writes from.
+    /// The memory that this process writes from.
     source: MemoryRegion,
     peer: Remote,
 }
 
 impl End {
-    /// With so many bytes for the peer to write to, and to write from.
+    /// Connects a queue pair, with memory for the peer's writes and for this process's, of these
+    /// sizes in bytes.
     fn new(link: &Link, context: &Context, bytes: [usize; 2]) -> Result<Self> {
         let domain = context.protection_domain()?;
         let queue = context.completion_queue(2 * DEPTH, None)?;
@@ -103,7 +104,7 @@ impl End {
         Ok(Self { pair, queue, target, source, peer: Remote { addr, rkey: u32::try_from(rkey)? } })
     }
 
-    /// Writes all of the source to the peer at `offset`, and waits until it is done.
+    /// Writes the whole memory `source` to the peer at `offset`, and waits for the completion.
     fn write(&mut self, link: &Link, offset: usize) -> Result<()> {
         let to = Remote { addr: self.peer.addr + offset as u64, ..self.peer };
         let elements = vec![self.source.sge(0, self.source.len())?];
@@ -121,16 +122,16 @@ impl End {
         Ok(())
     }
 
-    /// A word of what the peer writes to.
+    /// Reads a word of the memory that the peer writes to.
     fn word(&self, offset: usize) -> u64 {
         let at = address(&self.target).wrapping_add(offset);
-        // SAFETY: the word lies in the region, which is page-aligned and alive; devices and copies
-        // alone write to it.
+        // SAFETY: the word lies in the region, which is page-aligned and alive; only devices and
+        // copies write to it.
         unsafe { AtomicU64::from_ptr(at.cast()) }.load(Acquire)
     }
 }
 
-/// Where a region starts in this process.
+/// The address of a region in this process.
 fn address(region: &MemoryRegion) -> *mut u8 {
     let start = region.remote(0).map_or(0, |start| start.addr);
     std::ptr::with_exposed_provenance_mut(start as usize)

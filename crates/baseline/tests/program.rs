@@ -1,4 +1,4 @@
-//! The program as `cargo xtask bench` calls it.
+//! The program, called as by `cargo xtask bench`.
 
 use std::process::{Command, Output};
 
@@ -33,13 +33,13 @@ fn everything_is_measured() {
     };
     let line = printed("line");
     let least = number(&line, "plain_ns").min(number(&line, "paused_ns"));
-    // No cache is reached in less, and a tenth of a second is no time of a line.
+    // No cache is faster, and a cache line never takes a tenth of a second.
     assert!(number(&line, "line_ns") == least && (1.0..1e8).contains(&least), "{line}");
     assert!(number(&line, "nearest_ns") <= least && least <= number(&line, "farthest_ns"), "{line}");
     for what in ["streaming", "cached", "write", "streaming-unread", "cached-unread", "write-unread"] {
         let printed = printed(what);
         for name in ["median_bytes_per_s", "mean_bytes_per_s"] {
-            // A megabyte per second even where others have the CPUs; no memory has ten terabytes.
+            // At least 1 MB/s even if other processes use the CPUs; no memory reaches 10 TB/s.
             assert!((1e6..1e13).contains(&number(&printed, name)), "{what}: {printed}");
         }
     }
@@ -48,13 +48,13 @@ fn everything_is_measured() {
 #[test]
 fn bad_words_get_a_sentence() {
     for (words, told) in [
-        (&["line", "0"][..], "it takes what to measure and two CPUs"),
-        (&["gather", "0", "1"], "`gather` is nothing that can be measured"),
-        (&["line-unread", "0", "1"], "`line-unread` is nothing that can be measured"),
-        (&["line", "0", "one"], "`one` is no number"),
-        (&["line", "0", "0"], "both CPUs are 0: between two processes on one nothing can be said"),
+        (&["line", "0"][..], "expected WHAT and two CPUs"),
+        (&["gather", "0", "1"], "there is no measurement `gather`"),
+        (&["line-unread", "0", "1"], "there is no measurement `line-unread`"),
+        (&["line", "0", "one"], "`one` is not a number"),
+        (&["line", "0", "0"], "both CPUs are 0: name two different CPUs"),
         (&["line", "0", "99999"], "there is no CPU 99999"),
-        (&["line", "0", "1", "--join", "3", "1"], "the first process has gone"),
+        (&["line", "0", "1", "--join", "3", "1"], "the first process has ended"),
     ] {
         let ended = baseline(words);
         let said = String::from_utf8_lossy(&ended.stderr);

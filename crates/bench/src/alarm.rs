@@ -1,15 +1,14 @@
-//! A limit for sleeps that have none: `ibv_get_cq_event` and reads of sockets take as long as they
-//! take, but a signal ends them.
+//! A time limit for calls that have none: `ibv_get_cq_event` and reads of sockets sleep until an
+//! event comes, but a signal ends them.
 //!
-//! poll(2) before it would keep a limit, too, at the price of one more system call for each sleep.
-//! On rxe that was seen to take 8 % of the rate of small messages, and neither perftest nor an
-//! application pays it.
+//! A poll(2) before each sleep would also set a limit, but costs one more system call. On rxe this
+//! call reduced the rate of small messages by 8 %, and neither perftest nor applications make it.
 //!
 //! # Invariants
 //!
 //! * The sleep of a rank that times messages ends when the awaited event comes or when there is
-//!   other work, never only to look. The alarm for its limit is set lazily, so that no message
-//!   costs a system call more.
+//!   other work, never only to check. The alarm for its limit is set lazily, so that no message
+//!   costs an additional system call.
 
 use std::time::Duration;
 
@@ -17,32 +16,33 @@ use measure::clock::Clock;
 
 use crate::{Error, signal};
 
-/// When it goes off again that was to go off soon, in case that was lost: then there is something
-/// to do, and not a limit to be kept.
+/// The interval after a first time that was soon, in case that signal was lost. Such an alarm means
+/// work to do, and not a limit.
 const AGAIN: Duration = Duration::from_micros(200);
 
-/// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
+/// An alarm that repeatedly interrupts the system calls of the thread that has set it, until it is
+/// dropped.
 pub(crate) struct Alarm {
     timer: libc::timer_t,
     then: Duration,
-    /// When it goes off, in ticks, where it follows what is slept for; 0 where it has.
+    /// When it goes off, in ticks, if it follows the sleeps ([`following`](Self::following)); 0 if
+    /// it has gone off.
     at: Option<u64>,
 }
 
 impl Alarm {
-    /// Sets it: for the first time after `first`, then every `then`. Once would not be enough: a
-    /// thread may be interrupted right before it sleeps.
+    /// Sets an alarm for the first time after `first`, then every `then`. Once would not be enough,
+    /// because a thread may be interrupted right before it sleeps.
     pub(crate) fn set(first: Duration, then: Duration) -> Result<Self, Error> {
         extern "C" fn nothing(_: libc::c_int) {}
-        // No flags: system calls are not restarted. Nobody else in this program uses the signal.
+        // No flags: system calls are not restarted. Nothing else in this program uses the signal.
         let action = signal::action(nothing as extern "C" fn(libc::c_int) as usize, 0);
         signal::install(libc::SIGALRM, &action).map_err(|error| failed("sigaction", &error))?;
         // SAFETY: all zeroes is a valid sigevent.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = libc::SIGALRM;
-        // SAFETY: the function has no preconditions.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
+        event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_pid();
         let mut timer = std::ptr::null_mut();
         // SAFETY: the event is readable and the timer writable.
         if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
@@ -53,19 +53,17 @@ impl Alarm {
         Ok(alarm)
     }
 
-    /// Lets it follow what is slept for ([`ends`](Self::ends)): as it is set, it goes off at an
-    /// instant.
+    /// Makes it follow the ends of sleeps ([`ends`](Self::ends)). It is currently set to `at`.
     pub(crate) fn following(mut self, at: u64) -> Self {
         self.at = Some(at);
         self
     }
 
-    /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages
-    /// come it stays as it was, so that it costs a system call now and then, and not one for each
-    /// of them.
+    /// Makes it go off at `instant` or earlier, if it follows the ends of sleeps. While messages
+    /// come, it is not set again, so that it does not cost a system call for each message.
     pub(crate) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
         let now = clock.now().0;
-        // Where it has gone off while nobody slept, nobody has taken note.
+        // It may have gone off while the thread did not sleep; then `has_ended` was not called.
         if self.at.is_some_and(|at| at <= now || instant < at) {
             self.again(Duration::from_nanos(clock.ns(instant.saturating_sub(now))))?;
             self.at = Some(instant);
@@ -73,13 +71,13 @@ impl Alarm {
         Ok(())
     }
 
-    /// Takes note that it has gone off.
+    /// Notes that it has gone off.
     pub(crate) fn has_ended(&mut self) {
         self.at = self.at.map(|_| 0);
     }
 
-    /// Sets it again: for the first time after `first`, then as before, or sooner where that was
-    /// soon.
+    /// Sets it again: for the first time after `first`, then at the same interval as before, or at
+    /// [`AGAIN`] if `first` is shorter.
     fn again(&self, first: Duration) -> Result<(), Error> {
         // A first time of zero would switch it off.
         let first = first.max(Duration::from_nanos(1));
@@ -119,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// What a read of a pipe in which there is nothing comes to.
+    /// How long a read of an empty pipe takes until it is interrupted.
     fn interrupted(reader: &std::io::PipeReader) -> Duration {
         let start = Instant::now();
         let mut byte = 0_u8;
@@ -145,7 +143,7 @@ mod tests {
                 std::thread::sleep(3 * then);
                 drop(writer);
             });
-            // std's read would go on after an interruption; this one is not interrupted.
+            // std's read would continue after an interruption, but this read is not interrupted.
             let mut byte = [0];
             assert_eq!(reader.read(&mut byte).unwrap(), 0);
         });
@@ -170,7 +168,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2));
         assert!(
             interrupted(&reader) < Duration::from_millis(15),
-            "one that was soon and is lost comes again at once"
+            "a lost alarm that was soon comes again at once"
         );
         alarm.has_ended();
         alarm.ends(clock, clock.now().0 + 60_000_000).unwrap();

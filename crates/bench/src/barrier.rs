@@ -1,12 +1,12 @@
-//! A barrier for the ranks of one host, in shared memory, and what they tell each other around it
-//! (S3): when each began, and whether it has finished.
+//! A barrier in shared memory for the ranks of one host (Sur 2007, section 3.1). The ranks also
+//! share when each of them began, and whether it has finished.
 //!
 //! # Invariants
 //!
-//! * Ranks of a host that begin every message together do so by a barrier in shared memory outside
-//!   of any device, loads when rank 0 tells them, and the skew is recorded. What several carry is
-//!   counted in the time that all of them were at it; where there was hardly such a time there is
-//!   no number.
+//! * Ranks of a host that begin every message together pass a barrier in shared memory, outside of
+//!   any device. Loads begin when rank 0 tells them. The skew is recorded. The throughput of
+//!   several ranks is counted in the time in which all of them send; if that time is too short,
+//!   there is no number.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -15,42 +15,41 @@ use measure::clock::Ticks;
 use crate::Error;
 use crate::shared::Shared;
 
-/// Line of the number of arrivals in all rounds together, and of that of the members which have
-/// finished.
+/// The line with the number of arrivals in all rounds.
 const ARRIVED: usize = 0;
+/// The line with the number of members that have finished.
 const FINISHED: usize = 1;
-/// First line of the members, two each: of even rounds and of odd ones.
+/// The first line of the members. Each member has two lines: for even rounds and for odd rounds.
 const BEGUN: usize = 2;
 
-/// One member's end of a barrier.
+/// One member of a barrier.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     memory: Shared,
     members: usize,
-    /// Which member this is.
+    /// The index of this member.
     index: usize,
-    /// Rounds that it has passed.
+    /// The number of rounds that it has passed.
     rounds: u64,
 }
 
 impl Barrier {
-    /// Lines of memory that a barrier of so many members needs.
+    /// The number of lines of memory that a barrier needs.
     pub(crate) fn lines(members: usize) -> usize {
         BEGUN + 2 * members
     }
 
-    /// The end of a member, from 0, of a barrier in memory that nobody has used yet.
+    /// A member of a barrier, by its index from 0. The memory must be unused.
     pub(crate) fn new(memory: Shared, members: usize, index: usize) -> Self {
         Self { memory, members, index, rounds: 0 }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub(crate) fn members(&self) -> usize {
         self.members
     }
 
-    /// Whether this is the member that looks at what all did. One that is alone has nobody to look
-    /// at.
+    /// Whether this member reads what the others have written. A single member does not.
     pub(crate) fn leads(&self) -> bool {
         self.index == 0 && self.members > 1
     }
@@ -58,7 +57,7 @@ impl Barrier {
     /// Waits until all members have arrived.
     ///
     /// # Errors
-    /// What `idle` says, which is called whenever there is nothing to do.
+    /// The errors of `idle`, which is called whenever there is nothing to do.
     #[inline]
     pub(crate) fn pass(&mut self, mut idle: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
         self.rounds += 1;
@@ -71,15 +70,15 @@ impl Barrier {
         Ok(())
     }
 
-    /// Says when this member began, after the barrier that it passed last.
+    /// Writes when this member began, after the barrier that it passed last.
     #[inline]
     pub(crate) fn began(&self, at: Ticks) {
         self.memory.word(self.line(self.index, self.rounds)).store(at.0, Relaxed);
     }
 
-    /// The time between the first and the last beginning of the round before, in ticks: all members
-    /// said theirs before they arrived this time, and none says the next but one before this member
-    /// arrives again.
+    /// The time between the first and the last start in the previous round, in ticks. All members
+    /// wrote that start before they arrived in this round, and no member overwrites it before this
+    /// member arrives again.
     pub(crate) fn skew(&self) -> u64 {
         let begun = |member| self.memory.word(self.line(member, self.rounds - 1)).load(Relaxed);
         let (first, last) = (0..self.members)
@@ -88,7 +87,7 @@ impl Barrier {
         last.saturating_sub(first)
     }
 
-    /// Says that this member has finished.
+    /// Writes that this member has finished.
     pub(crate) fn finish(&self) {
         self.memory.word(FINISHED).fetch_add(1, Release);
     }
@@ -148,7 +147,7 @@ mod tests {
             let ends: Vec<_> = ends.collect();
             ends.into_iter().map(|end| end.join().unwrap()).collect::<Vec<_>>()
         });
-        // Member i begins i times the round late: the last of four three times.
+        // Member i begins i times the round late, so the last of four begins three times that late.
         assert_eq!(skews[0], (1..ROUNDS).map(|round| 3 * round).collect::<Vec<_>>());
         assert!(skews[1..].iter().all(Vec::is_empty));
     }

@@ -1,14 +1,14 @@
-//! The raw one-way time of a cache line between the CPUs of two ranks of one host.
+//! The core-to-core latency: how long a cache line takes from the CPU of one rank to the CPU of
+//! another rank of the same host.
 //!
-//! It is the floor under every latency through shared memory, and it changes when a hypervisor
-//! moves virtual CPUs: by up to forty times within seconds. So it is measured before and after each
-//! point, and a point is flagged when it changed in between.
+//! It is the lower limit of every latency through shared memory. It changes by a factor of up to 40
+//! within seconds when a hypervisor moves virtual CPUs. So it is measured before and after each
+//! point, and a point is marked as unstable if it changed in between.
 //!
 //! # Invariants
 //!
-//! * The placement of virtual CPUs changes under a running measurement, by up to forty times. So
-//!   the raw time of a cache line between the ranks' CPUs is taken before and after each point, and
-//!   the samples' own series is searched for steps.
+//! * The placement of virtual CPUs can change during a measurement. So the core-to-core latency is
+//!   measured before and after each point, and the series of samples is searched for steps.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -19,25 +19,24 @@ use measure::clock::Clock;
 use crate::Error;
 use crate::shared::{Handle, Shared};
 
-/// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than
-/// the line takes (10 ns have been seen), so single round trips cannot be timed.
+/// The number of batches whose median is taken, after one that warms up. A step of the clock may be
+/// as long as one transfer (10 ns have been seen), so single round trips cannot be timed.
 const BATCHES: usize = 41;
-/// Round trips in a batch.
+/// The number of round trips in a batch.
 const ROUND_TRIPS: usize = 100;
-/// How long one answer may take before the other rank has gone: a busy machine may keep it off its
-/// CPU for long.
+/// How long to wait for one answer: on a busy machine the other rank may be preempted for long.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a calibration may take in all: milliseconds where both ranks run. One that is kept off
-/// its CPU at every turn would take longer, and give no time of a cache line.
+/// How long a calibration may take. It takes milliseconds if both ranks run. If a rank is preempted
+/// in every round trip, it would take longer, and not give the core-to-core latency.
 const LIMIT: Duration = Duration::from_secs(1);
-/// Fruitless looks between glances at the clock.
+/// The number of polls between readings of the clock.
 const SPINS: u32 = 256;
 
 /// A cache line that two ranks share.
 pub(crate) struct Line {
     memory: Shared,
     first: bool,
-    /// Value that the last run ended with: the next goes on from it.
+    /// The last value of the previous run, from which the next run continues.
     at: u64,
 }
 
@@ -55,8 +54,8 @@ impl Line {
         Ok(Self { memory, first: false, at: 0 })
     }
 
-    /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time
-    /// in ns.
+    /// Bounces the line and returns the median one-way time in ns. Both ranks call it at about the
+    /// same time.
     pub(crate) fn run(&mut self, clock: Clock) -> Result<f64, Error> {
         self.run_within(LIMIT, clock)
     }
@@ -69,7 +68,7 @@ impl Line {
         for _ in 0..=BATCHES {
             let before = clock.now();
             if before.0 > end {
-                let reason = "the ranks keep each other, or others keep them, off their CPUs".to_owned();
+                let reason = "the ranks were preempted, by each other or by other processes".to_owned();
                 return Err(Error::Calibration { reason });
             }
             for _ in 0..ROUND_TRIPS {
@@ -126,7 +125,7 @@ fn failed(reason: String) -> Error {
 mod tests {
     use super::*;
 
-    /// The CPUs that this process may use, a set for each.
+    /// The CPUs that this process may use, each as a set.
     fn cpus() -> impl Iterator<Item = rustix::thread::CpuSet> {
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
         (0..rustix::thread::CpuSet::MAX_CPU).filter(move |cpu| allowed.is_set(*cpu)).map(|cpu| {
@@ -136,8 +135,8 @@ mod tests {
         })
     }
 
-    /// Each on a CPU of its own, as ranks are. A busy machine lets both run at the same time now
-    /// and then only, for which ranks do not wait so long.
+    /// Each thread has its own CPU, as ranks have. A busy machine rarely runs both at the same
+    /// time, so the limit is longer than the limit of ranks.
     #[test]
     fn two_ranks_agree_on_the_time_of_a_line() {
         const BUSY: Duration = Duration::from_secs(100);
@@ -180,9 +179,9 @@ mod tests {
             for line in [&mut first, &mut second] {
                 scope.spawn(move || {
                     rustix::thread::sched_setaffinity(None, &only).unwrap();
-                    // The other one may only see that this one has given up.
+                    // The other thread may only see that this one has given up.
                     let error = line.run(clock).unwrap_err().to_string();
-                    assert!(error.contains("off their CPUs") || error.contains("does not answer"), "{error}");
+                    assert!(error.contains("preempted") || error.contains("does not answer"), "{error}");
                 });
             }
         });

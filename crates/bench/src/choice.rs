@@ -1,4 +1,4 @@
-//! Which device is measured where nobody names one.
+//! The choice of the device if the user names none.
 
 use std::fmt;
 
@@ -12,37 +12,37 @@ use crate::verbs_endpoint::{LocalPort, PortOptions};
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// What it is made of.
+    /// Whether it is hardware or software.
     pub kind: DeviceKind,
-    /// Why nothing can be measured on it now, and what to do about it; `None` where something can.
+    /// Why it cannot be measured now, and what to do about it; `None` if it can be measured.
     pub unusable: Option<String>,
 }
 
-/// Why a device is measured.
+/// The reason for the choice of a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Reason {
-    /// Somebody named it.
+    /// The user named it.
     Named,
-    /// There is no other.
+    /// There is no other device.
     Only,
-    /// It comes first: what can be used before what cannot, hardware before software, kernel before
-    /// user space.
+    /// It is the first in order: usable devices before unusable devices, hardware before software,
+    /// kernel software before user-space software.
     First(DeviceKind),
-    /// It is software, and no hardware is here.
+    /// It is software, and there is no hardware.
     NoHardware(DeviceKind),
-    /// There is better, but it cannot be used.
+    /// There is a better device, but it cannot be used.
     BetterUnusable {
-        /// What is taken.
+        /// The kind of the chosen device.
         kind: DeviceKind,
-        /// What would be.
+        /// The kind of the better device.
         better: DeviceKind,
-        /// Why not, and what to do about it.
+        /// Why the better device cannot be used, and what to do about it.
         why: String,
     },
 }
 
 impl Reason {
-    /// Why better was passed over.
+    /// Why a better device was not chosen.
     #[must_use]
     pub fn passed_over(&self) -> Option<String> {
         match self {
@@ -66,10 +66,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The candidate that is measured by default, by its index, and why.
+/// Returns the index of the default candidate, and the reason.
 #[must_use]
 pub fn choose(candidates: &[Candidate]) -> Option<(usize, Reason)> {
-    // The kinds are in their order of preference, and of equals the first is taken.
+    // The kinds are in order of preference. The first of equal candidates is chosen.
     let order = |(_, candidate): &(usize, &Candidate)| (candidate.unusable.is_some(), candidate.kind);
     let (index, chosen) = candidates.iter().enumerate().min_by_key(order)?;
     let best = candidates.iter().min_by_key(|candidate| candidate.kind)?;
@@ -84,19 +84,19 @@ pub fn choose(candidates: &[Candidate]) -> Option<(usize, Reason)> {
     Some((index, reason))
 }
 
-/// The devices of the providers, each with what it is and whether it can be used.
+/// The devices of the providers, each with its kind and whether it can be used.
 pub(crate) fn candidates(providers: &[&'static Provider], options: PortOptions) -> Vec<(Device, Candidate)> {
     devices(providers).map(|device| (device.clone(), Candidate::of(&device, options))).collect()
 }
 
-/// The devices of the providers. One that cannot list its devices has none to offer; `rdmascope
-/// devices` says why.
+/// The devices of the providers. A provider that cannot list its devices counts as one without
+/// devices; `rdmascope devices` reports why.
 pub(crate) fn devices(providers: &[&'static Provider]) -> impl Iterator<Item = Device> {
     providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default())
 }
 
 impl Candidate {
-    /// Opens the device and looks at the port that would be used.
+    /// Opens the device and checks the port that would be used.
     fn of(device: &Device, options: PortOptions) -> Self {
         let opened = device.open().map_err(Error::from);
         let limits = opened.as_ref().ok().and_then(|context| context.limits().ok());
@@ -123,7 +123,7 @@ mod tests {
         Candidate { unusable: Some(format!("port 1 of {name} is down")), ..up(name, kind) }
     }
 
-    /// Name and reason of the default.
+    /// The name and the reason of the default device.
     fn default(candidates: &[Candidate]) -> (String, String) {
         let (index, reason) = choose(candidates).expect("there is one");
         (candidates[index].name.clone(), reason.to_string())

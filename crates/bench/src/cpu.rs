@@ -1,19 +1,19 @@
-//! What the CPU of the measuring thread did while messages were under way: not for the arrays made
-//! before them, nor for the statistics made of them.
+//! The CPU time of the measuring thread while it sends and receives messages, without the
+//! preparation of arrays before and the statistics afterwards.
 
 use measure::clock::{Clock, ClockKind, Ticks};
 use measure::record::Cpu;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Does what the messages of a point are; gives what the calling thread used for it, too, where the
-/// kernel has an account.
+/// Runs `messages`, the measured part of a point. Returns its result, and the CPU time of the
+/// calling thread if the kernel counts it.
 pub(crate) fn watched<T>(clock: Clock, messages: impl FnOnce() -> T) -> (T, Option<Cpu>) {
     let watch = CpuWatch::start(clock);
     let done = messages();
     (done, watch.and_then(CpuWatch::end))
 }
 
-/// Looks at the thread's account from when it is started until it is ended.
+/// Counts the CPU time of a thread from its start to its end.
 struct CpuWatch {
     clock: Clock,
     began: Ticks,
@@ -21,8 +21,8 @@ struct CpuWatch {
 }
 
 impl CpuWatch {
-    /// Begins to look at the calling thread; gives nothing where the kernel has no such account, or
-    /// keeps it in a time that is not the clock's.
+    /// Starts to count for the calling thread. Returns `None` if the kernel does not count it, or
+    /// if the clock is simulated.
     fn start(clock: Clock) -> Option<Self> {
         if clock.kind() == ClockKind::Simulated {
             return None;
@@ -30,7 +30,7 @@ impl CpuWatch {
         Some(Self { clock, before: account()?, began: clock.now() })
     }
 
-    /// What the calling thread, the same one, has used since.
+    /// The CPU time since the start. The calling thread must be the same.
     fn end(self) -> Option<Cpu> {
         let wall_ns = self.clock.ns(self.clock.now().since(self.began));
         let after = account()?;
@@ -54,21 +54,21 @@ impl CpuWatch {
     }
 }
 
-/// What the kernel knows of a thread.
+/// The kernel's counters of a thread.
 struct Account {
     usage: libc::rusage,
-    /// Time on a CPU, in ns: exact, where those of `usage` may be as old as the last tick.
+    /// Time on a CPU, in ns. It is exact; the times of `usage` may be as old as the last tick.
     used_ns: u64,
 }
 
-/// The account of the calling thread (getrusage(2), clock_gettime(2)).
+/// The counters of the calling thread (getrusage(2), clock_gettime(2)).
 fn account() -> Option<Account> {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     let used_ns = u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0);
     Some(Account { usage: usage(libc::RUSAGE_THREAD)?, used_ns })
 }
 
-/// What the kernel knows of a thread or a process.
+/// The kernel's counters of a thread or a process.
 fn usage(of: libc::c_int) -> Option<libc::rusage> {
     // SAFETY: all zeroes is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -77,8 +77,7 @@ fn usage(of: libc::c_int) -> Option<libc::rusage> {
     (result == 0).then_some(usage)
 }
 
-/// What all threads of this process have used so far: time in its own code and in the kernel, in
-/// ns.
+/// The CPU time of all threads of this process so far: in user space and in the kernel, in ns.
 pub(crate) fn of_process() -> Option<(f64, f64)> {
     let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
     usage(libc::RUSAGE_SELF).map(|usage| (ns(usage.ru_utime), ns(usage.ru_stime)))
@@ -88,13 +87,13 @@ pub(crate) fn of_process() -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    /// Shorter than a tick of the kernel, which is 1 to 10 ms.
+    /// The measured time is shorter than a tick of the kernel, which is 1 to 10 ms.
     #[test]
     fn what_is_over_between_two_ticks_is_counted_too() {
         let clock = Clock::monotonic();
         for _ in 0..20 {
             let watch = CpuWatch::start(clock).unwrap();
-            // However long others have the CPU meanwhile.
+            // CPU time, because other processes may have the CPU meanwhile.
             let until = account().unwrap().used_ns + 100_000;
             while account().unwrap().used_ns < until {}
             let cpu = watch.end().unwrap();
@@ -110,7 +109,7 @@ mod tests {
         let until = clock.now().0 + 50_000_000;
         while clock.now().0 < until {}
         let busy = watch.end().unwrap();
-        // Others may have the CPU for most of the time, but not for all of it.
+        // Other processes may have the CPU for most of the time, but not for all of it.
         assert!(busy.wall_ns >= 50_000_000 && busy.user_ns + busy.system_ns > 1_000_000, "{busy:?}");
         let watch = CpuWatch::start(clock).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));

@@ -1,14 +1,14 @@
-//! What every endpoint has, whatever carries its messages: post one, learn that it was sent, learn
-//! that one arrived.
+//! The operations of every endpoint: post a message, learn that a message was sent, and learn that
+//! a message arrived.
 //!
-//! A pattern is written once against [`Endpoint`] and compiled for each kind of endpoint, so that
-//! the hot loop calls nothing through a pointer of ours. It waits only here: [`Endpoint::idle`] is
-//! the one place that spins, sleeps, yields and keeps the deadline.
+//! A pattern is written once for [`Endpoint`] and compiled for each kind of endpoint, so that its
+//! hot loop has no indirect calls. It waits only in [`Endpoint::idle`], which spins, sleeps, yields
+//! and keeps the deadline.
 //!
 //! # Invariants
 //!
-//! * Time has one owner. A pattern asks its endpoint's clock and waits only in `Endpoint::idle`:
-//!   the one place that spins, yields, sleeps and keeps the deadline.
+//! * Time has one owner. A pattern reads the clock of its endpoint and waits only in
+//!   `Endpoint::idle`: the only function that spins, yields, sleeps and keeps the deadline.
 
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ pub(crate) mod limits;
 pub(crate) mod wire;
 pub(crate) mod words;
 
-/// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
+/// The contents of messages: no zeroes, for which a kernel may not allocate memory.
 pub(crate) const FILL: u8 = 0x5a;
 
-/// What a message says about those after it.
+/// What a message announces about the messages after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mark {
-    /// The last one of its kind.
+    /// It is the last of its kind.
     Last,
     /// More will follow.
     More,
@@ -45,51 +45,52 @@ pub enum Mark {
 /// A message that has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {
-    /// What it says.
+    /// Its mark.
     pub mark: Mark,
-    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a
-    /// greeting its own.
+    /// Its number, from 0, if messages have numbers ([`Endpoint::try_send`]), and 0 otherwise. A
+    /// greeting has a separate number.
     pub number: u64,
-    /// The lane that it came by, from 0 in the order in which messages take them.
+    /// The lane on which it came, from 0 in the order in which messages take the lanes.
     pub lane: u32,
-    /// Whether it is a greeting, where messages have numbers.
+    /// Whether it is a greeting, if messages have numbers.
     pub is_greeting: bool,
 }
 
-/// What became of an attempt to post a message.
+/// The result of an attempt to post a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Posted {
     /// The window is full: a completion must come first.
     Busy,
-    /// It is on its way.
+    /// The message is posted.
     Queued,
 }
 
 /// Messages that were taken together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Batch {
-    /// How many.
+    /// The number of messages.
     pub messages: u64,
-    /// The mark of the last.
+    /// The mark of the last message.
     pub mark: Mark,
 }
 
-/// One end of a point, set up and connected, with its message and its buffers.
+/// The endpoint of a rank, set up and connected, with its message and its buffers.
 pub trait Endpoint {
     /// The clock that times its messages.
     fn clock(&self) -> Clock;
 
-    /// Queue pairs (or ranks that one of them reaches) that messages take in turn. The last message
-    /// of each must be [`Mark::Last`], so that a flood ends with as many of them.
+    /// The number of queue pairs (or ranks that one queue pair reaches) that messages take in turn.
+    /// The last message of each must be [`Mark::Last`], so a stream ends with one such message for
+    /// each lane.
     fn lanes(&self) -> u64 {
         1
     }
 
-    /// Posts the next message. Where messages are timed one way, it says its number.
+    /// Posts the next message. In one-way patterns, the message carries its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
 
-    /// Posts messages that are [`Mark::More`] as long as there is room, up to so many. Gives how
-    /// many.
+    /// Posts up to `most` messages that are [`Mark::More`], as long as there is room. Returns how
+    /// many it has posted.
     #[inline]
     fn try_send_some(&mut self, most: u64) -> Result<u64, Error> {
         let mut posted = 0;
@@ -99,127 +100,127 @@ pub trait Endpoint {
         Ok(posted)
     }
 
-    /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With
-    /// one queue pair or stream for each rank, lane n leads to the n-th partner of this one.
+    /// Posts a message to the rank of a lane, out of turn. The next turn follows that lane. With
+    /// one queue pair or stream for each rank, lane n leads to the n-th partner of this rank.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages
+    /// [`Error::Impossible`] if the endpoint lacks the capability `ADDRESSED`, or if its messages
     /// do not name their sender.
     fn try_send_to(&mut self, _lane: u32, _mark: Mark) -> Result<Posted, Error> {
         let reason = "this endpoint sends to its peers in turn only".to_owned();
         Err(Error::Impossible { reason })
     }
 
-    /// Posts a message that is not measured, arrives whatever the operation is, and is
-    /// [`Mark::Last`].
+    /// Posts a greeting: a message that is not measured, that arrives with any operation, and that
+    /// is [`Mark::Last`].
     fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.try_send(Mark::Last)
     }
 
-    /// The same with a number, where messages have some: below 2^29.
+    /// Posts a greeting with a number below 2^29, if messages have numbers.
     fn try_send_sync_as(&mut self, _number: u32) -> Result<Posted, Error> {
         self.try_send_sync()
     }
 
-    /// Signals the next rank outside of the measurement, where the measured operation tells it
-    /// nothing. Elsewhere this posts the next message.
+    /// Signals the next rank outside of the measurement, if the measured operation does not notify
+    /// it. Otherwise posts the next message.
     fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.try_send(mark)
     }
 
-    /// Returns how many messages their numbers tell apart, where the transport can lose messages
-    /// and an answer carries the number of its question; elsewhere 0.
+    /// Returns how many messages the numbers distinguish, if the transport can lose messages and an
+    /// answer carries the number of its request; otherwise 0.
     fn numbers(&self) -> u64 {
         0
     }
 
-    /// Posts the answer to a message that was taken, with its number where there are
+    /// Posts the answer to a received message, with the number of that message if there are
     /// [`numbers`](Self::numbers).
     fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
         self.try_send(arrival.mark)
     }
 
-    /// Announces so many messages, or messages until a stamp in ticks; [`u64::MAX`] is no limit.
-    /// Until shortly before the end, the endpoint may wait for several together. 0 and 0 announce
-    /// that no more will come.
+    /// Announces how many messages will arrive, or until which time stamp, in ticks; [`u64::MAX`]
+    /// is no limit. Until shortly before the end, the endpoint may wait for several messages
+    /// together. 0 and 0 announce that no more will arrive.
     ///
     /// # Errors
-    /// What the system says.
+    /// The errors of the system.
     fn expect(&mut self, _messages: u64, _end: u64) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Announces that so many messages will be sent, until one is [`Mark::Last`]; [`u64::MAX`] is
-    /// no limit, which holds as long as nothing is announced.
+    /// Announces how many messages will be sent, until one is [`Mark::Last`]; [`u64::MAX`] is no
+    /// limit, which is the default.
     fn announce(&mut self, _messages: u64) {}
 
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 
-    /// Gives room for as many messages as were taken. Not part of
-    /// [`try_receive`](Self::try_receive), so that a pattern can answer first. Where nothing is
-    /// posted to receive, there is always room.
+    /// Makes room for as many messages as were taken. Not part of
+    /// [`try_receive`](Self::try_receive), so that a pattern can answer first. An endpoint without
+    /// posted receives always has room.
     #[inline]
     fn replenish(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Posts one of the receives that must be posted before a message is taken; `false` if none is
-    /// left.
+    /// Posts one of the receives that must be posted before a message is taken. Returns `false` if
+    /// none is left.
     #[inline]
     fn fill(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Messages that were posted and are not known to be sent.
+    /// The number of messages that were posted and are not known to be sent.
     fn outstanding(&mut self) -> Result<u32, Error>;
 
-    /// Takes the next completion of a send, if there is one; gives how many requests are known to
-    /// be sent in all.
+    /// Takes the next completion of a send, if there is one. Returns how many requests in total are
+    /// known to be sent.
     fn try_sent(&mut self) -> Result<u64, Error>;
 
-    /// Clears the memory that fetched bytes come to, before [`is_placed`](Self::is_placed) looks at
-    /// it.
+    /// Clears the memory for fetched bytes, before [`is_placed`](Self::is_placed) reads it.
     fn clear_places(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether the bytes fetched from a lane's rank have come, by the last of them; `true` where
-    /// memory tells nothing.
+    /// Whether the bytes fetched from the rank of a lane have arrived, by the last of them; `true`
+    /// if the endpoint does not poll memory.
     fn is_placed(&mut self, _lane: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// Writes a stamp into a message that is about to be posted or not known to be sent, where
+    /// Writes a time stamp into a message that is about to be posted or not known to be sent, if
     /// messages carry stamps.
     fn carry(&mut self, _message: u64, _stamp: Ticks) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The stamp of the message that was taken last; `None` where messages carry none.
+    /// The time stamp of the message that was taken last; `None` if messages carry none.
     fn carried(&self, _arrival: &Arrival) -> Result<Option<Ticks>, Error> {
         Ok(None)
     }
 
-    /// Whether nothing of the messages before stands where the next is [written](Self::put).
+    /// Whether the buffer in which the next message is [written](Self::put) is free.
     fn has_room(&mut self) -> Result<bool, Error>;
 
-    /// Writes the so many-th eight bytes of the next message where it is sent from, low byte first;
-    /// that is this end's while it [has room](Self::has_room). The first four bytes of a message
-    /// may become the endpoint's own when it is posted.
+    /// Writes a word of eight bytes into the buffer of the next message, low byte first. The buffer
+    /// must be [free](Self::has_room). The endpoint may overwrite the first four bytes of a message
+    /// when it is posted.
     fn put(&mut self, word: usize, value: u64) -> Result<(), Error>;
 
-    /// The so many-th eight bytes of the message that was taken last, where it arrived. They stay
-    /// as long as nobody gives room ([`replenish`](Self::replenish)) or takes another.
+    /// Returns a word of eight bytes of the message that was taken last, from the buffer in which
+    /// it arrived. The word is valid until [`replenish`](Self::replenish) or until another message
+    /// is taken.
     fn get(&self, word: usize) -> Result<u64, Error>;
 
-    /// Whether a message that seemed to be lost was sent again since the last call: a time taken
-    /// meanwhile is that of our patience, and no latency.
+    /// Whether a message that seemed to be lost was sent again since the last call. A time measured
+    /// meanwhile is that of the timeout, and not a latency.
     fn was_repeated(&mut self) -> bool {
         false
     }
 
-    /// Called whenever there is nothing to do; returns when it is worth another look.
+    /// Called whenever there is nothing to do. Returns when there may be something to do.
     ///
     /// # Errors
     /// [`Error::Deadline`] when the point's time is over.
@@ -228,15 +229,15 @@ pub trait Endpoint {
         self.idle_until(Ticks(u64::MAX))
     }
 
-    /// Called whenever there is nothing to do before an instant; returns then, or earlier. An
-    /// endpoint that sleeps for messages sleeps until then, and not in slices.
+    /// Called whenever there is nothing to do before an instant. Returns at that instant, or
+    /// earlier. An endpoint that sleeps for messages sleeps until that instant, and not in slices.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error>;
 
-    /// Called now and then by a pattern that is never idle: lets another rank go on where ranks
-    /// share a CPU.
+    /// Called from time to time by a pattern that is never idle, so that another rank can run if
+    /// ranks share a CPU.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
@@ -244,7 +245,7 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// How long nothing has happened: since the last message was taken or posted.
+    /// The time since a message was last taken or posted.
     fn quiet(&self) -> Duration;
 
     /// Posts the next message, waiting for room.
@@ -256,7 +257,7 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Posts a message to the rank that a lane leads to, waiting for room.
+    /// Posts a message to the rank of a lane, waiting for room.
     ///
     /// # Errors
     /// As [`try_send_to`](Self::try_send_to) and [`idle`](Self::idle).
@@ -300,13 +301,13 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Waits for a greeting that has no number.
+    /// Waits for a greeting without a number.
     fn await_sync(&mut self) -> Result<(), Error> {
         self.receive()?;
         self.replenish()
     }
 
-    /// Waits for the greeting with a number; whatever else comes is late, and dropped.
+    /// Waits for the greeting with a number. All other messages are late and dropped.
     fn await_sync_of(&mut self, number: u32) -> Result<(), Error> {
         loop {
             match self.try_receive()? {
@@ -317,16 +318,17 @@ pub trait Endpoint {
         }
     }
 
-    /// Takes part in what the peer does with this end's memory, where that takes calls of this end,
-    /// until the peer [releases](Self::release) it.
+    /// Makes the calls of this rank that one-sided operations of the peer need, until the peer
+    /// [releases](Self::release) this rank's memory.
     ///
     /// # Errors
-    /// What the endpoint says; wrong contents of the memory.
+    /// The errors of the endpoint; wrong contents of the memory.
     fn attend(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Ends what this end does with the peer's memory, after the last operation is complete.
+    /// Ends the one-sided operations of this rank on the peer's memory, after the last operation is
+    /// complete.
     ///
     /// # Errors
     /// As [`attend`](Self::attend).
@@ -345,9 +347,8 @@ pub trait Endpoint {
         }
     }
 
-    /// Waits for the next message of a flood that goes one way, and takes the messages that came
-    /// with it.
-    /// Room must be [given](Self::replenish) before the next call.
+    /// Waits for the next message of a unidirectional stream, and takes the messages that came with
+    /// it. [`replenish`](Self::replenish) must be called before the next call.
     #[inline]
     fn receive_some(&mut self) -> Result<Batch, Error> {
         loop {
@@ -367,8 +368,8 @@ pub trait Endpoint {
             if left == 0 {
                 return Ok(());
             }
-            // Completions are taken some at a time: a sleep with one left in the queue may never
-            // end.
+            // `outstanding` may leave completions in the queue, and a sleep with a completion in
+            // the queue may never end.
             if left == before {
                 self.idle()?;
             }

@@ -1,4 +1,4 @@
-//! The kinds of endpoints: a folder for each, and a line of the list below.
+//! The kinds of endpoints. Each has a folder and a line in the list below.
 
 mod prepared;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use crate::{
     verbs_endpoint,
 };
 
-/// All of them.
+/// All kinds of endpoints.
 static ROWS: &[Row] = &[
     Row {
         carriers: &[Carrier::Program],
@@ -37,7 +37,7 @@ pub(crate) struct Row {
     carriers: &'static [Carrier],
     /// What its endpoints can do.
     pub(crate) capabilities: Capabilities,
-    /// Refuses what a plan must not ask of it.
+    /// Refuses experiments that it cannot measure.
     pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
     prepare: fn(&mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError>,
 }
@@ -53,14 +53,13 @@ impl Row {
     }
 }
 
-/// The kind that takes a carrier's messages.
+/// The kind of endpoint for a carrier.
 pub(crate) fn row(carrier: Carrier) -> &'static Row {
     let row = ROWS.iter().find(|row| row.carriers.contains(&carrier));
     row.expect("each carrier has a kind of endpoint")
 }
 
-/// Sets up what a rank needs for a point: endpoints, or another program that measures between the
-/// same addresses.
+/// Sets up the endpoints of a rank for a point, or a tool that measures between the same addresses.
 ///
 /// # Errors
 /// Why the point cannot be measured here.

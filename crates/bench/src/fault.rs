@@ -1,13 +1,14 @@
-//! Why a rank could not do its share of a point.
+//! Why a rank could not measure its part of a point.
 
 use crate::Error;
 
-/// Why a worker could not do what it was asked to.
+/// Why a worker could not carry out a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PointError {
-    /// It cannot be done here: the reason, for the reader of the report.
+    /// The point cannot be measured here. The text is the reason, for readers of the report.
     NotMeasured(String),
-    /// It went wrong: what was tried, on which object, why it failed, what to do.
+    /// The point has failed. The text says what was tried, on which object, why it failed, and what
+    /// to do.
     Failed(String),
 }
 
@@ -18,12 +19,12 @@ impl From<Error> for PointError {
     }
 }
 
-/// What another rank has said cannot be read.
+/// The error for a message of another rank that cannot be read.
 pub(crate) fn unreadable(error: serde_json::Error) -> PointError {
     PointError::from(Error::PeerAddress { reason: error.to_string() })
 }
 
-/// A request came without those that have to come before.
+/// The error for a request that came before the requests that it needs.
 pub(crate) fn out_of_order(what: &str) -> PointError {
     PointError::Failed(format!(
         "the agent was asked to {what} without the steps before: this is a bug, please report it"

@@ -1,28 +1,28 @@
-//! What the kernel and the adapters of a host count: interrupts, context switches, packets and
-//! drops (Huang, Hpcbench, 2005, records the same around each test).
+//! The counters of a host's kernel and adapters: interrupts, context switches, packets and drops
+//! (Huang, Hpcbench, 2005, records the same counters around each test).
 //!
-//! They are those of the whole host, or of its network namespace: what others do meanwhile is in
-//! them.
+//! They count for the whole host, or for its network namespace, and include the activity of other
+//! processes.
 //!
 //! # Invariants
 //!
-//! * What a host counts is looked at before and after a point, never during it; it is the host's,
-//!   whoever caused it.
+//! * Counters of a host are read before and after a point, never during it. They are counters of
+//!   the host, not of the ranks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where a point's messages go through.
+/// The interfaces and ports that carry a point's messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     /// Network interfaces, by their names.
     pub(crate) interfaces: Vec<String>,
-    /// Ports of InfiniBand devices, as their directories in sysfs.
+    /// Ports of InfiniBand devices, by their directories in sysfs.
     pub(crate) ports: Vec<PathBuf>,
 }
 
 impl Ways {
-    /// Everything of this host that may carry messages.
+    /// All interfaces and ports of this host that may carry messages.
     pub(crate) fn of_host() -> Self {
         let devices = std::fs::read_dir("/sys/class/infiniband").into_iter().flatten().flatten();
         let ports = devices.filter_map(|device| std::fs::read_dir(device.path().join("ports")).ok());
@@ -32,7 +32,7 @@ impl Ways {
         Self { interfaces: names.collect(), ports }
     }
 
-    /// These and those, each once.
+    /// The union of two sets.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.interfaces.extend(other.interfaces);
         self.interfaces.sort();
@@ -44,27 +44,27 @@ impl Ways {
     }
 }
 
-/// What was counted until now, by name.
+/// The values of counters at one time, by name.
 #[derive(Debug)]
 pub(crate) struct Counted(BTreeMap<String, u64>);
 
 impl Counted {
-    /// Looks at all counters of this host.
+    /// Reads all counters of this host.
     pub(crate) fn now(ways: &Ways) -> Self {
         Self::of(Path::new("/"), ways)
     }
 
-    /// The same of a tree of files.
+    /// Reads all counters below a directory.
     fn of(root: &Path, ways: &Ways) -> Self {
         let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let mut all = stat(&text("proc/stat"), ticks_per_s());
         all.extend(snmp(&text("proc/self/net/snmp")));
         all.extend(snmp6(&text("proc/self/net/snmp6")));
-        // In sysfs stand the interfaces of the network namespace that has mounted it, which may be
-        // another.
+        // Not from sysfs, which may show the interfaces of another network namespace: the one that
+        // has mounted it.
         all.extend(interfaces(&text("proc/self/net/dev"), &ways.interfaces));
         for port in &ways.ports {
-            // With several ports, a counter's name says which port it is of.
+            // With several ports, the name of a counter has the name of the port.
             let prefix = if ways.ports.len() > 1 { name_of(port) } else { String::new() };
             for group in ["counters", "hw_counters"] {
                 let entries = std::fs::read_dir(port.join(group)).into_iter().flatten().flatten();
@@ -78,7 +78,8 @@ impl Counted {
         Self(all)
     }
 
-    /// What was counted since. Of the many counters of ports, those that have changed.
+    /// The changes of the counters since `before`. Ports have many counters, so only changed ones
+    /// are included.
     pub(crate) fn since(&self, before: &Self) -> BTreeMap<String, u64> {
         let change = |(name, now): (&String, &u64)| {
             let change = now.checked_sub(*before.0.get(name)?)?;
@@ -88,8 +89,8 @@ impl Counted {
     }
 }
 
-/// The counters of interfaces that a point can change, and where in its line of `/proc/net/dev`
-/// they stand (proc_pid_net(5)).
+/// The counters of interfaces that a point can change, and their columns in `/proc/net/dev`
+/// (proc_pid_net(5)).
 const OF_INTERFACES: [(&str, usize); 8] = [
     ("rx_bytes", 0),
     ("rx_packets", 1),
@@ -101,7 +102,7 @@ const OF_INTERFACES: [(&str, usize); 8] = [
     ("tx_dropped", 11),
 ];
 
-/// Those of protocols (RFC 4022, RFC 4113, RFC 4293); Linux counts UDP over IPv6 apart.
+/// The counters of protocols (RFC 4022, RFC 4113, RFC 4293). Linux counts UDP over IPv6 separately.
 const OF_PROTOCOLS: [&str; 12] = [
     "Ip.InDiscards",
     "Ip.OutDiscards",
@@ -117,27 +118,27 @@ const OF_PROTOCOLS: [&str; 12] = [
     "Udp6.SndbufErrors",
 ];
 
-/// The device and number of a port, such as `mlx5_0.1.`, from its directory.
+/// The device and the number of a port, such as `mlx5_0.1.`, from its directory.
 fn name_of(port: &Path) -> String {
     let parts: Vec<_> = port.components().rev().map(|part| part.as_os_str().to_string_lossy()).collect();
     let part = |at: usize| parts.get(at).map_or("", |part| part.as_ref());
     format!("{}.{}.", part(2), part(0))
 }
 
-/// The number that is all of a file.
+/// Reads a file that contains only a number.
 pub(crate) fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// How many ticks of `/proc/stat` make a second.
+/// The ticks of `/proc/stat` per second.
 fn ticks_per_s() -> u64 {
     // SAFETY: the function has no preconditions.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
 }
 
-/// Of all CPUs together: the times in which they were busy, did what interrupts left to do, or were
-/// taken away by a hypervisor, in ns; interrupts, context switches, and soft interrupts of the
-/// network (proc_stat(5)).
+/// The counters of all CPUs together: busy time, time of interrupts and soft interrupts, and steal
+/// time, in ns; the numbers of interrupts, context switches, and soft interrupts of the network
+/// (proc_stat(5)).
 fn stat(text: &str, ticks_per_s: u64) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     let mut put =
@@ -171,7 +172,8 @@ fn stat(text: &str, ticks_per_s: u64) -> BTreeMap<String, u64> {
     all
 }
 
-/// Counters of protocols: a line of names and a line of numbers each (proc_pid_net(5)).
+/// Counters of protocols: for each protocol a line of names and a line of numbers
+/// (proc_pid_net(5)).
 fn snmp(text: &str) -> BTreeMap<String, u64> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines.chunks_exact(2).filter_map(|pair| {
@@ -185,7 +187,7 @@ fn snmp(text: &str) -> BTreeMap<String, u64> {
     pairs.flatten().filter(|(name, _)| OF_PROTOCOLS.contains(&name.as_str())).collect()
 }
 
-/// Counters of UDP over IPv6: a line of a name and a number each.
+/// Counters of UDP over IPv6: each line has a name and a number.
 fn snmp6(text: &str) -> BTreeMap<String, u64> {
     let one = |line: &str| {
         let (name, number) = line.split_once(char::is_whitespace)?;
@@ -196,7 +198,7 @@ fn snmp6(text: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(one).collect()
 }
 
-/// Counters of these interfaces, a line each.
+/// Counters of the named interfaces: each has one line.
 fn interfaces(text: &str, named: &[String]) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for line in text.lines() {

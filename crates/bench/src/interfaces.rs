@@ -14,8 +14,8 @@ pub(crate) fn address_of(interfaces: Vec<String>) -> Option<IpAddr> {
     usable(|interface| interfaces.iter().any(|name| name == interface)).next()
 }
 
-/// The addresses of the interfaces with such names, without those that need a scope: IPv4's first,
-/// and of each family loopback's last.
+/// The addresses of the interfaces whose names match, except addresses that need a scope. IPv4
+/// comes before IPv6, and within a family loopback comes last.
 pub(crate) fn usable(is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = IpAddr> {
     let meant = all().into_iter().filter(|entry| is_meant(&entry.interface));
     let mut addresses: Vec<IpAddr> = meant.map(|entry| entry.address).collect();
@@ -24,14 +24,14 @@ pub(crate) fn usable(is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = Ip
     addresses.into_iter()
 }
 
-/// An address of an interface, with the length of its network's prefix.
+/// An address of an interface, with the prefix length of its network.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub(crate) interface: String,
     pub(crate) address: IpAddr,
     pub(crate) prefix: u8,
-    /// What its interface is on, if that is one of them; loopback is not.
+    /// The link layer of its interface, if known; loopback has none.
     pub(crate) link_layer: Option<LinkLayer>,
 }
 
@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-/// Whether two addresses have so long a prefix in common.
+/// Whether two addresses have a prefix of this length in common.
 pub(crate) fn is_in(network: IpAddr, address: IpAddr, prefix: u8) -> bool {
     let bits = |address: IpAddr| match address {
         IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, 32),
@@ -80,7 +80,7 @@ pub(crate) fn all() -> Vec<Entry> {
     }
     // SAFETY: the list came from getifaddrs and is freed once.
     unsafe { libc::freeifaddrs(list) };
-    // Any socket can be asked of any interface.
+    // Any socket can query any interface.
     if let Ok(socket) = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None) {
         for entry in &mut found {
             entry.link_layer = layer(&socket, &entry.interface);
@@ -89,7 +89,7 @@ pub(crate) fn all() -> Vec<Entry> {
     found
 }
 
-/// What an interface of this network namespace is on (netdevice(7)).
+/// The link layer of an interface of this network namespace (netdevice(7)).
 fn layer(socket: &OwnedFd, name: &str) -> Option<LinkLayer> {
     // SAFETY: all zeroes are a request without a name.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -117,12 +117,12 @@ fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: a socket address begins with its family.
     match i32::from(unsafe { (*address).sa_family }) {
         libc::AF_INET => {
-            // SAFETY: the family says that it is one of IPv4.
+            // SAFETY: the family says that it is an IPv4 address.
             let v4 = unsafe { &*address.cast::<libc::sockaddr_in>() };
             Some(Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes()).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that it is one of IPv6.
+            // SAFETY: the family says that it is an IPv6 address.
             let v6 = unsafe { &*address.cast::<libc::sockaddr_in6>() };
             Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
         }
@@ -142,7 +142,7 @@ mod tests {
         let all = all();
         let loopback = all.iter().find(|entry| entry.address == IpAddr::from([127, 0, 0, 1])).unwrap();
         assert_eq!((loopback.interface.as_str(), loopback.prefix), ("lo", 8));
-        assert_eq!(loopback.link_layer, None, "loopback is no link");
+        assert_eq!(loopback.link_layer, None, "loopback has no link layer");
     }
 
     #[test]

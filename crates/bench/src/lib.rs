@@ -1,5 +1,5 @@
-//! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the
-//! providers.
+//! Endpoints, patterns, the agent and the coordinator. This crate depends on no backend: the binary
+//! passes the providers.
 
 mod alarm;
 pub mod application;

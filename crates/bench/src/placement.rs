@@ -1,5 +1,5 @@
-//! What the ranks of a point are to each other, whatever carries their messages: which of them run
-//! on the same CPUs, read the same clock, and begin together.
+//! The placement of the ranks of a point, for any endpoint: which ranks run on the same CPUs, read
+//! the same clock, and begin together.
 
 mod location;
 
@@ -14,49 +14,49 @@ use crate::rank_clock::RankClock;
 use crate::shared::{self, Shared};
 use crate::topology::Topology;
 
-/// What a rank says of itself to all others.
+/// What a rank tells all other ranks of a point.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RankInfo {
-    /// Where it runs.
+    /// Its host and its CPUs.
     location: HostLocation,
-    /// Which clock it reads.
+    /// The clock that it reads.
     clock: Domain,
-    /// Memory of the barrier that it would lead.
+    /// The memory of the barrier that it may lead.
     meeting: Option<shared::Handle>,
 }
 
 impl RankInfo {
-    /// Whether it runs on the same host; false where that is not known.
+    /// Whether it runs on the same host; `false` if that is not known.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.location.is_beside(&other.location)
     }
 }
 
-/// What a rank knows of itself alone, before the ranks of its point exchange their [`RankInfo`].
+/// A rank before the ranks of its point have exchanged their [`RankInfo`].
 pub(crate) struct LocalPlacement {
     info: RankInfo,
-    /// Memory of the barrier that it would lead.
+    /// The memory of the barrier that it may lead.
     meeting: Option<Shared>,
     rank: u32,
 }
 
-/// What a rank knows of the ranks of its point, after all have exchanged their [`RankInfo`].
+/// A rank after all ranks of its point have exchanged their [`RankInfo`].
 pub(crate) struct Placement {
-    /// Where ranks of this host begin together, and this is one of them.
+    /// The barrier of the ranks of this host that begin together, if this rank is one of them.
     pub(crate) barrier: Option<Barrier>,
-    /// The ranks of this host and their CPUs, where fewer CPUs than ranks make one rank stop for
-    /// another to go on.
+    /// The ranks of this host and their CPUs, if there are more ranks than CPUs, so that ranks wait
+    /// for a CPU.
     pub(crate) oversubscribed: Option<Oversubscribed>,
-    /// Whether those that it talks to read the same clock.
+    /// Whether its partners read the same clock.
     pub(crate) has_one_clock: bool,
 }
 
 impl LocalPlacement {
-    /// This rank, before it hears of the others of its point.
+    /// The placement of this rank, before it knows the other ranks of its point.
     ///
     /// # Errors
-    /// [`Error::Barrier`] when there is no memory to meet in.
+    /// [`Error::Barrier`] if the memory of the barrier cannot be made.
     pub(crate) fn new(topology: &Topology, rank: u32, rank_clock: &RankClock) -> Result<Self, Error> {
         let lines = Barrier::lines(topology.together.len());
         let meeting = topology.together.contains(&rank).then(|| Shared::offer("rdmascope-barrier", lines));
@@ -69,15 +69,15 @@ impl LocalPlacement {
         Ok(Self { info, meeting, rank })
     }
 
-    /// What it says of itself.
+    /// What it tells the other ranks.
     pub(crate) fn info(&self) -> &RankInfo {
         &self.info
     }
 
-    /// Hears what all ranks of the point say of themselves, in rank order.
+    /// Reads the [`RankInfo`] of all ranks of the point, in rank order.
     ///
     /// # Errors
-    /// [`Error::Barrier`] when ranks of this host share no memory.
+    /// [`Error::Barrier`] if the memory of another rank of this host cannot be opened.
     pub(crate) fn hear(mut self, topology: &Topology, ranks: &[RankInfo]) -> Result<Placement, Error> {
         let partners = topology.partners(self.rank).iter().filter_map(|rank| ranks.get(*rank as usize));
         let has_one_clock = partners.into_iter().all(|partner| self.info.clock.shares_with(&partner.clock));
@@ -85,7 +85,8 @@ impl LocalPlacement {
         Ok(Placement { barrier: self.barrier(topology, ranks)?, oversubscribed, has_one_clock })
     }
 
-    /// The barrier of the ranks of this host that begin together, which the first of them leads.
+    /// The barrier of the ranks of this host that begin together. The first of these ranks leads
+    /// it.
     fn barrier(&mut self, topology: &Topology, ranks: &[RankInfo]) -> Result<Option<Barrier>, Error> {
         let Some(own) = self.meeting.take() else { return Ok(None) };
         let meets = |(rank, other): (u32, &RankInfo)| {
@@ -103,8 +104,8 @@ impl LocalPlacement {
         Ok(Some(Barrier::new(memory, members.len().max(1), index)))
     }
 
-    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those
-    /// that this one may use.
+    /// The ranks of this host and their CPUs, if the CPUs that this rank may use have more ranks
+    /// than CPUs.
     fn oversubscribed(&self, ranks: &[RankInfo]) -> Option<Oversubscribed> {
         let own = &self.info.location;
         let all = || ranks.iter().map(|other| &other.location);

@@ -1,4 +1,4 @@
-//! One point of a plan, resolved: what both ranks are told before they set it up.
+//! One resolved point of a plan: what the ranks are told before they set it up.
 
 mod carrier;
 pub(crate) mod choice;
@@ -47,59 +47,60 @@ pub struct PointSpec {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// Which repetition of the same combination of axes, from 0.
+    /// Number of the repetition of the same combination of axes, from 0.
     pub repetition: u32,
-    /// Which launch of its experiment measures it, from 0; absent where any ranks do that are
-    /// started as it needs them.
+    /// Number of the launch of its experiment that measures it, from 0; absent if any suitable
+    /// ranks may measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<u32>,
-    /// What is done with the endpoints.
+    /// How the ranks exchange messages.
     pub pattern: Pattern,
-    /// Which program measures it; absent for this one.
+    /// The program that measures it; absent for rdmascope.
     pub tool: Option<Tool>,
-    /// The program of somebody else that is run, if one is.
+    /// The application that is run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSpec>>,
-    /// The trees that are sent, and where they go; absent where files are made for the point.
+    /// The directory trees that are sent, and their destination; absent if files are made for the
+    /// point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Box<TransferSpec>>,
     /// The messages, and how they are carried.
     pub message: MessageSpec,
-    /// What the link is to be like; absent where it is taken as it is.
+    /// The link model; absent for none.
     #[serde(with = "link_text")]
     pub link: Option<LinkModel>,
-    /// What is asked of the machine while it is measured.
+    /// The environment that is applied while it is measured.
     #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
     pub conditions: Wanted,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
     pub warmup: u64,
-    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram
-    /// otherwise.
+    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]). Otherwise a
+    /// histogram is kept.
     pub keep_samples: bool,
     /// Thresholds, in ns, for which the share of samples above is reported.
     pub share_above_ns: Vec<u64>,
-    /// How long the whole point may take before it has failed, in seconds.
+    /// How long the whole point may take before it fails, in seconds.
     pub timeout_s: f64,
-    /// The directory on each rank's host for files that the pattern keeps; without one they are
-    /// removed once they are written.
+    /// The directory on each rank's host for files that the pattern keeps. Without one, the files
+    /// are removed after they are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink_dir: Option<String>,
-    /// Values of every axis, as the record shows them. A pattern reads its own of them by their
-    /// keys.
+    /// Values of every axis, as the record shows them. A pattern reads the values of its axes by
+    /// their keys.
     #[serde(deserialize_with = "axis::of_point")]
     pub axes: Axes,
 }
 
 impl PointSpec {
-    /// Whether its times are asked for. Otherwise its files are, which a user sends.
+    /// Whether it is a measurement. Otherwise it transfers files of a user.
     pub fn is_measurement(&self) -> bool {
         self.transfer.is_none()
     }
 }
 
-/// A model of a link as its text.
+/// Serialises a link model as its text.
 mod link_text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -116,8 +117,8 @@ mod link_text {
     }
 }
 
-/// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory
-/// per end.
+/// Above this many samples of one rank, a point keeps a histogram instead. They take 32 MiB of
+/// locked memory per rank.
 pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
 
 /// How long to measure.
@@ -131,18 +132,18 @@ pub enum Length {
 }
 
 impl Length {
-    /// The time, in seconds, where it is one.
+    /// The time in seconds, if it is a time.
     pub(crate) fn duration_s(self) -> Option<f64> {
         if let Self::Duration(duration_s) = self { Some(duration_s) } else { None }
     }
 
-    /// The number of messages, where it is one.
+    /// The number of messages, if it is a number.
     pub(crate) fn iterations(self) -> Option<u64> {
         if let Self::Iterations(iterations) = self { Some(iterations) } else { None }
     }
 
-    /// The number of messages, and the stamp, at which what began then is over; the one that it
-    /// does not limit is beyond reach.
+    /// The number of messages, and the time stamp, at which a measurement that started at `begin`
+    /// ends. The one that is not limited is `u64::MAX`.
     pub(crate) fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
         match self {
             Self::Iterations(messages) => (messages, u64::MAX),

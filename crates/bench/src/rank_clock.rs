@@ -1,9 +1,9 @@
-//! The clock of a rank: how it is read, which one it is, and, for tests, how wrong it is.
+//! The clock of a rank: how to read it, its identity, and, for tests, its error.
 
 use measure::clock::{Clock, Domain, Skew};
 use measure::samples::Stamps;
 
-/// A rank's clock.
+/// The clock of a rank.
 #[derive(Clone, Debug)]
 pub(crate) struct RankClock {
     pub(crate) clock: Clock,
@@ -12,7 +12,8 @@ pub(crate) struct RankClock {
 }
 
 impl RankClock {
-    /// A clock, as wrong as a test wants it: then it is no other rank's.
+    /// A clock with an optional error, for tests. A clock with an error is shared with no other
+    /// rank.
     pub(crate) fn new(clock: Clock, skew: Option<Skew>) -> Self {
         let mut domain = Domain::of(&clock);
         if skew.is_some() {
@@ -21,7 +22,7 @@ impl RankClock {
         Self { clock, domain, skew }
     }
 
-    /// What was stamped, as this clock shows it.
+    /// Returns the time stamps as this clock shows them, with its error.
     pub(crate) fn shows(&self, mut stamps: Vec<u64>) -> Vec<u64> {
         if let Some(skew) = &self.skew {
             let taken = stamps.iter_mut().filter(|stamp| **stamp != Stamps::NONE);

@@ -1,4 +1,4 @@
-//! A directory of a point, which is removed with all that is in it, also where this process is
+//! A temporary directory of a point. It is removed with its contents, even if this process is
 //! killed.
 
 use std::io;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::process::child::{Process, Streams};
 
-/// A directory that somebody works in for a while.
+/// A temporary directory.
 pub(crate) struct ScratchDirectory {
     directory: TempDir,
     /// A process that removes the directory when its standard input ends, as it does when this
@@ -17,11 +17,11 @@ pub(crate) struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Makes one in a directory, or else in that of temporary files. `supervisor` is the command of
-    /// this program that supervises, before its own options.
+    /// Makes a directory in `within`, or else in the system's directory for temporary files.
+    /// `supervisor` is the command of the supervisor, without the options that follow.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the system refuses the directory or the process that removes it.
     pub(crate) fn new(within: Option<&Path>, supervisor: &[String]) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix("rdmascope-");
@@ -30,14 +30,14 @@ impl ScratchDirectory {
             None => builder.tempdir()?,
         };
         let mut words = supervisor.to_vec();
-        // From any working directory.
+        // Absolute, so that it does not depend on the working directory.
         let path = std::path::absolute(directory.path())?;
         words.extend(["--remove".to_owned(), path.to_string_lossy().into_owned()]);
         let remover = Process::start_guard(&words, &[])?;
         Ok(Self { directory, _remover: remover })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -1,7 +1,8 @@
 //! Memory that the ranks of one host share, outside of any device.
 //!
-//! One rank makes it and tells the others how to open it: through `/proc`, which the kernel allows
-//! to the same user only. It begins as zeroes, and all of it is there from the start.
+//! One rank makes the memory and tells the others how to open it: through `/proc`, which the kernel
+//! allows only to the same user. The memory is filled with zeroes, and all of its pages are present
+//! from the start.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
@@ -10,10 +11,10 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
-/// What does not share a cache line with anything else. Processors fetch lines in pairs.
+/// The size of a line: two cache lines, because processors fetch cache lines in pairs.
 pub(crate) const LINE_BYTES: usize = 128;
 
-/// What nobody can do with the memory any more: make it shorter or longer.
+/// The seals of the memory: no process can make it shorter or longer.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// How another rank of the host opens the memory.
@@ -25,26 +26,26 @@ pub(crate) struct Handle {
     pub(crate) inode: u64,
 }
 
-/// Lines of memory, of each of which the first word is used; or bytes that whoever asks for them
-/// answers for.
+/// Shared memory in lines. Either the first word of each line is used, or the caller is responsible
+/// for the bytes of the lines.
 #[derive(Debug)]
 pub(crate) struct Shared {
     base: *mut u8,
     lines: usize,
-    /// Held open for other ranks to find.
+    /// Kept open so that other ranks can find it.
     file: OwnedFd,
 }
 
-// SAFETY: the pointer is to a mapping that the value owns, and what is there is atomic.
+// SAFETY: the pointer is to a mapping that the value owns, and accesses to it are atomic.
 unsafe impl Send for Shared {}
-// SAFETY: what a borrowed value gives are atomics, and pointers for which others answer.
+// SAFETY: a borrowed value returns atomics, and pointers for which the caller is responsible.
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Makes lines.
+    /// Makes memory of so many lines.
     ///
     /// # Errors
-    /// The system's, in words.
+    /// The error of the system, as text.
     pub(crate) fn offer(name: &str, lines: usize) -> Result<Self, String> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create(name, flags).map_err(words)?;
@@ -56,12 +57,12 @@ impl Shared {
     /// Opens the lines of another process of this host.
     ///
     /// # Errors
-    /// When they are not there, or are another file by now.
+    /// If they do not exist, or the handle now names another file.
     pub(crate) fn open(handle: &Handle, lines: usize) -> Result<Self, String> {
         let path = format!("/proc/{}/fd/{}", handle.pid, handle.fd);
         let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(words)?;
-        // A handle comes from a peer, which could name any file that this user has open. Only
-        // memory that a rank has made is sealed.
+        // The handle comes from a peer, which could name any file that this user has open. Only
+        // memory made by a rank is sealed.
         let is_memory = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
         let stat = rustix::fs::fstat(&file).map_err(words)?;
         if !is_memory
@@ -73,29 +74,29 @@ impl Shared {
         Self::map(file, lines)
     }
 
-    /// How another rank opens it.
+    /// The handle with which another rank opens it.
     ///
     /// # Errors
-    /// The system's, in words.
+    /// The error of the system, as text.
     pub(crate) fn handle(&self) -> Result<Handle, String> {
         let inode = rustix::fs::fstat(&self.file).map_err(words)?.st_ino;
         Ok(Handle { pid: std::process::id(), fd: self.file.as_raw_fd(), inode })
     }
 
-    /// The word of a line.
+    /// The first word of a line.
     #[inline]
     pub(crate) fn word(&self, line: usize) -> &AtomicU64 {
         assert!(line < self.lines, "line {line} of {}", self.lines);
-        // SAFETY: the line lies in the mapping, which is aligned to pages, is never written but
-        // through atomics, and lives as long as the value that is borrowed.
+        // SAFETY: the line lies in the mapping, which is aligned to pages, is written only through
+        // atomics, and lives as long as the borrowed value.
         unsafe { &*self.base.add(line * LINE_BYTES).cast::<AtomicU64>() }
     }
 
-    /// The begin of so many lines from one on. They live as long as the value.
+    /// The start of `count` lines from `first` on. They live as long as the value.
     pub(crate) fn lines(&self, first: usize, count: usize) -> *mut u8 {
         let end = first.checked_add(count);
         assert!(end.is_some_and(|end| end <= self.lines), "{count} lines from {first} of {}", self.lines);
-        // SAFETY: the line lies in the mapping, or right behind it.
+        // SAFETY: the line lies in the mapping, or directly after it.
         unsafe { self.base.add(first * LINE_BYTES) }
     }
 
@@ -103,7 +104,7 @@ impl Shared {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         let length = lines * LINE_BYTES;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, &file, 0) };
         Ok(Self { base: base.map_err(words)?.cast(), lines, file })
     }
@@ -143,7 +144,7 @@ mod tests {
         assert!(Shared::open(&handle, 2).is_err());
         assert!(Shared::open(&Handle { inode: handle.inode + 1, ..handle }, 1).is_err());
         assert!(Shared::open(&Handle { fd: 9999, ..handle }, 1).is_err());
-        // A file that this process has open is none of ours, long enough or not.
+        // Another open file of this process is not shared memory, even if it is long enough.
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 20).unwrap();
         let inode = rustix::fs::fstat(&file).unwrap().st_ino;

@@ -1,5 +1,5 @@
-//! What an agent does for its coordinator: sets points up on a device, runs their patterns and
-//! makes the statistics.
+//! The work of an agent for its coordinator: it sets up points on a device, runs their patterns and
+//! computes the statistics.
 
 mod description;
 
@@ -38,7 +38,7 @@ pub struct LocalWorker {
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
-    /// Where it receives files although it writes none where a plan says.
+    /// The directory into which it receives files, even if plans may not name directories.
     receives_into: Option<OsString>,
     tell: fn(&str),
     rank_clock: RankClock,
@@ -47,11 +47,11 @@ pub struct LocalWorker {
     arranger: Arranger,
     line: Option<Line>,
     point: Stage,
-    /// When the point was begun: its time limit is for all of it.
+    /// The start of the point. The time limit is for the whole point.
     began: Ticks,
 }
 
-/// How far a point has been set up.
+/// The state of a point.
 enum Stage {
     Idle,
     Prepared(Box<PointSpec>, Box<dyn PreparedEndpoints>),
@@ -59,10 +59,10 @@ enum Stage {
 }
 
 impl LocalWorker {
-    /// A worker with this clock, on the named device, or on the one that
-    /// [`choose`](crate::choice::choose) prefers, or with no providers, on none. The device is
+    /// A worker with this clock, on the named device, or on the device that
+    /// [`choose`](crate::choice::choose) prefers; without providers, on no device. The device is
     /// opened when the coordinator asks for its description, so that an error reaches the
-    /// coordinator. `skew` makes its clock wrong, for tests.
+    /// coordinator. `skew` adds an error to its clock, for tests.
     pub fn new(
         clock: Clock,
         providers: &'static [&'static Provider],
@@ -92,55 +92,55 @@ impl LocalWorker {
         }
     }
 
-    /// Who arranges the conditions of its points.
+    /// Sets what applies the environments of its points.
     #[must_use]
     pub fn arranged_by(mut self, arranger: Arranger) -> Self {
         self.arranger = arranger;
         self
     }
 
-    /// A launcher of MPI has started it.
+    /// Sets the options of MPI, for a worker that a launcher of MPI has started.
     #[must_use]
     pub fn with_mpi(mut self, options: MpiOptions) -> Self {
         self.mpi = RankMpi::new(options);
         self
     }
 
-    /// How its sockets are bound.
+    /// Sets how its sockets are bound.
     #[must_use]
     pub fn with_sockets(mut self, sockets: SocketOptions) -> Self {
         self.sockets = sockets;
         self
     }
 
-    /// It writes no files where a plan says and starts no programs: that is somebody else's, who
-    /// may measure here and no more.
+    /// Forbids files at places that a plan names, and programs. A plan of a client may measure
+    /// here, but nothing else.
     #[must_use]
     pub fn without_files(mut self) -> Self {
         self.may_write = false;
         self
     }
 
-    /// Whom it tells a line while a point is measured.
+    /// Sets the function that prints a line while a point is measured.
     #[must_use]
     pub fn telling(mut self, tell: fn(&str)) -> Self {
         self.tell = tell;
         self
     }
 
-    /// It receives files into this directory, whoever sends them.
+    /// Sets the directory into which it receives files from any sender.
     #[must_use]
     pub fn receiving_into(mut self, directory: Option<OsString>) -> Self {
         self.receives_into = directory;
         self
     }
 
-    /// What of a transfer a client may have on this host: that files arrive in the directory that
-    /// its user has named.
+    /// Restricts a transfer of a client on this host: files may only arrive in the directory that
+    /// the user of this host has named.
     fn allowed(&self, asked: &TransferSpec) -> Result<TransferSpec, PointError> {
         let refused = |why: &str| Err(PointError::NotMeasured(why.to_owned()));
         if self.rank == 0 {
-            return refused("a server that was started by hand sends no files, it receives them");
+            return refused("a server that was started by hand only receives files, it sends none");
         }
         match (&self.receives_into, &asked.to) {
             (Some(own), None) => {
@@ -180,7 +180,7 @@ impl Worker for LocalWorker {
             facts.insert("library_path".to_owned(), path);
         }
         if self.device.is_none() {
-            // No point needs a device.
+            // The points of this run need no device.
             return Ok(Description { device: None, limits: Limits::default(), environment, overhead });
         }
         let Open { context, port, reason } = self.device.open()?;
@@ -209,8 +209,8 @@ impl Worker for LocalWorker {
     fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.reset();
         if let Some(pinned) = &self.pinned {
-            // What another rank's guard does to control groups may have moved this one since it was
-            // arranged.
+            // The guard of another rank may have moved this rank to another control group since its
+            // environment was applied.
             conditions::pin(pinned).map_err(|error| {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
@@ -254,7 +254,7 @@ impl Worker for LocalWorker {
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
-        // The endpoints stay up until the other ranks, too, have finished.
+        // The endpoints stay until the other ranks have finished too.
         let Stage::Connected(spec, endpoints) = &mut self.point else { return Err(out_of_order("run")) };
         let clock = self.rank_clock.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
@@ -295,25 +295,25 @@ impl Worker for LocalWorker {
     }
 }
 
-/// Why a server receives no files where its client says.
+/// Why a server does not receive files into a directory that its client names.
 const OWN_DIRECTORY: &str =
-    "the server that was started by hand has named its directory itself: leave --to out here";
+    "the server already names the directory for the files: leave --to out on the client";
 /// Why a server receives no files.
 const NO_TRANSFERS: &str = "the server was not started to receive files: start it with `rdmascope transfer --listen \
                             ADDRESS --to DIR`";
 /// Why a server starts no programs.
-const NO_PROGRAMS: &str = "a server that was started by hand starts no programs for its client: start both ends from one place \
-                           (--local, or --hosts and --via)";
+const NO_PROGRAMS: &str = "a server that was started by hand starts no programs for its client: start both ranks with one \
+                           command (--local, or --hosts and --via)";
 /// Why a server keeps no files.
-const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave sink_dir out, and they are \
-                        measured and removed, or start both ends with --hosts and --via";
+const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave out sink_dir, and the files \
+                        are measured and removed, or start both ranks with --hosts and --via";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::{Options, Plan, resolve};
 
-    /// Whoever has its key may measure with it.
+    /// A client with the key of a server may measure, but nothing else.
     #[test]
     fn a_server_writes_no_files_and_starts_no_programs() {
         let program = "[[application]]\nname = \"a\"\ncommand = [\"true\"]\nlauncher = \"none\"\n\

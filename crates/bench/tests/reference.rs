@@ -1,4 +1,4 @@
-//! docs/axes.md and docs/plan-reference.md say what the definitions say that read plans.
+//! docs/axes.md and docs/plan-reference.md agree with the definitions that read plans.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn the_reference_of_axes_is_made_of_their_rows() {
     is_fresh("axes.md", &reference::axes());
 }
 
-/// Whether a page is what is generated, or becomes it.
+/// Checks that a page equals the generated text, or writes the page if `UPDATE_REFERENCE` is set.
 fn is_fresh(page: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {

@@ -1,4 +1,4 @@
-//! An identifier (`rdma_cm_id`): one end of a connection, a listener, or an end for datagrams.
+//! An identifier (`rdma_cm_id`): one side of a connection, a listener, or a datagram identifier.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::abi::answer::{AddressHandle, Path};
 use crate::host::{Link, Port};
 use crate::wire::TransportService;
 
-/// How far a program has come with an identifier (`enum rdma_cm_state` of the kernel's cma.c).
+/// The state of an identifier for its program (`enum rdma_cm_state` of the kernel's cma.c).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stage {
     Idle,
@@ -20,8 +20,8 @@ pub(crate) enum Stage {
     Listen,
 }
 
-/// How far the messages have come (IBTA vol. 1, section 12.9.7: the states of the communication
-/// manager, without those of MRA and LAP).
+/// The state of the exchange of messages (IBTA vol. 1, section 12.9.7: the states of the
+/// communication manager, without those of MRA and LAP).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exchange {
     Idle,
@@ -46,24 +46,24 @@ pub(crate) enum Service {
 }
 
 impl From<Service> for TransportService {
-    /// How a REQ says it, which datagrams do not need.
+    /// The value in a REQ. Datagrams send none.
     fn from(service: Service) -> Self {
         if service == Service::Uc { Self::UC } else { Self::RC }
     }
 }
 
 impl From<TransportService> for Service {
-    /// What a REQ says. Those that there are not here are taken for RC, as the kernel does.
+    /// Reads the value in a REQ. Services that are not supported count as RC, as in the kernel.
     fn from(said: TransportService) -> Self {
         if said == TransportService::UC { Self::Uc } else { Self::Rc }
     }
 }
 
-/// What messages have agreed on.
+/// The values that both sides have agreed on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversation {
     pub(crate) link: Option<Link>,
-    /// What both ends call it (communication IDs); 0 for none yet.
+    /// The communication IDs of both sides; 0 for none yet.
     pub(crate) local: u32,
     pub(crate) remote: u32,
     pub(crate) transaction: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Conversation {
     pub(crate) remote_guid: u64,
     pub(crate) remote_gid: [u8; 16],
     pub(crate) remote_lid: u16,
-    /// The first sequence number that this end sends.
+    /// The first sequence number that this side sends.
     pub(crate) sq_psn: u32,
     pub(crate) responder_resources: u8,
     pub(crate) initiator_depth: u8,
@@ -80,15 +80,15 @@ pub(crate) struct Conversation {
     pub(crate) rnr_retry_count: u8,
     /// As `enum ibv_mtu`.
     pub(crate) mtu: u8,
-    /// A message that waits for its answer: it is sent again.
+    /// A message that waits for its answer, and is sent again.
     pub(crate) waiting: Option<Vec<u8>>,
-    /// How often that will be done.
+    /// How many more times it is sent.
     pub(crate) tries: u8,
-    /// When, or when the exchange ends.
+    /// When it is sent next, or when the exchange ends.
     pub(crate) deadline: Option<Duration>,
 }
 
-/// What a program has set (man rdma_set_option).
+/// The options that a program has set (man rdma_set_option).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) is_shared: bool,
@@ -99,11 +99,11 @@ pub(crate) struct Options {
 
 /// An identifier.
 pub(crate) struct Identifier<Hold> {
-    /// Where its events go.
+    /// The channel that its events go to.
     pub(crate) channel: u32,
-    /// What the program knows it by; 0 for one that the program has not accepted yet.
+    /// The program's name for it; 0 if the program has not accepted it yet.
     pub(crate) uid: u64,
-    /// Whether the program has been told of it.
+    /// Whether the program knows of it.
     pub(crate) is_known: bool,
     pub(crate) space: Space,
     pub(crate) service: Service,
@@ -114,9 +114,9 @@ pub(crate) struct Identifier<Hold> {
     pub(crate) port: Option<Port>,
     pub(crate) hold: Option<Hold>,
     pub(crate) options: Options,
-    /// Requests that may still wait for the program.
+    /// How many more requests may wait for the program.
     pub(crate) backlog: u32,
-    /// Events that the program has taken.
+    /// How many events the program has taken.
     pub(crate) reported: u32,
     pub(crate) qkey: u32,
     /// Whether its queue pair has a shared receive queue, and end-to-end flow control.
@@ -127,10 +127,10 @@ pub(crate) struct Identifier<Hold> {
     pub(crate) conversation: Conversation,
 }
 
-/// Key of datagrams where nobody has said another (`RDMA_UDP_QKEY`).
+/// The default key of datagrams (`RDMA_UDP_QKEY`).
 pub(crate) const UDP_QKEY: u32 = 0x0123_4567;
 
-/// Hops of packets, and 4.096 us times two to a power as long as a packet may take (`cma.c`:
+/// The hop limit of packets, and the exponent of their longest lifetime, 4.096 us x 2^n (`cma.c`:
 /// `CMA_IBOE_PACKET_LIFETIME`).
 pub(crate) const HOP_LIMIT: u8 = 64;
 pub(crate) const PACKET_LIFETIME: u8 = 16;
@@ -160,7 +160,7 @@ impl<Hold> Identifier<Hold> {
         }
     }
 
-    /// The way to its peer.
+    /// The path to its peer.
     pub(crate) fn path(&self) -> Option<Path> {
         let port = self.port?;
         let talk = &self.conversation;
@@ -176,7 +176,7 @@ impl<Hold> Identifier<Hold> {
         })
     }
 
-    /// The same for packets of a queue pair.
+    /// The same path, for packets of a queue pair.
     pub(crate) fn address_handle(&self) -> AddressHandle {
         let Some(port) = self.port else { return AddressHandle::default() };
         let talk = &self.conversation;
@@ -194,9 +194,9 @@ impl<Hold> Identifier<Hold> {
         }
     }
 
-    /// How long a queue pair waits for an acknowledgement: 4.096 us times two to this power.
+    /// How long a queue pair waits for an acknowledgement, as the exponent n of 4.096 us x 2^n.
     pub(crate) fn ack_timeout(&self) -> u8 {
-        // A packet takes its time there and back (IBTA vol. 1, section 12.7.34).
+        // A packet takes its lifetime in each direction (IBTA vol. 1, section 12.7.34).
         self.options.ack_timeout.unwrap_or(PACKET_LIFETIME + 1)
     }
 }

@@ -1,10 +1,10 @@
-//! The connection manager: what the kernel does for `/dev/infiniband/rdma_cm`, for software devices
-//! and in the program's own process.
+//! The connection manager for software devices. It runs in the program's own process, and does the
+//! work of the kernel behind `/dev/infiniband/rdma_cm`.
 //!
 //! * [`wire`]: InfiniBand's messages, encoded as they are on the wire.
 //! * `abi`: the kernel's commands, which librdmacm writes, and their answers.
-//! * [`host`]: what a manager needs of the host that it is on.
-//! * [`Manager`]: what commands and messages do. No input or output.
+//! * [`host`]: the interface between a manager and its host.
+//! * [`Manager`]: carries out commands and handles messages. No input or output.
 //! * [`Process`]: the manager of this process, with its sockets and its thread.
 
 mod abi;

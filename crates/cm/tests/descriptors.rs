@@ -1,5 +1,5 @@
-//! A process that has no descriptors left for connections: its listener waits, and its thread
-//! sleeps. A program of its own, since the limit is the whole process's.
+//! A process without descriptors for new connections: its listener waits, and its thread sleeps.
+//! This is a test program of its own, because the limit applies to the whole process.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -27,7 +27,7 @@ impl Devices for Loopback {
     }
 }
 
-/// What the manager answers, wherever it is written to.
+/// The manager's answer; the address is ignored.
 #[derive(Default)]
 struct Answer(RefCell<Vec<u8>>);
 

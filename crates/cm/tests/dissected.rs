@@ -1,15 +1,15 @@
-//! Encoded messages as an independent dissector sees them: Wireshark's, by `tshark`.
+//! Encoded messages as an independent dissector decodes them: Wireshark's, by `tshark`.
 //!
 //! Without tshark the test is skipped and says so, or fails if RDMASCOPE_REQUIRE contains
 //! `dissector`.
 //!
-//! Of what is encoded here, Wireshark 4.0 shows all but:
+//! Wireshark 4.0 shows all fields except:
 //!
-//! * the flow labels and packet rates of a REQ's paths. It takes 3 bytes for the label where its
-//!   mask is one of 4, and the rate from the first of these bytes instead of the last. The label is
-//!   checked in `kernel.rs`; the rate's place is only stated in the unit tests;
-//! * the fields of MRA, SIDR_REQ and SIDR_REP, which it knows by name alone. `kernel.rs` checks
-//!   messages of these that Linux has sent.
+//! * the flow labels and packet rates of a REQ's paths. It takes 3 bytes for the label with a mask
+//!   for 4 bytes, and the rate from the first of these bytes instead of the last. The label is
+//!   checked in `kernel.rs`; the place of the rate is only stated in the unit tests;
+//! * the fields of MRA, SIDR_REQ and SIDR_REP, of which it knows only the names. `kernel.rs` checks
+//!   messages of these types that Linux has sent.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,7 +30,7 @@ enum Value {
 use Value::{Address, Number, Text};
 
 impl Value {
-    /// What tshark prints, read as a value of this kind.
+    /// Parses the output of tshark as a value of this kind.
     fn read(&self, text: &str) -> Option<Self> {
         match self {
             Number(_) => match text.strip_prefix("0x") {
@@ -49,14 +49,14 @@ impl Value {
     }
 }
 
-/// A datagram, the version of IP that carries it, and what should be shown of it.
+/// A datagram, the IP version that carries it, and the values that should be shown.
 struct Case {
     mad: Mad,
     is_ipv6: bool,
     shown: Vec<(&'static str, Value)>,
 }
 
-/// Bytes of which no two are the same where there are fewer than 251.
+/// Bytes that all differ, up to 251 of them.
 fn distinct<const SIZE: usize>(first: u8) -> [u8; SIZE] {
     std::array::from_fn(|n| first.wrapping_add(n as u8).wrapping_mul(13))
 }
@@ -65,7 +65,7 @@ fn bytes<const SIZE: usize>(bytes: &Bytes<SIZE>) -> Value {
     Value::Bytes(bytes.0.to_vec())
 }
 
-/// The bytes of an address that the dissector shows without their names.
+/// The bytes of an address, which the dissector shows without their names.
 fn address(octets: [u8; 16]) -> Value {
     Address(Ipv6Addr::from(octets).into())
 }
@@ -74,7 +74,7 @@ fn number(number: impl Into<u64>) -> Value {
     Number(number.into())
 }
 
-/// A REQ with another value in each field.
+/// A REQ with a different value in each field.
 fn request() -> Request {
     Request {
         local_communication_id: 0x8123_4567,
@@ -163,7 +163,7 @@ fn request_case() -> Case {
         ("infiniband.cm.req.private", bytes(&m.private_data)),
         ("infiniband.cm.req.prim_reserved1", Number(0)),
         ("infiniband.cm.req.prim_reserved2", Number(0)),
-        // The dissector has two fields of this name, of three bits each. "SAP supported" is the
+        // The dissector has two fields of this name, with three bits each. "SAP supported" is the
         // highest bit of the second one.
         ("infiniband.cm.req.alt_reserved1", Text("0x00,0x04")),
     ];
@@ -204,7 +204,7 @@ fn path(path: &Path) -> [Value; 7] {
     ]
 }
 
-/// A REQ for a port of IP.
+/// A REQ for an IP port.
 fn addressed_case(addresses: Addresses, is_ipv6: bool, names: [&'static str; 2]) -> Case {
     let header = IpHeader { source_port: 0xC001, addresses };
     let consumers: [u8; 56] = distinct(77);
@@ -335,7 +335,7 @@ fn short_cases() -> [Case; 3] {
     ]
 }
 
-/// The messages of which the dissector shows the header and the name.
+/// The messages of which the dissector shows only the header and the name.
 fn named_cases() -> impl Iterator<Item = Case> {
     let named: [(Message, u64, &str); 3] = [
         (MessageReceipt::default().into(), 0x0011, "CM: MsgRcptAck"),
@@ -385,10 +385,10 @@ fn cases() -> Vec<Case> {
 /// A frame of Ethernet with RoCE v2: a send to queue pair 1 by unreliable datagram.
 fn frame(case: &Case) -> Vec<u8> {
     // Base transport header (9.2): opcode, flags, P_Key, queue pair, sequence number. Then the
-    // datagram's (9.3.5): the Q_Key of queue pair 1, and the source.
+    // datagram header (9.3.5): the Q_Key of queue pair 1, and the sender's queue pair.
     let base = [0x64, 0, 0xFF, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0];
     let datagram = [0x80, 0x01, 0, 0, 0, 0, 0, 1];
-    // The check sum is not looked at.
+    // The checksum is not verified.
     let payload = [&base[..], &datagram, &case.mad.encode(), &[0; 4]].concat();
     let udp_bytes = (8 + payload.len()) as u16;
     let udp = [0xC000, 4791, udp_bytes, 0].map(u16::to_be_bytes).concat();
@@ -406,7 +406,7 @@ fn frame(case: &Case) -> Vec<u8> {
     [&ethernet[..], &ip, &udp, &payload].concat()
 }
 
-/// A capture file of tcpdump: its header, and each frame after its time and length.
+/// A tcpdump capture file: its header, and each frame after its time and length.
 fn capture(cases: &[Case]) -> Vec<u8> {
     // Magic number, version 2.4, no time zone or accuracy, longest frame, Ethernet.
     let mut file = [0xA1B2_C3D4, 0x0002_0004, 0, 0, 65535, 1].map(u32::to_be_bytes).concat();
@@ -433,7 +433,7 @@ fn a_dissector_sees_what_was_encoded() {
     names.dedup();
     let columns = names.iter().flat_map(|name| ["-e", name]);
     let mut command = Command::new("tshark");
-    // No settings of whoever runs this.
+    // No settings of the user who runs this.
     command.env("HOME", directory.path()).env("XDG_CONFIG_HOME", directory.path());
     command.arg("-r").arg(&file).args(["-n", "-T", "fields", "-E", "separator=|"]).args(columns);
     let output = command.output().unwrap();
@@ -450,7 +450,7 @@ fn a_dissector_sees_what_was_encoded() {
     }
 }
 
-/// Says that a test is skipped and why, or fails where `RDMASCOPE_REQUIRE` names what is missing.
+/// Reports that a test is skipped and why, or fails if `RDMASCOPE_REQUIRE` names what is missing.
 fn skip(what: &str, why: &str) {
     let required = env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|name| name.trim() == what), "{what} is required: {why}");

@@ -1,4 +1,4 @@
-//! Messages that Linux's own connection manager has sent, against what the programs asked it for.
+//! Messages that Linux's own connection manager has sent, compared with the programs' parameters.
 //!
 //! `golden/linux-6.1.txt` has an abbreviation and the 256 bytes of a datagram in each line. They
 //! were taken between two virtual machines with rxe0 (`cargo xtask vm --peer`, Debian's Linux
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use cm::wire::*;
 
-/// Ports of the programs.
+/// The ports of the programs.
 const UCMATOSE_PORT: u16 = 7471;
 const UDADDY_PORT: u16 = 7174;
 const RPING_PORT: u16 = 7174;
@@ -19,14 +19,13 @@ const CLIENT_GUID: u64 = 0x5054_00FF_FE00_0215;
 const SERVER_GUID: u64 = 0x5054_00FF_FE00_0216;
 /// The Q_Key of `RDMA_PS_UDP` (`RDMA_UDP_QKEY`).
 const UDP_Q_KEY: u32 = 0x0123_4567;
-/// The kernel's time for an answer, and how often it repeats (`CMA_CM_RESPONSE_TIMEOUT`,
-/// `CMA_MAX_CM_RETRIES`); its time for one that an MRA has asked patience for
-/// (`CMA_CM_MRA_SETTING`).
+/// The kernel's timeout for an answer and number of retries (`CMA_CM_RESPONSE_TIMEOUT`,
+/// `CMA_MAX_CM_RETRIES`); its timeout after an MRA (`CMA_CM_MRA_SETTING`).
 const RESPONSE_TIMEOUT: u8 = 20;
 const MAX_CM_RETRIES: u8 = 15;
 const MRA_TIMEOUT: u8 = 24;
 
-/// The datagrams, each of which is encoded to the very bytes that it was decoded from.
+/// The datagrams. Each is encoded to exactly the bytes that it was decoded from.
 fn captured() -> Vec<Mad> {
     let lines = include_str!("golden/linux-6.1.txt").lines();
     let mads = lines.map(|line| {
@@ -51,12 +50,13 @@ macro_rules! only {
     }};
 }
 
-/// A GID of rxe0 at an IPv4 address.
+/// A GID of rxe0 for an IPv4 address.
 fn gid(last: u8) -> [u8; 16] {
     Ipv4Addr::new(10, 0, 2, last).to_ipv6_mapped().octets()
 }
 
-/// What the kernel makes of both ports for a path over Ethernet (`cma_get_roce_udp_flow_label`).
+/// The flow label that the kernel computes from both ports for a path over Ethernet
+/// (`cma_get_roce_udp_flow_label`).
 fn flow_label(private_data: &Bytes<92>, port: u16) -> u32 {
     let header = IpHeader::decode(&private_data.0).unwrap();
     (u32::from(header.source_port) * 31 + u32::from(port)) & 0xF_FFFF
@@ -95,7 +95,7 @@ fn a_request_is_what_ucmatose_asked_for() {
         local_communication_id: request.local_communication_id,
         service_id: service_id(PortSpace::TCP, UCMATOSE_PORT),
         local_ca_guid: CLIENT_GUID,
-        // The first queue pair of a user on rxe0, as the DREQ says, too.
+        // The first queue pair of a user on rxe0, as in the DREQ, too.
         local_qpn: 0x11,
         responder_resources: 1,
         initiator_depth: 1,
@@ -105,7 +105,7 @@ fn a_request_is_what_ucmatose_asked_for() {
         local_cm_response_timeout: RESPONSE_TIMEOUT,
         retry_count: 5,
         p_key: 0xFFFF,
-        // 1024 bytes, which fit into Ethernet's 1500.
+        // 1024 bytes, the largest that fits into Ethernet's 1500.
         path_mtu: 3,
         max_cm_retries: MAX_CM_RETRIES,
         primary_path: path,
@@ -141,7 +141,7 @@ fn answers_name_both_ends_of_the_connection() {
         starting_psn: reply.starting_psn,
         responder_resources: 1,
         initiator_depth: 1,
-        // What rxe0 says of itself (`RXE_LOCAL_CA_ACK_DELAY`).
+        // The value that rxe0 reports (`RXE_LOCAL_CA_ACK_DELAY`).
         target_ack_delay: 15,
         failover_accepted: FailoverAccepted::ACCEPTED,
         rnr_retry_count: 7,
@@ -152,7 +152,7 @@ fn answers_name_both_ends_of_the_connection() {
     let (of_ready, ready) = only!(mads, ReadyToUse, 0);
     assert_eq!([ready.local_communication_id, ready.remote_communication_id], [client, server]);
     assert_eq!([of_receipt, of_reply, of_ready], [transaction; 3]);
-    // The server, done first, names the client's queue pair.
+    // The server ends first and names the client's queue pair.
     let (of_release, release) = only!(mads, DisconnectRequest, 0);
     assert_eq!([release.local_communication_id, release.remote_communication_id], [server, client]);
     assert_eq!(release.remote_qpn, 0x11);
@@ -211,7 +211,7 @@ fn a_request_over_ipv6_says_so() {
     assert_eq!(request.primary_path.local_gid, source.octets());
     assert_eq!(request.primary_path.remote_gid, destination.octets());
     assert_eq!(request.primary_path.flow_label, flow_label(&request.private_data, RPING_PORT));
-    // What rping asks for.
+    // The parameters of rping.
     assert_eq!([request.retry_count, request.rnr_retry_count], [7, 7]);
     let header = IpHeader::decode(&request.private_data.0).unwrap();
     assert_eq!(header.addresses, Addresses::V6 { source, destination });

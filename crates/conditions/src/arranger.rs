@@ -1,4 +1,4 @@
-//! What an agent has to arrange the conditions of its points, and what becomes of each technique.
+//! Applies the environments of an agent's points, and reports the outcome of each technique.
 
 use std::io;
 use std::time::Duration;
@@ -15,48 +15,48 @@ use crate::refusal::condition;
 use crate::request::{Reply, Request};
 use crate::restore::{FACTS, LEFT_BEHIND, left_behind, settle};
 
-/// How much whoever asks for the measurement may change.
+/// What a measurement may change.
 #[derive(Clone, Debug)]
 pub enum Leave {
-    /// What is the process's own and, through a guard that these words start and that calls
-    /// [`crate::guard()`], the host.
+    /// The process and, through a guard, the host. The words start a program that calls
+    /// [`crate::guard()`].
     Host(Vec<String>),
-    /// What is the process's own.
+    /// The process only.
     Own,
-    /// Nothing, and why.
+    /// Nothing; the reason.
     Nothing(String),
 }
 
-/// Arranges conditions for the thread that owns it. Dropping it takes back what is in force.
+/// Applies environments for the thread that owns it. Dropping this reverts what is in force.
 #[derive(Debug)]
 pub struct Arranger {
     host: Host,
     own: Own,
     leave: Leave,
     guardian: Option<Guardian>,
-    /// Guards that were killed, or do not answer any more.
+    /// Guards that were killed or do not answer any more.
     lost: Vec<u32>,
     said: fn(&str),
-    /// What concerns the host and is in force, and what became of it; absent until something was
-    /// arranged, and where it has turned out to be in force no more.
+    /// The host-wide techniques in force, with their outcomes; absent before the first environment,
+    /// and after a check has found a change.
     in_force: Option<(Wanted, Vec<Condition>)>,
     patience: Duration,
 }
 
-/// How long [`Arranger::arrange`] may take in all: loading a profile of tuned takes seconds, and so
-/// does waiting for another run's guard.
+/// The time limit of [`Arranger::arrange`]: tuned takes seconds to load a profile, and another
+/// run's guard may have to be waited for.
 pub const ARRANGE_TIMEOUT: Duration = Duration::from_secs(75);
-/// What is left of it for the waits that have limits of their own: for other guards, and for one
-/// that is given up to end.
+/// The part of it for waits with limits of their own: for other guards, and for the end of a guard
+/// that does not answer.
 const RESERVE: Duration = Duration::from_secs(15);
-/// Reading a few hundred values takes milliseconds.
+/// A guard reads a few hundred values in milliseconds.
 const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Who has gone should be gone soon; the guard goes on without us.
+/// A process that ends should end soon; the guard goes on without it.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Arranger {
-    /// Nothing is arranged yet. `said` hears what the user has to know and no condition says: what
-    /// could not be taken back, and why.
+    /// Returns an arranger with nothing in force. `said` receives messages for the user that no
+    /// condition contains: changes that could not be reverted, and why.
     pub fn new(host: Host, leave: Leave, said: fn(&str)) -> Self {
         let patience = ARRANGE_TIMEOUT - RESERVE;
         let own = Own::default();
@@ -64,15 +64,16 @@ impl Arranger {
         Self { host, own, leave, guardian: None, lost, said, in_force: None, patience }
     }
 
-    /// The same with less patience for guards.
+    /// Returns the same with a shorter time limit.
     #[cfg(test)]
     pub(crate) fn within(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Says in a description of the host what runs have left changed there, if they have. Guards of
-    /// agents that have just gone are waited for: what they take back is no part of the host.
+    /// Adds to a description of the host the changes that killed runs have left. Waits for guards
+    /// of agents that have just ended, because changes that they still revert are not part of the
+    /// host.
     pub fn describe(&self, environment: &mut Environment) {
         self.settle();
         let found = left_behind(&self.host);
@@ -82,8 +83,8 @@ impl Arranger {
         }
     }
 
-    /// Takes back what is no longer wanted and applies what is, within [`ARRANGE_TIMEOUT`]; says of
-    /// each technique what became of it, in the order of [`Wanted::techniques`].
+    /// Reverts what is no longer wanted and applies what is, within [`ARRANGE_TIMEOUT`]. Returns
+    /// the outcome of each technique, in the order of [`Wanted::techniques`].
     pub fn arrange(&mut self, wanted: &Wanted, place: &Place) -> Vec<Condition> {
         if let Leave::Nothing(why) = &self.leave {
             let refused = |(technique, asked)| {
@@ -91,7 +92,7 @@ impl Arranger {
             };
             return wanted.techniques().into_iter().map(refused).collect();
         }
-        // First, so that a guard inherits none of it.
+        // First, so that a guard inherits none of these settings.
         self.take_back_own();
         let host_wide = wanted.host_wide();
         if self.in_force.as_ref().is_none_or(|(in_force, _)| *in_force != host_wide) {
@@ -107,7 +108,7 @@ impl Arranger {
             let known = known.iter().find(|condition| condition.technique == technique);
             conditions.push(match (known, &moved) {
                 (Some(known), Some(error)) if technique == Technique::Cpuset => {
-                    let why = format!("the rank could not go back to its {error}");
+                    let why = format!("the rank could not be moved back to its {error}");
                     condition(place.rank, technique, known.asked.clone(), Err((Outcome::NotApplied, why)))
                 }
                 (Some(known), _) => Condition { rank: place.rank, ..known.clone() },
@@ -120,8 +121,7 @@ impl Arranger {
         conditions
     }
 
-    /// Looks again at what is in force on the host; gives the conditions of which something else is
-    /// true now than was said.
+    /// Checks what is in force on the host. Returns the conditions that have changed.
     pub fn verify(&mut self, rank: u32) -> Vec<Condition> {
         let applied = |condition: &&Condition| condition.outcome == Outcome::Applied;
         let known = self.in_force.iter().flat_map(|(_, conditions)| conditions).filter(applied);
@@ -131,7 +131,7 @@ impl Arranger {
         }
         let verified = self.ask(&Request::Verify, Deadline::after(VERIFY_TIMEOUT));
         let changed = verified.map(|reply| reply.conditions).unwrap_or_else(|error| {
-            let why = format!("it was applied, and not looked at again after the point: {error}");
+            let why = format!("it was applied, but could not be checked after the point: {error}");
             known.into_iter().map(|known| Condition { reason: Some(why.clone()), ..known }).collect()
         });
         if !changed.is_empty() {
@@ -140,7 +140,7 @@ impl Arranger {
         changed.into_iter().map(|condition| Condition { rank, ..condition }).collect()
     }
 
-    /// Applies what concerns the host, where nothing of ours is in force.
+    /// Applies the host-wide techniques, when none is in force.
     fn apply(&mut self, wanted: &Wanted, place: &Place, deadline: Deadline) -> Vec<Condition> {
         if wanted.is_as_is() {
             self.settle();
@@ -155,14 +155,14 @@ impl Arranger {
         };
         let request = Request::Apply { wanted: wanted.clone(), ranks, process };
         self.ask(&request, deadline).map(|reply| reply.conditions).unwrap_or_else(|error| {
-            let why = format!("the host is not changed without a guard: {error}");
+            let why = format!("rdmascope changes a host only through a guard: {error}");
             let refused =
                 |(technique, asked)| condition(0, technique, asked, Err((Outcome::NotApplied, why.clone())));
             wanted.techniques().into_iter().map(refused).collect()
         })
     }
 
-    /// Waits until guards of others hold nothing, or says what they do.
+    /// Waits until guards of other runs hold nothing; reports what they still hold.
     fn settle(&self) {
         if let Some(line) = settle(&self.host, "", |_| false) {
             (self.said)(&line);
@@ -175,13 +175,13 @@ impl Arranger {
         }
     }
 
-    /// Takes back what is in force on the host, and what guards had in force that are dead.
+    /// Reverts what is in force on the host, and what dead guards had in force.
     fn release(&mut self, deadline: Deadline) {
         self.in_force = None;
         if self.guardian.is_some()
             && let Err(error) = self.ask(&Request::Release, deadline)
         {
-            (self.said)(&format!("the guard that takes the environment back: {error}"));
+            (self.said)(&format!("the guard could not revert the environment: {error}"));
         }
         if self.lost.is_empty() {
             return;
@@ -189,17 +189,18 @@ impl Arranger {
         let dead = std::mem::take(&mut self.lost);
         if let Err(error) = self.ask(&Request::Restore { dead }, deadline) {
             (self.said)(&format!(
-                "what a guard had changed is not taken back: {error}; see `rdmascope doctor`"
+                "the changes of an earlier guard are not reverted: {error}; see `rdmascope doctor`"
             ));
         }
     }
 
-    /// The answer of the guard, which is started where there is none. What it says is said.
+    /// Sends a request to the guard, which is started if there is none. Passes its messages on to
+    /// the user.
     fn ask(&mut self, request: &Request, deadline: Deadline) -> io::Result<Reply> {
         let mut guardian = match (self.guardian.take(), &self.leave) {
             (Some(guardian), _) => guardian,
             (None, Leave::Host(words)) => Guardian::start(words)?,
-            (None, _) => return Err(io::Error::other("this rank has none")),
+            (None, _) => return Err(io::Error::other("this rank has no guard")),
         };
         match guardian.ask(request, deadline) {
             Ok(reply) => {
@@ -208,7 +209,7 @@ impl Arranger {
                 Ok(reply)
             }
             Err(error) => {
-                // One that is out of step is of no more use. If it lives it takes back what it did.
+                // A guard that is out of step is useless. If it lives, it reverts its changes.
                 self.lost.push(guardian.process());
                 Err(error)
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Reads a list; what cannot be read is left out.
+/// Parses a list. Parts that cannot be parsed are left out.
 pub(crate) fn parse(text: &str) -> Vec<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
@@ -14,7 +14,7 @@ pub(crate) fn parse(text: &str) -> Vec<u32> {
     numbers.into_iter().collect()
 }
 
-/// Writes a sorted list.
+/// Formats a sorted list.
 pub(crate) fn text(cpus: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for cpu in cpus {
@@ -30,12 +30,12 @@ pub(crate) fn text(cpus: &[u32]) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// Those of `all` that are not among `some`.
+/// Returns the elements of `all` that are not in `some`.
 pub(crate) fn without(all: &[u32], some: &[u32]) -> Vec<u32> {
     all.iter().copied().filter(|cpu| !some.contains(cpu)).collect()
 }
 
-/// More than the kernel can be built for (`NR_CPUS` is 8192 at most).
+/// Above the kernel's limit (`NR_CPUS` is 8192 at most).
 const CPUS_MAX: u32 = 65536;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The guard: a process that changes the host for an agent, and outlives it for as long as taking
-//! the changes back takes.
+//! The guard: a process that changes the host for an agent. It outlives the agent until it has
+//! reverted its changes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -8,13 +8,13 @@ use crate::keeper::Keeper;
 use crate::own::every_cpu;
 use crate::request::{Reply, Request};
 
-/// Serves an agent until it goes, however it goes, and takes back what is in force then.
+/// Serves an agent until its connection ends for any reason, then reverts what is in force.
 ///
 /// # Errors
 ///
-/// If the input is not from an agent. What is in force is taken back all the same.
+/// If the input is not from an agent. Changes in force are reverted in this case, too.
 pub fn guard(host: Host, input: impl Read, mut output: impl Write) -> io::Result<()> {
-    // The agent may be pinned, and never sleep: what restores the host must not wait for its CPU.
+    // The agent may be pinned and may poll: the guard must not wait for the agent's CPU.
     let _ = rustix::thread::sched_setaffinity(None, &every_cpu());
     let mut keeper = Keeper::new(host);
     let mut served = Ok(());
@@ -44,7 +44,7 @@ fn answer(keeper: &mut Keeper, line: &str, output: &mut impl Write) -> io::Resul
     line.push(b'\n');
     let written = output.write_all(&line).and_then(|()| output.flush());
     if written.is_err() {
-        // Whoever asked is gone.
+        // The agent is gone.
         keeper.note(reply.said);
     }
     written

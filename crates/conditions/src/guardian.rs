@@ -1,4 +1,4 @@
-//! The agent's end of its guard.
+//! The agent's connection to its guard.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -11,21 +11,22 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::pause::pause;
 use crate::request::{Reply, Request};
 
-/// A guard that runs. Dropping this lets it take everything back and end.
+/// A running guard. Dropping this makes the guard revert everything and end.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
-    /// The guard's sign that this process lives. No process that this one starts has it.
+    /// The guard sees by this pipe that the agent lives. No child process inherits it.
     input: Option<ChildStdin>,
     output: ChildStdout,
 }
 
 impl Guardian {
-    /// Starts one, in a session of its own: what kills the agent's process group does not reach it.
+    /// Starts a guard in a session of its own, so that signals to the agent's process group do not
+    /// reach it.
     pub(crate) fn start(words: &[String]) -> io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        // Standard error is the coordinator's pipe, which must end with the agent.
+        // Standard error is a pipe to the coordinator, which must end with the agent.
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // SAFETY: between fork and exec only setsid and signal are called, which are
         // async-signal-safe.
@@ -36,12 +37,13 @@ impl Guardian {
         Ok(Self { child, input, output })
     }
 
-    /// Its process.
+    /// The guard's process ID.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its answer, which is there by the deadline or never. After an error it is of no more use.
+    /// Sends a request and returns the guard's answer. After an error or the deadline, the guard
+    /// cannot be used any more.
     pub(crate) fn ask(&mut self, request: &Request, deadline: Deadline) -> io::Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
@@ -51,7 +53,7 @@ impl Guardian {
         while !reply.ends_with(b"\n") {
             match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&deadline.timespec())) {
                 Ok(0) => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the guard gave no answer in time"));
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the guard did not answer in time"));
                 }
                 Err(error) if error != rustix::io::Errno::INTR => return Err(error.into()),
                 Err(_) => continue,
@@ -76,21 +78,21 @@ impl Drop for Guardian {
             }
             pause(END_INTERVAL);
         }
-        // It goes on without us: that is what it is for.
+        // The guard goes on without the agent.
     }
 }
 
-/// In a session of its own, and deaf to what ends others: it ends when its agent does.
+/// Puts the guard into a session of its own and ignores signals: it ends when its agent ends.
 fn part() -> io::Result<()> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: ignoring a signal installs no handler; it stays so across exec.
+        // SAFETY: ignoring a signal installs no handler; exec keeps the disposition.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    // SAFETY: setsid has no arguments. A child of fork leads no group, so that it cannot fail.
+    // SAFETY: setsid has no arguments. A forked child leads no process group, so it cannot fail.
     unsafe { libc::setsid() };
     Ok(())
 }
 
-/// Two seconds, in which all but tuned is taken back.
+/// Two seconds, enough to revert everything except tuned.
 const END_TRIES: u32 = 400;
 const END_INTERVAL: Duration = Duration::from_millis(5);

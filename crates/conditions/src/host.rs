@@ -1,4 +1,4 @@
-//! The host as a tree of files, `/` or one that a test made up, which is changed as well as read.
+//! The host as a tree of files: `/`, or a tree made by a test. It is read and changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -10,7 +10,7 @@ use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 
 use crate::cpus;
 
-/// A host below a path.
+/// A host, by the path of its root.
 #[derive(Clone, Debug)]
 pub struct Host {
     root: Root,
@@ -18,7 +18,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host below a path, `/` for this one.
+    /// Returns the host below a path; `/` is this host.
     pub fn new(path: &Path) -> Self {
         Self { root: Root::new(path), path: path.to_owned() }
     }
@@ -28,12 +28,12 @@ impl Host {
         Self::new(Path::new("/"))
     }
 
-    /// Where it begins.
+    /// The path of its root.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is the one that this process runs on.
+    /// Whether this process runs on it.
     pub(crate) fn is_here(&self) -> bool {
         self.path == Path::new("/")
     }
@@ -46,26 +46,25 @@ impl Host {
         self.root.path(path)
     }
 
-    /// The first line of a file.
+    /// Returns the first line of a file.
     pub(crate) fn line(&self, path: &str) -> io::Result<String> {
         let text = fs::read_to_string(self.at(path))?;
         Ok(text.lines().next().unwrap_or_default().trim().to_owned())
     }
 
-    /// Writes a line into a file that is there, as `echo` does.
+    /// Writes a line into an existing file, as `echo` does.
     pub(crate) fn write(&self, path: &str, line: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).truncate(true).open(self.at(path))?;
-        // At one go: the kernel takes each write for a value of its own.
+        // In one write(2): the kernel takes each write as one value.
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Why a file cannot be written, if so.
+    /// Returns why a file cannot be written, or `None` if it can.
     pub(crate) fn refuses(&self, path: &str) -> Option<io::Error> {
         access(self.at(path), Access::WRITE_OK).err().map(Into::into)
     }
 
-    /// Makes a group, in which the kernel makes the files. In a tree of plain files somebody else
-    /// has to.
+    /// Makes a control group. The kernel makes its files; in a test's tree this function does.
     pub(crate) fn make(&self, path: &str) -> io::Result<()> {
         match fs::create_dir(self.at(path)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -76,7 +75,7 @@ impl Host {
         }
     }
 
-    /// Removes a group. In a tree of plain files its files have to go first.
+    /// Removes a control group. In a test's tree, its files are removed first.
     pub(crate) fn unmake(&self, path: &str) -> io::Result<()> {
         let path = self.at(path);
         let removed = if self.is_here() { fs::remove_dir(path) } else { fs::remove_dir_all(path) };
@@ -86,12 +85,12 @@ impl Host {
         }
     }
 
-    /// CPUs that are online.
+    /// The CPUs that are online.
     pub(crate) fn online(&self) -> Vec<u32> {
         cpus::parse(&self.line("sys/devices/system/cpu/online").unwrap_or_default())
     }
 
-    /// The status of a process, or of this one.
+    /// Returns a field of the status of a process, or of `self`.
     pub(crate) fn status(&self, process: &str, field: &str) -> Option<String> {
         let status = self.root.text(&format!("proc/{process}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -104,14 +103,14 @@ impl Host {
         processes.iter().any(|id| self.line(&format!("proc/{id}/comm")).is_ok_and(|comm| comm == name))
     }
 
-    /// Runs a command of the system with a time limit, and gives the last line that it printed if
-    /// it failed.
+    /// Runs a command with a time limit. The error of a command that fails contains its last line
+    /// of output.
     pub(crate) fn run(&self, words: &[&str]) -> io::Result<()> {
         let path = std::env::var("PATH").unwrap_or_default();
         // Root's tools are not in the path of every login.
         let path = format!("{path}:/usr/sbin:/sbin");
-        // A file, not a pipe: a daemon that the command starts would keep a pipe open, and who
-        // reads it waiting.
+        // A file, not a pipe: a daemon that the command starts keeps a pipe open, and the reader
+        // would wait for it.
         let mut output = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
         let status = Command::new("timeout")
             .args(["-k", KILL_AFTER_S, RUN_TIMEOUT_S])
@@ -123,14 +122,14 @@ impl Host {
             .status()?;
         let mut said = Vec::new();
         output.rewind()?;
-        // What a daemon goes on saying has no end.
+        // A daemon may go on writing without end.
         output.take(OUTPUT_MAX_BYTES).read_to_end(&mut said)?;
         let said = String::from_utf8_lossy(&said);
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         match status.code() {
             Some(0) => Ok(()),
-            // timeout(1): 127 where the command cannot be found, 124 where the time was up, 137
-            // where it had to kill.
+            // timeout(1): 127 if the command is not found, 124 after the time limit, 137 if it had
+            // to kill.
             Some(127) => {
                 Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed here", words[0])))
             }
@@ -143,12 +142,12 @@ impl Host {
     }
 }
 
-/// What the kernel makes in a group, as far as it is used.
+/// The files that the kernel makes in a control group, as far as they are used here.
 const GROUP_FILES: [&str; 5] =
     ["cgroup.procs", "cpuset.cpus", "cpuset.cpus.partition", "cpuset.mems", "tasks"];
-/// Loading a profile of tuned takes a second or two.
+/// tuned takes a second or two to load a profile.
 const RUN_TIMEOUT_S: &str = "20";
 /// The guard ignores SIGTERM, and what it starts inherits that.
 const KILL_AFTER_S: &str = "5";
-/// Its last line is wanted; this is more than tuned-adm ever says.
+/// Only the last line is used; tuned-adm never prints this much.
 const OUTPUT_MAX_BYTES: u64 = 1 << 20;

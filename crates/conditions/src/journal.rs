@@ -1,9 +1,9 @@
-//! The journal of what was changed: on disk before the change is made, gone when it is taken back.
-//! All that change one host share it, under a lock.
+//! The journal of changes. An entry is on disk before its change is made, and is removed when the
+//! change is reverted. All guards of a host share the journal, under a lock.
 //!
-//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back
-//! all that it speaks of but the profile of tuned, which outlives it: who loses power in the middle
-//! of a point finds that profile still chosen.
+//! The journal is in a memory file system, `/run` or `$XDG_RUNTIME_DIR`, because a reboot reverts
+//! all changes except the profile of tuned. After a loss of power in the middle of a point, that
+//! profile stays selected.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,39 +19,39 @@ use crate::host::Host;
 use crate::pause::pause;
 use crate::setting::Setting;
 
-/// Where a journal is.
+/// The journal of a host, by its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
 }
 
-/// A value that was changed, or was right already and must not be changed by another of us.
+/// A setting that a guard has changed, or that had the wanted value already and must keep it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub(crate) setting: Setting,
-    /// What it was before the first of us came, and will be when the last has gone.
+    /// The value before the first guard, restored when the last guard releases it.
     pub(crate) before: String,
-    /// What it was set to.
+    /// The value that it was set to.
     pub(crate) set: String,
-    /// Names of the guardians that hold it.
+    /// The names of the guards that hold it.
     pub(crate) holders: Vec<String>,
 }
 
 impl Entry {
-    /// Whether the value was right already, and is only to stay so.
+    /// Whether the value was right already, and only has to stay so.
     pub(crate) fn is_only_held(&self) -> bool {
         self.setting.is_same(&self.before, &self.set)
     }
 }
 
-/// What the journal says.
+/// The content of the journal.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
-    /// Changes in the order in which they were made.
+    /// The changes, in the order in which they were made.
     pub(crate) entries: Vec<Entry>,
-    /// What a guardian had to say when nobody was there to hear it.
+    /// Messages that a guard could not deliver, because its agent was gone.
     #[serde(default)]
     pub(crate) notes: Vec<String>,
 }
@@ -64,8 +64,8 @@ pub(crate) struct Open {
     _lock: File,
 }
 
-/// The sign that a guardian lives: a file that it keeps locked, which the kernel unlocks when it
-/// dies.
+/// The sign that a guard lives: a file that it keeps locked. The kernel unlocks the file when the
+/// guard dies.
 #[derive(Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
@@ -74,7 +74,7 @@ pub(crate) struct Holder {
 }
 
 impl Journal {
-    /// The journal of a host, where this process may keep one.
+    /// Returns the first journal directory of the host that this process may use.
     pub(crate) fn of(host: &Host) -> io::Result<Self> {
         let mut refused = io::Error::new(io::ErrorKind::NotFound, "XDG_RUNTIME_DIR is not set");
         for directory in places(host) {
@@ -86,14 +86,14 @@ impl Journal {
         Err(refused)
     }
 
-    /// The journals that are there, whoever keeps them.
+    /// Returns all existing journals of the host.
     pub(crate) fn all(host: &Host) -> Vec<Self> {
         let is_kept = |directory: &PathBuf| directory.join(BOOK).exists() && own(directory).is_ok();
         let kept = places(host).into_iter().filter(is_kept);
         kept.map(|directory| Self { directory }).collect()
     }
 
-    /// Locks and reads it.
+    /// Locks and reads the journal.
     pub(crate) fn open(&self) -> io::Result<Open> {
         let path = self.directory.join(LOCK);
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(path)?;
@@ -109,14 +109,14 @@ impl Journal {
         Ok(Open { book: self.read()?, directory: self.directory.clone(), _lock: lock })
     }
 
-    /// Opens it, changes it and puts it on disk again.
+    /// Locks the journal, changes it and writes it to disk.
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Open) -> T) -> io::Result<T> {
         let mut open = self.open()?;
         let changed = change(&mut open);
         open.save().map(|()| changed)
     }
 
-    /// Reads it as it is, without waiting for whoever changes it: it is replaced as a whole.
+    /// Reads the journal without the lock: it is always replaced as a whole.
     pub(crate) fn read(&self) -> io::Result<Book> {
         let path = self.directory.join(BOOK);
         let bytes = match fs::read(&path) {
@@ -124,18 +124,18 @@ impl Journal {
             other => other?,
         };
         serde_json::from_slice(&bytes).map_err(|error| {
-            let what = format!("{} is no journal of this version of rdmascope: {error}", path.display());
+            let what = format!("{} is not a journal of this version of rdmascope: {error}", path.display());
             io::Error::new(io::ErrorKind::InvalidData, what)
         })
     }
 
-    /// Signs in.
+    /// Registers this guard as a holder.
     pub(crate) fn hold(&self) -> io::Result<Holder> {
-        // Whoever has the lock may be removing signs of nobody, as this one is until it is locked.
+        // Another guard may be removing unlocked signs, and this one is unlocked for a moment.
         let _open = self.open()?;
         let stat = fs::read_to_string("/proc/self/stat")?;
-        // proc_pid_stat(5): the start is field 22; the second, in parentheses, may have spaces.
-        // Numbers of processes come again, and may mean another one in another namespace.
+        // proc_pid_stat(5): the start time is field 22; field 2, in parentheses, may contain
+        // spaces. A process ID may be reused, and may mean another process in another namespace.
         let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).unwrap_or("0");
         let number = HOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{started}-{number}", std::process::id());
@@ -145,14 +145,14 @@ impl Journal {
         Ok(Holder { name, path, _lock: lock })
     }
 
-    /// Whether a guardian lives.
+    /// Whether a guard lives.
     pub(crate) fn is_alive(&self, holder: &str) -> bool {
         is_alive(&self.directory, holder)
     }
 }
 
 impl Open {
-    /// Puts the book on disk, or takes it away where it says nothing.
+    /// Writes the journal to disk, or removes it if it is empty.
     pub(crate) fn save(&self) -> io::Result<()> {
         let path = self.directory.join(BOOK);
         if self.book == Book::default() {
@@ -174,12 +174,12 @@ impl Open {
         is_alive(&self.directory, holder)
     }
 
-    /// Removes the signs of guardians that have died.
+    /// Removes the signs of dead guards.
     fn tidy(&self) {
         for file in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
             if name.strip_prefix(HOLDER).is_some_and(|holder| !self.is_alive(holder)) {
-                // One that stays is in nobody's way.
+                // A sign that stays does no harm.
                 let _ = fs::remove_file(file.path());
             }
         }
@@ -188,12 +188,12 @@ impl Open {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // One that stays is a sign of nothing: nobody locks it.
+        // A sign that stays means nothing, because it is not locked.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The number in a guardian's name.
+/// The process ID in a guard's name.
 pub(crate) fn process(holder: &str) -> &str {
     holder.split('-').next().unwrap_or(holder)
 }
@@ -204,14 +204,14 @@ fn is_alive(directory: &Path, holder: &str) -> bool {
     }
     match File::open(directory.join(format!("{HOLDER}{holder}"))) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
-        // What cannot be seen may live: too many open files are no death.
+        // If the sign cannot be opened, the guard may live: too many open files, for example.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
 fn places(host: &Host) -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| host.is_here()).map(PathBuf::from);
-    // Under sudo the variable may be another user's, whose journal is not to be believed.
+    // Under sudo the variable may name another user's directory, whose journal must not be used.
     let is_own = |place: &PathBuf| {
         fs::metadata(place).is_ok_and(|place| place.uid() == rustix::process::geteuid().as_raw())
     };
@@ -219,7 +219,7 @@ fn places(host: &Host) -> Vec<PathBuf> {
     places.map(|place| place.join("rdmascope")).collect()
 }
 
-/// Makes the directory, and sees whether files can be made in it.
+/// Makes the directory, and checks whether files can be made in it.
 fn make(directory: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(PRIVATE_DIRECTORY).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -230,11 +230,11 @@ fn make(directory: &Path) -> io::Result<()> {
     rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(Into::into)
 }
 
-/// Refuses a directory in which somebody else may have written what looks like a journal.
+/// Refuses a directory in which another user may have written a journal.
 fn own(directory: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(directory)?;
     let wrong = if !found.is_dir() {
-        "is no directory"
+        "is not a directory"
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
     } else if found.mode() & WRITTEN_BY_OTHERS != 0 {
@@ -242,16 +242,15 @@ fn own(directory: &Path) -> io::Result<()> {
     } else {
         return Ok(());
     };
-    let what =
-        format!("{} {wrong}, so that no journal there can be believed: remove it", directory.display());
+    let what = format!("{} {wrong}, so rdmascope uses no journal there: remove it", directory.display());
     Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
-/// Holders of this process so far.
+/// The number of holders that this process has made.
 static HOLDERS: AtomicU32 = AtomicU32::new(0);
 const BOOK: &str = "journal.json";
-/// Reading is enough to lock: whoever may read the files could block guards, or make dead ones look
-/// alive.
+/// No access for other users: a user who can read a file can lock it, and so could block guards or
+/// make dead guards look alive.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
 /// Permission of group and others to write (inode(7)).
@@ -259,6 +258,6 @@ const WRITTEN_BY_OTHERS: u32 = 0o022;
 const NEW: &str = "journal.new";
 const LOCK: &str = "lock";
 const HOLDER: &str = "holder-";
-/// Half a minute: whoever has the lock may be waiting for tuned.
+/// 30 s: the process with the lock may be waiting for tuned.
 const LOCK_TRIES: u32 = 600;
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);

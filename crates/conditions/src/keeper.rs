@@ -1,5 +1,5 @@
-//! What a guard does: changes the host's values with the journal ahead of it, and takes the changes
-//! back.
+//! The work of a guard: it writes each change of the host into the journal, makes it, and reverts
+//! it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,42 +20,42 @@ use crate::shield;
 use crate::stress::Stress;
 use crate::targets::targets;
 
-/// Changes the values of a host for one agent.
+/// Changes the settings of a host for one agent.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     host: Host,
-    /// The journal, once there is something to write.
+    /// The journal, opened for the first change.
     signed_in: Option<(Journal, Holder)>,
-    /// The agent and the control group that it was in, where it has joined another.
+    /// The agent and its previous control group, if it has joined the group of the ranks.
     joined: Option<(u32, String)>,
-    /// What was applied, with the values that were asked for.
+    /// The applied techniques, with their settings and values.
     applied: Vec<(Condition, Targets)>,
-    /// Other work on the host, while it is wanted.
+    /// Load on the host, while it is wanted.
     stress: Option<Stress>,
 }
 
-/// Values with what they are to be.
+/// Settings with the values that are wanted.
 type Targets = Vec<(Setting, String)>;
 
-/// What became of the values of one technique.
+/// The result of applying one technique.
 #[derive(Debug, Default)]
 struct Done {
-    /// Values before, each once.
+    /// The values before, each once.
     before: Vec<String>,
-    /// Values that are as they were asked for.
+    /// Settings that have the wanted value.
     right: Targets,
     failed: Vec<(Setting, io::Error)>,
-    /// Guardians that hold some of them too.
+    /// Other guards that hold some of them too.
     shared: BTreeSet<String>,
-    /// Guardians that have died over some of them.
+    /// Dead guards that had changed some of them.
     adopted: BTreeSet<String>,
 }
 
-/// Why no value was touched.
+/// Why no setting was changed.
 enum Stop {
-    /// There is no journal.
+    /// The journal cannot be used.
     Journal(io::Error),
-    /// Somebody else of us holds a value at another one.
+    /// Another guard holds a setting at another value.
     Held(String),
 }
 
@@ -70,8 +70,8 @@ impl Keeper {
         Self { host, signed_in: None, joined: None, applied: Vec::new(), stress: None }
     }
 
-    /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet,
-    /// or is to stay so.
+    /// Applies the host-wide techniques for the agent `process`. Techniques from before must have
+    /// been released.
     pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &Ranks, process: u32) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.host_wide().techniques() {
@@ -92,7 +92,7 @@ impl Keeper {
         conditions
     }
 
-    /// Waits until others of us hold nothing but what is wanted; says what they do all the same.
+    /// Waits until other guards hold only what is wanted; returns what they still hold after that.
     pub(crate) fn settle(&self, wanted: &Wanted, ranks: &Ranks) -> Option<String> {
         let techniques = wanted.host_wide().techniques().into_iter();
         let all = techniques.filter_map(|(technique, _)| targets(&self.host, technique, wanted, ranks).ok());
@@ -104,7 +104,7 @@ impl Keeper {
         settle(&self.host, own, is_wanted)
     }
 
-    /// Looks again at what was applied; gives what is so no more.
+    /// Checks what was applied; returns the techniques that are no longer in force.
     pub(crate) fn verify(&self) -> Vec<Condition> {
         let differs = |(setting, value): &(Setting, String)| match setting.read(&self.host) {
             Ok(current) if setting.is_same(&current, value) => None,
@@ -113,13 +113,14 @@ impl Keeper {
         };
         let lost = self.applied.iter().filter_map(|(condition, targets)| {
             let reason = targets.iter().find_map(differs)?;
-            let reason = format!("it was applied, but somebody else changed it during the point ({reason})");
+            let reason =
+                format!("it was applied, but another process changed it during the point ({reason})");
             Some(Condition { outcome: Outcome::NotApplied, reason: Some(reason), ..condition.clone() })
         });
         lost.collect()
     }
 
-    /// Takes everything back that nobody else holds; says what was left as it is, and why.
+    /// Reverts everything that no other guard holds; returns what could not be reverted, and why.
     pub(crate) fn release(&mut self) -> Vec<String> {
         self.applied.clear();
         self.stress = None;
@@ -131,12 +132,12 @@ impl Keeper {
         match journal.edit(|open| take_back(&self.host, open, &holder.name, is_mine)) {
             Ok(undone) => undone.into_iter().filter_map(Undone::trouble).collect(),
             Err(error) => {
-                vec![format!("what was changed could not be taken back: {error}; see `rdmascope doctor`")]
+                vec![format!("the environment could not be reverted: {error}; see `rdmascope doctor`")]
             }
         }
     }
 
-    /// Takes back what guards held that are dead.
+    /// Reverts the changes of dead guards.
     pub(crate) fn restore(&self, dead: &[u32]) -> Vec<String> {
         let mut said = Vec::new();
         for journal in Journal::all(&self.host) {
@@ -145,17 +146,17 @@ impl Keeper {
             match journal.edit(|open| take_back(&self.host, open, "", is_theirs)) {
                 Ok(undone) => said.extend(undone.into_iter().filter_map(Undone::trouble)),
                 Err(error) => said.push(format!(
-                    "what a guard that was killed had changed could not be taken back: {error}; see `rdmascope doctor`"
+                    "the changes of a killed guard could not be reverted: {error}; see `rdmascope doctor`"
                 )),
             }
         }
         said
     }
 
-    /// Keeps for later what nobody hears now.
+    /// Keeps messages in the journal when no agent is left to receive them.
     pub(crate) fn note(&self, said: Vec<String>) {
         let Some((journal, _)) = self.signed_in.as_ref().filter(|_| !said.is_empty()) else { return };
-        // The values are as they are, with or without the note.
+        // Without the note, the settings are the same.
         let _ = journal.edit(|open| {
             open.book.notes.extend(said);
             let more = open.book.notes.len().saturating_sub(NOTES_MAX);
@@ -163,7 +164,7 @@ impl Keeper {
         });
     }
 
-    /// Sets values, and words what came of it; gives those that are right now.
+    /// Applies a technique. Returns the outcome, and the settings that have the wanted value.
     fn set(
         &mut self,
         targets: &[(Setting, String)],
@@ -172,11 +173,13 @@ impl Keeper {
         let done = self.try_set(targets).map_err(|stop| match stop {
             Stop::Journal(error) => {
                 let (outcome, why) = refused("keep a journal of changes in /run/rdmascope", &error, ROOT);
-                (outcome, format!("{why}; without one nothing is changed"))
+                (outcome, format!("{why}; without a journal, rdmascope changes nothing"))
             }
             Stop::Held(why) => (Outcome::NotApplied, why),
         })?;
-        // Those that the kernel keeps say nothing of the others; a right that is missing does.
+        // An interrupt that the kernel does not move says nothing about the others; a missing right
+        // does.
+        // does.
         let is_forbidden = |setting: &Setting| {
             let kind = self.host.refuses(&setting.path()).map(|error| error.kind());
             matches!(kind, Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
@@ -192,18 +195,20 @@ impl Keeper {
                 let rest = if count > 0 { format!(" ({share} were set)") } else { String::new() };
                 return Err((outcome, why + &rest));
             }
-            reasons.push(format!("{share} interrupts: the kernel keeps the others ({setting}: {error})"));
+            reasons.push(format!(
+                "{share} interrupts: the kernel does not move the others ({setting}: {error})"
+            ));
         }
         if technique == Technique::IrqAffinity && self.host.is_running("irqbalance") {
             reasons
                 .push("irqbalance is running and may move them back: systemctl stop irqbalance".to_owned());
         }
         if !done.shared.is_empty() {
-            reasons.push(format!("held by process {} too", processes(&done.shared)));
+            reasons.push(format!("also held by process {} of rdmascope", processes(&done.shared)));
         }
         if !done.adopted.is_empty() {
             reasons.push(format!(
-                "process {} of rdmascope was killed over it: what was before that will be restored",
+                "process {} of rdmascope was killed before it reverted this: the value from before that will be restored",
                 processes(&done.adopted)
             ));
         }
@@ -234,7 +239,7 @@ impl Keeper {
             match setting.write(&self.host, value) {
                 Ok(()) => done.right.push((setting, value.clone())),
                 Err(error) => {
-                    // One that failed may have had effect, or have it still.
+                    // A write that failed may have changed the setting.
                     forget_unchanged(&self.host, &mut open.book, setting);
                     done.failed.push((setting, error));
                 }
@@ -246,31 +251,32 @@ impl Keeper {
         Ok(done)
     }
 
-    /// Gives the host other work, a part of it for each rank there.
+    /// Starts this rank's share of the load on the host.
     fn burden(&mut self, ranks: &Ranks) -> Result<(Found, Targets), Refusal> {
         let cpus = thread::available_parallelism().map_or(1, NonZero::get);
         let threads = cpus.div_ceil(ranks.count.max(1));
         let stress = Stress::start(threads).map_err(|error| {
-            (Outcome::NotApplied, format!("cannot start {threads} threads that compute: {error}"))
+            (Outcome::NotApplied, format!("cannot start {threads} threads for load: {error}"))
         })?;
         self.stress = Some(stress);
-        let reason = Some(format!("a thread for each of the {cpus} CPUs, {threads} of them this rank's"));
+        let reason =
+            Some(format!("one thread for each of the {cpus} CPUs; this rank's guard runs {threads} of them"));
         Ok((Found { before: None, reason }, Targets::new()))
     }
 
-    /// The ranks join the group of the shielded CPUs, where there is one.
+    /// Moves the ranks into the group of the shielded CPUs, if there is one.
     fn join(&mut self, technique: Technique, process: u32) -> Result<(), Refusal> {
         if technique != Technique::Cpuset {
             return Ok(());
         }
         let was = shield::join(&self.host, process)
-            .map_err(|error| refused("join the group of the shielded CPUs", &error, ROOT))?;
+            .map_err(|error| refused("join the control group of the shielded CPUs", &error, ROOT))?;
         self.joined = was.map(|was| (process, was));
         Ok(())
     }
 }
 
-/// The journal, if no living guardian holds one of the values at another one.
+/// Opens the journal, unless a living guard holds one of the settings at another value.
 fn unheld(journal: &Journal, name: &str, targets: &[(Setting, String)]) -> Result<Open, Stop> {
     let open = journal.open()?;
     let is_other = |holder: &&String| *holder != name && open.is_alive(holder);
@@ -290,7 +296,7 @@ fn unheld(journal: &Journal, name: &str, targets: &[(Setting, String)]) -> Resul
     }
 }
 
-/// Enters a change into the journal; gives whether the value has to be written.
+/// Enters a change into the journal; returns whether the value has to be written.
 fn enter(
     host: &Host,
     open: &mut Open,
@@ -318,8 +324,8 @@ fn enter(
             }
             return Ok(false);
         }
-        // Left behind at another value, or changed by somebody else since: back to what was before
-        // us, or what they made.
+        // A dead guard left another value, or another process has changed the value since: go back
+        // to the value before the guard, or keep the process's value.
         if is_as_set {
             setting.write(host, &entry.before)?;
             current.clone_from(&entry.before);
@@ -334,7 +340,7 @@ fn enter(
     Ok(!is_right)
 }
 
-/// Forgets a change that was not made: the value is as it was.
+/// Removes a change that was not made from the journal.
 fn forget_unchanged(host: &Host, book: &mut Book, setting: Setting) {
     let Ok(current) = setting.read(host) else { return };
     book.entries.retain(|entry| entry.setting != setting || !setting.is_same(&current, &entry.before));
@@ -344,5 +350,5 @@ fn processes(holders: &BTreeSet<String>) -> String {
     holders.iter().map(|holder| process(holder)).collect::<Vec<_>>().join(" and ")
 }
 
-/// Nobody reads more.
+/// The last notes are enough for a reader.
 const NOTES_MAX: usize = 20;

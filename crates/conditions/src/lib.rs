@@ -1,30 +1,31 @@
-//! What changes the machine for a measurement, and takes the changes back: the only code of ours
-//! that changes a host.
+//! Changes the machine for a measurement, and reverts the changes. No other crate changes a host.
 //!
 //! ```text
-//!              ┌► own: the process's own (scheduling class, memory, /dev/cpu_dma_latency), gone with it at the latest
+//!              ┌► own: settings of this process (scheduling class, memory, /dev/cpu_dma_latency);
+//!              │       they end with it
 //! Arranger ────┤
-//!              └► guardian ══ pipes ══► guard: a process that changes what is the host's, with a journal, and takes it
-//!                                       back when it is told to or the pipe ends: SIGKILL of the agent ends it, too
+//!              └► guardian ══ pipes ══► guard: a process that changes settings of the host, keeps a
+//!                                       journal, and reverts the changes on request or when the
+//!                                       pipe ends, as after SIGKILL of the agent
 //! ```
 //!
 //! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`);
-//! none ever fails a point. After each point the guard looks again whether what it applied is still
-//! so. A value is in the journal, on disk, before it is changed. One that somebody else has changed
-//! meanwhile is left alone, and said so. Where the guard dies too the journal stays:
-//! [`left_behind`] finds it, [`restore()`] takes it back.
+//! none ever fails a point. After each point the guard checks that every setting still has the
+//! value that it applied. A setting is in the journal, on disk, before it is changed. A setting
+//! that another process has changed meanwhile is left alone, and the user is told. If the guard
+//! dies too, the journal stays: [`left_behind`] finds it, and [`restore()`] reverts what it lists.
 //!
-//! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow
-//! changes anything.
+//! This is a separate crate so that the dependency graph shows which crates can change a host.
 //!
 //! # Invariants
 //!
-//! * Only a guard, a process that outlives the agents, changes what is the host's; what it changes
-//!   is in a journal on disk before, and taken back even after SIGKILL. A value that somebody else
-//!   has changed is left alone and said so; after each point the guard looks again, and what did
-//!   not last is not called applied. An environment never fails a point: what cannot be applied is
-//!   a reason in the record. The client of a server changes its host only where the server was told
-//!   to let it.
+//! * Only a guard changes settings of the host. It is a process that outlives the agents. Each
+//!   change is in a journal on disk before it is made, and is reverted even after SIGKILL. A
+//!   setting that another process has changed is left alone, and the user is told. The guard checks
+//!   the settings after each point; a technique that did not last is not recorded as applied. An
+//!   environment never fails a point: a technique that cannot be applied is a reason in the record.
+//!   The client of a server changes the server's host only if the server was started with
+//!   permission for it.
 
 mod arranger;
 mod cpus;

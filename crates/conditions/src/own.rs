@@ -1,4 +1,4 @@
-//! The process's own: what ends with it at the latest, whoever kills it.
+//! Techniques of this process. They end with it at the latest, however it is killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,21 +13,21 @@ use crate::place::Place;
 use crate::refusal::{Found, Refusal, refused};
 use crate::rights::{CAP_IPC_LOCK, ROOT, has_capability};
 
-/// The process's own techniques that are in force. Dropping them takes them back.
+/// The techniques of this process that are in force. Dropping this reverts them.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
-    /// `/dev/cpu_dma_latency`: the request holds as long as this is open.
+    /// `/dev/cpu_dma_latency`: the request holds while this file is open.
     latency: Option<File>,
-    /// The limit before memory was locked.
+    /// The memory lock limit before memory was locked.
     locked: Option<Rlimit>,
-    /// The memory policy before it was bound.
+    /// The memory policy before memory was bound.
     bound: Option<Policy>,
-    /// Class and priority before.
+    /// Scheduling class and priority before the change.
     scheduler: Option<(libc::c_int, libc::c_int)>,
 }
 
 impl Own {
-    /// Applies a technique; those of the host are not its business.
+    /// Applies a technique of this process. Host-wide techniques are ignored.
     pub(crate) fn apply(
         &mut self,
         host: &Host,
@@ -47,7 +47,7 @@ impl Own {
     fn hold_latency(&mut self, host: &Host, us: i32) -> Result<Found, Refusal> {
         let hold = || -> io::Result<File> {
             let mut file = OpenOptions::new().write(true).open(host.at(LATENCY))?;
-            // Documentation/power/pm_qos_interface.rst: 4 bytes in the machine's order.
+            // Documentation/power/pm_qos_interface.rst: 4 bytes in native byte order.
             file.write_all(&us.to_ne_bytes())?;
             Ok(file)
         };
@@ -58,15 +58,15 @@ impl Own {
             }
             Err(error) => return Err(refused(&format!("write /{LATENCY}"), &error, ROOT)),
         }
-        // What was before is not known: the kernel shows the least of all requests, that of another
-        // rank here among them.
+        // The value before is unknown: the kernel shows the smallest of all requests, which may be
+        // another rank's.
         Ok(Found::default())
     }
 
     fn lock_memory(&mut self, host: &Host) -> Result<Found, Refusal> {
         let before = getrlimit(Resource::Memlock);
         let unlimited = Rlimit { current: None, maximum: None };
-        // With a limit, memory that is allocated later would be refused in the middle of a point.
+        // With a limit, allocations in the middle of a point would fail.
         let raised = setrlimit(Resource::Memlock, unlimited).is_ok()
             || setrlimit(Resource::Memlock, Rlimit { current: before.maximum, maximum: before.maximum })
                 .is_ok();
@@ -81,9 +81,9 @@ impl Own {
             );
             return Err((Outcome::NotPermitted, why));
         }
-        // Pages once they are touched, which samples and buffers are before they count. A device
-        // may have mapped far more than there is memory (softdev's arenas are sparse), and all of
-        // it would be filled.
+        // MCL_ONFAULT locks pages when they are first touched; samples and buffers are touched
+        // before they count. Without it, all of a sparse mapping would be filled, and softdev's
+        // arenas map far more than the memory of the host.
         let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
         // SAFETY: mlockall takes flags and changes neither the content nor the validity of any
         // memory.
@@ -100,19 +100,23 @@ impl Own {
         let nothing = |why: String| Err((Outcome::NotApplied, why));
         let nodes = host.root().numbered("sys/devices/system/node", "node").len();
         if nodes < 2 {
-            return nothing("the host has one memory node".to_owned());
+            return nothing("the host has one NUMA node".to_owned());
         }
-        let Some(device) = &place.device else { return nothing("no device is named".to_owned()) };
+        let Some(device) = &place.device else { return nothing("no RDMA device is named".to_owned()) };
         let node = host.line(&format!("sys/class/infiniband/{device}/device/numa_node"));
         let Some(node) = node.ok().and_then(|node| node.parse::<u32>().ok()) else {
-            return nothing(format!("{device} is attached to no node"));
+            return nothing(format!("{device} is attached to no NUMA node"));
         };
         let mask = 1_u64.checked_shl(node).unwrap_or_default();
         if mask == 0 {
-            return nothing(format!("{device} is on node {node}, and only 64 are known here"));
+            return nothing(beyond_numa_nodes(device, node));
         }
         let refuse = |error: io::Error| {
-            refused(&format!("bind memory to node {node}"), &error, "give its cpuset that node")
+            refused(
+                &format!("bind memory to NUMA node {node}"),
+                &error,
+                "add the node to cpuset.mems of its cpuset",
+            )
         };
         let before = policy().map_err(refuse)?;
         let mut nodes = [0; NODES_MAX / 64];
@@ -120,7 +124,7 @@ impl Own {
         set_policy(&Policy { mode: libc::MPOL_BIND, nodes }).map_err(refuse)?;
         let was = match before.mode {
             libc::MPOL_DEFAULT => "the node of the CPU".to_owned(),
-            mode => format!("memory policy {mode} (set_mempolicy(2)), as numactl gives it"),
+            mode => format!("memory policy {mode} (set_mempolicy(2)), as set by numactl"),
         };
         self.bound = Some(before);
         Ok(Found { before: Some(was), reason: Some(format!("node {node}")) })
@@ -136,11 +140,11 @@ impl Own {
             harmless(host, place)?;
         }
         let before = scheduler().ok();
-        // Threads that it starts do not inherit the class.
+        // Threads that this thread starts do not inherit the class.
         set_scheduler(policy | libc::SCHED_RESET_ON_FORK, priority).map_err(|error| {
             let remedy = "run with CAP_SYS_NICE or raise the limit with ulimit -r 99 (LimitRTPRIO= of a systemd unit, \
-                          rtprio in limits.conf); as root, give its control group a cpu.rt_runtime_us";
-            refused(&format!("set the class {class}"), &error, remedy)
+                          rtprio in limits.conf); as root, set cpu.rt_runtime_us of its control group";
+            refused(&format!("set the scheduling class {class}"), &error, remedy)
         })?;
         self.scheduler = before;
         let reason = (class != Scheduler::Other).then(|| throttle(host)).flatten();
@@ -149,23 +153,23 @@ impl Own {
 }
 
 impl Own {
-    /// Takes everything back; says what could not be, and why. That ends with the process.
+    /// Reverts everything. Returns what could not be reverted, and why; it ends with the process.
     pub(crate) fn take_back(&mut self) -> Option<String> {
         let mut said = None;
-        // First, so that the rest is not done in a hurry.
+        // First, so that the rest does not run in a real-time class.
         if let Some((policy, priority)) = self.scheduler.take() {
-            // Without CAP_SYS_NICE the flag, once set, is there to stay: sched(7).
+            // Without CAP_SYS_NICE, the flag cannot be cleared once it is set (sched(7)).
             let restored = set_scheduler(policy, priority)
                 .or_else(|_| set_scheduler(policy | libc::SCHED_RESET_ON_FORK, priority));
             said = restored.err().map(|error| {
                 let class = in_words((policy, priority));
-                format!("the scheduling class of this process could not be set back to {class}: {error}")
+                format!("the scheduling class could not be set back to {class}: {error}")
             });
         }
         if let Some(policy) = self.bound.take()
             && let Err(error) = set_policy(&policy)
         {
-            said.get_or_insert(format!("the memory policy of this process could not be set back: {error}"));
+            said.get_or_insert(format!("the memory policy could not be set back: {error}"));
         }
         if let Some(limit) = self.locked.take() {
             // SAFETY: munlockall has no arguments and changes neither the content nor the validity
@@ -180,54 +184,59 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Whoever wants to hear of it has asked before.
+        // A caller that needs the result has called `take_back` before.
         let _ = self.take_back();
     }
 }
 
-/// A real-time task that never sleeps keeps its CPU from everybody else.
+/// Refuses a real-time class that would take a CPU from other processes: a real-time task that
+/// never sleeps keeps its CPU.
 fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
     let nothing = |why: &str| Err((Outcome::NotApplied, why.to_owned()));
     let Some([own]) = place.pinned.as_deref() else {
-        return nothing("the rank has no CPU of its own, and might take anybody's: pin it with --cpus A,B");
+        return nothing(
+            "the rank is not pinned to one CPU, and could block other processes: pin it with --cpus A,B",
+        );
     };
     if affinity().ok().as_deref() != Some(&[*own]) {
-        return nothing("the rank is not on its CPU any more, and might take anybody's");
+        return nothing("the rank is not on its CPU any more, and could block other processes");
     }
     if place.ranks.iter().filter(|cpu| *cpu == own).count() > 1 {
-        return nothing("both ranks have the same CPU: the one that waits would keep the other from running");
+        return nothing(
+            "both ranks have the same CPU: the rank that waits would keep the other from running",
+        );
     }
     if !is_throttled(host) {
         return nothing(
-            "nothing keeps a real-time task that never sleeps from hanging its CPU: set kernel.sched_rt_runtime_us to \
-             950000",
+            "the kernel does not limit real-time tasks, so a rank that polls would hang its CPU: set \
+             kernel.sched_rt_runtime_us to 950000",
         );
     }
     Ok(())
 }
 
-/// Whether real-time tasks leave others a share of each period
+/// Whether real-time tasks leave a share of each period to other tasks
 /// (Documentation/scheduler/sched-rt-group.rst).
 pub(crate) fn is_throttled(host: &Host) -> bool {
     left_to_others(host).is_some()
 }
 
-/// What a real-time task that never sleeps pays for that, in words.
+/// Describes how long the kernel stops a real-time task that never sleeps.
 fn throttle(host: &Host) -> Option<String> {
     let (others_us, period_us) = left_to_others(host)?;
     let [others, period] = [others_us, period_us].map(|us| us as f64 / 1e3);
     Some(format!(
-        "who never sleeps is stopped for {others} ms of each {period} ms (kernel.sched_rt_runtime_us)"
+        "the kernel stops a rank that never sleeps for {others} ms of each {period} ms (kernel.sched_rt_runtime_us)"
     ))
 }
 
-/// How much of each period real-time tasks leave to others, and how long that is, in microseconds.
+/// Returns the time of each period that real-time tasks leave to others, and the period, in us.
 fn left_to_others(host: &Host) -> Option<(i64, i64)> {
     let value =
         |name: &str| host.line(&format!("proc/sys/kernel/sched_rt_{name}_us")).ok()?.parse::<i64>().ok();
     let runtime = value("runtime")?;
     let period = value("period")?;
-    // -1 is no limit.
+    // -1 means no limit.
     (0..period).contains(&runtime).then(|| (period - runtime, period))
 }
 
@@ -240,10 +249,10 @@ pub(crate) fn latency(host: &Host) -> Option<String> {
     })
 }
 
-/// Class and priority of this thread.
+/// The scheduling class and priority of this thread.
 pub(crate) fn scheduler() -> io::Result<(libc::c_int, libc::c_int)> {
     let mut parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; the kernel writes a sched_param to where there is one.
+    // SAFETY: 0 is the calling thread; the kernel writes a sched_param into `parameters`.
     let policy = unsafe { libc::sched_getscheduler(0) };
     // SAFETY: as above.
     if policy < 0 || unsafe { libc::sched_getparam(0, &raw mut parameters) } < 0 {
@@ -252,7 +261,7 @@ pub(crate) fn scheduler() -> io::Result<(libc::c_int, libc::c_int)> {
     Ok((policy, parameters.sched_priority))
 }
 
-/// A class and its priority, as a plan has it where a plan can.
+/// Formats a class and its priority, in the syntax of plans where a plan can name the class.
 pub(crate) fn in_words((policy, priority): (libc::c_int, libc::c_int)) -> String {
     match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => "other".to_owned(),
@@ -266,14 +275,14 @@ pub(crate) fn in_words((policy, priority): (libc::c_int, libc::c_int)) -> String
 
 fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread; the kernel reads a sched_param, which there is.
+    // SAFETY: 0 is the calling thread; the kernel reads the sched_param `parameters`.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// A memory policy: a mode with its flags, and a bit for each node.
+/// A memory policy: a mode with its flags, and one bit for each node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Policy {
     mode: libc::c_int,
@@ -286,7 +295,7 @@ fn policy() -> io::Result<Policy> {
     let nowhere = std::ptr::null::<libc::c_void>();
     let mode = &raw mut policy.mode;
     let nodes = policy.nodes.as_mut_ptr();
-    // SAFETY: the kernel writes an int and `NODES_MAX` bits, to where there are as many.
+    // SAFETY: the kernel writes an int and `NODES_MAX` bits into `policy`, which has room for them.
     match unsafe { libc::syscall(libc::SYS_get_mempolicy, mode, nodes, MASK_BITS, nowhere, 0) } {
         0.. => Ok(policy),
         _ => Err(io::Error::last_os_error()),
@@ -295,26 +304,27 @@ fn policy() -> io::Result<Policy> {
 
 fn set_policy(policy: &Policy) -> io::Result<()> {
     let Policy { mode, nodes } = policy;
-    // SAFETY: the kernel reads `NODES_MAX` bits, which are there. The policy is of memory to come.
+    // SAFETY: the kernel reads `NODES_MAX` bits of `nodes`. The policy applies to future
+    // allocations.
     match unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, nodes.as_ptr(), MASK_BITS) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// CPUs that this thread may run on.
+/// The CPUs that this thread may run on.
 fn affinity() -> io::Result<Vec<u32>> {
     let set = rustix::thread::sched_getaffinity(None)?;
     Ok((0u32..).take(CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
-/// Pins this thread to CPUs, or puts it back on those that it was pinned to: a change of its
-/// control group, or of one above, may have moved it.
+/// Pins this thread to CPUs, or puts it back on them: a change of its control group, or of one
+/// above it, may have moved it.
 ///
 /// # Errors
 ///
-/// When there are no such CPUs, or the kernel refuses them, as where another control group has
-/// them.
+/// If there are no such CPUs, or the kernel refuses them, for example because another control group
+/// has them.
 pub fn pin(pinned: &[u32]) -> io::Result<()> {
     if affinity().is_ok_and(|affinity| affinity == pinned) {
         return Ok(());
@@ -329,8 +339,7 @@ pub fn pin(pinned: &[u32]) -> io::Result<()> {
         .map_err(|error| refused(io::Error::from(error).kind(), error.to_string()))
 }
 
-/// Every CPU that there may be. Of a set that a thread is given, the kernel leaves out those that
-/// the thread must not have.
+/// A set of every possible CPU. The kernel ignores CPUs of a set that the thread must not use.
 pub fn every_cpu() -> CpuSet {
     let mut every = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| every.set(cpu));
@@ -338,12 +347,23 @@ pub fn every_cpu() -> CpuSet {
 }
 
 pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";
-/// As many as a kernel may have (CONFIG_NODES_SHIFT is 10 at most).
+/// The most nodes that a kernel supports (CONFIG_NODES_SHIFT is 10 at most).
 const NODES_MAX: usize = 1024;
-/// set_mempolicy(2): the kernel takes one bit less than it is told.
+/// set_mempolicy(2): the kernel uses one bit less than this number.
 const MASK_BITS: libc::c_ulong = 1025;
 /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`.
 const NO_REQUEST_US: i32 = 2_000_000_000;
+
+/// NUMA nodes that memory can be bound to: one bit of a word each.
+pub(crate) const NUMA_NODES: u32 = u64::BITS;
+
+/// Why memory cannot be bound to the node of a device.
+pub(crate) fn beyond_numa_nodes(device: &str, node: u32) -> String {
+    format!(
+        "{device} is on NUMA node {node}; rdmascope can bind memory to nodes 0 to {} only",
+        NUMA_NODES - 1
+    )
+}
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::poll;
 
-/// Waits.
+/// Sleeps for a time.
 pub(crate) fn pause(time: Duration) {
-    // A signal makes it shorter, and what is waited for is looked at again.
+    // A signal may shorten the sleep: callers check their condition again.
     let _ = poll(&mut [], Some(&Deadline::after(time).timespec()));
 }

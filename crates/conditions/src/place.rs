@@ -1,19 +1,19 @@
-//! Where ranks are.
+//! The placement of ranks.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a rank is.
+/// The placement of a rank.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// Its number.
     pub rank: u32,
-    /// CPUs that it is pinned to, if so.
+    /// The CPUs that it is pinned to, if it is pinned.
     pub pinned: Option<Vec<u32>>,
-    /// CPUs that all ranks of the host are pinned to, each as often as a rank has it.
+    /// The CPUs that all ranks of the host are pinned to, each once for every rank on it.
     pub ranks: Vec<u32>,
-    /// Name of its RDMA device.
+    /// The name of its RDMA device.
     pub device: Option<String>,
-    /// IPoIB interfaces that its messages may take.
+    /// The IPoIB interfaces that its messages may take.
     pub ipoib: Vec<String>,
 }
 
@@ -21,10 +21,10 @@ pub struct Place {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ranks {
-    /// How many there are, where they are pinned: none elsewhere.
+    /// How many there are if they are pinned, otherwise 0.
     pub(crate) count: usize,
-    /// CPUs that they are pinned to, each as often as a rank has it.
+    /// The CPUs that they are pinned to, each once for every rank on it.
     pub(crate) cpus: Vec<u32>,
-    /// IPoIB interfaces that their messages may take.
+    /// The IPoIB interfaces that their messages may take.
     pub(crate) interfaces: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What becomes of a technique: what it found, or why it was not applied.
+//! The result of a technique: what it found, or why it was not applied.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 use crate::host::Host;
 use crate::rights::{CAP_SYS_ADMIN, ROOT, has_capability};
 
-/// What a technique found and says.
+/// What a technique found, and its remark.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) before: Option<String>,
@@ -18,18 +18,18 @@ pub(crate) struct Found {
 /// Why a technique was not applied.
 pub(crate) type Refusal = (Outcome, String);
 
-/// The refusal for what the system refused; `remedy` gives the right that is missing, if that is
-/// why.
+/// Returns the refusal for an error of the system. `remedy` says how to get the right that may be
+/// missing.
 pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     match error.kind() {
         io::ErrorKind::PermissionDenied if remedy == ROOT && geteuid().is_root() => {
-            // Root that lacks nothing is refused by what is no right: turbo that firmware has
-            // switched off, ASPM that it keeps.
+            // Root with all rights may still be refused: turbo that the firmware disables, ASPM
+            // that it keeps.
             let (outcome, why) = match has_capability(&Host::here(), CAP_SYS_ADMIN) {
-                true => (Outcome::NotApplied, "the kernel refuses that even to root here"),
+                true => (Outcome::NotApplied, "the kernel refuses this even to root"),
                 false => (
                     Outcome::NotPermitted,
-                    "root has not all rights here (a container?), so run it on the host",
+                    "root lacks CAP_SYS_ADMIN here, as in a container: run rdmascope on the host",
                 ),
             };
             (outcome, format!("cannot {what}: {error}; {why}"))
@@ -38,14 +38,14 @@ pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
             (Outcome::NotPermitted, format!("cannot {what}: {error}; {remedy}"))
         }
         io::ErrorKind::ReadOnlyFilesystem => {
-            let where_else = "that is so in most containers, so run it on the host or in a privileged one";
+            let where_else = "as in most containers: run rdmascope on the host or in a privileged container";
             (Outcome::NotPermitted, format!("cannot {what}: {error}; {where_else}"))
         }
         _ => (Outcome::NotApplied, format!("cannot {what}: {error}")),
     }
 }
 
-/// What became of a technique, for the record.
+/// Returns the outcome of a technique for the record.
 pub(crate) fn condition(
     rank: u32,
     technique: Technique,

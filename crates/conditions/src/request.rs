@@ -1,37 +1,37 @@
-//! What an agent and its guard say to each other.
+//! Messages between an agent and its guard.
 
 use measure::conditions::{Condition, Wanted};
 use serde::{Deserialize, Serialize};
 
 use crate::place::Ranks;
 
-/// What an agent asks, a line of JSON each.
+/// A request of an agent, one line of JSON.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Apply what concerns the host.
+    /// Apply the host-wide techniques.
     Apply {
         wanted: Wanted,
         ranks: Ranks,
-        /// The agent.
+        /// Process ID of the agent.
         process: u32,
     },
-    /// Say which of what was applied is so no more.
+    /// Report which applied techniques are no longer in force.
     Verify,
-    /// Take it back.
+    /// Revert the changes.
     Release,
-    /// Take back what other guards of the agent held that are dead.
+    /// Revert changes of earlier guards of this agent that are dead.
     Restore {
-        /// Their processes.
+        /// Process IDs of the dead guards.
         dead: Vec<u32>,
     },
 }
 
-/// What the guard answers.
+/// The guard's answer.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reply {
     pub(crate) conditions: Vec<Condition>,
-    /// What the user has to know of it: what could not be taken back, and why.
+    /// Messages for the user: changes that could not be reverted, and why.
     pub(crate) said: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Taking changes back, and finding those that nobody will take back any more.
+//! Reverts changes, and finds changes that no living guard will revert.
 
 use std::io;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use crate::journal::{Entry, Journal, Open, process};
 use crate::pause::pause;
 use crate::setting::Setting;
 
-/// The group of facts about a host (`measure::record::Environment`) that are this crate's.
+/// The group of facts about a host (`measure::record::Environment`) that this crate adds.
 pub const FACTS: &str = "conditions";
-/// The fact that says what [`left_behind`] finds.
+/// The fact with the changes that [`left_behind`] finds.
 pub const LEFT_BEHIND: &str = "left_behind";
 
-/// What became of changes that had been left behind.
+/// The result of restoring changes that had been left behind.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Restored {
-    /// Values that are as they were.
+    /// Settings that have their old value again.
     pub restored: Vec<String>,
-    /// Values that somebody else has changed since, and what guards that ended had to say.
+    /// Settings that another process has changed since, and messages of guards that ended.
     pub left_alone: Vec<String>,
-    /// What could not be done, and why.
+    /// Changes that could not be reverted, and why.
     pub failed: Vec<String>,
 }
 
-/// Changes of runs of which not even the guard is left, in words; and what guards had to say when
-/// nobody listened.
+/// Describes changes of runs whose guard was killed, too, and messages that guards could not
+/// deliver.
 pub fn left_behind(host: &Host) -> Vec<String> {
     let mut found = Vec::new();
     for journal in Journal::all(host) {
@@ -39,16 +39,17 @@ pub fn left_behind(host: &Host) -> Vec<String> {
         let is_left = |entry: &&Entry| !entry.is_only_held() && is_orphan(&journal, entry);
         for entry in book.entries.iter().filter(is_left) {
             let Entry { setting, before, set, holders } = entry;
-            let who = holders.first().map_or("a process", |holder| process(holder));
-            found
-                .push(format!("{setting} was set from {before} to {set} by process {who}, which was killed"));
+            let who = holders
+                .first()
+                .map_or("a process".to_owned(), |holder| format!("process {}", process(holder)));
+            found.push(format!("{setting} was set from {before} to {set} by {who}, which was killed"));
         }
         found.extend(book.notes);
     }
     found
 }
 
-/// Takes back what [`left_behind`] finds.
+/// Reverts what [`left_behind`] finds.
 pub fn restore(host: &Host) -> Restored {
     let mut all = Restored::default();
     for journal in Journal::all(host) {
@@ -61,7 +62,7 @@ pub fn restore(host: &Host) -> Restored {
                 undone.into_iter().for_each(|undone| all.add(undone));
                 all.left_alone.extend(notes);
             }
-            Err(error) => all.failed.push(format!("cannot restore what the journal says: {error}")),
+            Err(error) => all.failed.push(format!("cannot use the journal of changes: {error}")),
         }
     }
     all
@@ -77,19 +78,19 @@ impl Restored {
     }
 }
 
-/// What became of one change, in words.
+/// The result of reverting one change, in words.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Undone {
-    /// The value is as it was.
+    /// The value is as it was before.
     Restored(String),
-    /// Somebody else has changed it since.
+    /// Another process has changed the value since.
     LeftAlone(String),
-    /// It could not be set back.
+    /// The value could not be restored.
     Failed(String),
 }
 
 impl Undone {
-    /// What the user has to know.
+    /// Returns the message for the user, if there is one.
     pub(crate) fn trouble(self) -> Option<String> {
         match self {
             Self::Restored(_) => None,
@@ -102,14 +103,15 @@ fn is_orphan(journal: &Journal, entry: &Entry) -> bool {
     !entry.holders.iter().any(|holder| journal.is_alive(holder))
 }
 
-/// Waits until no living guard but `own` holds what is not wanted: those of agents that have just
-/// been told to go take theirs back. Gives in words what is held all the same.
+/// Waits until no living guard except `own` holds a setting that is not wanted: guards of agents
+/// that have just ended are reverting their changes. Returns a description of what is held after
+/// that.
 pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool) -> Option<String> {
     let mut tries = SETTLE_TRIES;
     loop {
         let mut held = Vec::new();
         for journal in Journal::all(host) {
-            // One that cannot be read is told of by `left_behind`.
+            // `left_behind` reports a journal that cannot be read.
             for entry in journal.read().unwrap_or_default().entries {
                 let is_other = |holder: &&String| *holder != own && journal.is_alive(holder);
                 let other = entry.holders.iter().find(is_other).cloned();
@@ -123,7 +125,7 @@ pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool)
             let others = held.len() - 1;
             let more = if others > 0 { format!(" (and {others} more values)") } else { String::new() };
             return Some(format!(
-                "process {} of rdmascope holds {setting} at {set}{more}, which was not asked for here",
+                "process {} of rdmascope holds {setting} at {set}{more}, which this run does not ask for",
                 process(holder)
             ));
         }
@@ -131,12 +133,12 @@ pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool)
     }
 }
 
-/// Five seconds: guards take changes back within milliseconds, tuned within seconds.
+/// 5 s: guards revert changes within milliseconds, tuned within seconds.
 const SETTLE_TRIES: u32 = 100;
 const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Signs a holder out of the changes that `is_meant`, and takes those back, last first, that no
-/// living guardian holds. What failed stays in the book.
+/// Removes holder `name` from the changes that `is_meant` selects, and reverts those that no living
+/// guard holds, last change first. A change that could not be reverted stays in the journal.
 pub(crate) fn take_back(
     host: &Host,
     open: &mut Open,
@@ -167,7 +169,7 @@ pub(crate) fn take_back(
     all
 }
 
-/// Sets a value back, unless somebody else has changed it.
+/// Restores a value, unless another process has changed it.
 fn undo(host: &Host, entry: &Entry) -> Undone {
     let Entry { setting, before, set, .. } = entry;
     let restored = || Undone::Restored(format!("{setting} is {before} again"));
@@ -176,18 +178,18 @@ fn undo(host: &Host, entry: &Entry) -> Undone {
     };
     let write = || setting.write(host, before).map_or_else(failed, |()| restored());
     if *setting == Setting::Shield {
-        // Nobody else has a group of that name, and a half of it goes as well as a whole.
+        // No other program has a group of this name, and removing half of a shield works, too.
         return write();
     }
     match setting.read(host) {
         Ok(current) if setting.is_same(&current, before) => restored(),
         Ok(current) if setting.is_same(&current, set) => write(),
         Ok(current) => Undone::LeftAlone(format!(
-            "{setting} was changed to {current} by somebody else after rdmascope had set it to {set}, and is left so \
-             ({before} before)"
+            "another process changed {setting} to {current} after rdmascope had set it to {set}; it is left so \
+             (originally {before})"
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Undone::Restored(format!("{setting} is there no more"))
+            Undone::Restored(format!("{setting} no longer exists"))
         }
         Err(error) => failed(error),
     }

@@ -1,11 +1,11 @@
-//! Rights of this process.
+//! The rights of this process.
 
 use crate::host::Host;
 
-/// Whether the process has a capability (capabilities(7)) that counts: not one of a user namespace
-/// of its own.
+/// Whether the process has a capability (capabilities(7)) of the initial user namespace. A
+/// capability in another user namespace does not count.
 pub(crate) fn has_capability(host: &Host, capability: u32) -> bool {
-    // Rights are a thread's.
+    // Capabilities belong to threads.
     let status = |whose: &str| host.status(whose, "CapEff");
     let effective =
         status("thread-self").or_else(|| status("self")).and_then(|bits| u64::from_str_radix(&bits, 16).ok());

@@ -1,5 +1,5 @@
-//! The values of a host that can be set and set back: each has a place of its own, never one that a
-//! file names.
+//! The settings of a host that can be changed and restored. The path of each is built here, never
+//! read from a file.
 
 use std::fmt;
 use std::io;
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::{cpus, shield};
 
-/// One value of the host.
+/// One setting of the host.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum Setting {
-    /// Policy of ASPM.
+    /// The ASPM policy.
     Aspm,
-    /// Whether groups below the topmost may have CPUs of their own (cgroups, version 2): `on` or
-    /// `off`.
+    /// Whether the cpuset controller is enabled for the control groups below the root (cgroups
+    /// version 2): `on` or `off`.
     CpusetController,
-    /// Rates above the nominal one, as most drivers of clock rates have it: 1 or 0.
+    /// Clock rates above the nominal one, as most cpufreq drivers switch them: 1 or 0.
     Boost,
-    /// Governor of a CPU.
+    /// The governor of a CPU.
     Governor { cpu: u32 },
-    /// Mode of an IPoIB interface and, after a space, its MTU, which the kernel changes with the
-    /// mode.
+    /// The mode of an IPoIB interface and, after a space, its MTU, which the kernel changes with
+    /// the mode.
     Ipoib { interface: Interface },
-    /// CPUs that an interrupt may go to.
+    /// The CPUs that an interrupt may go to.
     IrqAffinity { irq: u32 },
-    /// The same as `Boost` the other way round, as `intel_pstate` has it.
+    /// The inverse of `Boost`, as `intel_pstate` has it.
     NoTurbo,
-    /// CPUs that are kept free of others, or [`NONE`].
+    /// The CPUs reserved for the ranks, or [`NONE`].
     Shield,
-    /// Profile of tuned, [`NONE`], or [`AUTO`] where tuned chooses.
+    /// The profile of tuned, [`NONE`], or [`AUTO`] if tuned chooses it.
     Tuned,
 }
 
 impl Setting {
-    /// What it is now.
+    /// Reads the current value.
     pub(crate) fn read(self, host: &Host) -> io::Result<String> {
         match self {
             Self::Aspm => {
@@ -66,12 +66,12 @@ impl Setting {
         }
     }
 
-    /// Sets it.
+    /// Writes a value.
     pub(crate) fn write(self, host: &Host, value: &str) -> io::Result<()> {
         if !self.takes(value) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{value:?} is no value of {self}"),
+                format!("{value:?} is not a valid value of {self}"),
             ));
         }
         match self {
@@ -81,12 +81,13 @@ impl Setting {
             Self::Ipoib { interface } => {
                 let (mode, mtu) = halves(value);
                 host.write(&self.path(), mode)?;
-                // The kernel gives each mode an MTU of its own: whoever set another wants it back.
+                // The kernel sets the MTU that belongs to the mode: restore another one if it was
+                // set.
                 mtu.map_or(Ok(()), |mtu| host.write(&interface.mtu(), mtu))
             }
             Self::Shield if value == NONE => shield::lower(host),
             Self::Shield => shield::raise(host, &cpus::parse(value)),
-            // tuned-adm would start it, and nobody would stop it again.
+            // tuned-adm would start the daemon, and nothing would stop it afterwards.
             Self::Tuned if !host.is_running(TUNED) => Err(io::Error::other(NO_TUNED)),
             Self::Tuned => match value {
                 NONE => host.run(&["tuned-adm", "off"]),
@@ -97,7 +98,7 @@ impl Setting {
         }
     }
 
-    /// Whether two values are the same to the kernel.
+    /// Whether two values mean the same to the kernel.
     pub(crate) fn is_same(self, one: &str, other: &str) -> bool {
         match self {
             Self::IrqAffinity { .. } => cpus::parse(one) == cpus::parse(other),
@@ -110,7 +111,7 @@ impl Setting {
         }
     }
 
-    /// Whether a value can be one of it at all: a journal is a file, and files can be anything.
+    /// Whether a value is valid for this setting. The journal is a file, and may contain anything.
     fn takes(self, value: &str) -> bool {
         let is_word = !value.is_empty()
             && !value.starts_with('-')
@@ -128,7 +129,7 @@ impl Setting {
         }
     }
 
-    /// The file that shows whether it may be set.
+    /// The file whose permissions show whether the setting may be changed.
     pub(crate) fn path(self) -> String {
         match self {
             Self::Aspm => ASPM.to_owned(),
@@ -149,7 +150,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Aspm => f.write_str("the ASPM policy"),
             Self::Boost => f.write_str("cpufreq's boost"),
-            Self::CpusetController => f.write_str("the controller of CPUs of the control groups"),
+            Self::CpusetController => f.write_str("the cpuset controller of the control groups"),
             Self::Governor { cpu } => write!(f, "the governor of CPU {cpu}"),
             Self::Ipoib { interface } => write!(f, "the IPoIB mode of {interface}"),
             Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),
@@ -160,21 +161,21 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A mode and the MTU behind it, if there is one.
+/// Splits a value into the mode and the MTU behind it, if there is one.
 fn halves(value: &str) -> (&str, Option<&str>) {
     value.trim().split_once(' ').map_or((value.trim(), None), |(mode, mtu)| (mode, Some(mtu)))
 }
 
-/// The name of a network interface: no path leads out of it.
+/// The name of a network interface. It contains no path.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Interface([u8; INTERFACE_BYTES_MAX]);
 
-/// `IFNAMSIZ` without the end (netdevice(7)).
+/// `IFNAMSIZ` without the terminating zero (netdevice(7)).
 const INTERFACE_BYTES_MAX: usize = 15;
 
 impl Interface {
-    /// The file of its MTU.
+    /// The file of the interface's MTU.
     fn mtu(self) -> String {
         format!("sys/class/net/{self}/mtu")
     }
@@ -184,10 +185,10 @@ impl TryFrom<String> for Interface {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        // What dev_valid_name() of the kernel takes, without what is no ASCII.
+        // As the kernel's dev_valid_name(), restricted to ASCII.
         let is_name = name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:".contains(&byte));
         if name.is_empty() || name.len() > INTERFACE_BYTES_MAX || name.starts_with('.') || !is_name {
-            return Err(format!("{name:?} is no name of a network interface"));
+            return Err(format!("{name:?} is not a valid name of a network interface"));
         }
         let mut bytes = [0; INTERFACE_BYTES_MAX];
         bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -208,14 +209,13 @@ impl fmt::Display for Interface {
 }
 
 const ASPM: &str = "sys/module/pcie_aspm/parameters/policy";
-/// No profile, no shield.
+/// No profile, or no shield.
 const NONE: &str = "none";
-/// The daemon of tuned.
+/// The name of tuned's daemon.
 pub(crate) const TUNED: &str = "tuned";
-pub(crate) const NO_TUNED: &str =
-    "tuned is not running (systemctl start tuned), and is not started for a measurement";
-/// The states of the controller of CPUs.
+pub(crate) const NO_TUNED: &str = "tuned is not running (systemctl start tuned); rdmascope does not start it";
+/// The states of the cpuset controller.
 pub(crate) const ON: &str = "on";
 const OFF: &str = "off";
-/// A profile that tuned chose itself.
+/// The value for a profile that tuned chose.
 const AUTO: &str = "auto";

@@ -1,13 +1,13 @@
-//! CPUs that others are kept off (V2 of the evaluations), by whichever control groups the host has
-//! (cgroups(7), cpuset(7), Documentation/admin-guide/cgroup-v2.rst).
+//! CPUs reserved for the ranks (a shield, as in Potter 2018), by the version of control groups that
+//! the host has (cgroups(7), cpuset(7), Documentation/admin-guide/cgroup-v2.rst).
 //!
-//! Version 2: the CPUs become a partition of their own. The kernel takes them from every other
-//! group by itself, and gives them back when the partition goes. The ranks' processes join it.
+//! Version 2: the CPUs become a cpuset partition. The kernel removes them from all other groups,
+//! and returns them when the partition is removed. The ranks' processes join the partition.
 //!
-//! Version 1: a set with the other CPUs, into which the tasks of the topmost set are moved, as cset
-//! does. Tasks with an affinity of their own stay, so that it need not be set back: the ranks,
-//! which are pinned, the kernel's threads of one CPU, and what an administrator has placed. So do
-//! tasks of other sets.
+//! Version 1: the tasks of the root cpuset move into a set with the other CPUs, as with cset. A
+//! task with an affinity of its own stays, so that its affinity need not be restored: the ranks,
+//! which are pinned, per-CPU kernel threads, and tasks that an administrator has placed. Tasks of
+//! other sets stay, too.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use std::io;
 use crate::cpus;
 use crate::host::Host;
 
-/// Control groups of the host that know CPUs.
+/// The control groups of the host that manage CPUs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Groups {
     V1,
@@ -23,7 +23,7 @@ pub(crate) enum Groups {
 }
 
 impl Groups {
-    /// Those that are there, where they are usually mounted.
+    /// Returns the version that is mounted in the usual place.
     pub(crate) fn of(host: &Host) -> Option<Self> {
         let controllers = host.line(&format!("{V2}/cgroup.controllers")).unwrap_or_default();
         if controllers.split_whitespace().any(|name| name == "cpuset") {
@@ -32,7 +32,7 @@ impl Groups {
         host.at(&format!("{V1}/cpuset.cpus")).exists().then_some(Self::V1)
     }
 
-    /// The file that shows whether a shield may be raised.
+    /// The file whose permissions show whether a shield may be raised.
     pub(crate) fn control(self) -> String {
         match self {
             Self::V1 => format!("{V1}/tasks"),
@@ -41,31 +41,41 @@ impl Groups {
     }
 }
 
-/// The shielded CPUs, if there are any.
+/// Returns the shielded CPUs, if there are any.
 pub(crate) fn read(host: &Host) -> io::Result<Option<String>> {
     let group = match Groups::of(host) {
         Some(Groups::V1) => OTHERS,
         Some(Groups::V2) => RANKS,
-        None => return Err(io::Error::new(io::ErrorKind::NotFound, "there are no control groups of CPUs")),
+        None => {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the host has no control groups with the cpuset controller",
+            ));
+        }
     };
     if !host.at(group).exists() {
         return Ok(None);
     }
     let cpus = cpus::parse(&host.line(&format!("{group}/cpuset.cpus"))?);
     if cpus.is_empty() {
-        // Begun, and in nobody's way.
+        // A shield that was only begun restricts no task.
         return Ok(None);
     }
     let shielded = if group == OTHERS { cpus::without(&host.online(), &cpus) } else { cpus };
     Ok(Some(cpus::text(&shielded)))
 }
 
-/// Keeps others off these CPUs.
+/// Reserves these CPUs for the ranks.
 pub(crate) fn raise(host: &Host, shielded: &[u32]) -> io::Result<()> {
     let raised = match Groups::of(host) {
         Some(Groups::V1) => raise_v1(host, shielded),
         Some(Groups::V2) => raise_v2(host, shielded),
-        None => return Err(io::Error::new(io::ErrorKind::NotFound, "there are no control groups of CPUs")),
+        None => {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the host has no control groups with the cpuset controller",
+            ));
+        }
     };
     raised.map_err(|error| match lower(host) {
         Ok(()) => error,
@@ -75,7 +85,7 @@ pub(crate) fn raise(host: &Host, shielded: &[u32]) -> io::Result<()> {
     })
 }
 
-/// Lets everybody use all CPUs again.
+/// Lets every process use all CPUs again.
 pub(crate) fn lower(host: &Host) -> io::Result<()> {
     match Groups::of(host) {
         Some(Groups::V1) => lower_v1(host),
@@ -87,7 +97,7 @@ pub(crate) fn lower(host: &Host) -> io::Result<()> {
 fn raise_v1(host: &Host, shielded: &[u32]) -> io::Result<()> {
     let others = cpus::text(&cpus::without(&host.online(), shielded));
     host.make(OTHERS)?;
-    // A set without memory takes no task.
+    // A set without memory nodes accepts no task.
     host.write(&format!("{OTHERS}/cpuset.mems"), &host.line(&format!("{V1}/cpuset.mems"))?)?;
     host.write(&format!("{OTHERS}/cpuset.cpus"), &others)?;
     let everywhere = cpus::parse(&host.line(&format!("{V1}/cpuset.cpus"))?);
@@ -95,10 +105,10 @@ fn raise_v1(host: &Host, shielded: &[u32]) -> io::Result<()> {
         let tasks = tasks(host, &format!("{V1}/tasks"));
         let moved = tasks.iter().filter(|task| {
             let allowed = host.status(task, "Cpus_allowed_list").unwrap_or_default();
-            // What cannot be moved, or has just ended, is refused by the kernel.
+            // The kernel refuses tasks that cannot be moved or have just ended.
             cpus::parse(&allowed) == everywhere && host.write(&format!("{OTHERS}/tasks"), task).is_ok()
         });
-        // A task that was moved may have started others before.
+        // A task may have started others before it was moved.
         if moved.count() == 0 {
             break;
         }
@@ -123,7 +133,7 @@ fn raise_v2(host: &Host, shielded: &[u32]) -> io::Result<()> {
     let list = cpus::text(shielded);
     host.make(RANKS)?;
     host.write(&format!("{RANKS}/cpuset.cpus"), &list)?;
-    // Linux 6.7 and later; before, a partition takes what its group has.
+    // Linux 6.7 and later; before, a partition takes the CPUs of its group.
     if host.at(&format!("{RANKS}/cpuset.cpus.exclusive")).exists() {
         host.write(&format!("{RANKS}/cpuset.cpus.exclusive"), &list)?;
     }
@@ -131,7 +141,7 @@ fn raise_v2(host: &Host, shielded: &[u32]) -> io::Result<()> {
     host.write(&partition, "root")?;
     match host.line(&partition)? {
         invalid if invalid.contains("invalid") => {
-            Err(io::Error::other(format!("the partition is {invalid}")))
+            Err(io::Error::other(format!("the kernel reports the partition as {invalid:?}")))
         }
         _ => Ok(()),
     }
@@ -142,15 +152,15 @@ fn lower_v2(host: &Host) -> io::Result<()> {
         return Ok(());
     }
     for task in tasks(host, &format!("{RANKS}/cgroup.procs")) {
-        // One that has ended meanwhile needs no other group.
+        // A process that has ended needs no other group.
         let _ = host.write(&format!("{V2}/cgroup.procs"), &task);
     }
-    // The group goes anyway, and with it the partition.
+    // The partition is removed with its group anyway.
     let _ = host.write(&format!("{RANKS}/cpuset.cpus.partition"), "member");
     host.unmake(RANKS)
 }
 
-/// Lets a process onto the shielded CPUs; gives where it was, for [`leave`].
+/// Moves a process onto the shielded CPUs. Returns its previous group, for [`leave`].
 pub(crate) fn join(host: &Host, process: u32) -> io::Result<Option<String>> {
     if Groups::of(host) != Some(Groups::V2) || !host.at(RANKS).exists() {
         return Ok(None);
@@ -161,7 +171,7 @@ pub(crate) fn join(host: &Host, process: u32) -> io::Result<Option<String>> {
     Ok(Some(was))
 }
 
-/// Puts a process back where it was. One that has ended is nowhere.
+/// Moves a process back to its previous group. A process that has ended is ignored.
 pub(crate) fn leave(host: &Host, process: u32, was: &str) {
     let _ = host.write(&format!("{V2}/{}/cgroup.procs", was.trim_matches('/')), &process.to_string());
 }
@@ -173,10 +183,10 @@ fn tasks(host: &Host, path: &str) -> Vec<String> {
 
 const V1: &str = "sys/fs/cgroup/cpuset";
 const V2: &str = "sys/fs/cgroup";
-/// The set of everybody else.
+/// The set of all other tasks.
 const OTHERS: &str = "sys/fs/cgroup/cpuset/rdmascope-others";
 /// The group of the ranks.
 const RANKS: &str = "sys/fs/cgroup/rdmascope-ranks";
-/// Tasks that start others while they are moved are caught by the next pass; more than this no
-/// honest program needs.
+/// Each pass moves the tasks that were started during the pass before. No ordinary program needs
+/// more passes.
 const PASSES: usize = 8;

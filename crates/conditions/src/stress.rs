@@ -1,5 +1,5 @@
-//! Other work on the host: threads of the guard, which is pinned to no CPU and ends with the agent.
-//! A shield moves them like everybody else's, and they end with the guard, however it ends.
+//! Load on the host's CPUs: threads of the guard. They are pinned to no CPU, a shield moves them
+//! like all other threads, and they end with the guard, however it ends.
 
 use std::hint::black_box;
 use std::io;
@@ -15,11 +15,11 @@ pub(crate) struct Stress {
 }
 
 impl Stress {
-    /// Starts so many.
+    /// Starts this number of threads.
     ///
     /// # Errors
     ///
-    /// If the system has no more threads; then none is left running.
+    /// If the system has no more threads. Then none is left running.
     pub(crate) fn start(threads: usize) -> io::Result<Self> {
         let mut stress = Self { is_over: Arc::default(), threads: Vec::new() };
         for _ in 0..threads {
@@ -32,17 +32,16 @@ impl Stress {
 
 impl Drop for Stress {
     fn drop(&mut self) {
-        // It says nothing of any memory but itself.
+        // The flag guards no other memory.
         self.is_over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // What they do cannot fail.
+            // The threads cannot fail.
             let _ = thread.join();
         }
     }
 }
 
-/// Numbers in a row, each from the one before: what a CPU does without memory, and without the
-/// kernel.
+/// Computes a sequence of dependent numbers: CPU work without memory accesses or system calls.
 fn compute(is_over: &AtomicBool) {
     let mut number = 1_u64;
     while !is_over.load(Ordering::Relaxed) {
@@ -52,5 +51,5 @@ fn compute(is_over: &AtomicBool) {
     }
 }
 
-/// Computed between two looks at whether it is over: well below a millisecond.
+/// Iterations between two checks of the flag: well below a millisecond.
 const ROUND: u32 = 10_000;

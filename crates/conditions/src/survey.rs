@@ -1,4 +1,4 @@
-//! What each technique would find on a host, without trying it: for `doctor`.
+//! What each technique would find on a host, for `doctor`. Nothing is changed.
 
 use std::io;
 
@@ -13,31 +13,31 @@ use crate::setting::{self, Setting};
 use crate::shield::Groups;
 use crate::targets::{numbers, scaled};
 
-/// One technique on a host.
+/// The state of one technique on a host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct State {
     /// The technique.
     pub technique: Technique,
-    /// Where it was looked.
+    /// The files that were read.
     pub looked_at: &'static str,
-    /// How it stands now; absent where nothing shows it.
+    /// The current value; absent if no file shows it.
     pub now: Option<String>,
-    /// Whether it could be applied.
+    /// Whether the technique can be applied.
     pub can: Can,
 }
 
-/// Whether a technique could be applied.
+/// Whether a technique can be applied.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Can {
-    /// It could.
+    /// It can.
     Apply,
-    /// There is nothing to apply it to, and why.
+    /// It does not apply to this host; the reason.
     Nothing(String),
-    /// The rights for it are missing: which, and what would give them.
+    /// A right is missing; which, and how to get it.
     NotPermitted(String),
 }
 
-/// Every technique on a host for a rank on this device, if one is named.
+/// Returns the state of every technique on a host, for a rank on `device` if it is given.
 pub fn survey(host: &Host, device: Option<&str>) -> Vec<State> {
     let state = |technique, looked_at, now, can| State { technique, looked_at, now, can };
     let governor = governors(host);
@@ -54,7 +54,9 @@ pub fn survey(host: &Host, device: Option<&str>) -> Vec<State> {
             Technique::Turbo,
             "cpufreq/boost or intel_pstate/no_turbo",
             turbo.and_then(|turbo| Some(format!("{turbo} is {}", turbo.read(host).ok()?))),
-            turbo.map_or(nothing("the kernel has no switch for it"), |turbo| file(host, &turbo.path())),
+            turbo.map_or(nothing("the kernel has no switch for turbo (no cpufreq/boost)"), |turbo| {
+                file(host, &turbo.path())
+            }),
         ),
         state(
             Technique::Aspm,
@@ -69,7 +71,7 @@ pub fn survey(host: &Host, device: Option<&str>) -> Vec<State> {
             groups
                 .and_then(|_| Setting::Shield.read(host).ok())
                 .map(|cpus| format!("CPUs kept free: {cpus}")),
-            groups.map_or(nothing("there are no control groups of CPUs"), |groups| {
+            groups.map_or(nothing("the host has no control groups with the cpuset controller"), |groups| {
                 file(host, &groups.control())
             }),
         ),
@@ -97,10 +99,10 @@ fn governors(host: &Host) -> (Option<String>, Can) {
 
 fn interrupts(host: &Host) -> (Option<String>, Can) {
     let settings: Vec<_> = numbers(host).into_iter().map(|irq| Setting::IrqAffinity { irq }).collect();
-    all(host, &settings, "no interrupt has a choice of CPUs")
+    all(host, &settings, "no interrupt can be moved to other CPUs")
 }
 
-/// The values of several settings of a kind, and whether the first may be set.
+/// Returns the values of several settings of one kind, and whether the first may be changed.
 fn all(host: &Host, settings: &[Setting], none: &str) -> (Option<String>, Can) {
     let now = distinct(settings.iter().filter_map(|setting| setting.read(host).ok()));
     (now, settings.first().map_or(nothing(none), |first| file(host, &first.path())))
@@ -112,7 +114,7 @@ fn memory(host: &Host) -> Can {
         return Can::Apply;
     }
     Can::NotPermitted(
-        "the limit of locked memory is lower than what a process may have; ulimit -l unlimited (memlock in limits.conf) or \
+        "locked memory is limited: raise the limit with ulimit -l unlimited (memlock in limits.conf) or run with \
          CAP_IPC_LOCK"
             .to_owned(),
     )
@@ -120,13 +122,14 @@ fn memory(host: &Host) -> Can {
 
 fn numa(host: &Host, device: Option<&str>) -> Can {
     if host.root().numbered("sys/devices/system/node", "node").len() < 2 {
-        return nothing("the host has one memory node");
+        return nothing("the host has one NUMA node");
     }
     let Some(device) = device else { return Can::Apply };
     let node = host.line(&format!("sys/class/infiniband/{device}/device/numa_node"));
     match node.ok().and_then(|node| node.parse::<u32>().ok()) {
-        Some(_) => Can::Apply,
-        None => nothing(&format!("{device} is attached to no node")),
+        Some(node) if node < own::NUMA_NODES => Can::Apply,
+        Some(node) => nothing(&own::beyond_numa_nodes(device, node)),
+        None => nothing(&format!("{device} is attached to no NUMA node")),
     }
 }
 
@@ -145,7 +148,7 @@ fn scheduler(host: &Host) -> Can {
     }
 }
 
-/// The class of this process.
+/// The scheduling class of this process.
 fn class() -> Option<String> {
     own::scheduler().ok().map(own::in_words)
 }
@@ -158,11 +161,11 @@ fn tuned(host: &Host) -> Can {
     match is_root {
         true if !host.is_running(setting::TUNED) => nothing(setting::NO_TUNED),
         true => Can::Apply,
-        false => Can::NotPermitted("only root may choose a profile of tuned; run as root".to_owned()),
+        false => Can::NotPermitted("only root can select a tuned profile: run as root".to_owned()),
     }
 }
 
-/// A hard limit of the process (proc_pid_limits(5)): `Max realtime priority  0  0`.
+/// Returns a hard limit of the process (proc_pid_limits(5)): `Max realtime priority  0  0`.
 fn limit(host: &Host, name: &str) -> Option<String> {
     let limits = host.root().text("proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! From a technique to the values of the host that it sets.
+//! Maps a technique to the settings of the host that it changes.
 
 use measure::conditions::{Outcome, Technique, Turbo, Wanted};
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::setting::{Interface, NO_TUNED, ON, Setting, TUNED};
 use crate::shield::Groups;
 
-/// The values that a technique sets, in order; `ranks` are the CPUs of the ranks on the host.
+/// Returns the settings that a technique changes, with their values, in order.
 pub(crate) fn targets(
     host: &Host,
     technique: Technique,
@@ -37,7 +37,7 @@ pub(crate) fn targets(
 
 fn aspm(host: &Host, asked: String) -> Result<Vec<(Setting, String)>, Refusal> {
     if !host.at(&Setting::Aspm.path()).exists() {
-        return Err(nothing("the kernel manages no PCI Express links here (no pcie_aspm)"));
+        return Err(nothing("the kernel does not manage the power of PCI Express links here (no pcie_aspm)"));
     }
     Ok(vec![(Setting::Aspm, asked)])
 }
@@ -45,7 +45,7 @@ fn aspm(host: &Host, asked: String) -> Result<Vec<(Setting, String)>, Refusal> {
 fn ipoib(interfaces: &[String], mode: &str) -> Result<Vec<(Setting, String)>, Refusal> {
     if interfaces.is_empty() {
         return Err(nothing(
-            "no IPoIB interface to another host that is up and has an address (`modprobe ib_ipoib`, `ip address`)",
+            "no IPoIB interface to another host is up and has an address (`modprobe ib_ipoib`, `ip address`)",
         ));
     }
     let names = interfaces.iter().map(|name| Interface::try_from(name.clone()));
@@ -69,7 +69,7 @@ fn governors(host: &Host, governor: &str) -> Result<Vec<(Setting, String)>, Refu
     }
 }
 
-/// CPUs whose clock rate is scaled.
+/// The CPUs with a scaled clock rate.
 pub(crate) fn scaled(host: &Host) -> Vec<u32> {
     let names = host.root().numbered("sys/devices/system/cpu", "cpu");
     let cpus = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
@@ -83,11 +83,11 @@ fn turbo(host: &Host, is_on: bool) -> Result<Vec<(Setting, String)>, Refusal> {
     } else if host.at(&Setting::NoTurbo.path()).exists() {
         Ok(vec![(Setting::NoTurbo, value(!is_on))])
     } else {
-        Err(nothing("the kernel has no switch for rates above the nominal one here (no cpufreq/boost)"))
+        Err(nothing("the kernel has no switch for turbo here (no cpufreq/boost)"))
     }
 }
 
-/// Numbers of the interrupts.
+/// The numbers of the interrupts with an affinity.
 pub(crate) fn numbers(host: &Host) -> Vec<u32> {
     let names = host.root().numbered("proc/irq", "");
     let numbers = names.iter().filter_map(|name| name.parse().ok());
@@ -98,7 +98,7 @@ fn interrupts(host: &Host, ranks: &[u32]) -> Result<Vec<(Setting, String)>, Refu
     let others = others(host, ranks)?;
     let numbers = numbers(host);
     if numbers.is_empty() {
-        return Err(nothing("no interrupt has a choice of CPUs here (/proc/irq)"));
+        return Err(nothing("no interrupt of this host can be moved to other CPUs (/proc/irq)"));
     }
     let target = |irq: u32| {
         let setting = Setting::IrqAffinity { irq };
@@ -109,8 +109,8 @@ fn interrupts(host: &Host, ranks: &[u32]) -> Result<Vec<(Setting, String)>, Refu
 }
 
 fn shield(host: &Host, ranks: &[u32]) -> Result<Vec<(Setting, String)>, Refusal> {
-    let groups =
-        Groups::of(host).ok_or_else(|| nothing("there are no control groups of CPUs here (cpuset)"))?;
+    let groups = Groups::of(host)
+        .ok_or_else(|| nothing("the host has no control groups with the cpuset controller"))?;
     others(host, ranks)?;
     let shield = (Setting::Shield, shielded(ranks));
     Ok(match groups {
@@ -126,14 +126,14 @@ fn shielded(ranks: &[u32]) -> String {
     cpus::text(&ranks)
 }
 
-/// The CPUs of no rank.
+/// The CPUs without a rank.
 fn others(host: &Host, ranks: &[u32]) -> Result<Vec<u32>, Refusal> {
     if ranks.is_empty() {
-        return Err(nothing("the ranks have no CPUs of their own: pin them with --cpus A,B"));
+        return Err(nothing("the ranks are not pinned: pin them with --cpus A,B"));
     }
     let others = cpus::without(&host.online(), ranks);
     match others.is_empty() {
-        true => Err(nothing("the ranks have all CPUs: none is left for anything else")),
+        true => Err(nothing("the ranks use all CPUs, and none is left for other work")),
         false => Ok(others),
     }
 }

@@ -20,7 +20,7 @@ use crate::place::Ranks;
 use crate::restore::settle;
 use crate::{Arranger, Can, Host, Leave, Place, left_behind, restore, survey};
 
-/// Four CPUs whose clock rate is scaled, of which one has a governor of its own; four interrupts.
+/// Four CPUs with a scaled clock rate, one with another governor than the rest; four interrupts.
 const FILES: &[(&str, &str)] = &[
     ("run/.keep", ""),
     ("proc/self/status", "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n"),
@@ -44,15 +44,15 @@ const FILES: &[(&str, &str)] = &[
 fn host() -> (TempDir, Host) {
     let root = tempfile::tempdir().unwrap();
     FILES.iter().for_each(|(path, content)| put(root.path(), path, content));
-    // An interrupt that shows its CPUs but cannot be moved, as those of timers.
+    // An interrupt that shows its CPUs but cannot be moved, such as a timer's.
     fs::create_dir_all(root.path().join("proc/irq/27")).unwrap();
     symlink(sealed("0-3\n"), root.path().join("proc/irq/27/smp_affinity_list")).unwrap();
     let host = Host::new(root.path());
     (root, host)
 }
 
-/// A file that anybody may open, and whose content nobody can change (EPERM): as interrupts that
-/// the kernel keeps. It is there until the process ends.
+/// A file that every user may open, and whose content cannot be changed (EPERM), like an interrupt
+/// that the kernel does not move. It exists until the process ends.
 fn sealed(content: &str) -> String {
     let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
     let mut file = fs::File::from(memfd_create("sealed", flags).unwrap());
@@ -61,7 +61,7 @@ fn sealed(content: &str) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.into_raw_fd())
 }
 
-/// Ranks that have these CPUs.
+/// Ranks on these CPUs.
 fn ranks(cpus: &[u32]) -> Ranks {
     Ranks { count: cpus.len().max(1), cpus: cpus.to_vec(), interfaces: Vec::new() }
 }
@@ -70,7 +70,7 @@ fn put(root: &Path, path: &str, content: &str) {
     let path = root.join(path);
     let directory = path.parent().unwrap();
     fs::create_dir_all(directory).unwrap();
-    // Whatever the umask is.
+    // Independent of the umask.
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(path, content).unwrap();
 }
@@ -91,7 +91,7 @@ fn performance() -> Wanted {
     Wanted { governor: Some("performance".to_owned()), ..Wanted::default() }
 }
 
-/// A guard that was killed: its journal stays, and it holds nothing any more.
+/// Simulates a guard that was killed: its journal stays, and it holds nothing any more.
 fn kill(keeper: Keeper, root: &TempDir) {
     drop(keeper);
     assert!(journal(root).is_some());
@@ -127,8 +127,8 @@ fn a_value_that_somebody_else_changed_is_left_alone_and_said_so() {
     keeper.apply(&performance(), &ranks(&[]), 1);
     put(root.path(), "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil\n");
     let said = keeper.release();
-    let expected = "the governor of CPU 1 was changed to schedutil by somebody else after rdmascope had set it to \
-                    performance, and is left so (powersave before)";
+    let expected = "another process changed the governor of CPU 1 to schedutil after rdmascope had set it to \
+                    performance; it is left so (originally powersave)";
     assert_eq!(said, [expected]);
     assert_eq!([0, 1, 2].map(|cpu| governor(&root, cpu)), ["powersave", "schedutil", "powersave"]);
     assert_eq!(journal(&root), None);
@@ -204,7 +204,10 @@ fn the_next_run_takes_over_what_a_killed_guard_left_behind() {
         let wanted = Wanted { governor: Some(asked.to_owned()), ..Wanted::default() };
         let done = one(next.apply(&wanted, &ranks(&[]), 2));
         assert_eq!((done.outcome, governor(&root, 0)), (Outcome::Applied, own.to_owned()));
-        assert!(done.reason.as_ref().is_some_and(|why| why.contains("was killed over it")), "{done:?}");
+        assert!(
+            done.reason.as_ref().is_some_and(|why| why.contains("was killed before it reverted this")),
+            "{done:?}"
+        );
         assert_eq!(done.before.as_deref(), Some("performance x 1, powersave x 3"));
         next.release();
         let after = ["powersave", "powersave", "powersave", "performance"];
@@ -221,22 +224,22 @@ fn interrupts_leave_the_ranks_cpus_where_the_kernel_lets_them() {
     let done = one(keeper.apply(&wanted, &ranks(&[0, 1]), 1));
     assert_eq!(done.outcome, Outcome::Applied, "{done:?}");
     let reason = done.reason.unwrap();
-    let expected = "3 of 4 interrupts: the kernel keeps the others (the CPUs of interrupt 27: ";
+    let expected = "3 of 4 interrupts: the kernel does not move the others (the CPUs of interrupt 27: ";
     assert!(reason.starts_with(expected), "{reason}");
     let list = |irq: u32| get(&root, &format!("proc/irq/{irq}/smp_affinity_list"));
-    // One that had no other CPU goes to all the others.
+    // An interrupt with no other CPU goes to all other CPUs.
     assert_eq!([24, 25, 26].map(list), ["2-3", "2", "2-3"]);
     keeper.release();
     assert_eq!([24, 25, 26].map(list), ["0-3", "2", "0"]);
     assert_eq!(journal(&root), None);
     let all = one(keeper.apply(&wanted, &ranks(&[0, 1, 2, 3]), 1));
-    let why = "the ranks have all CPUs: none is left for anything else";
+    let why = "the ranks use all CPUs, and none is left for other work";
     assert_eq!((all.outcome, all.reason.as_deref()), (Outcome::NotApplied, Some(why)));
     let none = one(keeper.apply(&wanted, &ranks(&[]), 1));
     assert!(none.reason.unwrap().contains("pin them with --cpus"), "no rank has a CPU");
 }
 
-/// Runs something on a thread that has none of root's rights.
+/// Runs a closure on a thread without any capability.
 fn without_rights(test: impl FnOnce() + Send) {
     let none = CapabilitySet::empty();
     let rights = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -287,7 +290,7 @@ fn switches_are_written_as_their_drivers_have_them() {
     assert_eq!(done.iter().map(|d| d.before.as_deref().unwrap()).collect::<Vec<_>>(), ["0", "default"]);
     assert_eq!(get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), "1");
     assert_eq!(get(&root, "sys/module/pcie_aspm/parameters/policy"), "performance");
-    // The kernel would show the choices again.
+    // As the kernel shows the choices.
     put(root.path(), "sys/module/pcie_aspm/parameters/policy", "default [performance] powersave\n");
     keeper.release();
     assert_eq!(get(&root, "sys/module/pcie_aspm/parameters/policy"), "default");
@@ -326,7 +329,7 @@ fn without_a_place_for_the_journal_nothing_is_changed() {
     fs::remove_dir_all(root.path().join("run")).unwrap();
     let done = one(Keeper::new(host).apply(&performance(), &ranks(&[]), 1));
     assert_eq!(done.outcome, Outcome::NotApplied);
-    assert!(done.reason.unwrap().ends_with("without one nothing is changed"));
+    assert!(done.reason.unwrap().ends_with("without a journal, rdmascope changes nothing"));
     assert_eq!(governor(&root, 0), "powersave");
 }
 
@@ -339,9 +342,9 @@ fn a_journal_of_something_else_stops_changes_and_is_told_of() {
         "{\"entries\":[{\"setting\":{\"file\":\"/etc/passwd\"}}]}",
     );
     let done = one(Keeper::new(host.clone()).apply(&performance(), &ranks(&[]), 1));
-    assert!(done.reason.unwrap().contains("is no journal of this version of rdmascope"));
+    assert!(done.reason.unwrap().contains("is not a journal of this version of rdmascope"));
     assert_eq!(governor(&root, 0), "powersave");
-    assert!(left_behind(&host)[0].contains("is no journal of this version"));
+    assert!(left_behind(&host)[0].contains("is not a journal of this version"));
     assert_eq!(restore(&host).failed.len(), 1);
 }
 
@@ -361,12 +364,12 @@ fn a_journal_cannot_make_values_of_what_is_none() {
     put(root.path(), "run/rdmascope/journal.json", &format!("{{\"entries\":[{}]}}", entries.join(",")));
     let restored = restore(&host);
     assert_eq!(restored.failed.len(), 3, "{restored:?}");
-    assert!(restored.failed.iter().all(|why| why.contains("is no value of ")), "{restored:?}");
+    assert!(restored.failed.iter().all(|why| why.contains("is not a valid value of ")), "{restored:?}");
     assert_eq!(get(&root, "proc/irq/25/smp_affinity_list"), "2");
 }
 
-/// A host with control groups of version 1, and tasks: one of everybody, one that is pinned to a
-/// rank's CPU.
+/// A host with control groups of version 1, and two tasks: one that may run on all CPUs, one that
+/// is pinned to a rank's CPU.
 fn with_v1(root: &TempDir) {
     for (path, content) in [
         ("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n"),
@@ -418,7 +421,7 @@ fn a_shield_of_version_2_is_a_partition_that_the_agent_joins() {
     let made = [ranks("cpuset.cpus"), ranks("cpuset.cpus.partition"), ranks("cgroup.procs")];
     assert_eq!(made, ["2-3", "root", "4711"]);
     assert_eq!(get(&root, "sys/fs/cgroup/cgroup.subtree_control"), "+cpuset");
-    // What the kernel would show.
+    // As the kernel shows it.
     put(root.path(), "sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu memory\n");
     keeper.release();
     assert_eq!(get(&root, "sys/fs/cgroup/user.slice/cgroup.procs"), "4711", "back where it was");

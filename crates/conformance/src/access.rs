@@ -1,4 +1,4 @@
-//! No byte is touched that no registration allows.
+//! Devices access only registered memory, as its registration allows.
 
 use verbs::abi::*;
 
@@ -7,16 +7,16 @@ use crate::{Bench, Node, QKEY, REMOTE, SERVICES, Send, Shape, Side, Tuning};
 
 const ONE_BEHIND: &str = "one byte behind";
 
-/// What makes an element one that a queue pair must not use.
+/// The reason why a queue pair must not use an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// Its key is no key for that, there.
+    /// The key is invalid for this access in this protection domain.
     Key,
-    /// Its bytes are not all in the region that the key names.
+    /// Some bytes are outside the region of the key.
     Range,
 }
 
-/// Elements that the queue pair of `side` must not use, and what is wrong with each.
+/// Elements that the queue pair of `side` must not use, each with its fault and a name.
 pub(crate) fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(Fault, &'static str, Element)> {
     let length = 1 << 16;
     let other_domain = node.pd();
@@ -35,8 +35,8 @@ pub(crate) fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(Fa
         (Fault::Range, "far before", [region, u64::MAX << 40, 64, 0]),
     ];
     if side.service != IBV_QPT_UD {
-        // Twice as much on both sides; a datagram of that length is another error.
-        found.push((Fault::Range, "on both sides", [region, u64::MAX - (1 << 20), 2 << 20, 0]));
+        // It begins before the region and ends behind it; a datagram this long is another error.
+        found.push((Fault::Range, "before and behind", [region, u64::MAX - (1 << 20), 2 << 20, 0]));
     }
     if to_write {
         let read_only = node.region(side.pd, 4096, 0);
@@ -45,8 +45,8 @@ pub(crate) fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(Fa
     found
 }
 
-/// Tries each forbidden element, alone and behind a good one: `check` is told how the send
-/// completed.
+/// Tries each forbidden element, alone and after a valid one. `check` gets the status of the send's
+/// completion.
 fn sends_fail(bench: &mut Bench, service: ibv_qp_type, check: &mut dyn FnMut(Fault, &str, ibv_wc_status)) {
     let shape = Shape { bytes: 1 << 16, ..Shape::of(service) };
     let sample = bench.near.side(&shape);
@@ -93,7 +93,7 @@ pub(crate) fn sends_from_forbidden_memory_fail_on_ud(bench: &mut Bench) {
     sends_fail(bench, IBV_QPT_UD, &mut |_, _, _| {});
 }
 
-/// The completion of a send says what is wrong.
+/// The completion of a send reports the fault.
 fn sends_are_named(bench: &mut Bench, named: Fault) {
     for service in SERVICES {
         sends_fail(bench, service, &mut |fault, what, status| {
@@ -110,7 +110,7 @@ pub(crate) fn sends_by_a_wrong_key_are_protection_errors(bench: &mut Bench) {
     sends_are_named(bench, Fault::Key);
 }
 
-/// Tries each forbidden element: `check` is told how the receive completed.
+/// Tries each forbidden element. `check` gets the status of the receive's completion.
 fn receives_fail(bench: &mut Bench, service: ibv_qp_type, check: &mut dyn FnMut(&str, ibv_wc_status)) {
     let shape = Shape { bytes: 1 << 16, ..Shape::of(service) };
     let sample = bench.far.side(&shape);
@@ -139,7 +139,7 @@ fn receives_fail(bench: &mut Bench, service: ibv_qp_type, check: &mut dyn FnMut(
             assert_eq!(sent.status, IBV_WC_SUCCESS, "{what}");
             assert_eq!(bench.near.state(a.qp), IBV_QPS_RTS, "{what}");
         }
-        // What of a receive's own element lies in the region may hold a part of the message.
+        // The part of a receive's element inside the region may contain a part of the message.
         let untouched = if what == ONE_BEHIND { shape.bytes - 63 } else { shape.bytes };
         bench.far.check(sample.region, 0, untouched, 7);
         bench.far.fill(sample.region, 0, shape.bytes, 7);
@@ -193,7 +193,7 @@ pub(crate) fn nothing_is_written_beyond_the_message(bench: &mut Bench) {
     }
 }
 
-/// A key that was given back names nothing, also not the region that is registered next.
+/// The key of a deregistered region is invalid, also for the region that is registered next.
 pub(crate) fn an_old_key_stays_dead(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_UC);
     for _ in 0..50 {
@@ -219,8 +219,8 @@ pub(crate) fn contradictory_registrations_are_refused(bench: &mut Bench) {
     }
 }
 
-/// An element without bytes names no memory: mlx5 leaves it out of the request (set_data_ptr_seg()
-/// in providers/mlx5/qp.c), rxe looks up the key of none (copy_data() in rxe_mr.c).
+/// An element without bytes needs no memory: mlx5 omits it from the request (set_data_ptr_seg() in
+/// providers/mlx5/qp.c), and rxe does not look up its key (copy_data() in rxe_mr.c).
 pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     let empty = |side: &Side| {
@@ -251,7 +251,7 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
             bench.near.check(a.region, 8192, size, 5);
         }
     }
-    // Nothing at all, to where there is no room for anything.
+    // An empty message into an empty receive.
     for element in [none, wrong] {
         bench.far.receive(b.qp, 9, &[far_none]);
         bench.near.send(a.qp, Send::new(9, &[element]));
@@ -261,8 +261,8 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
     }
 }
 
-/// man ibv_reg_mr: memory is pinned by its registration, so that all of it must be there, and may
-/// be written where the registration allows writing (ib_umem_get() in core/umem.c).
+/// man ibv_reg_mr: the registration pins the memory, so all of it must be mapped, and writable if
+/// the registration allows writing (ib_umem_get() in core/umem.c).
 pub(crate) fn memory_that_cannot_be_pinned_is_refused(bench: &mut Bench) {
     let pd = bench.near.pd() as u64;
     let all = u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE);

@@ -9,7 +9,7 @@ use crate::rig::op;
 use crate::srq::Shared;
 use crate::{Bench, Node, Send, Shape, Side, Tuning};
 
-/// The next event: its number, its type and what it is about; or the error number.
+/// The next event: its number, its type and its object; or the error number.
 #[track_caller]
 fn event(node: &mut Node) -> Result<(usize, ibv_event_type, usize), i32> {
     match node.call(op::ASYNC, &[])[..] {
@@ -18,19 +18,19 @@ fn event(node: &mut Node) -> Result<(usize, ibv_event_type, usize), i32> {
     }
 }
 
-/// Takes and acknowledges the next event, which comes soon.
+/// Waits for the next event, which must come soon, and acknowledges it.
 #[track_caller]
 fn take(node: &mut Node) -> (ibv_event_type, usize) {
-    assert!((0..20).any(|_| node.is_alarmed(900)), "no event comes");
+    assert!((0..20).any(|_| node.is_alarmed(900)), "no event arrives");
     let (number, event_type, object) = event(node).expect("an event");
     node.errno(op::ASYNC_ACK, &[number as u64]);
     (event_type, object)
 }
 
-/// No event is there, nor does one come within the time that one takes.
+/// Asserts that there is no event, and that none arrives in the usual time of an event.
 #[track_caller]
 fn none(node: &mut Node) {
-    assert!(!node.is_alarmed(5), "an event: {:?}", event(node));
+    assert!(!node.is_alarmed(5), "an unexpected event: {:?}", event(node));
 }
 
 #[track_caller]
@@ -38,7 +38,7 @@ fn nonblocking(node: &mut Node) {
     assert_eq!(node.errno(op::ASYNC_NONBLOCK, &[1]), 0);
 }
 
-/// Stops the send queue of a queue pair in RTS, with an event or without.
+/// Stops the send queue of a queue pair in RTS, with or without an event.
 #[track_caller]
 fn drain(node: &mut Node, qp: usize, tell: bool) {
     let en_sqd_async_notify = u8::from(tell);
@@ -46,7 +46,7 @@ fn drain(node: &mut Node, qp: usize, tell: bool) {
     assert_eq!(node.modify(qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
 }
 
-/// A queue pair in RTS, its own peer.
+/// A queue pair in RTS that is connected to itself.
 fn running(node: &mut Node) -> Side {
     let side = node.side(&Shape::of(IBV_QPT_RC));
     node.connect_to(&side, side.number, side.gid, &Tuning::default());
@@ -57,7 +57,7 @@ pub(crate) fn a_quiet_context_has_no_events(bench: &mut Bench) {
     nonblocking(&mut bench.near);
     assert_eq!(event(&mut bench.near), Err(libc::EAGAIN));
     none(&mut bench.near);
-    // An ordinary life has none either.
+    // Normal operation causes none either.
     let side = running(&mut bench.near);
     bench.near.receive(side.qp, 1, &[side.at(0, 64)]);
     bench.near.send(side.qp, Send::new(1, &[side.at(0, 8)]));
@@ -81,11 +81,11 @@ pub(crate) fn a_signal_interrupts_the_wait(bench: &mut Bench) {
         let (tell, told) = std::sync::mpsc::channel();
         let sleeper = scope.spawn(move || {
             // SAFETY: a thread may ask for its own identity.
-            tell.send(unsafe { libc::pthread_self() }).expect("the other end listens");
+            tell.send(unsafe { libc::pthread_self() }).expect("the channel is open");
             waiter.wait()
         });
-        let thread = told.recv().expect("the sleeper tells");
-        // It may not sleep yet when the first signal comes.
+        let thread = told.recv().expect("the sleeper sends its identity");
+        // The thread may not sleep yet at the first signal.
         while !sleeper.is_finished() {
             // SAFETY: the thread has not been joined, so its identity is valid.
             unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
@@ -104,7 +104,7 @@ pub(crate) fn a_drained_send_queue_says_so_where_it_is_asked(bench: &mut Bench) 
         assert_eq!(take(&mut bench.near), (IBV_EVENT_SQ_DRAINED, side.qp), "round {round}");
         bench.near.change_state(side.qp, IBV_QPS_RTS);
     }
-    assert_eq!(event(&mut bench.near), Err(libc::EAGAIN), "once each");
+    assert_eq!(event(&mut bench.near), Err(libc::EAGAIN), "one event each");
 }
 
 pub(crate) fn nobody_is_told_unasked(bench: &mut Bench) {
@@ -144,11 +144,14 @@ pub(crate) fn destruction_waits_for_the_acknowledgement(bench: &mut Bench) {
             acknowledge.acknowledge();
         });
         assert_eq!(rig.execute(&[op::DESTROY_QP, side.qp as u64]), [0]);
-        assert!(acknowledged.load(Ordering::SeqCst), "the pair went before its event was acknowledged");
+        assert!(
+            acknowledged.load(Ordering::SeqCst),
+            "the pair was destroyed before its event was acknowledged"
+        );
     });
 }
 
-/// Only the program takes them.
+/// Only the program removes events.
 pub(crate) fn events_outlive_a_reset(bench: &mut Bench) {
     nonblocking(&mut bench.near);
     let side = running(&mut bench.near);
@@ -158,15 +161,15 @@ pub(crate) fn events_outlive_a_reset(bench: &mut Bench) {
     assert_eq!(take(&mut bench.near), (IBV_EVENT_SQ_DRAINED, side.qp));
 }
 
-/// Ends whose far one is open to every access.
+/// Connected queue pairs, of which the far one allows every access.
 fn open(bench: &mut Bench, tuning: &Tuning) -> (Side, Side) {
     nonblocking(&mut bench.far);
     nonblocking(&mut bench.near);
     bench.connected(&Shape::open(IBV_QPT_RC), tuning)
 }
 
-/// The requester learns by its completion, the responder, none of whose receives is concerned, by
-/// an event.
+/// A completion reports the error to the requester. The responder has no receive that could
+/// complete, so an event reports the error to it.
 pub(crate) fn a_refused_access_is_an_event_of_the_target(bench: &mut Bench) {
     for round in 0..4 {
         let (a, b) = open(bench, &Tuning::OPEN);
@@ -186,8 +189,8 @@ pub(crate) fn a_refused_access_is_an_event_of_the_target(bench: &mut Bench) {
     }
 }
 
-/// What the queue pair does not allow is an invalid request or an access error, as the device sees
-/// it; the event and the completion agree.
+/// A request that the queue pair does not allow is an invalid request or an access error, depending
+/// on the device; the event and the completion agree.
 pub(crate) fn a_refused_request_is_an_event_of_the_target(bench: &mut Bench) {
     for is_write in [true, false] {
         let (a, b) = open(bench, &Tuning::default());
@@ -266,7 +269,7 @@ pub(crate) fn an_overrun_queue_has_an_event(bench: &mut Bench) {
     assert_eq!(take(&mut bench.near), (IBV_EVENT_CQ_ERR, cq));
 }
 
-/// One that sleeps in the wait, and whose queue pair a peer fails.
+/// A program sleeps in the wait for an event until a peer causes its queue pair to fail.
 pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     let near = &mut bench.near;
@@ -275,7 +278,7 @@ pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(10));
-            assert!(!woken.load(Ordering::SeqCst), "nothing has happened that wakes");
+            assert!(!woken.load(Ordering::SeqCst), "the program woke up without an event");
             let wrong_key = a.spot(0).by(a.spot(0).key ^ 0xff00);
             far.send(b.qp, Send::write(1, &[b.at(0, 8)], wrong_key));
         });
@@ -286,7 +289,7 @@ pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
     });
 }
 
-/// A near end, and a far one that takes from a shared queue of this many receives.
+/// A near queue pair, and a far one with a shared receive queue of this many receives.
 fn sharing(bench: &mut Bench, receives: u64) -> (Side, Side, usize) {
     nonblocking(&mut bench.far);
     let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
@@ -297,7 +300,8 @@ fn sharing(bench: &mut Bench, receives: u64) -> (Side, Side, usize) {
     (a, b, shared.srq)
 }
 
-/// Once, when fewer are left, until it is armed again (man ibv_modify_srq).
+/// One event when fewer receives are left than the limit, until the limit is set again
+/// (man ibv_modify_srq).
 pub(crate) fn a_shared_queue_tells_of_its_limit(bench: &mut Bench) {
     let (a, b, srq) = sharing(bench, 8);
     for limit in [6, 3] {
@@ -317,13 +321,13 @@ pub(crate) fn a_shared_queue_tells_of_its_limit(bench: &mut Bench) {
     bench.far.wait(b.receive_cq, 6);
 }
 
-/// Only then may a program count on its receives (IBTA vol. 1, section 10.3.1.5, and 11.6.2).
+/// After this event, a program can count its receives (IBTA vol. 1, section 10.3.1.5, and 11.6.2).
 pub(crate) fn a_failed_pair_tells_that_it_takes_no_more(bench: &mut Bench) {
     let (_, b, _) = sharing(bench, 2);
     bench.far.change_state(b.qp, IBV_QPS_ERR);
     assert_eq!(take(&mut bench.far), (IBV_EVENT_QP_LAST_WQE_REACHED, b.qp));
     none(&mut bench.far);
-    // As it does once more in its next life.
+    // And again after a reset.
     bench.far.change_state(b.qp, IBV_QPS_RESET);
     bench.far.init(&b, &Tuning::OPEN);
     bench.far.change_state(b.qp, IBV_QPS_ERR);

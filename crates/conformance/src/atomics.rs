@@ -5,8 +5,8 @@ use verbs::abi::*;
 use crate::rig::{op, pattern};
 use crate::{Bench, Node, PATIENCE, Send, Shape, Side, Tuning};
 
-/// Carries out an atomic whose answer goes to byte 16 of the near end's region; what was there
-/// before.
+/// Executes an atomic whose result goes to byte 16 of the near node's region. Returns the result:
+/// the value before the operation.
 #[track_caller]
 fn before(bench: &mut Bench, a: &Side, request: Send) -> u64 {
     let id = request.id;
@@ -34,7 +34,7 @@ fn answers(bench: &mut Bench, own_memory: bool) {
     assert_eq!(before(bench, &a, Send::compare_swap(3, local, spot, 41, 7)), 42, "not this value");
     assert_eq!(before(bench, &a, Send::compare_swap(4, local, spot, 42, u64::MAX)), 42, "this value");
     assert_eq!(before(bench, &a, Send::fetch_add(5, local, spot, 3)), u64::MAX);
-    assert_eq!(bench.far.word(b.region, 4096), 2, "it comes round");
+    assert_eq!(bench.far.word(b.region, 4096), 2, "the sum wraps around");
     assert_eq!(before(bench, &a, Send::fetch_add(6, local, spot, u64::MAX)), 2);
     assert_eq!(before(bench, &a, Send::compare_swap(7, local, spot, 1, 1 << 40)), 1);
     assert_eq!(bench.far.word(b.region, 4096), 1 << 40);
@@ -50,10 +50,10 @@ pub(crate) fn atomics_reach_own_memory_as_well(bench: &mut Bench) {
     answers(bench, true);
 }
 
-/// Milliseconds for which ends count: many times what it takes them all to begin.
+/// The milliseconds for which nodes count: much longer than it takes them all to start.
 const TIME_MS: u64 = 40;
 
-/// Words of a count: see `Rig::count`.
+/// The words of a count: see `Rig::count`.
 fn count(side: &Side, to: &Side, by_swap: bool) -> Vec<u64> {
     let spot = to.spot(64);
     let mut words: Vec<u64> = [side.qp, side.send_cq, side.region, 8].map(|w| w as u64).to_vec();
@@ -61,7 +61,7 @@ fn count(side: &Side, to: &Side, by_swap: bool) -> Vec<u64> {
     words
 }
 
-/// Three ends, the owner of the memory among them, count in one word at once: each number is seen
+/// Three nodes, including the owner of the memory, count in one word at once. Each number is seen
 /// once.
 fn contention(bench: &mut Bench, own_memory: bool, by_swap: bool) {
     let shape = Shape { own_memory, ..Shape::open(IBV_QPT_RC) };
@@ -84,12 +84,12 @@ fn contention(bench: &mut Bench, own_memory: bool, by_swap: bool) {
         let [first, second] = others.map(|thread| thread.join().expect("a counter"));
         [own, first, second]
     });
-    // A swap may fail for ever where others are faster; an addition does not.
+    // A swap may always fail because other nodes are faster; an addition never fails.
     assert!(counts.iter().all(|count| by_swap || count[1] > 0), "{counts:?}");
     let additions: u64 = counts.iter().map(|count| count[1]).sum();
     assert_eq!(far.word(owner.region, 64), additions);
     let sum = counts.iter().fold(0_u64, |sum, count| sum.wrapping_add(count[2]));
-    assert_eq!(sum, additions * (additions - 1) / 2, "what was there before each addition");
+    assert_eq!(sum, additions * (additions - 1) / 2, "the values before each addition");
     third.close();
 }
 
@@ -109,8 +109,8 @@ pub(crate) fn swaps_in_own_memory_count(bench: &mut Bench) {
     contention(bench, true, true);
 }
 
-/// IBTA volume 1, section 9.4.5: the address is a multiple of eight. A device finds that when the
-/// request is posted, or the responder does.
+/// IBTA volume 1, section 9.4.5: the address is a multiple of eight. Either the device checks this
+/// when the request is posted, or the responder does.
 pub(crate) fn a_misaligned_word_is_refused(bench: &mut Bench) {
     for (own_memory, adds, offset) in [(false, true, 1), (false, false, 4), (true, true, 4), (true, false, 7)]
     {
@@ -138,8 +138,8 @@ pub(crate) fn a_misaligned_word_is_refused(bench: &mut Bench) {
     }
 }
 
-/// The answer has eight bytes. A device finds that there is no room when the request is posted, or
-/// when it answers.
+/// The result has eight bytes. A device detects a too short element when the request is posted or
+/// when the result arrives.
 pub(crate) fn an_answer_needs_room(bench: &mut Bench) {
     for element in [None, Some(4)] {
         let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);

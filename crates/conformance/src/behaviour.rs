@@ -1,4 +1,4 @@
-//! What each state of a queue pair does with requests, and what it forgets.
+//! How each state of a queue pair treats requests, and what a reset discards.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) fn receives_are_refused_in_reset_only(bench: &mut Bench) {
     }
 }
 
-/// `ibv_post_send(3)`, `ibv_post_recv(3)`: the bad request is pointed to.
+/// `ibv_post_send(3)`, `ibv_post_recv(3)`: `bad_wr` points to the refused request.
 pub(crate) fn what_a_state_refuses_is_named(bench: &mut Bench) {
     let mut maker = Maker::new(&mut bench.near, IBV_QPT_RC);
     for state in BEFORE_RTS {
@@ -85,7 +85,7 @@ pub(crate) fn error_state_flushes_receives_posted_to_it(bench: &mut Bench) {
     for service in SERVICES {
         let mut maker = Maker::new(&mut bench.near, service);
         let side = maker.in_state(IBV_QPS_RTS);
-        // The first is flushed by the change, the others as they are posted.
+        // The change of state flushes the first receive; the others are flushed when posted.
         maker.node.receive(side.qp, 5, &[side.at(0, 64)]);
         maker.node.change_state(side.qp, IBV_QPS_ERR);
         for id in 5..8 {
@@ -100,8 +100,8 @@ pub(crate) fn error_state_flushes_receives_posted_to_it(bench: &mut Bench) {
     }
 }
 
-/// An unreliable service stops its send queue only: it flushes, still receives, and goes on when it
-/// is told to.
+/// An unreliable service only stops its send queue: it flushes sends, still receives, and continues
+/// after a change to RTS.
 pub(crate) fn a_stopped_send_queue_still_receives_and_goes_on(bench: &mut Bench) {
     for service in [IBV_QPT_UC, IBV_QPT_UD] {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
@@ -159,7 +159,7 @@ pub(crate) fn reset_forgets_requests_and_connects_again(bench: &mut Bench) {
         let shape = Shape { receives: 8, sends: 4, ..Shape::of(service) };
         let (a, b) = bench.connected(&shape, &Tuning::default());
         for round in 0..4 {
-            // Left behind: receives that nobody filled, and sends in flight.
+            // Left behind: posted receives, and sends in flight.
             for id in 0..u64::from(b.receives) {
                 bench.far.receive(b.qp, 1000 + id, &[b.at(0, 4096)]);
             }
@@ -174,11 +174,11 @@ pub(crate) fn reset_forgets_requests_and_connects_again(bench: &mut Bench) {
             bench.near.change_state(a.qp, IBV_QPS_RESET);
             bench.far.change_state(b.qp, IBV_QPS_RESET);
             assert_eq!(bench.near.state(a.qp), IBV_QPS_RESET);
-            // Those that have completed meanwhile are the next case's.
+            // Completions before the reset may be lost or not (see `reset_forgets_completions`).
             while !bench.far.poll(b.receive_cq, 16).is_empty() {}
             let tuning = Tuning { psn: 77 + round, ..Tuning::default() };
             bench.connect(&a, &b, &tuning);
-            // All places are free again, and only the new requests complete.
+            // The whole queue depth is free again, and only the new requests complete.
             for id in 0..u64::from(b.receives) {
                 bench.far.receive(b.qp, id, &[b.at(64 * id as usize, 64)]);
             }
@@ -201,8 +201,8 @@ pub(crate) fn reset_forgets_requests_and_connects_again(bench: &mut Bench) {
     }
 }
 
-/// A request is outstanding until its completion is polled, and outstanding ones go without notice
-/// (IBTA volume 1, section 10.3.1.1).
+/// A request is outstanding until its completion is polled. A reset discards outstanding requests
+/// without completions (IBTA volume 1, section 10.3.1.1).
 pub(crate) fn reset_forgets_completions(bench: &mut Bench) {
     for service in [IBV_QPT_RC, IBV_QPT_UC] {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
@@ -219,10 +219,10 @@ pub(crate) fn reset_forgets_completions(bench: &mut Bench) {
     }
 }
 
-/// A requester that goes on while its responder starts anew is out of sequence, so that nothing
-/// that it sends arrives.
+/// A requester that continues after its responder was reset is out of sequence, so none of its
+/// messages arrives.
 pub(crate) fn reset_ends_the_old_connection(bench: &mut Bench) {
-    // Long enough for the answer that comes, short enough for the one that does not.
+    // Long enough for an acknowledgement, short enough to wait for one that does not come.
     let tuning = Tuning { timeout: 15, retries: 2, ..Tuning::default() };
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -237,7 +237,7 @@ pub(crate) fn reset_ends_the_old_connection(bench: &mut Bench) {
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
 }
 
-/// After an error and a reset the peer finds a receiver that is not ready, not one that has failed.
+/// After an error and a reset, the peer gets receiver not ready, not an error.
 pub(crate) fn flushed_receives_do_not_outlive_a_reset(bench: &mut Bench) {
     let tuning = Tuning { rnr_timer: 1, ..Tuning::default() };
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);

@@ -1,4 +1,4 @@
-//! The two ends of a case.
+//! The near and the far node of a case.
 
 use verbs::abi::*;
 
@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::shape::{Send, Shape, Side, Tuning};
 use crate::subject::Subject;
 
-/// What a case runs on.
+/// The nodes on which a case runs.
 pub struct Bench {
     pub subject: Subject,
     pub near: Node,
@@ -15,19 +15,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens both ends, in one process or in two.
+    /// Opens both nodes, in one process or in two.
     pub fn new(subject: &Subject, processes: bool) -> Self {
         let near = Node::local(subject);
         let far = if processes { Node::lasting(subject) } else { Node::local(subject) };
         Self { subject: subject.clone(), near, far, processes }
     }
 
-    /// One more far end.
+    /// Opens another far node.
     pub fn another(&self) -> Node {
         if self.processes { Node::lasting(&self.subject) } else { Node::local(&self.subject) }
     }
 
-    /// Two connected queue pairs in RTS.
+    /// Creates two connected queue pairs in RTS.
     #[track_caller]
     pub fn connected(&mut self, shape: &Shape, tuning: &Tuning) -> (Side, Side) {
         let a = self.near.side(shape);
@@ -36,7 +36,7 @@ impl Bench {
         (a, b)
     }
 
-    /// Takes both from RESET to RTS.
+    /// Connects two queue pairs, from RESET to RTS.
     #[track_caller]
     pub fn connect(&mut self, a: &Side, b: &Side, tuning: &Tuning) {
         self.near.init(a, tuning);
@@ -47,8 +47,8 @@ impl Bench {
         self.far.ready_to_send(b, tuning);
     }
 
-    /// Waits until what the near end has written is in place: an unreliable requester does not
-    /// learn when that is, but a message that follows does not come before.
+    /// Waits until the near node's RDMA Writes are in the far memory. A completion of UC does
+    /// not report this, but a later message arrives after them.
     #[track_caller]
     pub fn settle(&mut self, a: &Side, b: &Side) {
         if a.service == IBV_QPT_UC {
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// Destroys everything; nothing may refuse.
+    /// Destroys all objects; no destruction may be refused.
     pub fn close(self) {
         self.near.close();
         self.far.close();

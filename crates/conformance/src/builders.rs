@@ -13,10 +13,10 @@ const UNRELIABLE: u32 = DATAGRAM | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RD
 const ATOMICS: u32 = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 const RELIABLE: u32 = UNRELIABLE | IBV_QP_EX_WITH_RDMA_READ | ATOMICS;
 
-/// How long nothing may happen where nothing should.
+/// The time in which nothing may happen.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// A near side that builds, connected with a far one.
+/// A near side with work request builders, connected with a far side.
 #[track_caller]
 fn connected(bench: &mut Bench, shape: &Shape, operations: u32) -> (Side, Side) {
     let a = bench.near.building_side(shape, operations);
@@ -25,7 +25,7 @@ fn connected(bench: &mut Bench, shape: &Shape, operations: u32) -> (Side, Side) 
     (a, b)
 }
 
-/// Every operation of RC, in one batch; what the first ones do the later ones see.
+/// Every operation of RC in one batch; later operations see the effects of earlier ones.
 pub(crate) fn rc_builds_every_operation(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     bench.near.fill(a.region, 0, 4096, 1);
@@ -127,8 +127,8 @@ pub(crate) fn ud_builds_every_operation(bench: &mut Bench) {
     }
 }
 
-/// One element, several, and bytes that are copied at once: the buffer may be used again before the
-/// batch is complete.
+/// One element, several elements, and inline data, which is copied at once: its buffer may be
+/// reused before the batch is complete.
 pub(crate) fn setters_say_what_is_sent(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     bench.near.fill(a.region, 0, 1024, 5);
@@ -178,7 +178,7 @@ pub(crate) fn each_request_has_its_own_flags(bench: &mut Bench) {
     bench.near.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&bench.near.wait(a.send_cq, 2)), [1, 3]);
     assert_eq!(bench.far.wait(b.receive_cq, 4).len(), 4);
-    // Solicited by the second of two requests.
+    // Only a solicited message wakes the receiver.
     for (flags, wakes) in [(0, false), (IBV_SEND_SOLICITED, true)] {
         bench.far.receive(c.qp, 0, &[c.at(0, 64)]);
         bench.far.arm(cq, true);
@@ -234,7 +234,7 @@ pub(crate) fn an_aborted_batch_leaves_nothing(bench: &mut Bench) {
 /// entire posting will be aborted."
 pub(crate) fn an_error_refuses_the_whole_batch(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
-    /// More elements than any device gives where four are asked for.
+    /// More elements than any device allows if four are requested.
     const MANY: usize = 40;
     let too_long = vec![a.region as u64, 0, u64::from(a.inline) + 1];
     let too_many = vec![a.at(0, 1); MANY].concat();
@@ -248,7 +248,7 @@ pub(crate) fn an_error_refuses_the_whole_batch(bench: &mut Bench) {
         node.build_send(&a, 3, a.at(0, 8));
         assert_ne!(node.try_step(&a, wr::COMPLETE, &[]), 0, "setter {setter}");
         node.quiet(a.send_cq, QUIET);
-        // The next batch knows nothing of it.
+        // The error does not affect the next batch.
         node.step(&a, wr::START, &[]);
         node.build_send(&a, 4, a.at(0, 16));
         node.step(&a, wr::COMPLETE, &[]);
@@ -280,7 +280,7 @@ pub(crate) fn a_batch_has_room_or_is_refused(bench: &mut Bench) {
     bench.far.quiet(b.receive_cq, QUIET);
 }
 
-/// Batches and `ibv_post_send` can take turns.
+/// Batches and `ibv_post_send` may alternate.
 pub(crate) fn batches_and_lists_keep_their_order(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     for id in 0..6 {
@@ -299,7 +299,7 @@ pub(crate) fn batches_and_lists_keep_their_order(bench: &mut Bench) {
     assert_eq!(lengths, [1, 11, 21, 2, 12, 22]);
 }
 
-/// What was started is one thread's until it is complete.
+/// A batch that a thread has started excludes other threads until it is complete.
 pub(crate) fn another_thread_waits_for_its_turn(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::open(IBV_QPT_RC), RELIABLE);
     for id in 0..2 {
@@ -339,6 +339,6 @@ pub(crate) fn what_a_service_has_not_cannot_be_asked_for(bench: &mut Bench) {
         for bit in (0..u64::BITS).filter(|bit| u64::from(has_not) >> bit & 1 != 0 || *bit == 63) {
             assert_eq!(ask(1 << bit, 0), libc::EOPNOTSUPP, "bit {bit} of service {service}");
         }
-        assert_ne!(ask(u64::from(has), 1 << 31), 0, "an attribute that nobody knows");
+        assert_ne!(ask(u64::from(has), 1 << 31), 0, "an unknown attribute");
     }
 }

@@ -42,8 +42,8 @@ pub(crate) fn header_names_both_ends(bench: &mut Bench) {
     }
 }
 
-/// Nothing of a longer one arrives. Whether its sender learns is the device's choice: C10-93.1.1 of
-/// the IBTA's volume 1 wants no error, adapters give a local length error.
+/// No part of a longer datagram arrives. The sender's completion depends on the device: C10-93.1.1
+/// of the IBTA's volume 1 requires no error, adapters report a local length error.
 pub(crate) fn a_datagram_has_one_packet_at_most(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
     let handle = bench.near.handle(a.pd, b.gid);
@@ -63,8 +63,7 @@ pub(crate) fn a_datagram_has_one_packet_at_most(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).byte_len as usize, most + 40);
 }
 
-/// Datagrams of a sender to a receiver that posts its receives again, each with a number of its
-/// own.
+/// Numbered datagrams from a sender to a receiver, which posts each receive again.
 struct Probe {
     a: Side,
     b: Side,
@@ -84,7 +83,7 @@ impl Probe {
         self.sent += 1;
         let request = Send::new(1, &[self.a.at(0, 50)]).to(self.handle, self.b.number, key);
         bench.near.send(self.a.qp, request.immediate(self.sent));
-        assert_eq!(bench.near.wait_one(self.a.send_cq).status, IBV_WC_SUCCESS, "a sender never learns");
+        assert_eq!(bench.near.wait_one(self.a.send_cq).status, IBV_WC_SUCCESS, "a sender gets no error");
     }
 
     #[track_caller]
@@ -95,7 +94,7 @@ impl Probe {
         bench.far.receive(self.b.qp, 1, &[self.b.at(0, 4096)]);
     }
 
-    /// It is dropped: at the latest the next one that arrives would be the wrong one.
+    /// Sends a datagram that must be dropped. If it arrived late, `arrives` would find it.
     #[track_caller]
     fn is_dropped(&mut self, bench: &mut Bench, key: u32) {
         self.send(bench, key);
@@ -118,7 +117,8 @@ pub(crate) fn wrong_keys_are_dropped(bench: &mut Bench) {
     probe.arrives(bench, QKEY + 1, "the receiver's new key");
 }
 
-/// IBTA volume 1, section 10.2.5: a controlled key in a request stands for the queue pair's own.
+/// IBTA volume 1, section 10.2.5: a controlled key in a request stands for the queue pair's own
+/// key.
 pub(crate) fn a_key_with_the_high_bit_is_the_queue_pairs_own(bench: &mut Bench) {
     let mut probe = Probe::new(bench);
     probe.arrives(bench, 0x8000_0001, "both have the same key");
@@ -134,7 +134,7 @@ pub(crate) fn nobody_there_is_no_error(bench: &mut Bench) {
     let b = probe.b;
     let far_off = (b.number + 9) ^ 0x80_0000;
     let mut wrong = vec![(probe.handle, far_off), (probe.handle, b.number + 1), (probe.handle, 1)];
-    // A device that looks for the port of a GID may say here already that there is none.
+    // A device that looks up the port of a GID may refuse the address handle.
     let nowhere = bench.near.origin.route([b.gid[0], b.gid[1] ^ 0xff]);
     if let Ok(handle) = bench.near.try_handle(a.pd, &nowhere) {
         wrong.push((handle, b.number));
@@ -145,7 +145,7 @@ pub(crate) fn nobody_there_is_no_error(bench: &mut Bench) {
     }
     bench.far.quiet(b.receive_cq, Duration::from_millis(2));
     assert_eq!(bench.near.state(a.qp), IBV_QPS_RTS);
-    // A receiver that goes away and another that comes.
+    // A receiver is destroyed, and another one is created.
     probe.arrives(bench, QKEY, "the receiver is there");
     assert_eq!(bench.far.errno(op::DESTROY_QP, &[b.qp as u64]), 0);
     probe.send(bench, QKEY);
@@ -180,19 +180,18 @@ pub(crate) fn what_nobody_awaits_is_dropped(bench: &mut Bench) {
     bench.far.check_from(b.region, 40, 50, 1, 50);
 }
 
-/// Content of message `i` of sender `s`.
+/// The seed of the content of message `i` of sender `s`.
 fn seed(s: u64, i: u64) -> u64 {
     s << 20 | i
 }
 
 fn size(s: u64, i: u64) -> usize {
-    // Around what fits in a line, and longer ones; none longer than 1024, which any port of today's
-    // carries.
+    // Around the size of a cache line, and longer; at most 1024, the MTU of any current port.
     16 + ((s * 7 + i * 13) % 40) as usize + if i.is_multiple_of(5) { 960 } else { 0 }
 }
 
-/// Several senders at once to one receiver with room for all; every datagram arrives once, whole,
-/// in its sender's order.
+/// Several senders send to one receiver with enough receives. Every datagram arrives once, whole
+/// and in its sender's order.
 pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
     const SENDERS: u64 = 3;
     const EACH: u64 = 300;
@@ -237,8 +236,8 @@ pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
     bench.near.quiet(side.receive_cq, Duration::from_millis(1));
 }
 
-/// As above with a queue of two, which datagrams overrun: some are dropped, none is broken, and the
-/// receiver never goes deaf.
+/// As above, with a receive queue of two, which is too short: some datagrams are dropped, none is
+/// damaged, and the receiver still receives afterwards.
 pub(crate) fn many_senders_share_a_short_queue(bench: &mut Bench) {
     const SENDERS: u64 = 3;
     const EACH: u64 = 400;
@@ -283,7 +282,7 @@ pub(crate) fn many_senders_share_a_short_queue(bench: &mut Bench) {
         take(&mut bench.near);
     }
     while take(&mut bench.near) != 0 {}
-    // Whatever happened, the queue takes what comes now.
+    // The queue still receives.
     let start = std::time::Instant::now();
     for thread in senders {
         let (mut node, own, handle) = thread.join().expect("a sender");
@@ -310,7 +309,7 @@ pub(crate) fn a_connected_pair_takes_no_datagrams(bench: &mut Bench) {
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]).to(handle, c.number, 0));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
     bench.far.quiet(c.receive_cq, Duration::from_millis(2));
-    // Nor does a datagram queue pair take what a connection sends.
+    // Nor does a datagram queue pair receive messages of a connection.
     let d = bench.far.side(&Shape::of(IBV_QPT_UD));
     bench.far.connect_to(&d, 0, d.gid, &Tuning::default());
     bench.far.receive(d.qp, 1, &[d.at(0, 4096)]);

@@ -1,33 +1,32 @@
-//! What devices are known to do otherwise than the cases ask, by theme: each line is one departure,
-//! and under it are the cases that are not run for it.
+//! Known departures of devices from the conformance cases, by theme. Each departure has a reason
+//! and the cases that are skipped because of it.
 //!
-//! `RDMASCOPE_CONFORMANCE_DEPARTURES=run` runs them nevertheless, and lists those that pass: their
-//! entries are to go.
+//! `RDMASCOPE_CONFORMANCE_DEPARTURES=run` runs these cases nevertheless, and lists cases that pass:
+//! remove their entries.
 
 use crate::runner::Skip;
 
-/// Departures of one kind of device that have to do with each other.
+/// Related departures of one kind of device.
 pub struct Theme {
     /// The kind of device: the name without the number, such as `rxe`.
     pub kind: &'static str,
     pub title: &'static str,
-    /// What the device does and where its source says so, and the cases that ask for something
-    /// else.
+    /// Departures with the place in the device's code, and the cases that they violate.
     pub departures: &'static [Departure],
-    /// Those that do not show in each run.
+    /// Departures that do not occur in every run.
     pub at_times: &'static [Departure],
 }
 
-/// A departure in a line, and the cases that are not run for it.
+/// The reason, and the cases that are skipped because of it.
 pub type Departure = (&'static str, &'static [&'static str]);
 
-/// Why a kind of device is not asked to keep a case.
+/// Why a case is skipped for a kind of device.
 pub fn of(kind: &str, case: &str) -> Option<Skip> {
     find(DEPARTURES, kind, case)
 }
 
-/// All known departures. Files are those of drivers/infiniband in Linux 6.1 (sw/rxe where no
-/// directory is named) and of rdma-core 44 (providers/).
+/// All known departures. Files are in drivers/infiniband of Linux 6.1 (in sw/rxe if no directory is
+/// named) and in rdma-core 44 (providers/, libibverbs/).
 pub const DEPARTURES: &[Theme] = &[
     Theme {
         kind: "rxe",
@@ -42,7 +41,7 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "a wrong cur_qp_state is believed: rxe_qp_chk_attr() (rxe_qp.c) judges the change by it",
+                "a wrong cur_qp_state is accepted: rxe_qp_chk_attr() (rxe_qp.c) checks the transition from that state",
                 &["states::a_wrong_current_state_is_refused"],
             ),
             (
@@ -58,21 +57,21 @@ pub const DEPARTURES: &[Theme] = &[
                 &["states::a_drained_uc_pair_takes_another_route"],
             ),
             (
-                "what was posted in SQD stays until the next post: rxe_qp_from_attr() (rxe_qp.c) starts nothing with RTS",
+                "sends posted in SQD wait until the next post: rxe_qp_from_attr() (rxe_qp.c) does not start the requester in RTS",
                 &["behaviour::what_was_held_back_is_sent_in_rts", "rights::a_drained_queue_reaches_nothing"],
             ),
             (
-                "completions of before RESET stay: rxe_qp_reset() (rxe_qp.c) empties the work queues only",
+                "completions from before RESET remain: rxe_qp_reset() (rxe_qp.c) empties only the work queues",
                 &["behaviour::reset_forgets_completions", "srq::a_pair_that_goes_gives_its_places_back"],
             ),
         ],
         at_times: &[
             (
-                "RESET under traffic spoils the receive ring (ENOMEM): rxe_qp_reset() (rxe_qp.c) stops no responder of a sender",
+                "RESET under traffic corrupts the receive ring (ENOMEM): rxe_qp_reset() (rxe_qp.c) does not stop the responder",
                 &["lifecycle::resetting_while_sends_arrive"],
             ),
             (
-                "what had begun to arrive goes on after ERR: rxe_qp_error() (rxe_qp.c) waits for no responder that is at work",
+                "a message still arrives after ERR if it had begun: rxe_qp_error() (rxe_qp.c) does not wait for the responder",
                 &["rights::nothing_arrives_after_the_connection"],
             ),
         ],
@@ -82,15 +81,15 @@ pub const DEPARTURES: &[Theme] = &[
         title: "Posting",
         departures: &[
             (
-                "bad_wr is null where the state refuses a post: rxe_post_send(), rxe_post_recv() (providers/rxe/rxe.c)",
+                "bad_wr is null if the state refuses a post: rxe_post_send(), rxe_post_recv() (providers/rxe/rxe.c)",
                 &["behaviour::what_a_state_refuses_is_named"],
             ),
             (
-                "a send refused before RTS is sent after it: rxe_post_send() (providers/rxe/rxe.c) leaves it in the ring",
+                "a send that is refused before RTS is sent in RTS: rxe_post_send() (providers/rxe/rxe.c) leaves it in the ring",
                 &["behaviour::a_refused_send_is_not_sent_later"],
             ),
             (
-                "receives posted in ERR are not flushed: rxe_post_recv() (providers/rxe/rxe.c) does not tell the kernel",
+                "receives posted in ERR are not flushed: rxe_post_recv() (providers/rxe/rxe.c) does not call the kernel",
                 &[
                     "behaviour::error_state_flushes_receives_posted_to_it",
                     "errors::flushed_receives_leave_their_queue",
@@ -98,19 +97,19 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "unknown opcodes are posted, looked up beyond rxe_wr_opcode_info[] (rxe_loc.h), and fail as LOC_QP_OP_ERR",
+                "unknown opcodes are accepted, read beyond rxe_wr_opcode_info[] (rxe_loc.h), and fail as LOC_QP_OP_ERR",
                 &["queues::unknown_operations_are_refused"],
             ),
             (
-                "inline reads and atomics are posted: validate_send_wr() (providers/rxe/rxe.c) looks at their length only",
+                "inline reads and atomics are accepted: validate_send_wr() (providers/rxe/rxe.c) checks only their length",
                 &["rights::what_has_no_payload_is_not_inline"],
             ),
             (
-                "a read waits for ever where max_rd_atomic is 0: check_init_depth() (rxe_req.c) waits for one to end",
+                "a read waits for ever if max_rd_atomic is 0: check_init_depth() (rxe_req.c) waits for another read to end",
                 &["rights::without_depth_nothing_is_read"],
             ),
             (
-                "create_qp gives the depths asked for, query_qp the 2^n - 1 that there are: rxe_qp_init_req/_resp() (rxe_qp.c)",
+                "create_qp returns the requested depths, query_qp the actual 2^n - 1: rxe_qp_init_req/_resp() (rxe_qp.c)",
                 &["queues::creation_says_how_deep_the_queues_are"],
             ),
         ],
@@ -118,21 +117,21 @@ pub const DEPARTURES: &[Theme] = &[
     },
     Theme {
         kind: "rxe",
-        title: "What a completion says",
+        title: "Completions",
         departures: &[
             (
-                "a wrong key of a send is LOC_QP_OP_ERR: copy_data() (rxe_mr.c) gives EINVAL, rxe_req.c looks for EFAULT",
+                "a wrong key of a send is LOC_QP_OP_ERR: copy_data() (rxe_mr.c) returns EINVAL, but rxe_req.c expects EFAULT",
                 &[
                     "access::sends_by_a_wrong_key_are_protection_errors",
                     "rights::the_requesters_memory_is_checked",
                 ],
             ),
             (
-                "a receive's forbidden memory is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) takes it for a malformed request",
+                "forbidden memory of a receive is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) treats it as a malformed request",
                 &["access::receives_into_forbidden_memory_are_protection_errors"],
             ),
             (
-                "a message longer than its receive is a malformed request and fails the pair, also of UC and UD: send_data_in()",
+                "a message longer than its receive fails the queue pair, also over UC and UD: send_data_in() (rxe_resp.c)",
                 &[
                     "errors::a_receive_that_is_too_small_is_named",
                     "errors::uc_drops_what_is_too_long",
@@ -141,7 +140,7 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "errors wake nobody who waits for solicited completions: do_complete() of rxe_comp.c and of rxe_resp.c",
+                "errors do not wake a wait for solicited completions: do_complete() in rxe_comp.c and rxe_resp.c",
                 &["events::errors_wake_the_solicited"],
             ),
         ],
@@ -151,7 +150,7 @@ pub const DEPARTURES: &[Theme] = &[
         kind: "rxe",
         title: "Retries",
         departures: &[(
-            "seven retries are for ever, of an answer that never comes too: rxe_completer() (rxe_comp.c) counts no seven down",
+            "seven retries are infinite, also without any answer: rxe_completer() (rxe_comp.c) does not count down from seven",
             &["errors::seven_retries_are_seven"],
         )],
         at_times: &[],
@@ -161,11 +160,11 @@ pub const DEPARTURES: &[Theme] = &[
         title: "Extended verbs",
         departures: &[
             (
-                "of a list of elements the first one's length counts for each: wr_set_sge_list() (providers/rxe/rxe.c)",
+                "all elements of a list get the length of the first: wr_set_sge_list() (providers/rxe/rxe.c)",
                 &["builders::setters_say_what_is_sent", "builders::ud_builds_every_operation"],
             ),
             (
-                "end_poll after a next_poll that found nothing passes one completion over: cq_end_poll() (providers/rxe/rxe.c)",
+                "end_poll skips a completion if next_poll found none: cq_end_poll() (providers/rxe/rxe.c)",
                 &[
                     "extended::members_are_those_of_a_completion",
                     "extended::an_empty_queue_has_nothing_to_read",
@@ -176,7 +175,7 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "completions have no time stamps: RXE_SUP_WC_FLAGS (providers/rxe/rxe.c), and no clock can be read",
+                "completions have no time stamps: RXE_SUP_WC_FLAGS (providers/rxe/rxe.c), and the device has no readable clock",
                 &[
                     "extended::stamps_say_when_a_send_was_done",
                     "extended::stamps_say_when_a_message_came",
@@ -186,7 +185,7 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "creation flags that nobody knows are passed over: ibv_cmd_create_cq_ex() (libibverbs/cmd_cq.c)",
+                "unknown creation flags are ignored: ibv_cmd_create_cq_ex() (libibverbs/cmd_cq.c)",
                 &["extended::what_a_queue_has_not_cannot_be_asked_for"],
             ),
         ],
@@ -197,7 +196,7 @@ pub const DEPARTURES: &[Theme] = &[
         title: "Asynchronous events",
         departures: &[
             (
-                "no error of a responder and no first message is an event: rxe_resp.c raises that of a queue's limit alone",
+                "responder errors and first messages cause no event: rxe_resp.c raises only the event of a shared queue's limit",
                 &[
                     "async_events::a_refused_access_is_an_event_of_the_target",
                     "async_events::a_refused_request_is_an_event_of_the_target",
@@ -208,7 +207,7 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "a drained send queue is told of unasked: req_next_wqe() (rxe_req.c) does not look at en_sqd_async_notify",
+                "a drained send queue always causes an event: req_next_wqe() (rxe_req.c) ignores en_sqd_async_notify",
                 &["async_events::nobody_is_told_unasked"],
             ),
         ],
@@ -218,7 +217,7 @@ pub const DEPARTURES: &[Theme] = &[
         kind: "rxe",
         title: "Multicast",
         departures: &[(
-            "a host does not hear itself: rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only",
+            "a host does not receive its own multicasts: rxe_mcast_add() (rxe_mcast.c) does not join the IP group",
             &[
                 "multicast::a_group_reaches_its_members",
                 "multicast::the_header_names_the_group",
@@ -233,7 +232,7 @@ pub const DEPARTURES: &[Theme] = &[
         kind: "rxe",
         title: "Datagrams",
         departures: &[(
-            "a controlled Q_Key goes out as it is: init_req_packet() (rxe_req.c) never takes the queue pair's own",
+            "a controlled Q_Key is sent unchanged: init_req_packet() (rxe_req.c) never uses the queue pair's own Q_Key",
             &["datagram::a_key_with_the_high_bit_is_the_queue_pairs_own"],
         )],
         at_times: &[],
@@ -243,15 +242,15 @@ pub const DEPARTURES: &[Theme] = &[
         title: "Connections",
         departures: &[
             (
-                "a request that waits is lost when its listener moves: ucma_migrate_id() (core/ucma.c) leaves its ctx->file",
+                "a waiting request is lost if its listener migrates: ucma_migrate_id() (core/ucma.c) keeps its ctx->file",
                 &["channels::a_listener_takes_its_requests_along"],
             ),
             (
-                "loopback's addresses are no device's: cma_acquire_dev_by_src_ip() (core/cma.c) finds none with a GID of lo",
+                "loopback addresses belong to no device: cma_acquire_dev_by_src_ip() (core/cma.c) finds no GID of lo",
                 &["addresses::loopback_leads_to_the_own_host"],
             ),
             (
-                "an answer that is taken back is sent on and its end waits: cm_send_rej_locked() (core/cm.c) cancels no REP",
+                "a reply is still repeated after a reject: cm_send_rej_locked() (core/cm.c) does not cancel the REP",
                 &["refusals::who_is_accepted_twice_is_rejected"],
             ),
         ],
@@ -261,11 +260,11 @@ pub const DEPARTURES: &[Theme] = &[
         kind: "softdev on a link",
         title: "Messages under way",
         departures: &[(
-            "a message takes its time, and meets the receive that was posted after it",
+            "a message takes time to arrive, and may find a receive that was posted after it",
             &["errors::an_early_receive_does_not_shorten_the_wait"],
         )],
         at_times: &[(
-            "a message takes its time: what has been sent may not be there when it is first looked for",
+            "a message takes time to arrive: it may not be there when the case polls for it",
             &[
                 "errors::uc_drops_what_nobody_awaits",
                 "datagram::what_nobody_awaits_is_dropped",
@@ -303,13 +302,13 @@ mod tests {
         const ERRORS: Theme = Theme {
             kind: "rxe",
             title: "Errors",
-            departures: &[("it does otherwise", &["errors::first", "errors::third"])],
-            at_times: &[("it is not sure", &["errors::fourth"])],
+            departures: &[("always", &["errors::first", "errors::third"])],
+            at_times: &[("sometimes", &["errors::fourth"])],
         };
         for (kind, case, expected) in [
-            ("rxe", "errors::first", Some(("rxe: it does otherwise", false))),
-            ("rxe", "errors::third", Some(("rxe: it does otherwise", false))),
-            ("rxe", "errors::fourth", Some(("rxe: it is not sure", true))),
+            ("rxe", "errors::first", Some(("rxe: always", false))),
+            ("rxe", "errors::third", Some(("rxe: always", false))),
+            ("rxe", "errors::fourth", Some(("rxe: sometimes", true))),
             ("rxe", "errors::second", None),
             ("softdev", "errors::first", None),
         ] {
@@ -327,7 +326,7 @@ mod tests {
                 for case in *cases {
                     let mut all = crate::CASES.iter().chain(crate::manager::CASES);
                     assert!(all.any(|known| known.name == *case), "there is no case {case}");
-                    assert!(seen.insert((theme.kind, case)), "{case} departs twice");
+                    assert!(seen.insert((theme.kind, case)), "{case} has two departures");
                 }
             }
         }

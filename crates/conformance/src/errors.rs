@@ -1,4 +1,4 @@
-//! Retries, errors and what they flush.
+//! Retries, errors and flushed requests.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn all(found: &[Wc], status: ibv_wc_status) {
     assert!(found.iter().all(|wc| wc.status == status), "status {status} expected: {found:?}");
 }
 
-/// Sends one message that nobody receives; the time until it fails.
+/// Sends a message that is never received, and returns the time until it fails.
 #[track_caller]
 fn time_to_fail(bench: &mut Bench, a: &crate::Side, status: ibv_wc_status) -> Duration {
     let start = Instant::now();
@@ -29,11 +29,11 @@ fn time_to_fail(bench: &mut Bench, a: &crate::Side, status: ibv_wc_status) -> Du
 }
 
 pub(crate) fn receiver_not_ready_ends_at_once_without_retries(bench: &mut Bench) {
-    // Code 0 is the longest wait of all, 655 ms: nobody waits for it where there are no retries.
+    // Code 0 is the longest wait, 655 ms: without retries, the requester does not wait.
     let tuning = Tuning { rnr_retries: 0, rnr_timer: 0, ..Tuning::default() };
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
     time_to_fail(bench, &a, IBV_WC_RNR_RETRY_EXC_ERR);
-    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS, "the responder has done nothing wrong");
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS, "the responder has no error");
 }
 
 pub(crate) fn receiver_not_ready_waits_as_long_as_it_is_told(bench: &mut Bench) {
@@ -52,7 +52,7 @@ pub(crate) fn receiver_not_ready_waits_for_ever_with_seven(bench: &mut Bench) {
     for id in 0..3 {
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 1000)]));
     }
-    // Many more waits than seven.
+    // Much longer than seven waits.
     bench.near.quiet(a.send_cq, Duration::from_millis(50));
     for id in 0..3 {
         bench.far.receive(b.qp, id, &[b.at(id as usize * 1000, 1000)]);
@@ -78,7 +78,7 @@ pub(crate) fn an_early_receive_does_not_shorten_the_wait(bench: &mut Bench) {
     bench.far.wait_one(b.receive_cq);
 }
 
-/// Timeout 10 is 4.194 ms; with two retries nothing may fail before three of them.
+/// Timeout 10 is 4.194 ms; with two retries, no send may fail before three timeouts.
 pub(crate) const IMPATIENT: Tuning = Tuning { timeout: 10, retries: 2, psn: 100, ..Tuning::USUAL };
 const THREE_TIMEOUTS: Duration = Duration::from_nanos(3 * (4096 << 10));
 
@@ -91,17 +91,16 @@ fn fails_by_retries(bench: &mut Bench, a: &crate::Side) {
 pub(crate) fn an_absent_peer_exhausts_the_retries(bench: &mut Bench) {
     let a = bench.near.side(&Shape::of(IBV_QPT_RC));
     let b = bench.far.side(&Shape::of(IBV_QPT_RC));
-    // It exists but has never been told to receive.
+    // The queue pair exists, but is not ready to receive.
     bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
     fails_by_retries(bench, &a);
-    // It does not exist, and nobody has its number.
+    // No queue pair has this number.
     let c = bench.near.side(&Shape::of(IBV_QPT_RC));
     bench.near.connect_to(&c, (b.number + 7) ^ 0x80_0000, b.gid, &IMPATIENT);
     fails_by_retries(bench, &c);
 }
 
-/// IBTA volume 1, section 9.9.2.4.1: seven means for ever of the count of retries for RNR, and of
-/// no other.
+/// IBTA volume 1, section 9.9.2.4.1: seven means infinite only for the RNR retry count.
 pub(crate) fn seven_retries_are_seven(bench: &mut Bench) {
     const EIGHT_TIMEOUTS: Duration = Duration::from_nanos(8 * (4096 << 10));
     let a = bench.near.side(&Shape::of(IBV_QPT_RC));
@@ -121,7 +120,7 @@ pub(crate) fn a_wrong_sequence_number_exhausts_the_retries(bench: &mut Bench) {
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
 }
 
-/// A queue pair of another service is nobody.
+/// A queue pair of another service does not answer.
 pub(crate) fn another_service_exhausts_the_retries(bench: &mut Bench) {
     let a = bench.near.side(&Shape::of(IBV_QPT_RC));
     let b = bench.far.side(&Shape::of(IBV_QPT_UC));
@@ -133,7 +132,7 @@ pub(crate) fn another_service_exhausts_the_retries(bench: &mut Bench) {
 }
 
 pub(crate) fn a_destroyed_peer_exhausts_the_retries(bench: &mut Bench) {
-    // Its first message is to arrive: 134 ms each.
+    // A timeout of 134 ms, because the first message must arrive.
     let tuning = Tuning { timeout: 15, ..IMPATIENT };
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
     for id in 0..4 {
@@ -153,8 +152,8 @@ pub(crate) fn a_peer_in_error_exhausts_the_retries(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/// A message of `size` bytes to a receive with one byte less, and more of both behind them: how the
-/// first two of each end complete.
+/// Sends a message of `size` bytes to a receive that is one byte too short, followed by another
+/// message and another receive. Returns the first completions of the sender and the receiver.
 fn too_long(bench: &mut Bench, size: usize) -> [Wc; 2] {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     bench.far.fill(b.region, 0, 8192, 8);
@@ -182,8 +181,8 @@ pub(crate) fn rc_fails_both_ends_when_the_receive_is_too_small(bench: &mut Bench
     }
 }
 
-/// IBTA volume 1, section 9.9.3: it is a local length error there, and an invalid request for the
-/// sender.
+/// IBTA volume 1, section 9.9.3: a local length error for the receiver, and an invalid request for
+/// the sender.
 pub(crate) fn a_receive_that_is_too_small_is_named(bench: &mut Bench) {
     for size in [9, 5000] {
         let status = too_long(bench, size).map(|wc| wc.status);
@@ -193,7 +192,7 @@ pub(crate) fn a_receive_that_is_too_small_is_named(bench: &mut Bench) {
 
 pub(crate) fn uc_drops_what_nobody_awaits(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UC), &Tuning::default());
-    // The sender never learns.
+    // The sender gets no error.
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
     bench.far.receive(b.qp, 5, &[b.at(0, 100)]);
@@ -241,11 +240,11 @@ pub(crate) fn a_failure_flushes_both_queues_in_order(bench: &mut Bench) {
     for id in 0..5 {
         bench.near.receive(a.qp, id, &[a.at(0, 64)]);
     }
-    // One is filled before the failure and is not flushed.
+    // One receive completes before the failure and is not flushed.
     bench.far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
     bench.far.wait_one(b.send_cq);
     for id in 10..14 {
-        // Nobody receives them: they wait, whether or not they are signalled.
+        // Without receives these sends wait, whether or not they are signalled.
         let request = Send::new(id, &[a.at(0, 64)]);
         bench.near.send(a.qp, if id % 2 == 0 { request } else { request.unsignaled() });
     }
@@ -264,14 +263,14 @@ pub(crate) fn a_failure_flushes_both_queues_in_order(bench: &mut Bench) {
 }
 
 pub(crate) fn sends_behind_a_waiting_one_are_flushed_in_order(bench: &mut Bench) {
-    // The responder breaks the connection while sends wait; everything ends in the order of
+    // The responder breaks the connection while sends wait; all requests complete in the order of
     // posting.
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     bench.near.receive(a.qp, 50, &[a.at(0, 4)]);
     for id in 0..3 {
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 64)]));
     }
-    // Too long for the near end's receive: its queue pair fails from outside.
+    // Too long for the near node's receive: the far node makes the near queue pair fail.
     bench.far.send(b.qp, Send::new(9, &[b.at(0, 64)]));
     assert_ne!(bench.far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
     for id in 3..6 {
@@ -281,7 +280,7 @@ pub(crate) fn sends_behind_a_waiting_one_are_flushed_in_order(bench: &mut Bench)
     assert_ne!(bench.near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS);
     let sent = bench.near.wait(a.send_cq, 6);
     assert_eq!(ids(&sent), [0, 1, 2, 3, 4, 5]);
-    // The first may have met the far end in error, or have been flushed before.
+    // The first send may have reached the far queue pair in error, or have been flushed.
     all(&sent[1..], IBV_WC_WR_FLUSH_ERR);
 }
 
@@ -309,7 +308,8 @@ pub(crate) fn flushed_receives_leave_their_queue(bench: &mut Bench) {
     }
 }
 
-/// IBTA volume 1, section 9.8.2: a responder of UC takes whatever number a message begins with.
+/// IBTA volume 1, section 9.8.2: a UC responder accepts any sequence number at the start of a
+/// message.
 pub(crate) fn uc_begins_with_any_sequence_number(bench: &mut Bench) {
     let a = bench.near.side(&Shape::of(IBV_QPT_UC));
     let b = bench.far.side(&Shape::of(IBV_QPT_UC));

@@ -8,7 +8,7 @@ use verbs::abi::*;
 use crate::rig::op;
 use crate::{Bench, Node, Send, Shape, Side, Tuning};
 
-/// A far end that sends and a near end whose completion queues are on a channel.
+/// A far side that sends, and a near side whose completion queues are on a channel.
 struct Watched {
     channel: usize,
     a: Side,
@@ -26,7 +26,7 @@ fn watched(bench: &mut Bench, service: ibv_qp_type, tuning: &Tuning) -> Watched 
     Watched { channel, a, b }
 }
 
-/// The queue whose event is taken, or the error number.
+/// Takes an event: the completion queue, or the error number.
 #[track_caller]
 fn event(node: &mut Node, channel: usize) -> Result<usize, i32> {
     let answer = node.call(op::EVENT, &[channel as u64]);
@@ -45,7 +45,7 @@ fn nonblocking(node: &mut Node, channel: usize, on: bool) {
     assert_eq!(node.errno(op::NONBLOCK, &[channel as u64, u64::from(on)]), 0);
 }
 
-/// Sends one message to the near end and waits until it has been acknowledged.
+/// Sends a message to the near node and waits until it is acknowledged.
 #[track_caller]
 fn message(bench: &mut Bench, w: &Watched, request: Send) {
     bench.near.receive(w.a.qp, 7, &[w.a.at(0, 4096)]);
@@ -80,7 +80,7 @@ pub(crate) fn a_completion_before_arming_is_not_announced(bench: &mut Bench) {
     nonblocking(&mut bench.near, w.channel, true);
     message(bench, &w, plain(&w));
     bench.near.arm(w.a.receive_cq, false);
-    // That is why a program polls once more after arming.
+    // For this reason, a program polls again after arming.
     assert_eq!(bench.near.wait(w.a.receive_cq, 1).len(), 1);
     assert_eq!(event(&mut bench.near, w.channel), Err(libc::EAGAIN));
     message(bench, &w, plain(&w));
@@ -123,7 +123,8 @@ pub(crate) fn only_solicited_completions_wake_the_solicited(bench: &mut Bench) {
     }
 }
 
-/// IBTA volume 1, section 11.4.2.2: a request for solicited events does not take back one for all.
+/// IBTA volume 1, section 11.4.2.2: a request for solicited events does not replace a request for
+/// all events.
 pub(crate) fn arming_for_all_is_not_weakened(bench: &mut Bench) {
     let w = watched(bench, IBV_QPT_RC, &Tuning::default());
     bench.near.arm(w.a.receive_cq, false);
@@ -131,7 +132,7 @@ pub(crate) fn arming_for_all_is_not_weakened(bench: &mut Bench) {
     message(bench, &w, plain(&w));
     assert!(bench.near.is_ready(w.channel, 5000));
     take(&mut bench.near, w.channel);
-    // The other way round it is strengthened.
+    // A request for all events replaces a request for solicited events.
     bench.near.arm(w.a.receive_cq, true);
     bench.near.arm(w.a.receive_cq, false);
     message(bench, &w, plain(&w));
@@ -159,7 +160,7 @@ pub(crate) fn sends_wake_their_own_queue(bench: &mut Bench) {
     bench.far.receive(w.b.qp, 1, &[w.b.at(0, 64)]);
     bench.near.send(w.a.qp, Send::new(1, &[w.a.at(0, 8)]).unsignaled());
     bench.far.wait_one(w.b.receive_cq);
-    assert!(!bench.near.is_ready(w.channel, 5), "it is not signalled");
+    assert!(!bench.near.is_ready(w.channel, 5), "the send is not signalled");
     bench.far.receive(w.b.qp, 1, &[w.b.at(0, 64)]);
     bench.near.send(w.a.qp, Send::new(2, &[w.a.at(0, 8)]));
     assert!(bench.near.is_ready(w.channel, 5000));
@@ -177,7 +178,7 @@ pub(crate) fn a_blocked_wait_is_woken(bench: &mut Bench) {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(3));
-                assert!(sleeping.load(Ordering::SeqCst), "nothing has happened that wakes");
+                assert!(sleeping.load(Ordering::SeqCst), "the program woke up without an event");
                 far.send(w.b.qp, plain(&w));
             });
             assert_eq!(take(near, w.channel), w.a.receive_cq);
@@ -197,7 +198,7 @@ pub(crate) fn flushes_are_announced(bench: &mut Bench) {
     assert_eq!(bench.near.wait_one(w.a.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/// So is what is flushed as soon as it is posted.
+/// A receive that is flushed as soon as it is posted causes an event.
 pub(crate) fn immediate_flushes_are_announced(bench: &mut Bench) {
     let w = watched(bench, IBV_QPT_RC, &Tuning::default());
     bench.near.receive(w.a.qp, 1, &[w.a.at(0, 64)]);
@@ -210,7 +211,7 @@ pub(crate) fn immediate_flushes_are_announced(bench: &mut Bench) {
     assert_eq!(bench.near.wait_one(w.a.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/// A send that waits for its receiver ends while its own process sleeps for the completion.
+/// A send that waits for a receive completes while its own process sleeps for the completion.
 pub(crate) fn a_waiting_send_goes_on_while_its_process_sleeps(bench: &mut Bench) {
     let w = watched(bench, IBV_QPT_RC, &Tuning { rnr_timer: 1, ..Tuning::default() });
     bench.near.arm(w.a.send_cq, false);
@@ -227,8 +228,7 @@ pub(crate) fn a_waiting_send_goes_on_while_its_process_sleeps(bench: &mut Bench)
     assert_eq!(bench.near.wait_one(w.a.send_cq).status, IBV_WC_SUCCESS);
 }
 
-/// The same where the send is posted when somebody sleeps already: one thread posts, another awaits
-/// completions.
+/// The same if one thread already sleeps for completions when another thread posts the send.
 pub(crate) fn a_send_that_waits_wakes_the_sleeper(bench: &mut Bench) {
     let tuning = Tuning { timeout: 10, retries: 1, ..Tuning::default() };
     let w = watched(bench, IBV_QPT_RC, &tuning);
@@ -240,8 +240,9 @@ pub(crate) fn a_send_that_waits_wakes_the_sleeper(bench: &mut Bench) {
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(move || event.wait());
         std::thread::sleep(Duration::from_millis(20));
-        assert!(!sleeper.is_finished(), "nothing has happened that wakes");
-        // Nobody is there: it fails after the retries, although this thread calls nothing more.
+        assert!(!sleeper.is_finished(), "the sleeper woke up without an event");
+        // The peer does not exist: the send fails after its retries, without further calls of this
+        // thread.
         assert_eq!(send.post(&mut []), 0);
         assert_eq!(sleeper.join().expect("the sleeper"), 0);
     });
@@ -295,11 +296,11 @@ pub(crate) fn a_signal_interrupts_the_wait(bench: &mut Bench) {
         let (tell, told) = std::sync::mpsc::channel();
         let sleeper = scope.spawn(move || {
             // SAFETY: a thread may ask for its own identity.
-            tell.send(unsafe { libc::pthread_self() }).expect("the other end listens");
+            tell.send(unsafe { libc::pthread_self() }).expect("the channel is open");
             event.wait()
         });
-        let thread = told.recv().expect("the sleeper tells");
-        // It may not sleep yet when the first signal comes.
+        let thread = told.recv().expect("the sleeper sends its identity");
+        // The thread may not sleep yet at the first signal.
         while !sleeper.is_finished() {
             // SAFETY: the thread has not been joined, so its identity is valid.
             unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
@@ -330,6 +331,9 @@ pub(crate) fn destruction_waits_for_the_acknowledgement(bench: &mut Bench) {
             acknowledge.acknowledge(1);
         });
         assert_eq!(rig.execute(&[op::DESTROY_CQ, side.receive_cq as u64]), [0]);
-        assert!(acknowledged.load(Ordering::SeqCst), "the queue went before its event was acknowledged");
+        assert!(
+            acknowledged.load(Ordering::SeqCst),
+            "the queue was destroyed before its event was acknowledged"
+        );
     });
 }

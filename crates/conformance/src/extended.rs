@@ -1,4 +1,4 @@
-//! Extended completion queues (man ibv_create_cq_ex), their clock, and queries that grow.
+//! Extended completion queues (man ibv_create_cq_ex), their clock, and extensible queries.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const FIELDS: u32 =
 const STAMP: u32 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 const WALLCLOCK: u32 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
-/// Two sides whose completions are read member by member.
+/// Two connected sides with extended completion queues, whose fields are read one by one.
 #[track_caller]
 fn connected(bench: &mut Bench, shape: &Shape, fields: u32) -> (Side, Side) {
     let a = bench.near.reading_side(shape, fields);
@@ -27,7 +27,7 @@ fn completions(found: &[Read]) -> Vec<Wc> {
     found.iter().map(|read| read.wc).collect()
 }
 
-/// Both kinds of queue say the same of the same messages.
+/// Both kinds of queue report the same messages equally.
 pub(crate) fn members_are_those_of_a_completion(bench: &mut Bench) {
     for service in SERVICES {
         let shape = Shape::open(service);
@@ -54,7 +54,7 @@ pub(crate) fn members_are_those_of_a_completion(bench: &mut Bench) {
             };
             for wc in &mut both[0] {
                 assert_eq!(std::mem::take(&mut wc.qp), near.number);
-                // Of a send that says nothing of its own (IBTA vol. 1, section 11.4.2.1).
+                // Undefined for sends (IBTA vol. 1, section 11.4.2.1).
                 (wc.byte_len, wc.imm, wc.src_qp) = (0, 0, 0);
             }
             for wc in &mut both[1] {
@@ -62,7 +62,7 @@ pub(crate) fn members_are_those_of_a_completion(bench: &mut Bench) {
                 if service == IBV_QPT_UD {
                     assert_eq!(wc.src_qp, near.number);
                 }
-                (wc.src_qp, wc.slid) = (0, 0); // The one is checked, the other not read.
+                (wc.src_qp, wc.slid) = (0, 0); // `src_qp` is checked above, `slid` is not read.
                 if wc.flags & IBV_WC_WITH_IMM == 0 {
                     wc.imm = 0;
                 }
@@ -88,8 +88,7 @@ pub(crate) fn an_empty_queue_has_nothing_to_read(bench: &mut Bench) {
     }
 }
 
-/// Neither one that is read completion by completion nor one that is read in one go loses any, or
-/// mixes their order.
+/// No completion is lost or out of order, whether the queue is read one by one or all at once.
 pub(crate) fn every_completion_is_read_once(bench: &mut Bench) {
     let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = connected(bench, &shape, FIELDS);
@@ -128,7 +127,7 @@ pub(crate) fn failures_are_read_as_well(bench: &mut Bench) {
     assert_eq!((flushed.id, flushed.status, flushed.qp), (9, IBV_WC_WR_FLUSH_ERR, a.number));
 }
 
-/// From `start_poll` to `end_poll` a queue is one thread's.
+/// From `start_poll` to `end_poll`, a thread excludes other threads from the queue.
 pub(crate) fn another_thread_waits_for_its_turn_to_read(bench: &mut Bench) {
     let (a, b) = connected(bench, &Shape::of(IBV_QPT_RC), FIELDS);
     for id in 0..2 {
@@ -185,7 +184,7 @@ pub(crate) fn what_a_queue_has_not_cannot_be_asked_for(bench: &mut Bench) {
     assert_eq!(node.errno(op::CQ_EX, &[16, 0, u64::from(FIELDS), 1, flags, 0]), 0);
 }
 
-/// A completion's time is that of the message, however late it is read.
+/// The time stamp of a completion is the time of the message, however late the completion is read.
 pub(crate) fn stamps_say_when_a_send_was_done(bench: &mut Bench) {
     for service in [IBV_QPT_RC, IBV_QPT_UC] {
         let (a, b) = connected(bench, &Shape::open(service), STAMP | WALLCLOCK);
@@ -203,7 +202,7 @@ pub(crate) fn stamps_say_when_a_message_came(bench: &mut Bench) {
     for service in SERVICES {
         let (a, b) = connected(bench, &Shape::open(service), STAMP | WALLCLOCK);
         let handle = bench.near.handle(a.pd, b.gid);
-        // One that a line holds, and one that it does not.
+        // A message that fits into a cache line, and a longer one.
         for (id, bytes) in [(0, 8), (1, 1000)] {
             bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
             let before = bench.far.clock();
@@ -217,20 +216,20 @@ pub(crate) fn stamps_say_when_a_message_came(bench: &mut Bench) {
     }
 }
 
-/// How long completions are left before they are read.
+/// How long completions wait before they are read.
 const LATE: Duration = Duration::from_millis(60);
 
-/// The stamp is of after `before` and of clearly before `after`, in both clocks.
+/// Checks that the stamp is later than `before` and clearly earlier than `after`, in both clocks.
 #[track_caller]
 fn check_stamp(ticks_per_ms: u64, before: (u64, u64), read: Read, after: (u64, u64)) {
     assert_eq!(read.wc.status, IBV_WC_SUCCESS);
-    // Half of the time that was slept.
+    // Half of the time of the sleep.
     let margin = LATE.as_millis() as u64 / 2;
     let stamp = read.stamp;
     let early = before.0;
     let late = after.0 - margin * ticks_per_ms;
     assert!((early..=late).contains(&stamp), "the stamp {stamp} is not between {early} and {late}");
-    // The two clocks are not of one reading: a millisecond of grace.
+    // The two clocks are not read at once: 1 ms of tolerance.
     let early = before.1 - 1_000_000;
     let late = after.1 - margin * 1_000_000 + 1_000_000;
     let time = read.wallclock;
@@ -257,11 +256,11 @@ pub(crate) fn the_clock_has_its_frequency(bench: &mut Bench) {
     let (later, wall_later) = bench.near.clock();
     let expected = (wall_later - wall) as f64 / 1e6 * per_ms as f64;
     let ratio = (later - raw) as f64 / expected;
-    // A CPU may be taken away between the readings of the two clocks.
-    assert!((0.8..1.25).contains(&ratio), "the clock runs {ratio} times as fast as it says");
+    // The thread may be preempted between the readings of the two clocks.
+    assert!((0.8..1.25).contains(&ratio), "the clock has {ratio} times its reported frequency");
 }
 
-/// `ibv_query_device_ex` for callers that know less of the structure, or more.
+/// `ibv_query_device_ex` for callers whose structure is shorter or longer.
 pub(crate) fn a_device_query_fills_what_it_is_given(bench: &mut Bench) {
     let plain = size_of::<ibv_device_attr>() as u64;
     let whole = size_of::<ibv_device_attr_ex>() as u64;
@@ -272,7 +271,7 @@ pub(crate) fn a_device_query_fills_what_it_is_given(bench: &mut Bench) {
     let answer = bench.near.call(op::DEVICE_EX, &[whole, 0]);
     assert!(answer[3] >= 1, "no port");
     assert_eq!(bench.near.errno(op::DEVICE_EX, &[plain - 1, 0]), libc::EINVAL);
-    assert_eq!(bench.near.errno(op::DEVICE_EX, &[whole, 1]), libc::EINVAL, "an input that nobody knows");
+    assert_eq!(bench.near.errno(op::DEVICE_EX, &[whole, 1]), libc::EINVAL, "an unknown input");
 }
 
 pub(crate) fn a_port_query_fills_what_it_is_given(bench: &mut Bench) {
@@ -281,8 +280,8 @@ pub(crate) fn a_port_query_fills_what_it_is_given(bench: &mut Bench) {
     }
 }
 
-/// `ibv_create_srq_ex` and `ibv_create_qp_ex` make what the plain functions make; stamps and
-/// builders go with it.
+/// `ibv_create_srq_ex` and `ibv_create_qp_ex` create the same objects as the plain functions, also
+/// with time stamps and work request builders.
 pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
     let node = &mut bench.far;
@@ -307,10 +306,10 @@ pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
     assert_eq!((read.wc.id, read.wc.status), (5, IBV_WC_SUCCESS));
     assert!((before.0..after.0).contains(&read.stamp), "{} of {before:?} to {after:?}", read.stamp);
     let late = after.0 - LATE.as_millis() as u64 / 2 * bench.far.ticks_per_ms();
-    assert!(read.stamp < late, "the stamp is of the poll");
+    assert!(read.stamp < late, "the stamp is the time of the poll");
 }
 
-/// `ibv_resize_cq` keeps what is there and makes room for as many as it says.
+/// `ibv_resize_cq` keeps completions and makes room for the requested number.
 pub(crate) fn a_resized_queue_keeps_its_completions(bench: &mut Bench) {
     let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
@@ -327,7 +326,7 @@ pub(crate) fn a_resized_queue_keeps_its_completions(bench: &mut Bench) {
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
     }
     bench.far.wait(b.receive_cq, 50);
-    // It may do nothing; it must not lose any.
+    // The device may ignore a smaller size, but must lose no completion.
     let _ = bench.near.errno(op::RESIZE, &[cq as u64, 1]);
     assert_eq!(ids(&bench.near.wait(cq, 50)), (0..50).collect::<Vec<_>>());
     bench.near.quiet(cq, Duration::from_millis(1));

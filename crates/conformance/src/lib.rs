@@ -1,22 +1,23 @@
-//! One list of cases for every device: what the InfiniBand specification and the man pages of
-//! libibverbs promise to a program. A case speaks only to verbs; it runs with both ends in one
-//! process and, where it has two ends, once more with the ends in two processes.
+//! One list of cases for every device: the promises of the InfiniBand specification and of
+//! libibverbs' man pages to a program. A case calls only verbs. It runs with its near and its far
+//! node in one process and, if it uses both nodes, again in two processes.
 //!
-//! * [`subject`]: the device that is tried, its port and its GID.
-//! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or another;
-//!   [`shape`]: what is made and posted; [`Bench`]: the two ends of a case.
-//! * [`runner`]: runs what has a name, within a time limit.
-//! * [`manager`]: the list for connections by librdmacm.
-//! * the cases, by subject; [`departures`]: those that a device is known not to keep.
+//! * [`subject`]: the tested device, its port and its GID.
+//! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or in
+//!   another one; [`shape`]: parameters of objects and requests; [`Bench`]: the two nodes of a
+//!   case.
+//! * [`runner`]: runs named trials with a time limit.
+//! * [`manager`]: the list of cases for connections through librdmacm.
+//! * the cases, by subject; [`departures`]: cases that a device is known to violate.
 //!
 //! # Invariants
 //!
-//! * Every device runs the one conformance list (`crates/conformance/`); what a kernel device does
-//!   otherwise is an entry with its reason, never a condition in a case. Statistics are compared
-//!   with numpy. The report is opened in a real browser. Agents are tested dead, silent, foreign
-//!   and talkative.
+//! * Every device runs the one conformance list (`crates/conformance/`). A departure of a kernel
+//!   device is an entry with its reason, never a condition in a case. Statistics are compared with
+//!   numpy. The report is opened in a real browser. Tests include dead, silent, foreign and
+//!   misbehaving agents.
 
-#![allow(missing_docs, reason = "test code: what a name does not say is written beside it")]
+#![allow(missing_docs, reason = "test code: most names need no explanation")]
 
 pub mod bench;
 pub mod departures;
@@ -57,22 +58,22 @@ use runner::{Skip, Trial};
 /// A case.
 pub struct Case {
     pub name: &'static str,
-    /// Whether it has two ends.
+    /// Whether the case uses both nodes.
     pub two_ends: bool,
     pub run: fn(&mut Bench),
 }
 
-/// Runs those of the list that the program's arguments select; ends the program.
+/// Runs the cases of the list that the program's arguments select, and ends the program.
 pub fn run(subject: &Subject) -> ! {
     run_cases(subject, CASES)
 }
 
-/// Runs those of some cases that the program's arguments select; ends the program.
+/// Runs the given cases that the program's arguments select, and ends the program.
 pub fn run_cases(subject: &Subject, cases: &'static [Case]) -> ! {
     run_some(subject, cases, |_| None)
 }
 
-/// The same but for those that a function says why not to run.
+/// As [`run_cases`], but skips the cases for which `why_not` returns a reason.
 fn run_some(subject: &Subject, cases: &'static [Case], why_not: impl Fn(&Case) -> Option<Skip>) -> ! {
     let make = |case: &'static Case, processes| {
         let skipped = why_not(case).or_else(|| departures::of(subject.kind(), case.name));
@@ -94,7 +95,7 @@ fn trial(subject: &Subject, case: &'static Case, processes: bool, skipped: Optio
     Trial { name: format!("{place}::{}", case.name), skipped, run: Box::new(run) }
 }
 
-/// Cases with two ends, by the names of their functions.
+/// Cases that use both nodes, by the names of their functions.
 #[macro_export]
 macro_rules! two_ends {
     ($($case:ident)*) => {
@@ -102,7 +103,7 @@ macro_rules! two_ends {
     };
 }
 
-/// Names a list, and makes it of modules with cases of one end and of two.
+/// Defines a list of cases: for each module, the cases with one node and the cases with two.
 macro_rules! cases {
     ($list:ident $($module:ident { one: $($one:ident)*; two: $($two:ident)*; })*) => {
         /// All cases.

@@ -1,4 +1,5 @@
-//! Objects come and go: what is in use is busy, what has gone leaves nothing behind.
+//! Creation and destruction of objects: objects in use are busy, destroyed objects leave nothing
+//! behind.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +17,13 @@ pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
     let gid = node.gid();
     let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
     let busy = |node: &mut Node| node.errno(op::DEALLOC_PD, &[pd as u64]);
-    assert_eq!(busy(node), libc::EBUSY, "a region is in it");
+    assert_eq!(busy(node), libc::EBUSY, "it has a region");
     let side = node.side_with(&Shape::of(IBV_QPT_RC), pd, [cq, cq], region);
     assert_eq!(node.errno(op::DEREG, &[region as u64]), 0);
-    assert_eq!(busy(node), libc::EBUSY, "a queue pair is in it");
+    assert_eq!(busy(node), libc::EBUSY, "it has a queue pair");
     let handle = node.handle(pd, gid);
     assert_eq!(node.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
-    assert_eq!(busy(node), libc::EBUSY, "an address handle is in it");
+    assert_eq!(busy(node), libc::EBUSY, "it has an address handle");
     assert_eq!(node.errno(op::DESTROY_AH, &[handle as u64]), 0);
     assert_eq!(busy(node), 0);
 }
@@ -64,7 +65,7 @@ pub(crate) fn limits_of_creation_are_kept(bench: &mut Bench) {
     assert_ne!(node.errno(op::QP, &words), 0, "an unknown service");
     assert_eq!(node.errno(op::QP, &good), 0);
     assert_eq!(node.errno(op::CQ, &[0, 0]), libc::EINVAL, "a queue without entries");
-    assert_ne!(node.errno(op::CQ, &[u64::from(u32::MAX >> 1), 0]), 0, "a queue without end");
+    assert_ne!(node.errno(op::CQ, &[u64::from(u32::MAX >> 1), 0]), 0, "a queue with 2^31 entries");
 }
 
 pub(crate) fn numbers_are_unique(bench: &mut Bench) {
@@ -75,13 +76,13 @@ pub(crate) fn numbers_are_unique(bench: &mut Bench) {
     let shape = Shape { receives: 1, ..Shape::of(IBV_QPT_UD) };
     let made: Vec<u32> = (0..500).map(|_| node.side_with(&shape, pd, [cq, cq], region).number).collect();
     assert_eq!(made.iter().collect::<HashSet<_>>().len(), made.len());
-    assert!(made.iter().all(|n| *n > 1 && *n >> 24 == 0), "0 and 1 are the management's");
+    assert!(made.iter().all(|n| *n > 1 && *n >> 24 == 0), "0 and 1 are reserved for management");
 }
 
 pub(crate) fn objects_come_and_go_without_a_trace(bench: &mut Bench) {
     let mut counts = Vec::new();
     for _ in 0..if bench.processes { 8 } else { 60 } {
-        // A process that ends with its round.
+        // A process for this round only.
         let mut far = if bench.processes { Node::remote(&bench.subject) } else { bench.another() };
         let near = &mut bench.near;
         let shape = Shape::of(IBV_QPT_RC);
@@ -93,7 +94,7 @@ pub(crate) fn objects_come_and_go_without_a_trace(bench: &mut Bench) {
         let b = far.side(&shape);
         far.connect_to(&b, a.number, a.gid, &Tuning::default());
         near.connect_to(&a, b.number, b.gid, &Tuning::default());
-        // An event that this end causes itself and one that the other end causes.
+        // An event that the near node causes itself, and one that the far node causes.
         for own in [true, false] {
             near.arm(cq, false);
             if own {
@@ -121,7 +122,7 @@ pub(crate) fn objects_come_and_go_without_a_trace(bench: &mut Bench) {
         far.close();
         counts.push(near.number(op::DESCRIPTORS));
     }
-    // What is opened once and kept has been opened after some rounds.
+    // Descriptors that stay open have been opened in the first rounds.
     assert_eq!(
         counts[counts.len() / 2],
         counts[counts.len() - 1],
@@ -134,14 +135,14 @@ pub(crate) fn memory_comes_back(bench: &mut Bench) {
     const MOST_KIB: u64 = 32 << 10;
     let start = bench.far.number(op::SHARED_KIB);
     for seed in 0..12 {
-        // New memory is zeroed; what is given back does not stay in use.
+        // New memory is zeroed, and released memory is free again.
         let pd = bench.far.pd();
         let region = bench.far.region(pd, SIZE, IBV_ACCESS_LOCAL_WRITE);
         assert_eq!(bench.far.read(region, SIZE / 2, 64), [0; 64]);
         bench.far.fill(region, 0, SIZE, seed);
         bench.far.release(region);
         let now = bench.far.number(op::SHARED_KIB);
-        assert!(now < start + MOST_KIB, "{now} KiB are in use after {seed} regions; it was {start} KiB");
+        assert!(now < start + MOST_KIB, "{now} KiB are in use after {seed} regions; before, {start} KiB");
     }
 }
 
@@ -154,11 +155,11 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Room for a message of [`taken_away_while_sends_arrive`].
+/// The buffer of a message of [`taken_away_while_sends_arrive`], in bytes.
 const MESSAGE: usize = 4096;
 
-/// A queue pair goes while its peer sends to it and a thread polls the queues that it shares with
-/// others.
+/// A queue pair is destroyed or reset while its peer sends to it and a thread polls its completion
+/// queue, which other queue pairs share.
 fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
     let bytes = 64 * MESSAGE;
     let shape = Shape { receives: 64, sends: 64, entries: 4096, bytes, ..Shape::of(IBV_QPT_RC) };
@@ -181,17 +182,17 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
         let _stopped = Stop(&stop);
         let start = Instant::now();
         for round in 0..150 {
-            // Where all is emulated, a part of the rounds has to do.
+            // Under emulation, fewer rounds have to suffice.
             if round > 30 && start.elapsed() > Duration::from_secs(3) {
                 break;
             }
             near.connect_to(&a, b.number, b.gid, &tuning);
             far.connect_to(&b, a.number, a.gid, &tuning);
             for id in 0..64 {
-                // Some are too small, so that errors come in between.
+                // Some receives are too small, which causes errors.
                 let room = if round % 3 == 0 && id == 40 { 1 } else { MESSAGE };
-                // Each has its own room: what a peer places in one is no business of who polls for
-                // another.
+                // Each receive has its own buffer, so that the peer and the polling thread do not
+                // access the same memory.
                 near.receive(a.qp, id, &[a.at(id as usize * MESSAGE, room)]);
             }
             let requests: Vec<Send> =
@@ -212,11 +213,11 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
             if destroy {
                 a = near.side_with(&shape, pd, [cq, cq], region);
             } else {
-                assert_eq!(near.state(a.qp), IBV_QPS_RESET, "a queue pair that was reset stays so");
+                assert_eq!(near.state(a.qp), IBV_QPS_RESET, "the queue pair stays in RESET");
             }
         }
     });
-    // The last queue pair is as good as a first one.
+    // The last queue pair works like the first one.
     near.connect_to(&a, b.number, b.gid, &Tuning::default());
     far.connect_to(&b, a.number, a.gid, &Tuning::default());
     near.receive(a.qp, 1, &[a.at(0, 4096)]);

@@ -1,9 +1,10 @@
-//! The cases for connections by librdmacm: what its man pages (rdma_cm(7), `rdma_*(3)`) promise,
-//! and what the kernel's connection manager does. They speak to librdmacm, opened at run time, and
-//! to verbs; queue pairs are the manager's or the program's own.
+//! The cases for connections through librdmacm: the promises of its man pages (rdma_cm(7),
+//! `rdma_*(3)`) and the behaviour of the kernel's connection manager. The cases call librdmacm,
+//! which is opened at run time, and verbs. librdmacm or the program creates the queue pairs.
 //!
-//! The kernel is the judge: where a manager that imitates it does otherwise, that one is wrong.
-//! What the kernel does against its man pages, or a device cannot, is a departure with its reason.
+//! The kernel is the reference: another connection manager that behaves differently is wrong. If
+//! the kernel violates its man pages, or a device cannot do something, this is a departure with its
+//! reason.
 
 mod addresses;
 mod channels;
@@ -28,24 +29,24 @@ use crate::runner::Skip;
 use crate::shape::{CmEvent, Parameters, Side};
 use crate::{Bench, Node, Send, Subject, cases, run_some};
 
-/// Why librdmacm cannot be used, if it cannot.
+/// Returns why librdmacm cannot be used, or `None` if it can.
 pub fn missing() -> Option<String> {
     librdmacm().err().map(ToString::to_string)
 }
 
-/// Runs those of the list that the program's arguments select; ends the program. `why_not` says why
-/// none can be run.
+/// Runs the cases of the list that the program's arguments select, and ends the program. `why_not`
+/// is the reason if no case can run.
 pub fn run(subject: &Subject, why_not: Option<String>) -> ! {
     let has_ipv6 = why_not.is_none() && Node::local(subject).addresses().iter().any(IpAddr::is_ipv6);
     run_some(subject, CASES, |case| {
         let lacks_ipv6 = !has_ipv6 && OF_IPV6.contains(&case.name);
-        let no_ipv6 = lacks_ipv6.then(|| "ipv6: no address of the device's is of it".to_owned());
+        let no_ipv6 = lacks_ipv6.then(|| "ipv6: the device has no IPv6 address".to_owned());
         let why = why_not.clone().or(no_ipv6)?;
         Some(Skip { why, at_times: false })
     })
 }
 
-/// Cases that need an address of IPv6.
+/// Cases that need an IPv6 address.
 const OF_IPV6: &[&str] = &["addresses::an_address_of_ipv6_leads_as_well"];
 
 cases! {
@@ -114,15 +115,15 @@ cases! {
     }
 }
 
-/// The address that ends have: one of IPv4, not loopback's if there is another.
+/// The address of the nodes: an IPv4 address, not a loopback address if there is another one.
 #[track_caller]
 fn home(node: &mut Node) -> Ipv4Addr {
     let all =
         node.addresses().into_iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(ip) } else { None });
-    all.min_by_key(Ipv4Addr::is_loopback).expect("the device has an address of IPv4")
+    all.min_by_key(Ipv4Addr::is_loopback).expect("the device has an IPv4 address")
 }
 
-/// An address that is nobody's: of documentation's (RFC 5737).
+/// An address of no host: it is reserved for documentation (RFC 5737).
 const NOBODY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 77);
 
 /// An address with any port.
@@ -130,26 +131,26 @@ fn any_port(ip: impl Into<IpAddr>) -> SocketAddr {
     SocketAddr::new(ip.into(), 0)
 }
 
-/// A far end that listens and a near one whose route leads there.
+/// A listener of the far node, and an identifier of the near node with a route to it.
 struct Meeting {
     space: i32,
     at: SocketAddr,
     far_channel: usize,
     listener: usize,
     near_channel: usize,
-    /// The near end's identifier.
+    /// The near node's identifier.
     near: usize,
 }
 
-/// The usual parameters for a queue pair that there is not, but by its number, which nobody else
-/// has: a manager takes a second request of one queue pair for a stale connection.
+/// The usual parameters for a queue pair that does not exist, with a unique number: a connection
+/// manager treats a second request of one queue pair as a stale connection.
 fn unpaired() -> Parameters {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id() & 0x7ff;
     Parameters::of(0x80_0000 | process << 12 | NEXT.fetch_add(1, Relaxed) & 0xfff)
 }
 
-/// Backlog of those who say nothing of it.
+/// The default backlog.
 const BACKLOG: i32 = 8;
 
 impl Meeting {
@@ -169,21 +170,21 @@ impl Meeting {
         Self { space, at, far_channel, listener, near_channel, near }
     }
 
-    /// One more identifier of the near end.
+    /// Another identifier of the near node.
     #[track_caller]
     fn another(&self, bench: &mut Bench) -> usize {
         bench.near.routed(self.near_channel, self.space, self.at)
     }
 
-    /// The near end asks: what the far end hears.
+    /// Sends a request from the near node, and returns the far node's event.
     #[track_caller]
     fn ask(&self, bench: &mut Bench, parameters: &Parameters) -> CmEvent {
         assert_eq!(bench.near.request(self.near, parameters), 0, "rdma_connect");
         bench.far.expect_request(self.far_channel, self.listener)
     }
 
-    /// Connects queue pairs that the manager makes: identifier and queue pair of the near end, then
-    /// of the far one.
+    /// Connects queue pairs that librdmacm creates. Returns the identifiers and the sides of the
+    /// near and the far node.
     #[track_caller]
     fn connect(&self, bench: &mut Bench) -> [(usize, Side); 2] {
         let near = bench.near.pair_of(self.near, IBV_QPT_RC);
@@ -196,7 +197,7 @@ impl Meeting {
     }
 }
 
-/// A message goes each way between connected queue pairs.
+/// Sends a message each way between connected queue pairs.
 #[track_caller]
 fn talk(bench: &mut Bench, near: &Side, far: &Side) {
     const BYTES: usize = 5000;

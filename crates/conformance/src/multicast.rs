@@ -7,10 +7,10 @@ use verbs::abi::*;
 use crate::rig::{gid_of, op};
 use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
 
-/// The number that datagrams to a group name.
+/// The queue pair number of datagrams to a group.
 const MULTICAST_QP: u32 = 0xff_ffff;
 
-/// Groups of local scope that nobody else has (RFC 4291, section 2.7).
+/// A group of local scope (RFC 4291, section 2.7) that only this process uses.
 fn group(number: u64) -> [u64; 2] {
     [0xff12_601b_0000_0000, 0x7264_6d61_0000_0000 | u64::from(std::process::id()) << 8 | number]
 }
@@ -25,7 +25,7 @@ fn leave(node: &mut Node, side: &Side, group: [u64; 2]) -> i32 {
     node.errno(op::DETACH, &[side.qp as u64, group[0], group[1]])
 }
 
-/// An address handle of a group, whose LID on InfiniBand is that which `join` names.
+/// An address handle of a group. On InfiniBand it has the LID with which `join` attaches.
 #[track_caller]
 fn handle(node: &mut Node, side: &Side, group: [u64; 2]) -> usize {
     let mut route = node.origin.route(group);
@@ -49,7 +49,7 @@ fn member(node: &mut Node, group: [u64; 2]) -> Side {
     side
 }
 
-/// A sender and what it sends to.
+/// A sender and the address handle of its group.
 struct Sender {
     side: Side,
     handle: usize,
@@ -65,11 +65,11 @@ impl Sender {
     fn send(&self, node: &mut Node, imm: u32, bytes: usize, qkey: u32) {
         let request = Send::new(1, &[self.side.at(0, bytes)]).immediate(imm);
         node.send(self.side.qp, request.to(self.handle, MULTICAST_QP, qkey));
-        assert_eq!(node.wait_one(self.side.send_cq).status, IBV_WC_SUCCESS, "a sender never learns");
+        assert_eq!(node.wait_one(self.side.send_cq).status, IBV_WC_SUCCESS, "a sender gets no error");
     }
 }
 
-/// A datagram has come, the next receive is posted.
+/// Waits for a datagram, and posts the next receive.
 #[track_caller]
 fn arrives(node: &mut Node, side: &Side, imm: u32, bytes: usize, who: &str) {
     let got = node.wait_one(side.receive_cq);
@@ -83,10 +83,10 @@ pub(crate) fn what_is_no_group_is_refused(bench: &mut Bench) {
     assert_ne!(join(&mut bench.near, &connected, group(1)), 0, "a connected pair");
     let own = side.gid;
     assert_ne!(join(&mut bench.near, &side, own), 0, "a port's own GID");
-    assert_ne!(leave(&mut bench.near, &side, group(1)), 0, "nobody has joined");
+    assert_ne!(leave(&mut bench.near, &side, group(1)), 0, "the group has no members");
     assert_eq!(join(&mut bench.near, &side, group(1)), 0);
     assert_eq!(leave(&mut bench.near, &side, group(1)), 0);
-    assert_ne!(leave(&mut bench.near, &side, group(1)), 0, "it has left");
+    assert_ne!(leave(&mut bench.near, &side, group(1)), 0, "it has already left");
 }
 
 pub(crate) fn joining_twice_is_joining_once(bench: &mut Bench) {
@@ -97,7 +97,7 @@ pub(crate) fn joining_twice_is_joining_once(bench: &mut Bench) {
     assert_ne!(leave(&mut bench.near, &side, group(1)), 0);
 }
 
-/// uverbs_free_qp() in drivers/infiniband/core/uverbs_std_types_qp.c.
+/// As in uverbs_free_qp() of drivers/infiniband/core/uverbs_std_types_qp.c.
 pub(crate) fn a_member_is_not_destroyed(bench: &mut Bench) {
     let side = datagram_side(&mut bench.near);
     assert_eq!(join(&mut bench.near, &side, group(1)), 0);
@@ -109,8 +109,8 @@ pub(crate) fn a_member_is_not_destroyed(bench: &mut Bench) {
     assert_eq!(bench.near.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
 }
 
-/// All members and nobody else, once each: those of the sender's own process, of another and of a
-/// third.
+/// Each member gets one copy, and no other queue pair does. The members are in the sender's
+/// process, in a second and in a third one.
 pub(crate) fn a_group_reaches_its_members(bench: &mut Bench) {
     let [one, other] = [group(1), group(2)];
     let mut third = bench.another();
@@ -173,7 +173,7 @@ pub(crate) fn every_copy_needs_the_key_and_a_receive(bench: &mut Bench) {
     let from = sender(&mut bench.near, own);
     from.send(&mut bench.near, 1, 8, QKEY);
     from.send(&mut bench.near, 2, 8, QKEY + 1);
-    // The next to the first one finds no receive, since its completion has not been polled.
+    // The first member has no posted receive for the next datagram yet.
     from.send(&mut bench.near, 3, 8, QKEY);
     arrives(&mut bench.far, &one, 1, 8, "of this key");
     arrives(&mut bench.far, &other, 2, 8, "of another key");
@@ -183,7 +183,7 @@ pub(crate) fn every_copy_needs_the_key_and_a_receive(bench: &mut Bench) {
     part(&mut bench.far, &[one, other], own);
 }
 
-/// Also of a process that starts when others have sent already.
+/// Also for a process that starts after the first datagrams.
 pub(crate) fn who_joins_later_is_reached_and_who_has_left_is_not(bench: &mut Bench) {
     let own = group(1);
     let first = member(&mut bench.far, own);
@@ -203,14 +203,15 @@ pub(crate) fn who_joins_later_is_reached_and_who_has_left_is_not(bench: &mut Ben
     from.send(&mut bench.near, 4, 100, QKEY);
     late.quiet(second.receive_cq, Duration::from_millis(3));
     late.close();
-    // Whoever is there again is reached again.
+    // A queue pair that joins again is reached again.
     assert_eq!(join(&mut bench.far, &first, own), 0);
     from.send(&mut bench.near, 5, 100, QKEY);
     arrives(&mut bench.far, &first, 5, 100, "a member again");
     part(&mut bench.far, &[first], own);
 }
 
-/// A group is no queue pair, and a queue pair's number none of a group.
+/// The number of groups reaches no queue pair by unicast, and a queue pair's number reaches no
+/// group.
 pub(crate) fn numbers_of_groups_and_pairs_do_not_mix(bench: &mut Bench) {
     let own = group(1);
     let side = member(&mut bench.far, own);

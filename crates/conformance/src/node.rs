@@ -1,4 +1,4 @@
-//! An end of a case, wherever it is.
+//! A node of a case, in this process or in another one.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ pub use far::{peer, serve};
 
 use far::Far;
 
-/// Nothing that a case waits for takes longer, however loaded the machine is.
+/// The time limit of all waits of a case: sufficient on a busy machine, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A completion from the words of one, which that of a poll member by member lacks the last of.
+/// A completion from its words. A completion of an extended queue has no `slid`.
 fn completion(w: &[u64]) -> Wc {
     Wc {
         id: w[0],
@@ -37,7 +37,7 @@ fn completion(w: &[u64]) -> Wc {
     }
 }
 
-/// An end.
+/// A node of a case.
 pub struct Node {
     place: Place,
     pub origin: Origin,
@@ -46,53 +46,54 @@ pub struct Node {
 enum Place {
     /// In this process.
     Here(Box<Rig>),
-    /// In a process of its own, which executes the same commands.
+    /// In a separate process, which executes the same commands.
     There(Far),
 }
 
 impl Node {
-    /// An end in this process.
+    /// Opens a node in this process.
     pub fn local(subject: &Subject) -> Self {
         Self { place: Place::Here(Box::new(Rig::open(subject))), origin: subject.origin }
     }
 
-    /// An end in a process that may have been the far end of another case, which it has closed.
+    /// Opens a node in a separate process, which may have served another case.
     pub fn lasting(subject: &Subject) -> Self {
         Self { place: Place::There(Far::lasting(subject)), origin: subject.origin }
     }
 
-    /// Starts this program once more as a far end.
+    /// Starts this program again as a far node.
     pub fn remote(subject: &Subject) -> Self {
         Self { place: Place::There(Far::again(subject)), origin: subject.origin }
     }
 
-    /// Starts a program as a far end: one that calls [`serve`] when [`peer`] says so.
+    /// Starts a program as a far node. The program must call [`serve`] if [`peer`] returns a
+    /// subject.
     pub fn spawn(command: Command, subject: &Subject) -> Self {
         Self { place: Place::There(Far::start(command, subject)), origin: subject.origin }
     }
 
-    /// The rig of an end that is in this process.
+    /// The rig of a node in this process.
     pub fn rig(&mut self) -> &mut Rig {
         match &mut self.place {
             Place::Here(rig) => rig,
-            Place::There(_) => unreachable!("this end is in another process"),
+            Place::There(_) => unreachable!("this node is in another process"),
         }
     }
 
-    /// Ends the process of a far end as SIGKILL does.
+    /// Kills the process of a far node by SIGKILL.
     pub fn kill(mut self) {
         let Place::There(far) = &mut self.place else { unreachable!("only processes are killed") };
         far.kill();
     }
 
-    /// Executes a command: its answer.
+    /// Executes a command and returns its answer.
     #[track_caller]
     pub fn call(&mut self, command: u64, words: &[u64]) -> Vec<u64> {
         self.start(command, words);
         self.finish(command, words)
     }
 
-    /// Gives a remote end a command; a local one executes it in `finish`.
+    /// Sends a command to a remote node; a local node executes it in `finish`.
     #[track_caller]
     pub fn start(&mut self, command: u64, words: &[u64]) {
         if let Place::There(far) = &mut self.place {
@@ -158,7 +159,7 @@ impl Node {
         self.make(op::CQ, &[u64::from(entries), channel as u64 + 1])
     }
 
-    /// A region of the device's own memory where it has some.
+    /// A region of the device's own memory, if it has any.
     #[track_caller]
     pub fn region(&mut self, pd: usize, bytes: usize, access: u32) -> usize {
         self.make(op::MR, &[pd as u64, bytes as u64, u64::from(access), 0])
@@ -189,7 +190,7 @@ impl Node {
         self.side_on(shape, pd, cqs)
     }
 
-    /// A side with a region of its own.
+    /// A side with its own region.
     #[track_caller]
     pub fn side_on(&mut self, shape: &Shape, pd: usize, cqs: [usize; 2]) -> Side {
         let region = if shape.own_memory {
@@ -206,7 +207,7 @@ impl Node {
         self.side_of(shape, pd, cqs, region, &made)
     }
 
-    /// A side from what was made: the queue pair and its number.
+    /// A side from the answer of a command: the queue pair and its number.
     #[track_caller]
     fn side_of(&mut self, shape: &Shape, pd: usize, cqs: [usize; 2], region: usize, made: &[u64]) -> Side {
         let depths = self.depths(made[0] as usize);
@@ -234,7 +235,7 @@ impl Node {
         self.errno(op::MODIFY, &words)
     }
 
-    /// Changes only the state; must succeed.
+    /// Changes only the state. The change must succeed.
     #[track_caller]
     pub fn change_state(&mut self, qp: usize, state: ibv_qp_state) {
         let attr = ibv_qp_attr { qp_state: state, ..ibv_qp_attr::default() };
@@ -303,7 +304,7 @@ impl Node {
         assert_eq!(self.modify(side.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | mask), 0, "RTR to RTS");
     }
 
-    /// Takes a queue pair from RESET to RTS with a peer of this number.
+    /// Takes a queue pair from RESET to RTS, with a peer by its number.
     #[track_caller]
     pub fn connect_to(&mut self, side: &Side, number: u32, gid: [u64; 2], tuning: &Tuning) {
         self.init(side, tuning);
@@ -331,7 +332,7 @@ impl Node {
         if answer[0] == 0 { Ok(answer[1] as usize) } else { Err(answer[0] as i32) }
     }
 
-    /// Posts a list of sends: the error number and the position of the bad one.
+    /// Posts a list of sends. Returns the error number and the position of the bad request.
     #[track_caller]
     pub fn try_send(&mut self, qp: usize, requests: &[Send]) -> (i32, Option<usize>) {
         let mut words = vec![qp as u64, requests.len() as u64];
@@ -358,7 +359,7 @@ impl Node {
         assert_eq!(self.try_send(qp, &[request]), (0, None), "post_send");
     }
 
-    /// Posts a list of receives: the error number and the position of the bad one.
+    /// Posts a list of receives. Returns the error number and the position of the bad request.
     #[track_caller]
     pub fn try_receive(&mut self, qp: usize, requests: &[(u64, Vec<Element>)]) -> (i32, Option<usize>) {
         self.post_receives(op::RECEIVE, qp, requests)
@@ -385,7 +386,7 @@ impl Node {
         assert_eq!(self.try_receive(qp, &[(id, elements.to_vec())]), (0, None), "post_recv");
     }
 
-    /// Polls once: completions, or the error number.
+    /// Polls once. Returns completions, or the error number.
     #[track_caller]
     pub fn try_poll(&mut self, cq: usize, room: usize) -> Result<Vec<Wc>, i32> {
         let answer = self.call(op::POLL, &[cq as u64, room as u64]);
@@ -400,25 +401,25 @@ impl Node {
         self.try_poll(cq, room).expect("poll_cq")
     }
 
-    /// Polls until `n` completions have come.
+    /// Polls until there are `n` completions.
     #[track_caller]
     pub fn wait(&mut self, cq: usize, n: usize) -> Vec<Wc> {
         let start = Instant::now();
         let mut found = Vec::new();
         while found.len() < n {
             found.extend(self.poll(cq, n - found.len()));
-            assert!(start.elapsed() < PATIENCE, "{} of {n} completions came: {found:?}", found.len());
+            assert!(start.elapsed() < PATIENCE, "only {} of {n} completions: {found:?}", found.len());
         }
         found
     }
 
-    /// Polls until one completion has come.
+    /// Polls until there is a completion.
     #[track_caller]
     pub fn wait_one(&mut self, cq: usize) -> Wc {
         self.wait(cq, 1)[0]
     }
 
-    /// Polls for a while, in which nothing may come.
+    /// Polls for a time in which nothing may complete.
     #[track_caller]
     pub fn quiet(&mut self, cq: usize, time: Duration) {
         let start = Instant::now();
@@ -447,7 +448,7 @@ impl Node {
         self.get(op::PUT, &[region as u64, offset as u64, value]);
     }
 
-    /// The bytes are those of the pattern `seed` from its position `first`.
+    /// Checks that the bytes are those of the pattern `seed` from position `first`.
     #[track_caller]
     pub fn check_from(&mut self, region: usize, offset: usize, len: usize, seed: u64, first: usize) {
         let words = [region, offset, len, seed as usize, first].map(|w| w as u64);
@@ -481,7 +482,7 @@ impl Node {
         self.get(command, &[])[0]
     }
 
-    /// Destroys everything; nothing may refuse.
+    /// Destroys all objects; no destruction may be refused.
     pub fn close(mut self) {
         assert_eq!(self.errno(op::CLOSE, &[]), 0, "an object could not be destroyed");
         if let Place::There(far) = self.place {

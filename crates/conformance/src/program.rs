@@ -1,14 +1,14 @@
-//! This program, to be started once more.
+//! Commands that start this program again.
 
 use std::process::Command;
 
-/// This program, to be started once more.
+/// A command that starts this program.
 pub fn this_program() -> Command {
-    Command::new(std::env::current_exe().expect("a program knows itself"))
+    Command::new(std::env::current_exe().expect("the path of this program is known"))
 }
 
-/// This program with its arguments, to take its place: with another environment, which a device
-/// reads once.
+/// A command that starts this program with its arguments, to replace it with another environment: a
+/// device reads the environment only once.
 pub fn again() -> Command {
     let mut again = this_program();
     again.args(std::env::args_os().skip(1));

@@ -7,8 +7,8 @@ use verbs::abi::*;
 use crate::rig::op;
 use crate::{Bench, PATIENCE, SERVICES, Send, Shape, Tuning, ids};
 
-/// Unsignalled sends give their places back when a signalled one behind them has been polled: a
-/// queue that is filled again and again in that way never refuses.
+/// The completion of a signalled send also frees the places of unsignalled sends before it, so a
+/// queue that is filled again and again in this way never refuses a send.
 pub(crate) fn unsignaled_sends_give_their_place_back_with_a_signaled_one(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::default());
@@ -33,7 +33,7 @@ pub(crate) fn send_queue_has_its_limit(bench: &mut Bench) {
     let (a, b) = bench.connected(&shape, &Tuning { rnr_timer: 1, ..Tuning::default() });
     let depth = u64::from(a.sends);
     for round in 0..3 {
-        // Nobody receives them: each waits in its place.
+        // Without receives, all sends wait in the queue.
         for id in 0..depth {
             let request = Send::new(round * 100 + id, &[a.at(0, 8)]);
             bench.near.send(a.qp, if id + 1 < depth { request.unsignaled() } else { request });
@@ -49,7 +49,7 @@ pub(crate) fn send_queue_has_its_limit(bench: &mut Bench) {
     }
 }
 
-/// `ibv_create_qp(3)` gives back what there is, which may be more than was asked for.
+/// `ibv_create_qp(3)` returns the actual depths, which may be larger than the requested ones.
 pub(crate) fn creation_says_how_deep_the_queues_are(bench: &mut Bench) {
     let node = &mut bench.near;
     let pd = node.pd() as u64;
@@ -58,7 +58,7 @@ pub(crate) fn creation_says_how_deep_the_queues_are(bench: &mut Bench) {
         let words = [pd, cq, cq, u64::from(IBV_QPT_RC), sends, receives, 1, 1, 0, 0];
         let made = node.call(op::QP, &words);
         assert_eq!(made[0], 0);
-        assert!(made[3] >= sends && made[4] >= receives, "less than was asked for: {made:?}");
+        assert!(made[3] >= sends && made[4] >= receives, "less than was requested: {made:?}");
         assert_eq!(made[3..], node.depths(made[1] as usize).map(u64::from), "{sends} and {receives}");
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
         }
         let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
         assert_eq!(full, (libc::ENOMEM, Some(0)), "service {service}");
-        // A place is free again at the latest when its completion is polled.
+        // A place is free again when its completion has been polled, or earlier.
         bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, crate::QKEY));
         bench.near.wait_one(a.send_cq);
         bench.far.wait_one(b.receive_cq);
@@ -105,7 +105,7 @@ pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
     }
 }
 
-/// More elements than any device gives where four are asked for.
+/// More elements than any device allows if four are requested.
 const MANY: usize = 40;
 
 pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
@@ -144,7 +144,7 @@ pub(crate) fn too_many_elements_are_refused(bench: &mut Bench) {
 pub(crate) fn completions_keep_the_order_of_posting(bench: &mut Bench) {
     let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::default());
-    // Half of them have to wait for receives.
+    // Half of the sends wait for receives.
     for id in 0..32 {
         bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
     }
@@ -159,7 +159,7 @@ pub(crate) fn completions_keep_the_order_of_posting(bench: &mut Bench) {
     assert_eq!(ids(&bench.far.wait(b.receive_cq, 64)), all);
 }
 
-/// A pair that is always busy does not keep the completions of another from being seen.
+/// A queue pair that is always busy does not hide the completions of other queue pairs.
 pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
     let shape = Shape { receives: 64, sends: 64, entries: 1024, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.far.pd();
@@ -198,8 +198,7 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
     }
 }
 
-/// A program that polls once for each send that it posts sees receives on the same queue
-/// nevertheless.
+/// A program that polls once for each posted send also sees receives on the same queue.
 pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     let shape = Shape { receives: 600, sends: 64, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
@@ -225,7 +224,7 @@ pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     panic!("the receive starves");
 }
 
-/// Polling fails or, as `ibv_poll_cq(3)` has it, an asynchronous event comes (IBV_EVENT_CQ_ERR).
+/// Polling fails or, as in `ibv_poll_cq(3)`, an asynchronous event arrives (IBV_EVENT_CQ_ERR).
 pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
@@ -251,6 +250,6 @@ pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
             Err(errno) => return assert!(errno > 0, "errno {errno}"),
         }
         assert!(seen <= entries, "more completions than the queue has entries");
-        assert!(start.elapsed() < PATIENCE, "nobody says that a completion was lost");
+        assert!(start.elapsed() < PATIENCE, "no error reports the lost completion");
     }
 }

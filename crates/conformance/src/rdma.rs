@@ -1,4 +1,4 @@
-//! RDMA writes and reads: bytes move, whole and in order, and the other end calls nothing.
+//! RDMA Writes and Reads: all bytes are moved, in order, without calls of the target's program.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::{Bench, Remote, Send, Shape, Side, Tuning, Wc, ids};
 
 const SIZES: [usize; 13] = [1, 7, 8, 31, 64, 65, 511, 4095, 4096, 4097, 64 << 10, 8 << 20, (8 << 20) + 13];
 
-/// Bytes on each side of what is written that must not change.
+/// The bytes before and after the written memory that must not change.
 const GUARD: usize = 3;
 
-/// Milliseconds after which what a case waits for in memory does not come any more.
+/// The time limit of waits for a change in memory, in milliseconds.
 const MS: u64 = 20_000;
 
 #[track_caller]
@@ -86,7 +86,7 @@ pub(crate) fn writes_gather_and_reads_scatter_across_odd_cuts(bench: &mut Bench)
         let (a, b) = bench.connected(&shape, &Tuning::OPEN);
         for (seed, cuts) in (1..).zip([[1, 2, 4, 1], [7, 8192, 3, 61], [0, 1, 9000, 5], [30, 1, 1, 16]]) {
             let total: usize = cuts.iter().sum();
-            // Four places, the later in memory first, with gaps.
+            // Four places with gaps, the last one in memory first.
             let mut at = 30_000;
             let places: Vec<_> = cuts
                 .map(|cut| {
@@ -140,7 +140,7 @@ pub(crate) fn an_immediate_takes_a_receive(bench: &mut Bench) {
         for (id, size) in (0..).zip([0, 1, 8, 33, 1000, 20_000]) {
             bench.near.fill(a.region, 0, size, id);
             bench.far.fill(b.region, 0, 60_000, 1000);
-            // Its elements are not used, and there need not be any.
+            // The elements of the receive are not used; it may have none.
             let elements = if id % 2 == 0 { vec![b.at(50_000, 64)] } else { vec![] };
             bench.far.receive(b.qp, 500 + id, &elements);
             let request = Send::write(id, &[a.at(0, size)], b.spot(4)).immediate(0xbeef_0000 + id as u32);
@@ -148,7 +148,7 @@ pub(crate) fn an_immediate_takes_a_receive(bench: &mut Bench) {
             done(bench.near.wait_one(a.send_cq), id, IBV_WC_RDMA_WRITE, a.number);
             let got = bench.far.wait_one(b.receive_cq);
             done(got, 500 + id, IBV_WC_RECV_RDMA_WITH_IMM, b.number);
-            // Whether there was a global header is said of datagrams only.
+            // IBV_WC_GRH has a meaning for datagrams only.
             assert_eq!((got.imm, got.flags & !IBV_WC_GRH), (0xbeef_0000 + id as u32, IBV_WC_WITH_IMM));
             assert_eq!(got.byte_len as usize, size, "bytes written");
             bench.far.check(b.region, 4, size, id);
@@ -188,7 +188,7 @@ pub(crate) fn an_immediate_waits_for_its_receive(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning { rnr_timer: 1, ..Tuning::OPEN });
     bench.near.fill(a.region, 0, 200, 5);
     bench.near.send(a.qp, Send::write(1, &[a.at(0, 100)], b.spot(0)).immediate(1));
-    // What comes after it waits as well.
+    // Later requests wait as well.
     bench.near.send(a.qp, Send::write(2, &[a.at(100, 100)], b.spot(100)));
     bench.near.send(a.qp, Send::read(3, &[a.at(1000, 200)], b.spot(0)));
     bench.near.quiet(a.send_cq, Duration::from_millis(20));
@@ -205,7 +205,7 @@ pub(crate) fn an_immediate_without_receive_fails_without_retries(bench: &mut Ben
     let wc = bench.near.wait_one(a.send_cq);
     assert_eq!((wc.id, wc.status), (1, IBV_WC_RNR_RETRY_EXC_ERR));
     assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
-    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS, "the responder has done nothing wrong");
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS, "the responder has no error");
 }
 
 pub(crate) fn uc_drops_an_immediate_that_nobody_awaits(bench: &mut Bench) {
@@ -239,7 +239,7 @@ pub(crate) fn an_immediate_can_be_solicited(bench: &mut Bench) {
     assert!(bench.far.is_ready(channel, 5000));
 }
 
-/// Whoever has the completion of a receive has what was written before it.
+/// When a receive completes, all earlier writes are in memory.
 pub(crate) fn writes_arrive_before_the_send_that_follows_them(bench: &mut Bench) {
     for service in [IBV_QPT_RC, IBV_QPT_UC] {
         let (a, b) = bench.connected(&Shape::open(service), &Tuning::OPEN);
@@ -258,7 +258,7 @@ pub(crate) fn writes_arrive_before_the_send_that_follows_them(bench: &mut Bench)
     }
 }
 
-/// The target calls no verb, ever.
+/// The target calls no verb.
 pub(crate) fn a_write_shows_to_whoever_watches_memory(bench: &mut Bench) {
     for own_memory in [false, true] {
         let shape = Shape { own_memory, bytes: 1 << 20, ..Shape::open(IBV_QPT_RC) };
@@ -270,7 +270,7 @@ pub(crate) fn a_write_shows_to_whoever_watches_memory(bench: &mut Bench) {
             near.fill(a.region, 0, size, seed);
             let last = near.read(a.region, size - 1, 1)[0];
             if far.read(b.region, size - 1, 1)[0] == last {
-                continue; // It would be seen at once.
+                continue; // The watcher would return at once.
             }
             let words = [b.region as u64, 0, size as u64, u64::from(last), MS];
             std::thread::scope(|scope| {
@@ -302,7 +302,7 @@ fn volleys(bench: &mut Bench, service: ibv_qp_type, own_memory: bool) {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| far.call(op::VOLLEY, &second));
             assert_eq!(near.call(op::VOLLEY, &first), [0, rounds], "rounds of {size} B");
-            assert_eq!(other.join().expect("the other end"), [0, rounds], "rounds of {size} B");
+            assert_eq!(other.join().expect("the far node"), [0, rounds], "rounds of {size} B");
         });
     }
 }
@@ -325,7 +325,7 @@ pub(crate) fn an_inline_write_leaves_its_buffer_at_once(bench: &mut Bench) {
         for id in 0..4 {
             bench.near.fill(a.region, 0, 64, id);
             let mut element = a.at(0, 64);
-            element[3] = 0xdead_be00; // Inline bytes are the program's: no key is looked at.
+            element[3] = 0xdead_be00; // The program copies inline data, so its key is not checked.
             let request = Send::write(id, &[element], b.spot(64 * id as usize));
             bench.near.send(a.qp, request.flag(IBV_SEND_INLINE));
             bench.near.fill(a.region, 0, 64, 99);
@@ -339,7 +339,7 @@ pub(crate) fn an_inline_write_leaves_its_buffer_at_once(bench: &mut Bench) {
     }
 }
 
-/// IBTA volume 1, section 9.7.4.1.5: without bytes, neither key nor address is looked at.
+/// IBTA volume 1, section 9.7.4.1.5: without bytes, neither the key nor the address is checked.
 pub(crate) fn no_bytes_need_no_key(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     let nowhere = Remote { addr: u64::MAX - 1, key: 0xdead_be00 };
@@ -374,8 +374,8 @@ pub(crate) fn a_queue_pair_reaches_its_own_memory(bench: &mut Bench) {
     }
 }
 
-/// What a read brings is what a fenced send behind it takes away (IBTA vol. 1, section 10.8.3),
-/// also where the read has to wait itself, behind a send whose receiver is not ready.
+/// A fenced send after a read sends the data of the read (IBTA vol. 1, section 10.8.3), also if the
+/// read itself waits for a send whose receiver is not ready.
 pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     for round in 0..20_u64 {
@@ -403,8 +403,8 @@ pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
     }
 }
 
-/// Requests of all kinds complete in the order of posting, and a read sees what was written before
-/// it.
+/// Requests of all kinds complete in the order of posting, and a read returns the data of earlier
+/// writes.
 pub(crate) fn a_read_sees_the_writes_before_it(bench: &mut Bench) {
     let shape = Shape { sends: 64, ..Shape::open(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning { depth: 4, resources: 4, ..Tuning::OPEN });

@@ -1,9 +1,9 @@
-//! One end of a case: verbs objects behind a table of commands.
+//! The verbs objects of a node, behind a table of commands.
 //!
-//! A command and its answer are rows of integers, so that an end can be in this process or at the
-//! far end of a pipe, and so that what the safe wrapper forbids can be tried: everything goes
-//! through the provider's table and the context's operations, as a C program's calls do. Objects
-//! are named by their number in order of creation.
+//! A command and its answer are rows of integers, so that a node can be in this process or behind a
+//! pipe, and so that cases can try calls that the safe wrapper forbids. All calls use the
+//! provider's table and the context's operations, as a C program does. Objects are numbered in the
+//! order of creation.
 
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,12 +53,12 @@ pub struct Rig {
     pairs: Vec<*mut ibv_qp>,
     handles: Vec<*mut ibv_ah>,
     shared_queues: Vec<*mut ibv_srq>,
-    /// Asynchronous events that were taken.
+    /// The asynchronous events that were taken.
     events: Vec<ibv_async_event>,
     manager: Identifiers,
 }
 
-// SAFETY: verbs are thread-safe, and a rig's own lists are reached by one owner at a time.
+// SAFETY: verbs are thread-safe, and only one owner at a time uses a rig's lists.
 unsafe impl Send for Rig {}
 
 impl Rig {
@@ -83,7 +83,7 @@ impl Rig {
         }
     }
 
-    /// Executes a command: its answer.
+    /// Executes a command and returns its answer.
     pub fn execute(&mut self, words: &[u64]) -> Vec<u64> {
         let (&command, w) = words.split_first().expect("a command");
         match command {
@@ -168,15 +168,15 @@ impl Rig {
         let cq = unsafe { (self.provider.create_cq)(self.context, w[0] as i32, null_mut(), channel, 0) };
         let mut answer = made(&mut self.queues, cq);
         if answer[0] == 0 {
-            // SAFETY: it was just made.
+            // SAFETY: the queue was just created.
             answer.push(unsafe { &(*cq).cqe }.load(Relaxed) as u64);
         }
         answer
     }
 
-    /// What a queue pair is asked for. Words: domain, queues for sends and receives, type, sends,
-    /// receives, elements of each, inline bytes, whether all sends are signalled, and perhaps a
-    /// shared receive queue.
+    /// The attributes of a new queue pair. Words: domain, queues for sends and receives, type,
+    /// sends, receives, elements of each, inline bytes, whether all sends are signalled, and
+    /// optionally a shared receive queue.
     fn qp_init(&self, w: &[u64]) -> ibv_qp_init_attr {
         ibv_qp_init_attr {
             qp_context: null_mut(),
@@ -202,7 +202,7 @@ impl Rig {
         let mut answer = made(&mut self.pairs, qp);
         if answer[0] == 0 {
             let cap = init.cap;
-            // SAFETY: it was just made.
+            // SAFETY: the queue pair was just created.
             answer.push(u64::from(unsafe { (*qp).qp_num }));
             answer.extend([cap.max_send_wr, cap.max_recv_wr, cap.max_inline_data].map(u64::from));
         }
@@ -243,8 +243,8 @@ impl Rig {
         answer
     }
 
-    /// What the device says of itself: how far its atomics reach, reads and atomics of a queue pair
-    /// as responder and as initiator, and of the device as responder.
+    /// The device's limits: the scope of its atomics, and the reads and atomics of a queue pair as
+    /// responder and as initiator, and of the device as responder.
     fn device(&self) -> Vec<u64> {
         // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
         let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -255,7 +255,7 @@ impl Rig {
         head.into_iter().chain(counts.map(|n| n as u64)).collect()
     }
 
-    /// Destroys what is left, children first; the first error.
+    /// Destroys the remaining objects, children first. Returns the first error.
     fn close(&mut self) -> u64 {
         let mut errors = Vec::new();
         self.release_pairs();
@@ -288,7 +288,7 @@ impl Rig {
         }
         self.release_identifiers();
         if !self.context.is_null() {
-            // SAFETY: the context is open, and everything made from it is gone.
+            // SAFETY: the context is open, and all its objects are destroyed.
             errors.push(unsafe { (self.provider.close_device)(self.context) } as u64);
             self.context = null_mut();
         }
@@ -303,8 +303,7 @@ impl Drop for Rig {
     }
 }
 
-/// The byte at position `i` of what `fill` makes from `seed`: no two pages are alike, no two seeds
-/// either.
+/// The byte at position `i` of the pattern `seed`. All pages and all seeds differ.
 pub fn pattern(seed: u64, i: usize) -> u8 {
     let word = (i as u64 / 8 + 1).wrapping_add(seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (word >> (8 * (i % 8))) as u8
@@ -322,7 +321,7 @@ fn open(provider: &'static Provider, device: &str) -> *mut ibv_context {
         let name = unsafe { std::ffi::CStr::from_ptr((provider.get_device_name)(entry)) };
         (name.to_bytes() == device.as_bytes()).then_some(entry)
     });
-    // SAFETY: the device is of the list, which is still held.
+    // SAFETY: the device is in the list, which is not freed yet.
     let context = unsafe { (provider.open_device)(found.expect("the device exists")) };
     assert!(!context.is_null(), "open_device failed: errno {}", errno());
     // SAFETY: the list came from this provider and is freed once.
@@ -338,7 +337,7 @@ fn port_of(subject: &Subject, context: *mut ibv_context) -> ibv_port_attr {
     attr
 }
 
-/// Keeps what a verb has made, or says why it has not.
+/// Keeps an object that a verb has created. Returns its number, or the error number.
 fn made<T>(list: &mut Vec<*mut T>, object: *mut T) -> Vec<u64> {
     if object.is_null() {
         return vec![errno()];
@@ -347,7 +346,7 @@ fn made<T>(list: &mut Vec<*mut T>, object: *mut T) -> Vec<u64> {
     vec![0, list.len() as u64 - 1]
 }
 
-/// Destroys an object unless that is done; it stays on the list if the device refuses.
+/// Destroys an object, unless it is destroyed already. It stays in the list if the device refuses.
 fn destroy<T>(list: &mut [*mut T], i: u64, verb: unsafe extern "C" fn(*mut T) -> i32) -> Vec<u64> {
     let object = &mut list[i as usize];
     if object.is_null() {
@@ -365,12 +364,12 @@ fn errno() -> u64 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0) as u64
 }
 
-/// Open descriptors of this process.
+/// The number of open descriptors of this process.
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors").count()
 }
 
-/// Shared memory that this process has touched.
+/// The resident shared memory of this process, in KiB.
 fn shared_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a process sees its status");
     let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:")).expect("Linux counts it");

@@ -1,4 +1,4 @@
-//! What a peer may reach, and what becomes of it and of its connection where it may not.
+//! Access rights of a peer, and the errors that a forbidden access causes.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::errors::IMPATIENT;
 use crate::rig::op;
 use crate::{Bench, Node, QKEY, REMOTE, Remote, Send, Shape, Side, Tuning};
 
-/// Bytes of the region that is reached for.
+/// Bytes of the region that the peer accesses.
 const LENGTH: usize = 1 << 16;
 
-/// A one-sided operation on 64 bytes, or on a word.
+/// A one-sided operation: a read or write of 64 bytes, or an atomic on a word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Write,
@@ -46,7 +46,8 @@ impl Kind {
     }
 }
 
-/// Places that the peer of `b` must not reach in this way, and what is wrong with each.
+/// Returns places that the peer of `b` must not access by this operation, and what is wrong with
+/// each.
 fn unreachable_places(node: &mut Node, b: &Side, kind: Kind) -> Vec<(&'static str, Remote)> {
     let all = IBV_ACCESS_LOCAL_WRITE | REMOTE;
     let other_domain = node.pd();
@@ -70,7 +71,7 @@ fn unreachable_places(node: &mut Node, b: &Side, kind: Kind) -> Vec<(&'static st
     ]
 }
 
-/// A request that the responder refuses: both ends fail, and no byte moves.
+/// Checks that the responder refuses a request: both queue pairs fail, and no byte changes.
 #[track_caller]
 fn refused(bench: &mut Bench, (a, b): (&Side, &Side), request: Send, status: ibv_wc_status, what: &str) {
     for id in 0..3 {
@@ -79,7 +80,7 @@ fn refused(bench: &mut Bench, (a, b): (&Side, &Side), request: Send, status: ibv
     }
     bench.near.fill(a.region, 0, 128, 9);
     let opcode = request.opcode;
-    // Unsignalled, and something behind it.
+    // The request is unsignalled, and another one follows it.
     let behind = Send::write(8, &[a.at(0, 8)], b.spot(0));
     assert_eq!(bench.near.try_send(a.qp, &[request.unsignaled(), behind]), (0, None));
     let sent = bench.near.wait(a.send_cq, 2);
@@ -101,7 +102,7 @@ fn destroy(bench: &mut Bench, a: &Side, b: &Side) {
     }
 }
 
-/// A queue pair with the parents of another.
+/// Returns a new queue pair with the domain, queues and region of another.
 fn like(node: &mut Node, shape: &Shape, side: &Side) -> Side {
     node.side_with(shape, side.pd, [side.send_cq, side.receive_cq], side.region)
 }
@@ -132,12 +133,12 @@ pub(crate) fn rc_denies_the_same_in_own_memory(bench: &mut Bench) {
     rc_denies(bench, true);
 }
 
-/// What is dropped leaves both ends as they were.
+/// Checks that a request is dropped: its send completes, and both queue pairs stay in RTS.
 #[track_caller]
 fn dropped(bench: &mut Bench, (a, b): (&Side, &Side), request: Send, what: &str) {
     bench.near.fill(a.region, 0, 64, 9);
     bench.near.send(a.qp, request);
-    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "a sender never learns: {what}");
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "the sender gets no error: {what}");
     bench.settle(a, b);
     for (node, side) in [(&mut bench.near, a), (&mut bench.far, b)] {
         assert_eq!(node.state(side.qp), IBV_QPS_RTS, "{what}");
@@ -156,7 +157,8 @@ pub(crate) fn uc_drops_what_no_registration_allows(bench: &mut Bench) {
     bench.far.check(b.region, LENGTH - 64, 64, 9);
 }
 
-/// IBTA volume 1, section 9.7.4.1: what a queue pair has not enabled is an invalid request.
+/// IBTA volume 1, section 9.7.4.1: an operation that the queue pair does not enable is an invalid
+/// request.
 pub(crate) fn rc_refuses_what_the_queue_pair_does_not_allow(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
     for kind in Kind::ALL {
@@ -167,7 +169,7 @@ pub(crate) fn rc_refuses_what_the_queue_pair_does_not_allow(bench: &mut Bench) {
             refused(bench, (&a, &b), request, IBV_WC_REM_INV_REQ_ERR, "it is not enabled");
             bench.far.check(b.region, 0, LENGTH, 7);
         }
-        // It is enough by itself.
+        // This right alone is enough.
         let (a, b) = bench.connected(&shape, &Tuning { access: kind.needs(), ..Tuning::OPEN });
         bench.near.send(a.qp, kind.request(1, &a, b.spot(0)));
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "{kind:?}");
@@ -190,7 +192,7 @@ pub(crate) fn uc_drops_what_the_queue_pair_does_not_allow(bench: &mut Bench) {
     bench.far.check(b.region, 0, 64, 9);
 }
 
-/// A region allows what it was registered for, and that alone is enough.
+/// An operation needs only the right for it in the region's registration.
 pub(crate) fn a_region_allows_what_it_was_registered_for(bench: &mut Bench) {
     for kind in Kind::ALL {
         let writes = if kind == Kind::Read { 0 } else { IBV_ACCESS_LOCAL_WRITE };
@@ -203,8 +205,7 @@ pub(crate) fn a_region_allows_what_it_was_registered_for(bench: &mut Bench) {
     }
 }
 
-/// The requester's own memory is checked as for a send; what is read needs the right to write
-/// there.
+/// The requester's memory is checked as for a send. A read needs the right to write to it.
 pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
     let own = bench.near.side(&shape);
@@ -216,7 +217,7 @@ pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
             if kind == Kind::FetchAdd {
                 element[2] = 8;
                 if what == "one byte behind" {
-                    continue; // A word has room there.
+                    continue; // A word of 8 bytes fits there.
                 }
             }
             let a = like(&mut bench.near, &shape, &own);
@@ -237,7 +238,7 @@ pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
     }
 }
 
-/// Once memory is deregistered, no byte of it changes any more, whatever was under way.
+/// After memory is deregistered, no byte of it changes, although writes were under way.
 fn deregistered(bench: &mut Bench, own_memory: bool) {
     let shape = Shape::open(IBV_QPT_RC);
     for round in 0..if bench.processes { 25 } else { 60 } {
@@ -258,8 +259,9 @@ fn deregistered(bench: &mut Bench, own_memory: bool) {
     }
 }
 
-/// The near end writes until it is refused; meanwhile the far end takes the right away and says
-/// which memory must not change from then on. The status that ended the writing.
+/// The near node writes until it is refused. Meanwhile the far node revokes the right by
+/// `take_away`, which returns the memory that must not change from then on. Returns the status of
+/// the refused write.
 fn while_written(
     bench: &mut Bench,
     a: &Side,
@@ -316,7 +318,7 @@ pub(crate) fn nothing_arrives_after_the_connection(bench: &mut Bench) {
 pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
     let tuning = Tuning { access: REMOTE, ..IMPATIENT };
     for kind in Kind::ALL {
-        // It exists but has never been told to receive.
+        // The peer exists, but it is not ready to receive.
         let shape = Shape::open(IBV_QPT_RC);
         let a = bench.near.side(&shape);
         let b = bench.far.side(&shape);
@@ -324,7 +326,7 @@ pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
         bench.near.send(a.qp, kind.request(1, &a, b.spot(0)));
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_RETRY_EXC_ERR, "{kind:?}");
         assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR, "{kind:?}");
-        // It was there and has gone, in several ways.
+        // The peer was connected, and then failed, was reset or was destroyed.
         for way in 0..3 {
             let (a, b) = bench.connected(&shape, &tuning);
             bench.near.send(a.qp, kind.request(1, &a, b.spot(0)));
@@ -341,8 +343,8 @@ pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
     }
 }
 
-/// A request that the service does not have is refused when it is posted, or completes with an
-/// error (IBTA volume 1, section 11.4.1.1, leaves that to the device); it is never carried out.
+/// A request that the service does not support is refused when it is posted, or completes with an
+/// error (IBTA volume 1, section 11.4.1.1, leaves that to the device). It never takes effect.
 pub(crate) fn operations_of_other_services_are_refused(bench: &mut Bench) {
     let reliable = [IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD];
     let connected = [IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM];
@@ -373,7 +375,7 @@ pub(crate) fn operations_of_other_services_are_refused(bench: &mut Bench) {
     }
 }
 
-/// man ibv_post_send: inline is for sends and writes.
+/// man ibv_post_send: the inline flag is valid for sends and writes only.
 pub(crate) fn what_has_no_payload_is_not_inline(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     for kind in [Kind::Read, Kind::FetchAdd, Kind::CompareSwap] {
@@ -397,7 +399,7 @@ pub(crate) fn what_is_posted_to_a_failed_pair_is_flushed(bench: &mut Bench) {
     bench.far.check(b.region, 0, 64, 7);
 }
 
-/// A drained send queue holds them back, and then carries them out in order.
+/// A drained send queue holds one-sided requests back, and later executes them in order.
 pub(crate) fn a_drained_queue_reaches_nothing(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     bench.near.fill(a.region, 0, 64, 9);
@@ -414,7 +416,7 @@ pub(crate) fn a_drained_queue_reaches_nothing(bench: &mut Bench) {
     bench.near.check(a.region, 64, 64, 9);
 }
 
-/// A requester that may have nothing under way carries out no read, and no atomic; writes are free.
+/// With an initiator depth of 0, no read or atomic is executed; writes need no depth.
 pub(crate) fn without_depth_nothing_is_read(bench: &mut Bench) {
     for kind in [Kind::Read, Kind::FetchAdd, Kind::CompareSwap] {
         let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning { depth: 0, ..Tuning::OPEN });
@@ -431,7 +433,7 @@ pub(crate) fn without_depth_nothing_is_read(bench: &mut Bench) {
     }
 }
 
-/// A responder without resources for them refuses reads and atomics (IBTA volume 1, section
+/// A responder without responder resources refuses reads and atomics (IBTA volume 1, section
 /// 9.7.4.1).
 pub(crate) fn without_resources_nothing_is_served(bench: &mut Bench) {
     let shape = Shape { bytes: LENGTH, ..Shape::open(IBV_QPT_RC) };
@@ -446,8 +448,8 @@ pub(crate) fn without_resources_nothing_is_served(bench: &mut Bench) {
     }
 }
 
-/// What the device says that it can have under way, it can; and more than that is posted and takes
-/// its turn.
+/// The device executes as many reads at a time as it reports. Further reads can be posted, and
+/// wait.
 pub(crate) fn as_many_reads_as_the_device_says(bench: &mut Bench) {
     let device = bench.near.call(op::DEVICE, &[]);
     let [0, _, served, under_way, all] = device[..] else { panic!("query_device failed: {device:?}") };

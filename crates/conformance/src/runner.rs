@@ -1,5 +1,5 @@
-//! Runs named cases and reports each by its name, as the standard harness does. A case that hangs
-//! does not take the others with it: the program starts anew and goes on with the next one.
+//! Runs named cases and reports each by its name, in the format of the standard test harness. If a
+//! case hangs, the program restarts and continues with the next case.
 
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,37 +11,37 @@ mod tally;
 pub use crate::program::{again, this_program};
 use tally::{Outcome, Tally};
 
-/// Environment variable: with the value `run`, the cases that are skipped are run as well. Those
+/// Environment variable: with the value `run`, skipped cases are run as well, and skipped cases
 /// that pass are listed.
 pub const DEPARTURES_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEPARTURES";
 
-/// Environment variable in which a program that starts anew finds how far it was.
+/// Environment variable that passes the results so far to the restarted program.
 const RESUMED_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_RESUMED";
 
-/// A case by name.
+/// A named case.
 pub struct Trial {
     pub name: String,
-    /// Why it is not run.
+    /// Why the case is skipped.
     pub skipped: Option<Skip>,
     pub run: Box<dyn Fn()>,
 }
 
-/// Why a case is not run.
+/// The reason why a case is skipped.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Skip {
     pub why: String,
-    /// It fails in some runs only: that it passes in one says nothing.
+    /// The case fails in some runs only, so a pass does not end the departure.
     pub at_times: bool,
 }
 
-/// Environment variable: the seconds after which a case hangs, if not 60.
+/// Environment variable: the seconds after which a case counts as hung (default: 60).
 pub const LIMIT_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_LIMIT_S";
 
-/// A case that takes so long hangs: each of its waits has a shorter limit, and the longest case
-/// takes a few seconds.
+/// The time after which a case counts as hung: each wait of a case has a shorter limit, and the
+/// longest case takes a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the trials that the program's arguments select; ends the program.
+/// Runs the trials that the program's arguments select, and ends the program.
 pub fn run(trials: &[Trial]) -> ! {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let flag = |name: &str| arguments.iter().any(|a| a == name);
@@ -78,7 +78,7 @@ pub fn run(trials: &[Trial]) -> ! {
     std::process::exit(i32::from(!tally.is_good()) * 101);
 }
 
-/// Runs a trial. Should it hang, this program is replaced by a new one that goes on behind it.
+/// Runs a trial. If it hangs, this program restarts and continues with the next trial.
 fn attempt(trial: &Trial, before: &Tally, total: Instant) -> Outcome {
     let outcome = |passed| match (&trial.skipped, passed) {
         (None, true) => Outcome::Passed,
@@ -108,11 +108,11 @@ fn attempt(trial: &Trial, before: &Tally, total: Instant) -> Outcome {
     outcome
 }
 
-/// Replaces this program, whatever its threads wait for. Its files are closed, so the devices learn
-/// of it.
+/// Restarts this program, whatever its threads wait for. The kernel closes its files, so the
+/// devices release its objects.
 fn start_anew(so_far: &str) -> ! {
     crate::node::abandon();
     let why = again().env(RESUMED_VARIABLE, so_far).exec();
-    eprintln!("the cases after it are not run: the program cannot start anew: {why}");
+    eprintln!("the remaining cases are not run: the program cannot restart itself: {why}");
     std::process::abort();
 }

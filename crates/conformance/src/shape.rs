@@ -1,4 +1,4 @@
-//! What the cases speak of: completions, requests, queue pairs, connections.
+//! The vocabulary of the cases: completions, requests, queue pairs, connections.
 
 use verbs::abi::*;
 
@@ -20,14 +20,14 @@ pub struct Wc {
 }
 
 impl Wc {
-    /// Whether the request has failed by itself: it was neither done nor flushed for another's
-    /// failure.
+    /// Returns whether the request itself has failed: it neither succeeded nor was flushed after
+    /// the failure of another request.
     pub fn has_failed(&self) -> bool {
         ![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&self.status)
     }
 }
 
-/// A completion that was read member by member.
+/// A completion of an extended completion queue, read member by member.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Read {
     pub wc: Wc,
@@ -37,12 +37,12 @@ pub struct Read {
     pub wallclock: u64,
 }
 
-/// The identifiers of completions, in their order.
+/// Returns the identifiers of completions, in their order.
 pub fn ids(found: &[Wc]) -> Vec<u64> {
     found.iter().map(|wc| wc.id).collect()
 }
 
-/// What a port says of itself.
+/// Attributes of a port.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PortFacts {
     pub lid: u16,
@@ -51,7 +51,7 @@ pub struct PortFacts {
     pub state: ibv_port_state,
 }
 
-/// A place in the memory of another queue pair's domain.
+/// A place in the memory of the peer: address and remote key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Remote {
     pub addr: u64,
@@ -59,12 +59,12 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// So many bytes further on.
+    /// Returns the place `offset` bytes further on.
     pub fn at(self, offset: u64) -> Self {
         Self { addr: self.addr.wrapping_add(offset), ..self }
     }
 
-    /// By another key.
+    /// Returns the same address with another key.
     pub fn by(self, key: u32) -> Self {
         Self { key, ..self }
     }
@@ -79,17 +79,17 @@ pub struct Send {
     pub imm: u32,
     /// Address handle, queue-pair number, Q_Key.
     pub to: Option<(usize, u32, u32)>,
-    /// Where a one-sided operation reaches.
+    /// The place that a one-sided operation accesses.
     pub remote: Remote,
-    /// What an atomic compares with or adds, and what it swaps in.
+    /// The operand that an atomic compares with or adds, and the operand that it swaps in.
     pub operands: [u64; 2],
     pub elements: Vec<Element>,
 }
 
-/// The services that every device has.
+/// The services that every device supports.
 pub const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
 
-/// What a queue pair is made with.
+/// The options of a queue pair, its completion queues and its region.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub service: ibv_qp_type,
@@ -99,23 +99,23 @@ pub struct Shape {
     pub inline: u32,
     pub all_signaled: bool,
     pub entries: u32,
-    /// Bytes of the one region.
+    /// Bytes of the region.
     pub bytes: usize,
-    /// What the region allows.
+    /// Access flags of the region.
     pub access: u32,
-    /// The region is of the program's memory, not of the device's.
+    /// The region is memory of the program, not of the device.
     pub own_memory: bool,
-    /// The shared receive queue that it takes from.
+    /// The shared receive queue of the queue pair.
     pub srq: Option<usize>,
 }
 
 impl Shape {
-    /// With a region that peers may read, write and use atomics on.
+    /// Returns the usual shape with a region that allows peers to read, write and use atomics.
     pub fn open(service: ibv_qp_type) -> Self {
         Self { access: IBV_ACCESS_LOCAL_WRITE | REMOTE, ..Self::of(service) }
     }
 
-    /// As the words of a command that makes a queue pair.
+    /// Returns the words of a command that creates a queue pair.
     pub fn words(&self, pd: usize, cqs: [usize; 2]) -> Vec<u64> {
         let caps = [self.service, self.sends, self.receives, self.elements, self.elements, self.inline];
         let objects = [pd, cqs[0], cqs[1]].map(|i| i as u64);
@@ -124,7 +124,7 @@ impl Shape {
         objects.into_iter().chain(caps.map(u64::from)).chain([all_signaled]).chain(shared).collect()
     }
 
-    /// The usual one.
+    /// Returns the usual shape.
     pub fn of(service: ibv_qp_type) -> Self {
         Self {
             service,
@@ -142,7 +142,7 @@ impl Shape {
     }
 }
 
-/// A queue pair with all that it needs, by number.
+/// A queue pair with its domain, queues and region, each by its number in the rig.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
     pub service: ibv_qp_type,
@@ -156,7 +156,7 @@ pub struct Side {
     pub number: u32,
     pub origin: Origin,
     pub gid: [u64; 2],
-    /// Work requests that the device gave room for.
+    /// The capacity that the device granted, in work requests.
     pub sends: u32,
     pub receives: u32,
     pub inline: u32,
@@ -172,18 +172,20 @@ pub struct Tuning {
     pub rnr_timer: u8,
     /// First packet sequence number of both directions.
     pub psn: u32,
-    /// What the peer may do.
+    /// Access flags of the queue pairs.
     pub access: u32,
-    /// Reads and atomics under way (`max_rd_atomic`), and served (`max_dest_rd_atomic`).
+    /// Outstanding reads and atomics as requester (`max_rd_atomic`), and as responder
+    /// (`max_dest_rd_atomic`).
     pub depth: u8,
     pub resources: u8,
 }
 
-/// Every kind of access of a peer's.
+/// All flags of remote access.
 pub const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 impl Tuning {
-    /// The usual one.
+    /// The usual attributes. The timeout is half a second, because an emulated machine may stand
+    /// still as long.
     pub const USUAL: Self = Self {
         mtu: IBV_MTU_1024,
         timeout: 17,
@@ -196,34 +198,33 @@ impl Tuning {
         resources: 1,
     };
 
-    /// The usual one, with peers that may do everything.
+    /// The usual attributes, with all remote access.
     pub const OPEN: Self = Self { access: REMOTE, ..Self::USUAL };
 }
 
 impl Default for Tuning {
-    /// Half a second is waited for an answer: an emulated machine may stand still as long.
     fn default() -> Self {
         Self::USUAL
     }
 }
 
-/// Q_Key of every datagram queue pair.
+/// The Q_Key of every datagram queue pair.
 pub const QKEY: u32 = 0x1122_3344;
 
 impl Side {
-    /// An element of the region.
+    /// Returns an element in the region.
     pub fn at(&self, offset: usize, len: usize) -> Element {
         [self.region as u64, offset as u64, len as u64, 0]
     }
 
-    /// A place in the region, for peers.
+    /// Returns a place in the region, for peers.
     pub fn spot(&self, offset: usize) -> Remote {
         self.remote.at(offset as u64)
     }
 }
 
 impl Send {
-    /// A signalled Send.
+    /// Returns a signalled Send.
     pub fn new(id: u64, elements: &[Element]) -> Self {
         Self {
             id,
@@ -237,41 +238,41 @@ impl Send {
         }
     }
 
-    /// A signalled RDMA write.
+    /// Returns a signalled RDMA write.
     pub fn write(id: u64, elements: &[Element], remote: Remote) -> Self {
         Self { opcode: IBV_WR_RDMA_WRITE, remote, ..Self::new(id, elements) }
     }
 
-    /// A signalled RDMA read.
+    /// Returns a signalled RDMA read.
     pub fn read(id: u64, elements: &[Element], remote: Remote) -> Self {
         Self { opcode: IBV_WR_RDMA_READ, remote, ..Self::new(id, elements) }
     }
 
-    /// A signalled compare-and-swap.
+    /// Returns a signalled compare-and-swap.
     pub fn compare_swap(id: u64, element: Element, remote: Remote, compare: u64, swap: u64) -> Self {
         let operands = [compare, swap];
         Self { opcode: IBV_WR_ATOMIC_CMP_AND_SWP, remote, operands, ..Self::new(id, &[element]) }
     }
 
-    /// A signalled fetch-and-add.
+    /// Returns a signalled fetch-and-add.
     pub fn fetch_add(id: u64, element: Element, remote: Remote, addend: u64) -> Self {
         let operands = [addend, 0];
         Self { opcode: IBV_WR_ATOMIC_FETCH_AND_ADD, remote, operands, ..Self::new(id, &[element]) }
     }
 
-    /// Asks for no completion.
+    /// Makes the request unsignalled.
     pub fn unsignaled(mut self) -> Self {
         self.flags &= !IBV_SEND_SIGNALED;
         self
     }
 
-    /// With a flag (`IBV_SEND_*`).
+    /// Adds a flag (`IBV_SEND_*`).
     pub fn flag(mut self, flag: u32) -> Self {
         self.flags |= flag;
         self
     }
 
-    /// With immediate data.
+    /// Adds immediate data.
     pub fn immediate(mut self, data: u32) -> Self {
         let writes = self.opcode == IBV_WR_RDMA_WRITE;
         self.opcode = if writes { IBV_WR_RDMA_WRITE_WITH_IMM } else { IBV_WR_SEND_WITH_IMM };
@@ -279,14 +280,14 @@ impl Send {
         self
     }
 
-    /// Where a datagram goes: address handle, queue-pair number, Q_Key.
+    /// Sets the destination of a datagram: address handle, queue-pair number, Q_Key.
     pub fn to(mut self, handle: usize, number: u32, qkey: u32) -> Self {
         self.to = Some((handle, number, qkey));
         self
     }
 }
 
-/// What an end says of a connection, and what an event tells of the peer.
+/// The parameters of a connection: set by a program, and reported by an event of the peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Parameters {
     pub data: Vec<u8>,
@@ -300,7 +301,7 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// The usual ones, for a queue pair that the manager has made.
+    /// Returns the usual parameters, for a queue pair that librdmacm has created.
     fn default() -> Self {
         Self {
             data: Vec::new(),
@@ -316,19 +317,19 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The usual ones with private data.
+    /// Returns the usual parameters with private data.
     pub fn with(data: &[u8]) -> Self {
         Self { data: data.to_vec(), ..Self::default() }
     }
 
-    /// The usual ones for a queue pair of the program's own.
+    /// Returns the usual parameters for a queue pair that the program has created.
     pub fn of(qp_num: u32) -> Self {
         Self { qp_num, ..Self::default() }
     }
 }
 
 impl Parameters {
-    /// As the words of a command to an identifier.
+    /// Returns the words of a command on an identifier.
     pub fn words(&self, id: usize) -> Vec<u64> {
         let limits = [self.responder_resources, self.initiator_depth, self.flow_control];
         let counts = [self.retries, self.rnr_retries, self.srq];
@@ -348,9 +349,9 @@ pub struct CmEvent {
     pub id: usize,
     /// The listener of a request.
     pub listener: Option<usize>,
-    /// Of a connection; of datagrams the data alone.
+    /// The parameters of a connection. For datagrams only the private data is set.
     pub parameters: Parameters,
-    /// Of datagrams: where they go.
+    /// The destination, for datagrams only: queue-pair number, Q_Key and route.
     pub qp_num: u32,
     pub qkey: u32,
     pub route: ibv_ah_attr,

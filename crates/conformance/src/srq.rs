@@ -9,27 +9,28 @@ use verbs::abi::*;
 use crate::rig::op;
 use crate::{Bench, QKEY, SERVICES, Send, Shape, Side, Tuning, ids};
 
-/// Bytes of a receive: the largest message here, and the header that a datagram has in front.
+/// Bytes of a receive: the largest message of these cases, and the header of a datagram.
 const ROOM: usize = 2048 + 40;
 
-/// Far ends that take from one queue, each with a near end.
+/// Connected queue pairs; those of the far node use one shared receive queue.
 pub(crate) struct Shared {
     pub(crate) srq: usize,
     pub(crate) pairs: Vec<(Side, Side)>,
-    /// Of the near end, for datagrams.
+    /// The near node's address handle, for datagrams.
     handle: usize,
     header: usize,
 }
 
 impl Shared {
-    /// So many pairs, connected, whose far ends complete in one queue.
+    /// Creates and connects so many pairs. The queue pairs of the far node share a completion
+    /// queue.
     #[track_caller]
     pub(crate) fn new(bench: &mut Bench, service: ibv_qp_type, pairs: usize, tuning: &Tuning) -> Self {
         let shape = Shape { sends: 64, entries: 256, bytes: 64 * ROOM, ..Shape::open(service) };
         Self::of(bench, &shape, 32, pairs, tuning)
     }
 
-    /// As [`new`](Self::new), with queue pairs of this shape and room for so many receives.
+    /// As [`new`](Self::new), with queue pairs of this shape and a queue of so many receives.
     #[track_caller]
     fn of(bench: &mut Bench, shape: &Shape, receives: u32, pairs: usize, tuning: &Tuning) -> Self {
         let service = shape.service;
@@ -55,14 +56,14 @@ impl Shared {
         Self { srq, pairs: made, handle: bench.near.handle(a.pd, b.gid), header }
     }
 
-    /// Posts a receive of `len` bytes at the place of its identifier.
+    /// Posts a receive of `len` bytes, at an offset that its identifier determines.
     #[track_caller]
     pub(crate) fn post(&self, bench: &mut Bench, id: u64, len: usize) {
         let b = self.pairs[0].1;
         bench.far.receive_shared(self.srq, id, &[b.at(id as usize * ROOM, len)]);
     }
 
-    /// Sends `len` bytes of the pattern `seed` from a near end.
+    /// Sends `len` bytes of the pattern `seed` from the near node.
     #[track_caller]
     fn send(&self, bench: &mut Bench, pair: usize, len: usize, seed: u64) {
         let (a, b) = self.pairs[pair];
@@ -117,8 +118,9 @@ pub(crate) fn ud_pairs_take_from_one_queue(bench: &mut Bench) {
     takes_in_turn(bench, IBV_QPT_UD);
 }
 
-/// Messages around the sizes from which a device may carry them otherwise, in two pieces at either
-/// end, and more of them than it may have room for before they are polled.
+/// Messages of sizes around those at which a device may change its way of transfer. Each is sent
+/// from and received in two pieces, and more of them arrive than a device may buffer until they
+/// are polled.
 pub(crate) fn shared_receives_in_own_memory_take_every_size(bench: &mut Bench) {
     const SIZES: [usize; 13] = [0, 1, 32, 33, 200, 4056, 4096, 8192, 8256, 8319, 8320, 8321, LONGEST];
     const LONGEST: usize = 9001;
@@ -169,7 +171,7 @@ pub(crate) fn shared_receives_in_own_memory_take_every_size(bench: &mut Bench) {
     }
 }
 
-/// One after the other in the order of posting, whichever pair the message is for.
+/// Receives are taken in the order of posting, whichever queue pair the message is for.
 pub(crate) fn receives_are_taken_in_the_order_of_posting(bench: &mut Bench) {
     let shared = Shared::new(bench, IBV_QPT_RC, 3, &Tuning::OPEN);
     for id in [5, 3, 9, 0, 7] {
@@ -205,7 +207,7 @@ pub(crate) fn an_empty_shared_queue_is_not_ready(bench: &mut Bench) {
     let (a, _) = shared.pairs[1];
     bench.near.send(a.qp, Send::new(2, &[a.at(0, 8)]));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_RNR_RETRY_EXC_ERR);
-    // The other pair goes on.
+    // The other pair still works.
     assert_eq!(bench.far.wait_one(shared.completions()).id, 0);
     shared.post(bench, 1, ROOM);
     shared.send(bench, 0, 8, 3);
@@ -236,7 +238,7 @@ pub(crate) fn unreliable_messages_without_shared_receive_are_dropped(bench: &mut
     }
 }
 
-/// The pair of the message fails; the others do not notice.
+/// Only the queue pair of the message fails.
 pub(crate) fn a_shared_receive_that_is_too_small_fails_one_pair(bench: &mut Bench) {
     let shared = Shared::new(bench, IBV_QPT_RC, 2, &Tuning::OPEN);
     let (a, b) = shared.pairs[0];
@@ -284,7 +286,7 @@ pub(crate) fn shared_receives_into_forbidden_memory_fail(bench: &mut Bench) {
     }
 }
 
-/// What is posted belongs to all: it stays when a pair fails, is reset or goes.
+/// Posted receives belong to all queue pairs: they stay posted when one fails or is reset.
 pub(crate) fn an_error_flushes_no_shared_receive(bench: &mut Bench) {
     for service in SERVICES {
         let shared = Shared::new(bench, service, 3, &Tuning::OPEN);
@@ -374,7 +376,8 @@ pub(crate) fn a_shared_queue_in_use_is_busy(bench: &mut Bench) {
     assert_eq!(bench.far.errno(op::DESTROY_SRQ, &destroy), 0);
 }
 
-/// What a pair that goes has taken, and nobody has polled, gives its place back.
+/// If a queue pair is reset or destroyed, the receives that it has taken free their places in the
+/// queue, although their completions were not polled.
 pub(crate) fn a_pair_that_goes_gives_its_places_back(bench: &mut Bench) {
     for service in SERVICES {
         for is_reset in [false, true] {

@@ -1,5 +1,5 @@
-//! The state machine: which change is allowed with which attributes. What each state does is in
-//! `behaviour.rs`.
+//! The state machine: the transitions and the attributes that each allows. The cases for what a
+//! queue pair does in each state are in `behaviour.rs`.
 
 use verbs::abi::*;
 
@@ -7,9 +7,9 @@ use crate::rig::op;
 use crate::{Bench, Node, QKEY, REMOTE, Send, Shape, Side, Tuning};
 
 /// IBTA volume 1, section 11.2.5.2, table "QP State Transition Properties", as the Linux kernel
-/// enforces it (`qp_state_table`): services | from | to | required | optional. Attributes of
-/// features that a device need not have (alternate paths, the drain event) are in brackets: they
-/// are not tried. Nor is UC's route, which has a case of its own.
+/// enforces it (`qp_state_table`): services | from | to | required | optional. Attributes in
+/// brackets are not tried: a device need not support their features (alternate paths, the drain
+/// event), and UC's route has a separate case.
 const TABLE: &str = "
     RC UC UD | RESET INIT RTR RTS SQD SQE ERR | RESET | |
     RC UC UD | INIT RTR RTS SQD SQE ERR       | ERR   | |
@@ -96,7 +96,7 @@ fn bit(name: &str) -> u32 {
     1 << BITS.iter().position(|b| *b == name).expect("an attribute")
 }
 
-/// Queue pairs of one service on one set of parents.
+/// Creates queue pairs of one service with one domain, completion queue and region.
 pub(crate) struct Maker<'a> {
     pub(crate) node: &'a mut Node,
     shape: Shape,
@@ -115,7 +115,7 @@ impl<'a> Maker<'a> {
         Self { node, shape, parents: (pd, cq, region), handle }
     }
 
-    /// A queue pair in a state; its peer does not exist.
+    /// Creates a queue pair and takes it to a state. It has no peer.
     pub(crate) fn in_state(&mut self, state: ibv_qp_state) -> Side {
         let (pd, cq, region) = self.parents;
         let side = self.node.side_with(&self.shape, pd, [cq, cq], region);
@@ -154,13 +154,13 @@ impl<'a> Maker<'a> {
         let errno = self.node.modify(side.qp, &good(&side, from, to), mask | IBV_QP_STATE);
         let expected = if errno == 0 { to } else { from };
         let states = (STATES[from as usize], STATES[to as usize]);
-        assert_eq!(self.node.state(side.qp), expected, "state after {states:?} gave {errno}");
+        assert_eq!(self.node.state(side.qp), expected, "state after {states:?}: errno {errno}");
         assert_eq!(self.node.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
         errno
     }
 }
 
-/// Acceptable values for everything.
+/// Returns valid values for all attributes.
 fn good(side: &Side, from: u32, to: u32) -> ibv_qp_attr {
     ibv_qp_attr {
         qp_state: to,
@@ -182,8 +182,8 @@ fn good(side: &Side, from: u32, to: u32) -> ibv_qp_attr {
     }
 }
 
-/// Tries each change from these states: the legal ones with what they require, the others with
-/// everything that leads to the same state elsewhere and with nothing.
+/// Tries each transition from these states: legal ones with their required attributes, illegal ones
+/// with the attributes of each legal transition to the same state, and with none.
 fn every_transition(bench: &mut Bench, name: &str, service: ibv_qp_type, from: &[u32]) {
     let rules = rules(name);
     let mut maker = Maker::new(&mut bench.near, service);
@@ -206,7 +206,7 @@ fn every_transition(bench: &mut Bench, name: &str, service: ibv_qp_type, from: &
     assert_eq!(legal, expected, "rules that were tried");
 }
 
-/// Tries each attribute with each legal change from these states.
+/// Tries each attribute with each legal transition from these states.
 fn every_attribute(bench: &mut Bench, name: &str, service: ibv_qp_type, from: &[u32]) {
     let mut maker = Maker::new(&mut bench.near, service);
     for rule in rules(name).iter().filter(|r| from.contains(&r.from)) {
@@ -229,7 +229,7 @@ fn every_attribute(bench: &mut Bench, name: &str, service: ibv_qp_type, from: &[
     }
 }
 
-/// The states that a program can take a queue pair to; SQE is the device's.
+/// The states to which a program can take a queue pair; only the device sets SQE.
 const ORDERED: [u32; 6] = [IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR];
 
 pub(crate) fn every_transition_of_rc(bench: &mut Bench) {
@@ -256,13 +256,13 @@ pub(crate) fn every_attribute_of_ud(bench: &mut Bench) {
     every_attribute(bench, "UD", IBV_QPT_UD, &ORDERED);
 }
 
-/// A queue pair of RC never is in it.
+/// RC has no state SQE.
 pub(crate) fn every_transition_from_sqe(bench: &mut Bench) {
     every_transition(bench, "UC", IBV_QPT_UC, &[IBV_QPS_SQE]);
     every_transition(bench, "UD", IBV_QPT_UD, &[IBV_QPS_SQE]);
 }
 
-/// A queue pair of RC never is in it.
+/// RC has no state SQE.
 pub(crate) fn every_attribute_from_sqe(bench: &mut Bench) {
     every_attribute(bench, "UC", IBV_QPT_UC, &[IBV_QPS_SQE]);
     every_attribute(bench, "UD", IBV_QPT_UD, &[IBV_QPS_SQE]);
@@ -275,10 +275,11 @@ pub(crate) fn a_drained_uc_pair_takes_another_route(bench: &mut Bench) {
 
 type Change = fn(&mut ibv_qp_attr);
 
-/// A change from one state to another, a wrong value and what is wrong with it.
+/// A transition from one state to another, the name of a wrong value, and the value.
 type Wrong = (u32, u32, &'static str, Change);
 
-/// None of these is accepted or changes the state, and a good value is accepted behind each.
+/// Checks that each wrong value is refused and leaves the state unchanged, and that a valid value
+/// is then accepted.
 fn refused(bench: &mut Bench, changes: &[Wrong]) {
     let rules = rules("RC");
     let mut maker = Maker::new(&mut bench.near, IBV_QPT_RC);
@@ -309,7 +310,7 @@ pub(crate) fn values_out_of_range_are_refused(bench: &mut Bench) {
     );
 }
 
-/// What a packet or the specification's tables have no room for.
+/// Values that no packet can carry, or that the specification does not define.
 pub(crate) fn values_that_mean_nothing_are_refused(bench: &mut Bench) {
     refused(
         bench,

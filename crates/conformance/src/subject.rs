@@ -1,4 +1,4 @@
-//! The device that the list runs on, and the port and the GID that it is known by.
+//! The device that the cases run on, with its port and GID.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::rig::gid_of;
 /// `rxe0:1:1`.
 pub const DEVICE_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEVICE";
 
-/// Finds the provider of a device, or says why there is none.
+/// Returns the provider of a device, or the reason why there is none.
 pub type Providers = fn(device: &str) -> Result<&'static Provider, String>;
 
-/// Where routes begin: a port and an entry of its GID table.
+/// The local side of routes: a port and an entry of its GID table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Origin {
     pub port: u8,
@@ -22,14 +22,15 @@ pub struct Origin {
 }
 
 impl Default for Origin {
-    /// Ports count from 1; the first GID of any port is one that it can be reached by on itself.
+    /// Returns the first port (ports count from 1) and its first GID, by which any port can be
+    /// reached from itself.
     fn default() -> Self {
         Self { port: 1, gid_index: 0 }
     }
 }
 
 impl Origin {
-    /// The route from here to the port of a GID.
+    /// Returns the route to the port of a GID.
     pub fn route(self, gid: [u64; 2]) -> ibv_ah_attr {
         ibv_ah_attr {
             grh: ibv_global_route {
@@ -45,10 +46,10 @@ impl Origin {
     }
 }
 
-/// The link that softdev is to imitate.
+/// Environment variable that describes the link that softdev models.
 pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
 
-/// What the list runs on.
+/// The device that the cases run on.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub provider: &'static Provider,
@@ -57,17 +58,17 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Reads `NAME[:PORT[:GID_INDEX]]`.
+    /// Parses `NAME[:PORT[:GID_INDEX]]`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence that explains the error.
     pub fn parse(text: &str, providers: Providers) -> Result<Self, String> {
         let mut words = text.split(':');
         let device = words.next().unwrap_or_default();
         let mut number = |what: &str, otherwise: u8| match words.next() {
             None => Ok(otherwise),
             Some(word) => word.parse().map_err(|_| {
-                format!("`{word}` in `{text}` is no {what}: write NAME:PORT:GID_INDEX, e.g. rxe0:1:1")
+                format!("`{word}` in `{text}` is not a {what}: write NAME:PORT:GID_INDEX, e.g. rxe0:1:1")
             }),
         };
         let usual = Origin::default();
@@ -79,8 +80,8 @@ impl Subject {
         Ok(Self { provider: providers(device)?, device: device.to_owned(), origin })
     }
 
-    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`; `softdev on a
-    /// link` where softdev is told to imitate one.
+    /// Returns the kind of the device: its name without the number, such as `rxe` for `rxe0`, or
+    /// `softdev on a link` if softdev models a link.
     pub fn kind(&self) -> &str {
         if self.device.starts_with("softdev") && std::env::var_os(LINK_VARIABLE).is_some() {
             return "softdev on a link";
@@ -89,7 +90,7 @@ impl Subject {
     }
 }
 
-/// As [`Subject::parse`] reads it.
+/// Writes the format of [`Subject::parse`].
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.device, self.origin.port, self.origin.gid_index)
@@ -114,8 +115,8 @@ mod tests {
             assert_eq!(read(&subject.to_string()).unwrap().origin, subject.origin);
         }
         for (text, wrong) in [
-            ("rxe0:x", "`x` in `rxe0:x` is no port"),
-            ("rxe0:1:256", "`256` in `rxe0:1:256` is no GID index"),
+            ("rxe0:x", "`x` in `rxe0:x` is not a port"),
+            ("rxe0:1:256", "`256` in `rxe0:1:256` is not a GID index"),
             ("rxe0:1:1:1", "has more than"),
             ("rxe1", "no rxe1"),
         ] {

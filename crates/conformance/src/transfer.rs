@@ -1,4 +1,4 @@
-//! Messages arrive, whole and in order.
+//! Messages arrive complete and in order.
 
 use verbs::abi::*;
 
@@ -6,7 +6,7 @@ use crate::{Bench, QKEY, SERVICES, Send, Shape, Tuning};
 
 const SIZES: [usize; 12] = [0, 1, 31, 32, 33, 4095, 4096, 4097, 8320, 8321, 64 << 10, 8 << 20];
 
-/// One byte on each side of a buffer that must not change.
+/// Bytes on each side of a buffer that must not change.
 const GUARD: usize = 1;
 
 fn every_size(bench: &mut Bench, service: ibv_qp_type, sizes: &[usize], own_memory: bool) {
@@ -24,7 +24,7 @@ fn every_size(bench: &mut Bench, service: ibv_qp_type, sizes: &[usize], own_memo
         let got = bench.far.wait_one(b.receive_cq);
         assert_eq!((got.id, got.status, got.qp), (seed, IBV_WC_SUCCESS, b.number), "{size} B");
         assert_eq!((got.opcode, got.byte_len), (IBV_WC_RECV, size as u32), "{size} B");
-        assert_eq!(got.flags & !IBV_WC_GRH, 0, "{size} B: only with datagrams that flag means something");
+        assert_eq!(got.flags & !IBV_WC_GRH, 0, "{size} B: flags except IBV_WC_GRH");
         bench.far.check(b.region, GUARD, size, seed);
         bench.far.check(b.region, 0, GUARD, 1000);
         bench.far.check_from(b.region, size + GUARD, GUARD, 1000, size + GUARD);
@@ -66,7 +66,8 @@ pub(crate) fn gathers_and_scatters_across_odd_cuts(bench: &mut Bench) {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
         for (seed, cuts) in (1..).zip([[1, 2, 4, 1], [7, 8192, 3, 61], [31, 1, 1, 5], [9000, 1, 9000, 13]]) {
             let total: usize = cuts.iter().sum();
-            // The same bytes from four places with gaps, to four other places in another order.
+            // The bytes are gathered from four places with gaps, and scattered to four other places
+            // in another order.
             bench.near.fill(a.region, 0, 40_000, 500 + seed);
             let mut from = Vec::new();
             let mut at = 0;
@@ -98,11 +99,11 @@ pub(crate) fn gathers_and_scatters_across_odd_cuts(bench: &mut Bench) {
 
 pub(crate) fn inline_buffer_may_be_reused_at_once(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
-    // Posted while nobody receives, so that the bytes have to be kept somewhere.
+    // No receive is posted yet, so the device must have copied the bytes.
     for id in 0..4 {
         bench.near.fill(a.region, 0, 64, id);
         let mut element = a.at(0, 64);
-        element[3] = 0xdead_be00; // Inline bytes are the program's: no key is looked at.
+        element[3] = 0xdead_be00; // The device does not check the key of inline bytes.
         bench.near.send(a.qp, Send::new(id, &[element]).flag(IBV_SEND_INLINE));
         bench.near.fill(a.region, 0, 64, 99);
     }
@@ -119,7 +120,7 @@ pub(crate) fn inline_buffer_may_be_reused_at_once(bench: &mut Bench) {
 
 pub(crate) fn inline_limit_is_kept(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
-    assert!(a.inline >= 64, "the device gave {} B of the 64 B that were asked for", a.inline);
+    assert!(a.inline >= 64, "the device granted {} B of inline data, not 64 B", a.inline);
     let limit = a.inline as usize;
     bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
     let too_much = Send::new(1, &[a.at(0, limit), a.at(0, 1)]).flag(IBV_SEND_INLINE);
@@ -139,7 +140,7 @@ pub(crate) fn immediate_data_arrives(bench: &mut Bench) {
     for service in SERVICES {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
         let handle = bench.near.handle(a.pd, b.gid);
-        // With datagrams there is a header; with others that flag means nothing.
+        // Only datagrams have a header; other services leave the flag undefined.
         let (grh, ignored) = if service == IBV_QPT_UD { (IBV_WC_GRH, 0) } else { (0, IBV_WC_GRH) };
         for (id, size) in (0..).zip([0, 8, 1000]) {
             for imm in [None, Some(0xdead_0000 + id as u32), Some(0)] {
@@ -216,7 +217,7 @@ pub(crate) fn a_thousand_messages_keep_their_order(bench: &mut Bench) {
             assert_eq!(bench.far.try_receive(b.qp, &receives), (0, None));
             posted = got + 8;
         }
-        // More than there are receives: some have to wait.
+        // More messages than receives: some have to wait.
         while sent < confirmed + 16 && sent < 1000 {
             let slot = (sent % 16) as usize * 128;
             bench.near.fill(a.region, slot, size(sent), sent);

@@ -1,4 +1,4 @@
-//! The safe wrapper: the way that our own programs take.
+//! The safe wrapper of verbs, which rdmascope uses.
 
 use std::time::Instant;
 
@@ -73,7 +73,8 @@ fn queues(context: &Context) -> (ProtectionDomain, CompletionQueue) {
     (context.protection_domain().expect("a domain"), context.completion_queue(16, None).expect("a queue"))
 }
 
-/// The wrapper's end talks to a raw one, in every service and both directions.
+/// Exchanges messages between the wrapper and plain verbs, for every service and in both
+/// directions.
 pub(crate) fn services_carry_messages(bench: &mut Bench) {
     let context = open(bench);
     let origin = bench.subject.origin;
@@ -127,7 +128,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         assert!(wc.status().is_success() && wc.opcode().is_receive(), "{wc:?}");
         assert_eq!((wc.id(), wc.byte_len(), wc.immediate()), (4, 500 + header, Some(0xfeed)));
         assert_eq!(wc.qp_num(), pair.number());
-        assert!(wc.has_grh() || service != Service::Ud, "there is a header with a datagram");
+        assert!(wc.has_grh() || service != Service::Ud, "a datagram has a header");
         let mut got = vec![0; 500];
         region.read(4096 + header as usize, &mut got).expect("in range");
         assert!((0..500).all(|i| got[i] == crate::rig::pattern(3, i)));
@@ -146,8 +147,7 @@ pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
     assert!(region.sge(50, 51).is_err() && region.sge(50, 50).is_ok());
 }
 
-/// What was registered is the same memory when it is registered again, whatever was written to it
-/// meanwhile.
+/// A buffer that is registered again is the same memory, with its contents.
 pub(crate) fn a_buffer_outlives_its_registration(bench: &mut Bench) {
     let context = open(bench);
     let (pd, _) = queues(&context);
@@ -162,8 +162,7 @@ pub(crate) fn a_buffer_outlives_its_registration(bench: &mut Bench) {
     assert_eq!(&bytes, b"ab");
 }
 
-/// A datagram that was given no address is refused before the device sees a pointer that nobody
-/// set.
+/// A datagram without address is refused, so the device does not read an unset pointer.
 pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let context = open(bench);
     let (pd, cq) = queues(&context);

@@ -5,7 +5,7 @@ use conformance::node::{peer, serve};
 use conformance::subject::{DEVICE_VARIABLE, Subject};
 use verbs::{Provider, system};
 
-/// The device that is always there.
+/// The device that every host has.
 const DEVICE: &str = "softdev0";
 
 fn main() {
@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// The provider of a device. This is where further providers are named.
+/// Returns the provider of a device. Add further providers here.
 fn provider(device: &str) -> Result<&'static Provider, String> {
     if device.starts_with("softdev") {
         return Ok(&softdev::PROVIDER);

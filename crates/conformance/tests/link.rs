@@ -1,5 +1,5 @@
-//! The conformance cases on softdev while it imitates a link: messages are under way for a while,
-//! and all else is as it was.
+//! The conformance cases on softdev while it models a link: messages take time, and everything else
+//! is unchanged.
 
 use std::os::unix::process::CommandExt;
 
@@ -7,7 +7,7 @@ use conformance::node::{peer, serve};
 use conformance::runner::again;
 use conformance::subject::{LINK_VARIABLE, Subject};
 
-/// Slow enough that every message is under way when its sender goes on.
+/// A link so slow that every message is under way when its sender continues.
 const LINK: &str = "8Gb/s,latency=5us,back=8us,fetch=1us,gap=200ns";
 
 fn main() {

@@ -1,5 +1,5 @@
-//! The cases of the connection manager on a device: softdev0, by the library that `rdmascope exec`
-//! puts in front of libibverbs, or the one that `RDMASCOPE_CONFORMANCE_DEVICE` names.
+//! The cases of the connection manager on a device: the one that `RDMASCOPE_CONFORMANCE_DEVICE`
+//! names, or softdev0, through the library that `rdmascope exec` preloads.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use conformance::runner::again;
 use conformance::subject::{DEVICE_VARIABLE, Subject};
 use verbs::{Provider, system};
 
-/// The device that is always there.
+/// The device that every host has.
 const DEVICE: &str = "softdev0";
-/// The library that makes softdev known to programs of libibverbs; cargo builds it beside the
-/// tests.
+/// The library that shows softdev to programs of libibverbs; cargo builds it in the directory of
+/// the tests.
 const LIBRARY: &str = "librdmascope_preload.so";
-/// What the dynamic linker loads before all else.
+/// Environment variable with the libraries that the dynamic linker loads first.
 const PRELOAD: &str = "LD_PRELOAD";
-/// What is named where the cases are skipped.
+/// The name of the requirement, in `RDMASCOPE_REQUIRE` and in the reason of skipped cases.
 const REASON: &str = "librdmacm";
 
 fn main() {
@@ -44,7 +44,8 @@ fn main() {
     }
 }
 
-/// Where there is none, no case is run.
+/// Returns libibverbs as provider. Without libibverbs no case runs, so softdev is only a
+/// placeholder.
 fn provider(_: &str) -> Result<&'static Provider, String> {
     Ok(system::provider().unwrap_or(&softdev::PROVIDER))
 }
@@ -54,6 +55,6 @@ fn is_preloaded() -> bool {
 }
 
 fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("a program knows itself");
+    let test = std::env::current_exe().expect("a program knows its path");
     test.with_file_name(LIBRARY)
 }

@@ -1,5 +1,4 @@
-//! The runner as its users see it: this program runs itself with cases that pass, fail, panic and
-//! hang.
+//! Tests the runner's output: this program runs itself with cases that pass, fail, panic and hang.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use conformance::runner::{DEPARTURES_VARIABLE, LIMIT_VARIABLE, Skip, Trial, run,
 use conformance::subject::Origin;
 use conformance::{Node, Subject};
 
-/// Set for the program that runs the cases.
+/// Environment variable that is set for the program that runs the cases.
 const INNER_VARIABLE: &str = "RDMASCOPE_RUNNER_TEST";
 
 fn main() {
@@ -43,31 +42,31 @@ fn main() {
     let expected = [
         "running 8 tests",
         "test good ... ok",
-        "test departs ... departs, as is known",
+        "test departs ... fails, a known departure",
         "test hangs ... hangs",
         "test hangs_afar ... hangs",
         "test bad ... FAILED",
         "test hangs_too ... hangs",
-        "test kept ... NO LONGER DEPARTS",
+        "test kept ... NO LONGER A DEPARTURE",
         "test last ... ok",
         "failed: hangs",
         "failed: hangs_afar",
         "failed: bad",
-        "to be removed from the departures: kept",
+        "remove from the departures: kept",
         "test result: FAILED. 3 passed; 3 failed; 2 skipped",
     ];
     assert_eq!((status, &output[..]), (Some(101), &expected.map(String::from)[..]));
     println!("test one_hanging_case_does_not_take_the_others_with_it ... ok");
 }
 
-/// Runs the cases in another process: its exit status and the lines that it writes, without times.
+/// Runs the cases in another process. Returns its exit status and its output lines, without times.
 fn inner(departures: &str) -> (Option<i32>, Vec<String>) {
     let start = Instant::now();
     let mut command = this_program();
     command.env(INNER_VARIABLE, "yes").env(LIMIT_VARIABLE, "1").env(DEPARTURES_VARIABLE, departures);
     let output = command.output().expect("it starts again");
-    // A far end that is left would hold the output open.
-    assert!(start.elapsed() < Duration::from_secs(60), "a case that hangs is left after a second");
+    // The process of a far node that is left behind would keep the output open.
+    assert!(start.elapsed() < Duration::from_secs(60), "a hanging case is abandoned after a second");
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines().filter(|line| !line.is_empty()).map(|line| {
         let cut =
@@ -94,7 +93,7 @@ fn cases() -> ! {
     ]);
 }
 
-/// Waits in a way that no flag of this program could end.
+/// Waits for a thread that never ends, whatever flag this program sets.
 fn hang() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -105,7 +104,7 @@ fn hang() {
     });
 }
 
-/// Waits for a far end that answers after minutes.
+/// Waits for a far node that answers after minutes.
 fn hang_afar() {
     let mut far = Node::remote(&subject());
     let channel = far.channel() as u64;

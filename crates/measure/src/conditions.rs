@@ -1,6 +1,5 @@
-//! The conditions under which a point is measured: what is asked of the machine, and what became of
-//! it (V2 to V5, V23 and V53 of the evaluations). Nothing is changed here: crate `conditions` does
-//! that.
+//! The conditions under which a point is measured: what a plan asks of the machine, and what
+//! became of it. Nothing is changed here: the crate `conditions` does that.
 
 mod outcome;
 mod scheduler;
@@ -13,24 +12,24 @@ use serde::{Deserialize, Serialize};
 pub use outcome::{Condition, Outcome, Technique};
 pub use scheduler::Scheduler;
 
-/// What is asked of the machine; what is absent is left as it is.
+/// The tuning that a plan asks of the machine. What is absent stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wanted {
     /// Policy of the PCI Express links' power management (ASPM).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aspm: Option<Aspm>,
-    /// Request to `/dev/cpu_dma_latency`, in microseconds: no idle state that takes longer to
-    /// leave. 0 forbids them all.
+    /// Request to `/dev/cpu_dma_latency`, in microseconds: CPUs enter no idle state that takes
+    /// longer to leave. 0 forbids all idle states.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_dma_latency_us: Option<i32>,
-    /// Who else may use the CPUs of the ranks.
+    /// Which other tasks may use the CPUs of the ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpuset: Option<Cpuset>,
     /// Governor of the clock rate of all CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Mode of the IPoIB interfaces that messages may take: of a point, and of no environment.
+    /// Mode of the IPoIB interfaces that messages may take. A point sets it, never an environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipoib_mode: Option<IpoibMode>,
     /// Where interrupts go.
@@ -39,20 +38,20 @@ pub struct Wanted {
     /// Whether the memory of the process may be paged out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// Node that memory comes from.
+    /// NUMA node that memory comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numa: Option<Numa>,
     /// Scheduling class of the thread that measures.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub scheduler: Option<Scheduler>,
-    /// What else the host is to do meanwhile.
+    /// Other work that the host does meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stress: Option<Stress>,
     /// Profile of tuned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned: Option<String>,
-    /// Whether CPUs may run above their nominal rate.
+    /// Whether CPUs may run above their nominal clock rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turbo: Option<Turbo>,
 }
@@ -63,23 +62,23 @@ pub struct Wanted {
 pub enum Aspm {
     /// What the firmware chose.
     Default,
-    /// Links never rest.
+    /// Links never enter a power-saving state.
     Performance,
-    /// Links rest.
+    /// Links enter power-saving states.
     Powersave,
-    /// Links rest as deeply as they can.
+    /// Links enter the deepest power-saving states.
     Powersupersave,
 }
 
-/// Who else may use the CPUs of the ranks.
+/// Which other tasks may use the CPUs of the ranks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cpuset {
-    /// Nobody that the kernel lets us move.
+    /// None that the kernel allows to be moved.
     Shield,
 }
 
-/// What IPoIB carries packets over, as `/sys/class/net/DEV/mode` has it (G13; RFC 4391, RFC 4755).
+/// What IPoIB carries packets over, as `/sys/class/net/DEV/mode` has it (RFC 4391, RFC 4755).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IpoibMode {
@@ -93,7 +92,7 @@ pub enum IpoibMode {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IrqAffinity {
-    /// To CPUs of no rank, those that can be moved.
+    /// To CPUs without a rank, as far as interrupts can be moved.
     Away,
 }
 
@@ -101,28 +100,28 @@ pub enum IrqAffinity {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
-    /// All that it has and will have stays.
+    /// All its memory, present and future, stays in RAM.
     Locked,
 }
 
-/// Node that memory comes from.
+/// NUMA node that memory comes from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Numa {
-    /// The one that the device is attached to.
+    /// The node that the device is attached to.
     Device,
 }
 
-/// What else the host is to do meanwhile (V54).
+/// Other work that the host does meanwhile.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stress {
-    /// To compute without a pause, in as many threads as it has CPUs: of no class, and on any CPU
-    /// that they are not kept off.
+    /// Computing without a pause, in as many threads as the host has CPUs, without a real-time
+    /// class and on every CPU that is not shielded from them.
     Cpu,
 }
 
-/// Whether CPUs may run above their nominal rate.
+/// Whether CPUs may run above their nominal clock rate.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turbo {
@@ -135,10 +134,10 @@ pub enum Turbo {
 impl Wanted {
     /// The environments that have a name without a plan that defines them.
     ///
-    /// `optimised` is V4's list of techniques, with the idle states forbidden (V23). A real-time
-    /// class is no part of it: the kernel stops a real-time task that never sleeps for 50 ms of
-    /// each second (`sched_rt_runtime_us`), which a maximum would show. `event` leaves out the
-    /// isolation of CPUs and interrupts, which made event polling slower (V5). `loaded` gives the
+    /// `optimised` is the list of techniques of Potter 2018, with the idle states forbidden. It has
+    /// no real-time class: the kernel stops a real-time task that never sleeps for 50 ms of each
+    /// second (`sched_rt_runtime_us`), which a maximum would show. `event` leaves out the isolation
+    /// of CPUs and interrupts, which made event polling slower in Potter 2018. `loaded` gives the
     /// host other work.
     pub const BUILT_IN: [&'static str; 4] = [AS_IS, "optimised", "event", "loaded"];
 
@@ -163,20 +162,21 @@ impl Wanted {
         }
     }
 
-    /// Whether nothing is asked.
+    /// Whether nothing is asked for.
     pub fn is_as_is(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What concerns everybody on the host, and outlives the process if nobody takes it back.
+    /// The part that affects the whole host, and stays after the process unless it is reverted.
     #[must_use]
     pub fn host_wide(&self) -> Self {
         Self { cpu_dma_latency_us: None, memory: None, numa: None, scheduler: None, ..self.clone() }
     }
 
-    /// What is asked, in the order in which it is applied, each with its value as a plan has it:
-    /// what the ranks are to be kept from before what does that, profiles before what they would
-    /// change, and the scheduling class last, so that nothing else runs in it.
+    /// What is asked for, in the order in which it is applied, each with its value as in a plan.
+    /// Limits that protect the ranks come before the work that they protect from, profiles before
+    /// the settings that they would change, and the scheduling class last, so that nothing else
+    /// runs in it.
     pub fn techniques(&self) -> Vec<(Technique, String)> {
         let word = |value: Result<serde_json::Value, serde_json::Error>| {
             value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
@@ -199,5 +199,5 @@ impl Wanted {
     }
 }
 
-/// The environment in which nothing is asked of the machine.
+/// The environment that changes nothing.
 pub const AS_IS: &str = "as_is";

@@ -1,8 +1,8 @@
-//! The machine, read from the files of the kernel and of the system. Nothing is run, nothing is
-//! changed and nothing needs root; what cannot be read is absent.
+//! The machine, read from the files of the kernel and of the system. Nothing is run or changed, and
+//! nothing needs root; what cannot be read is absent.
 //!
-//! Every function takes the root of a file tree, so that a test can make one up and a report can be
-//! made of a tree that was copied from another machine.
+//! Every function takes the root of a file tree, so that a test can make one up, and a report can
+//! describe a tree that was copied from another machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;

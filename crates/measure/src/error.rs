@@ -34,13 +34,19 @@ pub enum Error {
         /// The parser's words.
         cause: serde_json::Error,
     },
-    /// A file of raw samples is not one.
+    /// A file does not hold raw samples.
     #[error("cannot read {path} as samples: {why}; restore the file from a copy or measure the point again")]
     BadSamples {
         /// The file, or the path that the record gives.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// A text is not a count.
+    #[error("cannot read {text:?} as a count: write a whole number such as 1000, 10k or 1e6")]
+    Count {
+        /// The text.
+        text: String,
     },
     /// A text is not a duration.
     #[error("cannot read {text:?} as a duration: {why}")]
@@ -104,7 +110,7 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// A directory holds a run already.
+    /// A directory already holds a run.
     #[error(
         "{dir} already holds a run, which is never overwritten; choose another directory or move that run away"
     )]
@@ -119,7 +125,7 @@ pub enum Error {
         text: String,
     },
     /// A text is not a rate.
-    #[error("cannot read {text:?} as a rate: give whole messages in a second, such as 500, 10k or 2M")]
+    #[error("cannot read {text:?} as a rate: write messages per second, such as 500, 10k or 2M")]
     Rate {
         /// The text.
         text: String,
@@ -153,18 +159,18 @@ pub enum Error {
     Unit {
         /// The text.
         text: String,
-        /// The units that there are.
+        /// The known units.
         known: String,
     },
 }
 
 impl Error {
-    /// Whether it lies in what was asked for (a size, a directory) rather than in what happened
-    /// then.
+    /// Whether the request caused the error (a size, a directory), and not the system afterwards.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::Duration { .. }
+            Self::Count { .. }
+                | Self::Duration { .. }
                 | Self::NotARun { .. }
                 | Self::Percent { .. }
                 | Self::Rate { .. }
@@ -195,7 +201,7 @@ fn advice(cause: &io::Error) -> &'static str {
         ErrorKind::InvalidInput => "restore the file from a copy",
         ErrorKind::OutOfMemory => "read it on a machine with more memory",
         ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
-            "check the path, part of it is not what it should be"
+            "check the path: it has a file in the place of a directory, or a directory in the place of a file"
         }
         ErrorKind::NotFound => "check the path and that nothing removes the directory while the run lasts",
         ErrorKind::PermissionDenied => {

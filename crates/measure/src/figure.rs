@@ -1,5 +1,5 @@
-//! Figures and tables that a plan asks for. They stand in the plan, are stored with the run's
-//! record and are drawn by the report from the record alone.
+//! Figures and tables of a plan. They are stored with the run's record, and the report draws them
+//! from the record alone.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::selection::{self, Selection};
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it is drawn as.
+    /// How it is drawn.
     pub kind: FigureKind,
     /// Heading, e.g. `Table 2: RC Send latency`.
     pub title: String,
-    /// The level of a system that it is about, e.g. `Application`: figures of one level stand
+    /// The level of a system that it is about, e.g. `Application`. Figures of one level stand
     /// together under its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
@@ -38,55 +38,55 @@ pub struct Figure {
     /// Unit to print `y` in; by default the unit that the field's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// The axes whose values tell the series (or the columns of a table) apart; also `experiment`
-    /// and `latency`, the kind of it.
+    /// The axes whose values distinguish the series (or the columns of a table); also `experiment`
+    /// and `latency`, the kind of latency.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
-    /// The axis of `series` whose values have marker shapes of their own in a figure of lines, e.g.
-    /// `operation`: sends point up and writes down.
+    /// The axis of `series` whose values get different marker shapes in a figure of lines, e.g.
+    /// `operation`: triangles that point up for sends and down for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<String>,
-    /// The kinds of latency that a histogram overlays; by default the headline of the points.
+    /// The kinds of latency that a histogram overlays; by default the main latency of the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<LatencyKind>,
-    /// First and last time of a histogram, in ns; by default from the least sample to the largest
-    /// 99.9 % quantile.
+    /// First and last time of a histogram, in ns; by default from the smallest sample to the
+    /// largest 99.9th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_ns: Option<[u64; 2]>,
-    /// Whether a histogram counts on a logarithmic axis.
+    /// Whether the counts of a histogram are on a logarithmic axis.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub log_counts: bool,
     /// Only points whose axes have these values, each one or a list of several.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: Selection,
-    /// Whether each series but the first is shown less the one before it: what a layer adds to the
-    /// one below. Of times.
+    /// Whether each series but the first is shown minus the one before it: what a layer adds to the
+    /// one below. Only for times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub difference: bool,
-    /// Whether each series but the first is shown less the first, which is left out: how far each
-    /// is above a reference. Of times.
+    /// Whether each series but the first is shown minus the first, which is left out: how far each
+    /// is above a reference. Only for times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub above_first: bool,
-    /// Whether each series is shown as a multiple of the one that has these values of its axes and
-    /// else the same ones, which is 1.
+    /// Whether each series is shown as a multiple of the series that has these values of its axes
+    /// and otherwise the same ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub relative_to: BTreeMap<String, serde_json::Value>,
-    /// What stands at the corners of a surface where it is more than so much.
+    /// A second quantity, printed at the corners of a surface where it is above a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,
-    /// What is compared, of [`FigureKind::Costs`].
+    /// The rows of modes that [`FigureKind::Costs`] compares.
     #[serde(default, rename = "row", skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<CostRow>,
-    /// Why nothing is measured for it, of [`FigureKind::Published`].
+    /// Why a figure [`FigureKind::Published`] has no measured numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Published numbers to stand beside the measured ones.
+    /// Published numbers that are shown beside the measured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
 
 impl Figure {
-    /// One of a kind and a title, of nothing yet.
+    /// A figure with a kind and a title and nothing else.
     pub fn new(kind: FigureKind, title: &str) -> Self {
         Self {
             kind,
@@ -114,24 +114,23 @@ impl Figure {
     }
 }
 
-/// A second quantity of a surface, printed where it is large: missed steps beside latencies (V63 of
-/// the evaluations).
+/// A second quantity of a surface, printed where it is large: missed steps beside latencies.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
     /// The quantity as a path into a point: a share, e.g. `pipeline.missed_share`.
     pub y: String,
-    /// It is printed where it is more than this share, from 0 to 1.
+    /// The share, from 0 to 1, above which it is printed.
     pub above: f64,
 }
 
-/// Ways to do the same, the modes of a row, of which one is the best: what each other one costs.
+/// Alternatives for one task, its modes. The best mode is the reference; the others cost more.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostRow {
-    /// What is done, e.g. `Ping-pong of 1 B`.
+    /// The task, e.g. `Ping-pong of 1 B`.
     pub what: String,
-    /// The level of a system that it is done at, e.g. `Application`.
+    /// The level of a system that it belongs to, e.g. `Application`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// Names of the experiments whose points are compared.
@@ -141,8 +140,8 @@ pub struct CostRow {
     pub only: Selection,
     /// The axes whose values are the modes, e.g. `endpoint`; also `experiment`.
     pub modes: Vec<String>,
-    /// The axes for each of whose values the modes are compared apart, e.g. `size_bytes`; also
-    /// `experiment`. Points that are the same in these and the modes are repetitions.
+    /// The axes for each of whose values the modes are compared separately, e.g. `size_bytes`; also
+    /// `experiment`. Points that agree in these axes and in the modes are repetitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<String>,
     /// The measured quantity as a path into a point, e.g. `latency.p50_ns`.
@@ -150,10 +149,11 @@ pub struct CostRow {
     /// Unit to print `y` in; by default the unit that the field's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// Which numbers are the better ones; known of times, throughputs and what programs say.
+    /// Whether smaller or larger numbers are better; known for times, throughputs and metrics of
+    /// applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<Better>,
-    /// What was published of it, e.g. `1.66 to 3.03 us: x 1.83`.
+    /// The published numbers, e.g. `1.66 to 3.03 us: x 1.83`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
 }
@@ -165,28 +165,28 @@ impl CostRow {
     }
 }
 
-/// What a figure is drawn as.
+/// How a figure is drawn.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
     /// Grouped bars, one group for each value of x.
     Bars,
-    /// A table of what the slower modes cost against the best one, a group of lines for each
-    /// [`CostRow`].
+    /// A table of how much more the slower modes cost than the best one, with a group of lines for
+    /// each [`CostRow`].
     Costs,
     /// Distributions of the points' latencies, a panel for each series, the kinds overlaid.
     Histogram,
-    /// Lines over x, whose axis is logarithmic where it does not rise evenly, with 10 % and 90 %
-    /// quantiles as error bars where y is a latency.
+    /// Lines over x, with the 10th and 90th percentiles as error bars where y is a latency. The x
+    /// axis is logarithmic unless its values are evenly spaced.
     Lines,
     /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
     LinkRates,
-    /// Published numbers alone, of what is not measured, with the reason.
+    /// Published numbers alone, where nothing is measured, with the reason.
     Published,
-    /// A surface over x and the one axis of the series, seen from the side; one for each
-    /// combination of other axes.
+    /// A surface over x and the one axis of the series, in a perspective view; one for each
+    /// combination of the other axes.
     Surface,
-    /// Rows over x, a column for each series, published columns beside them.
+    /// Rows over x, a column for each series, and columns of published numbers.
     Table,
 }
 
@@ -216,7 +216,7 @@ pub enum Unit {
     MmsgPerS,
 }
 
-/// Which numbers of a quantity are the better ones.
+/// Whether smaller or larger numbers of a quantity are better.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -237,12 +237,12 @@ impl Better {
     }
 }
 
-/// Published numbers. A plan names the file; the resolved plan and the record carry the numbers
+/// Published numbers. A plan names the file; the resolved plan and the record hold the numbers
 /// themselves.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// CSV file beside the plan, e.g. `reference/gamess-2016/table2_rc_send_latency_us.csv`.
+    /// CSV file next to the plan, e.g. `reference/gamess-2016/table2_rc_send_latency_us.csv`.
     pub file: String,
     /// Where the numbers were published, e.g. `Gamess and Ortiz-Zuazaga 2016, Table 2`.
     pub source: String,
@@ -254,7 +254,7 @@ pub struct Reference {
     pub table: Option<ReferenceTable>,
 }
 
-/// A published table as its CSV file has it: text cells, so that `NA` and trailing zeros survive.
+/// A published table as its CSV file has it: text cells, so that `NA` and trailing zeros are kept.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceTable {

@@ -1,7 +1,8 @@
 //! Files in directories that others may have laid out: a record, the logs of another program.
 //!
 //! Only regular files are read, because a pipe or a device never ends. A file is written as a new
-//! one beside the old and renamed over it, so that no link is followed and nobody sees half a file.
+//! one next to the old and renamed over it, so that no link is followed and no reader sees half a
+//! file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Read, Write};
@@ -16,7 +17,7 @@ use rustix::system::sysinfo;
 /// Reads a regular file.
 ///
 /// # Errors
-/// Those of the system; `InvalidInput` where it is another kind of file, and `OutOfMemory` where it
+/// Those of the system; `InvalidInput` for another kind of file, and `OutOfMemory` for a file that
 /// is larger than half of this machine's memory, as a sparse file can be.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     // Without O_NONBLOCK, opening a pipe waits for its writer.
@@ -49,11 +50,11 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Writes a file such that at any moment the old one or the new one is there, whole. A link of that
-/// name is replaced and not followed.
+/// Writes a file such that at any moment either the old or the new one is there as a whole. A link
+/// of that name is replaced and not followed.
 ///
 /// # Errors
-/// Those of `write` and of the system; the old file is still there then, and nothing of the new
+/// Those of `write` and of the system. The old file is still there then, and nothing of the new
 /// one.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
@@ -74,14 +75,14 @@ fn fill<E: From<io::Error>>(
     Ok(writer.into_inner().map_err(IntoInnerError::into_error)?.sync_all()?)
 }
 
-/// Creates a file of a name that nobody can foresee, in the directory of another one.
+/// Creates a file with an unpredictable name in the directory of another one.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     // O_CREAT with O_EXCL follows no link either (open(2)); O_NOFOLLOW says so.
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     for _ in 0..TRIES {
         let mut random = [0; 8];
         getrandom(&mut random, GetRandomFlags::empty())?;
-        // Short, so that it fits wherever the name of the file does.
+        // Short, so that it is valid wherever the name of the file is.
         let name = format!(".rdmascope-{:016x}.part", u64::from_ne_bytes(random));
         let new = path.with_file_name(name);
         match OpenOptions::new().write(true).create_new(true).custom_flags(flags).open(&new) {
@@ -97,7 +98,7 @@ fn memory_bytes() -> u64 {
     (system.totalram as u64).saturating_mul(system.mem_unit.into())
 }
 
-/// Names of 64 random bits do not meet twice by chance.
+/// Two names of 64 random bits are not equal by chance.
 const TRIES: usize = 4;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What a paper found, as a plan states it: a claim about numbers, and when a run shows it.
 //!
-//! A finding stands in the plan, is stored with the run's record and is answered by the report from
-//! the points alone. Every kind makes one figure of the points (a change, a ratio, a share, a
-//! place) with a 95 % interval, and `holds` is the range in which the whole of that interval has to
-//! lie. The arithmetic is in [`crate::stats::shape`].
+//! A finding stands in the plan and is stored with the run's record. The report answers it from
+//! the points alone. Every kind computes one number from the points (a change, a ratio, a share, a
+//! position) with a 95 % interval. The whole of that interval has to lie in the range `holds`. The
+//! arithmetic is in [`crate::stats::shape`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::figure::Unit;
 use crate::record::Axes;
 use crate::selection::{self, QUANTITY, Selection};
 
-/// One finding of a paper, and how a run is asked for it.
+/// A finding of a paper, and how a run is tested for it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// What is made of the points.
+    /// What is computed from the points.
     pub kind: FindingKind,
     /// The claim in a sentence, e.g. `Busy polling takes a third of the time of events`.
     pub claim: String,
@@ -30,10 +30,10 @@ pub struct Finding {
     /// Where they were published, e.g. `Potter 2018, section 4.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Names of the experiments whose points are asked.
+    /// Names of the experiments whose points are used.
     pub experiments: Vec<String>,
     /// The measured quantity as a path into a point, e.g. `one_way.p50_ns`. A selection may name
-    /// another.
+    /// another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<String>,
     /// Unit to print times or throughputs in; by default the unit that the quantity's name ends in.
@@ -42,45 +42,54 @@ pub struct Finding {
     /// Only points whose axes have these values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: Selection,
-    /// The axes for each of whose values the finding is asked apart, e.g. `service`.
+    /// The axes that split the finding: it is answered for each of their values, e.g. `service`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<String>,
-    /// The range that the figure has to lie in.
+    /// The range that the number has to lie in for the claim to hold.
     pub holds: Range,
-    /// The points that change, or the series that comes to exceed the other.
+    /// The part of that range in which the effect also has the published size: the spread that the
+    /// paper gives, or a factor around its number. A number of `holds` outside of it has the same
+    /// direction and another size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<Range>,
+    /// What the claim is about.
+    #[serde(default, skip_serializing_if = "Scope::is_network")]
+    pub scope: Scope,
+    /// Of `change`, the points that change; of `crossover`, the series that comes to exceed
+    /// `against`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub of: Selection,
-    /// The points that they are compared with.
+    /// The points or the series that `of` is compared with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub against: Selection,
-    /// The axis along which a shape is looked for, e.g. `size_bytes`.
+    /// The axis over which the quantity is examined, e.g. `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// Least x that is looked at.
+    /// The smallest x that is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,
-    /// Largest x that is looked at.
+    /// The largest x that is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
-    /// The x from which on a quantity is to have fallen.
+    /// Of `falls`, the x from which on the quantity has fallen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// The two neighbouring x between which the largest step is to be.
+    /// Of `step`, the two neighbouring x between which the largest step has to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[f64; 2]>,
-    /// The series, the least first.
+    /// Of `order`, the series, the smallest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<Selection>,
 }
 
-/// What is made of the points of a finding.
+/// What is computed from the points of a finding.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// The largest of the quantity over the values of `x`, which need not be numbers, relative to
-    /// the least: how far several programs, devices or hosts agree (G34 of the evaluations).
+    /// The largest value of the quantity over the values of `x`, relative to the smallest: how well
+    /// programs, devices or hosts agree. The values of `x` need not be numbers.
     Agree,
-    /// The x at which the quantity is least.
+    /// The x at which the quantity is smallest.
     Argmin,
     /// The quantity of the points `of` relative to that of the points `against`.
     Change,
@@ -89,15 +98,14 @@ pub enum FindingKind {
     /// The median of the quantity over all x from `at` on, relative to its median over the x
     /// before.
     Falls,
-    /// The largest of the quantity over x, relative to the least.
+    /// The largest value of the quantity over x, relative to the smallest.
     Flat,
-    /// The share of the variance of the quantity over x that a line of least squares accounts for,
-    /// R^2.
+    /// The share of the quantity's variance over x that a least-squares line explains, R^2.
     Linear,
-    /// The share of the x at which the series rise in the given `order`.
+    /// The share of the values of x at which the series rise in the given `order`.
     Order,
-    /// The largest ratio of the quantity at neighbouring x, which has to be the one `between` two
-    /// given ones.
+    /// The largest ratio of the quantity at two neighbouring x. These have to be the two of
+    /// `between`.
     Step,
     /// The quantity itself.
     Value,
@@ -121,14 +129,31 @@ impl FindingKind {
     }
 }
 
+/// What a claim is about.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Adapters and links. A run without a network between its ranks does not judge it.
+    #[default]
+    Network,
+    /// The host: calls, copies, sleeps, its processors.
+    Host,
+}
+
+impl Scope {
+    fn is_network(&self) -> bool {
+        *self == Self::Network
+    }
+}
+
 impl Finding {
-    /// The path of the number that is taken of the points of a selection.
+    /// The path of the number that is read from the points of a selection.
     pub fn quantity_of<'a>(&'a self, selection: &'a Selection) -> &'a str {
         let own = selection.get(QUANTITY).and_then(Value::as_str);
         own.or(self.quantity.as_deref()).unwrap_or(QUANTITY_DEFAULT)
     }
 
-    /// The selections that it compares; one of everything where it compares none.
+    /// The selections that the finding compares, or one of all points if it compares none.
     pub fn selections(&self) -> Vec<&Selection> {
         let named: Vec<&Selection> =
             [&self.of, &self.against].into_iter().filter(|s| !s.is_empty()).chain(&self.order).collect();
@@ -146,11 +171,11 @@ impl Finding {
     }
 }
 
-/// What is taken of a point where a finding does not say.
+/// The quantity of a finding that names none.
 const QUANTITY_DEFAULT: &str = "latency.p50_ns";
 
-/// A range of numbers as people write it: `< -30 %`, `>= 5`, `-5 % .. 5 %` (both ends included), `<
-/// 2 us`.
+/// A range of numbers as people write it: `< -30 %`, `>= 5`, `-5 % .. 5 %` (both bounds included),
+/// `< 2 us`.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -162,7 +187,7 @@ pub struct Range {
     text: String,
 }
 
-/// One end of a range.
+/// A bound of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bound {
     at: f64,
@@ -172,9 +197,9 @@ struct Bound {
 /// What the numbers of a range are in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RangeUnit {
-    /// Hundredths: of what something is compared with, or of a whole.
+    /// Percent: of the number that is compared with, or of a whole.
     Percent,
-    /// As the figure is: a ratio, a value of x, a count.
+    /// As the number is: a ratio, a value of x, a count.
     Plain,
     /// Time; numbers are kept in ns.
     Time,
@@ -202,7 +227,7 @@ impl Range {
                 low
             };
             if first != unit && first != RangeUnit::Plain {
-                return Err(format!("{text:?} has two units: give both ends in the same"));
+                return Err(format!("{text:?} has two units: give both bounds in the same unit"));
             }
             (low, high, unit)
         } else if let Some(rest) = trimmed.strip_prefix("<=") {
@@ -220,6 +245,17 @@ impl Range {
             return Err(format!("{text:?} is empty: its first number is above its second"));
         }
         Ok(Self { low, high, unit, text: trimmed.to_owned() })
+    }
+
+    /// Whether some number from `low` to `high` lies in it.
+    pub fn touches(&self, low: f64, high: f64) -> bool {
+        self.contains(low) || self.contains(high) || (low <= self.low.at && high >= self.high.at)
+    }
+
+    /// Its bounds; infinite where it has none.
+    pub fn bounds(&self) -> [f64; 2] {
+        let side = |bound: Bound, open: f64| if bound.at.is_infinite() { open } else { bound.at };
+        [side(self.low, f64::NEG_INFINITY), side(self.high, f64::INFINITY)]
     }
 
     /// Whether a number lies in it.
@@ -267,7 +303,7 @@ fn high_unit(text: &str) -> &'static str {
     UNITS.iter().map(|(suffix, ..)| *suffix).find(|suffix| text.ends_with(suffix)).unwrap_or_default()
 }
 
-/// Suffixes of numbers, and what one of them is.
+/// Suffixes of numbers, and the value of one such unit.
 const UNITS: [(&str, RangeUnit, f64); 4] = [
     ("%", RangeUnit::Percent, 1.0),
     ("ns", RangeUnit::Time, 1.0),
@@ -297,6 +333,18 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_touches_a_range_that_it_overlaps() {
+        let range = Range::parse("10 .. 20 %").unwrap();
+        let touches = |low, high| range.touches(low, high);
+        assert!(touches(5.0, 10.0) && touches(12.0, 13.0) && touches(20.0, 30.0) && touches(5.0, 30.0));
+        assert!(!touches(5.0, 9.9) && !touches(20.1, 30.0) && !touches(f64::NAN, f64::NAN));
+        assert_eq!(range.bounds(), [10.0, 20.0]);
+        let open = Range::parse("> 5").unwrap();
+        assert_eq!(open.bounds(), [5.0, f64::INFINITY]);
+        assert!(open.touches(0.0, 6.0) && !open.touches(0.0, 5.0));
+    }
+
+    #[test]
     fn a_range_knows_its_unit_and_keeps_its_text() {
         let units = ["< 1 %", "> 3", "1 .. 3 %", "< 5 ns"].map(|text| Range::parse(text).unwrap().unit);
         assert_eq!(units, [RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Percent, RangeUnit::Time]);
@@ -312,7 +360,10 @@ mod tests {
         assert_eq!(refusal("30 %"), format!("\"30 %\" is no range: {examples}"));
         assert_eq!(refusal("< many %"), format!("\"many %\" of \"< many %\" is no number: {examples}"));
         assert_eq!(refusal("5 .. 1"), "\"5 .. 1\" is empty: its first number is above its second");
-        assert_eq!(refusal("1 % .. 5 us"), "\"1 % .. 5 us\" has two units: give both ends in the same");
+        assert_eq!(
+            refusal("1 % .. 5 us"),
+            "\"1 % .. 5 us\" has two units: give both bounds in the same unit"
+        );
         assert!(Range::parse("< inf").is_err());
     }
 }

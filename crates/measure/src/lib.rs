@@ -9,16 +9,16 @@
 //! * [`random`]: seeded numbers for synthetic data;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what
 //!   reports print of a record;
-//! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a
-//!   point;
+//! * [`environment`]: the machine, read from its files; [`conditions`]: the tuning that a point
+//!   asks of it;
 //! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`presentation`]: what a report shows of each pattern;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema;
 //!   [`store`]: how it is stored.
 //!
-//! Functions return [`Error`] for what a user, a file or the system can cause and panic only for
-//! what a defect of this program causes.
+//! Functions return [`Error`] for faults of a user, a file or the system. They panic only for
+//! defects of this program.
 
 pub mod clock;
 pub mod conditions;

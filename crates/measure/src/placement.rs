@@ -1,29 +1,29 @@
 //! Whether two CPUs were as near to each other as they are known to be on their host.
 //!
 //! [`crate::step`] finds a CPU that is moved while a point is measured. A CPU that sits far away
-//! for a whole run changes nothing that a point or its neighbours could show: every number is that
-//! of another machine, and every number agrees. So each calibration stands beside the best one
-//! known of the same pair of CPUs ([`Pair`]): of earlier runs, as whoever measures remembers them,
-//! and of the same run.
+//! for a whole run is different: all numbers are those of a slower machine, and all of them agree.
+//! So each calibration is compared with the best one known of the same pair of CPUs ([`Pair`]): in
+//! earlier runs, which the measuring program remembers, and in the same run.
 //!
 //! # The rule
 //!
 //! A core-to-core latency above [`FAR_RATIO`] times the best is far. The regimes seen on one host
-//! lie at 24 to 35, 50, 188, 246 and 370 to 1100 ns: what one of them varies by is below that
-//! ratio, and the next one is above it. A run is far as a whole where more than half of its points
-//! that were compared are.
+//! lie at 24 to 35, 50, 188, 246 and 370 to 1100 ns: the variation within a regime is below that
+//! ratio, and the next regime is above it. A run as a whole is far when more than half of its
+//! compared points are.
 //!
 //! # Invariants
 //!
 //! * A CPU that sits far away for a whole run changes nothing around any point. So each point's
-//!   cache-line time is compared with the best one known of the same pair of CPUs (host, model,
-//!   what both share; their numbers, but in a virtual machine) under the same conditions: of its
-//!   run and of earlier ones. Above 1.5 times it the point is unstable; where most points are, the
-//!   run says so first. The record holds what was compared with; points that were on disk before a
-//!   better time came are marked by who reads them. What earlier runs saw is kept by the binary
-//!   alone, in the user's cache directory, forgotten 30 days after a time last came near to it, and
-//!   only ever makes a number doubted. Ranks on several hosts or on one CPU, and hosts that are
-//!   given other work, are compared with nothing.
+//!   core-to-core latency is compared with the best one known of the same pair of CPUs (host,
+//!   model, what both share; their numbers, except in a virtual machine) under the same conditions,
+//!   in its run and in earlier ones. Above 1.5 times the best, the point is unstable; if most
+//!   points are, the run says so first. The record holds the best latency that each point was
+//!   compared with. Programs that read the record mark the points that were on disk before a better
+//!   latency was measured. Only the binary keeps what earlier runs saw, in the user's cache
+//!   directory. It forgets a best latency 30 days after a measurement last came near it, and only
+//!   ever marks numbers as unstable because of it. Ranks on several hosts or on one CPU, and hosts
+//!   that are given other work, are compared with nothing.
 
 mod pair;
 #[cfg(test)]
@@ -36,7 +36,7 @@ use crate::record::{Calibration, Point};
 
 pub use pair::Pair;
 
-/// How many times the best core-to-core latency is far.
+/// The multiple of the best core-to-core latency above which a latency is far.
 pub const FAR_RATIO: f64 = 1.5;
 
 /// A core-to-core latency that is far above the best one known.
@@ -49,20 +49,20 @@ pub struct Far {
 }
 
 impl Far {
-    /// Compares a latency with the best known, both in ns; `None` where it is not far, and where
-    /// one of them is no time.
+    /// Compares a latency with the best known, both in ns. Returns `None` if it is not far, or if
+    /// the best one is 0.
     pub fn of(ns: f64, best_ns: f64) -> Option<Self> {
         let is_far = best_ns > 0.0 && ns.is_finite() && ns > FAR_RATIO * best_ns;
         is_far.then_some(Self { ns, best_ns })
     }
 
-    /// How many times the best it is.
+    /// The latency as a multiple of the best.
     pub fn ratio(&self) -> f64 {
         self.ns / self.best_ns
     }
 }
 
-/// A reason not to trust a point.
+/// Prints the reason why a point is unstable.
 impl fmt::Display for Far {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ns, best_ns } = *self;
@@ -75,16 +75,16 @@ impl fmt::Display for Far {
     }
 }
 
-/// What puts two CPUs far from each other, in a virtual machine and elsewhere.
+/// Why a core-to-core latency is high, in a virtual machine or elsewhere.
 const CAUSE: &str = "a CPU was placed far away or ran slowly";
 
-/// A time in ns, as many digits of it as say something.
+/// Prints a time in ns: with one decimal below 10 ns, else without.
 fn short(ns: f64) -> String {
     if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
 }
 
-/// Whether a point was far, as was known when it ended: the larger of its two times against the
-/// best. None where it was compared with nothing, as in records of programs that compared nothing.
+/// Compares the larger of a point's two core-to-core latencies with the best one known when the
+/// point ended. Returns `None` if it was not far, or if the record has no best latency.
 pub fn far(calibration: &Calibration) -> Option<Far> {
     far_from(calibration, calibration.best_ns?)
 }
@@ -96,28 +96,28 @@ fn far_from(calibration: &Calibration, best_ns: f64) -> Option<Far> {
 /// A point whose core-to-core latency was compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// The point's environment: points of another one are no measure for it.
+    /// The point's environment: only points of the same one are compared.
     environment: Option<String>,
     calibration: Calibration,
     best_ns: f64,
 }
 
 impl Placed {
-    /// What is compared of a point; `None` where nothing is.
+    /// Returns what is compared of a point, or `None` where nothing is.
     pub fn of(point: &Point) -> Option<Self> {
         let calibration = point.calibration.clone()?;
         let environment = point.axes.get("environment").map(ToString::to_string);
         Some(Self { environment, best_ns: calibration.best_ns?, calibration })
     }
 
-    /// Whether the point was far, as is known when the run has ended.
+    /// Compares the point with the best latency of the whole run.
     fn far(&self, bests: &Bests) -> Option<Far> {
         far_from(&self.calibration, *bests.get(&self.environment)?)
     }
 }
 
-/// The best latency of each environment of a run, in ns: those of earlier runs are in what its
-/// points were compared with.
+/// The best latency of each environment of a run, in ns. Earlier runs are included, as each point
+/// has the best latency that it was compared with.
 type Bests = BTreeMap<Option<String>, f64>;
 
 fn bests<'a>(placed: impl Iterator<Item = &'a Placed>) -> Bests {
@@ -129,8 +129,8 @@ fn bests<'a>(placed: impl Iterator<Item = &'a Placed>) -> Bests {
     bests
 }
 
-/// Marks the points of a run that ended before a better time was seen. They were on disk by then,
-/// so that their lines say what they were compared with and not what came later.
+/// Marks as unstable the points of a run that ended before a better latency was measured. Their
+/// lines on disk hold only what was known then.
 pub fn mark(points: &mut [Point]) {
     let placed: Vec<Option<Placed>> = points.iter().map(Placed::of).collect();
     let bests = bests(placed.iter().flatten());
@@ -141,7 +141,7 @@ pub fn mark(points: &mut [Point]) {
     }
 }
 
-/// Whether only what came later shows that a point was far.
+/// Returns how far a point was, if only a later, better latency shows that.
 fn late(placed: &Placed, bests: &Bests) -> Option<Far> {
     placed.far(bests).filter(|_| far(&placed.calibration).is_none())
 }
@@ -151,11 +151,11 @@ fn late(placed: &Placed, bests: &Bests) -> Option<Far> {
 pub struct Verdict {
     /// Points that were compared.
     pub compared: usize,
-    /// Those of them that were far.
+    /// Points that were far.
     pub far: usize,
-    /// Those of them that only later points show to have been.
+    /// Far points that only later points show to be far.
     pub late: usize,
-    /// The median of the far ones, by their ratio.
+    /// The median of the far latencies, by their ratio.
     pub median: Far,
 }
 
@@ -175,8 +175,8 @@ impl Verdict {
         2 * self.far > self.compared
     }
 
-    /// The first line of a report on a run that was far as a whole; `None` where its points' own
-    /// marks say enough.
+    /// The first line of a report on a run that was far as a whole; `None` where the marks of its
+    /// points are enough.
     pub fn headline(&self) -> Option<String> {
         let Self { compared, far, median, .. } = self;
         let [ns, best_ns] = [median.ns, median.best_ns].map(short);
@@ -184,8 +184,8 @@ impl Verdict {
         let ratio = median.ratio();
         self.is_of_all().then(|| {
             format!(
-                "Do not trust this run as a whole: in {far} of {compared} {points} the core-to-core latency was far above \
-                 the best seen on this host, at the median {ns} ns against {best_ns} ns, {ratio:.1} times as much: {CAUSE}"
+                "The whole run is unstable: {CAUSE}. In {far} of {compared} {points} the core-to-core latency was far above \
+                 the best seen on this host: at the median {ns} ns against {best_ns} ns, {ratio:.1} times as much"
             )
         })
     }

@@ -1,7 +1,7 @@
 //! What a report shows of each pattern, and the list of patterns that a program hands to it.
 //!
-//! A pattern's table and its own numbers stand in its room in `bench`. A report knows no pattern by
-//! its name: it looks up what is shown of a point in [`Patterns`].
+//! A pattern's table and its own numbers stand in its module of `bench`. A report knows no pattern
+//! by its name: it looks up in [`Patterns`] what to show of a point.
 
 use crate::quantity::{self, Found, Quantity};
 use crate::record::{Axes, Direction, Point};
@@ -18,12 +18,12 @@ impl Patterns {
         Self(all)
     }
 
-    /// All of them, in the order of the list.
+    /// All patterns, in the order of the list.
     pub fn all(self) -> impl Iterator<Item = (&'static str, &'static Presentation)> {
         self.0.iter().copied()
     }
 
-    /// What is shown of a pattern; of one that the program does not know, [`Presentation::PLAIN`].
+    /// What is shown of a pattern; [`Presentation::PLAIN`] if the program does not know it.
     pub fn of(self, pattern: &str) -> &'static Presentation {
         static PLAIN: Presentation = Presentation::PLAIN;
         self.all().find(|(name, _)| *name == pattern).map_or(&PLAIN, |(_, shown)| shown)
@@ -34,18 +34,18 @@ impl Patterns {
         (self.of(&point.pattern).table)(point).or_else(|| common::table(point))
     }
 
-    /// The row that a path leads to: one of every pattern, or of any.
+    /// Finds the row that a path names, among those of single patterns and of all patterns.
     pub fn find(self, path: &str) -> Option<Found<'_>> {
         quantity::find_in(self.own().chain(quantity::ALL), path)
     }
 
-    /// The row that a path leads to, where the pattern of a point has that number.
+    /// Finds the row that a path names, if the pattern of a point has that number.
     pub fn find_at<'p>(self, point: &Point, path: &'p str) -> Option<Found<'p>> {
         quantity::find_in(self.of(&point.pattern).quantities.iter().chain(quantity::ALL), path)
     }
 
-    /// Paths of every number in the group that a path begins with; if there is no such group, those
-    /// that are offered.
+    /// Lists the paths in the group that a path begins with. If there is no such group, lists the
+    /// paths that hints offer.
     pub fn examples(self, path: &str) -> Vec<String> {
         quantity::examples(quantity::ALL.iter().chain(self.own()), path)
     }
@@ -59,14 +59,14 @@ impl Patterns {
 /// What a report shows of a pattern.
 #[derive(Debug)]
 pub struct Presentation {
-    /// Axes that tell the rows of a table apart, so that points which differ in them share one.
+    /// Axes that differ between the rows of a table.
     pub row_axes: &'static [&'static str],
     /// Axes that columns show, but which follow from others.
     pub column_axes: &'static [&'static str],
-    /// What a row says instead of its cells where a point failed, the first part in the room of the
-    /// first column: `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
+    /// What the row of a failed point shows instead of its cells: `{peers} peers`. The first part
+    /// takes the place of the first column. `{pairs|1}` is 1 where the point has no such axis.
     pub label: &'static [&'static str],
-    /// The end of the name that netperf has for the same test over sockets.
+    /// The suffix of netperf's name for the same test over sockets.
     pub test: Option<&'static str>,
     /// The table of a point; `None` where it has none of the pattern's numbers.
     pub table: fn(&Point) -> Option<&'static Table>,
@@ -78,7 +78,7 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// What is shown of a pattern that has nothing of its own.
+    /// The defaults of a pattern.
     pub const PLAIN: Self = Self {
         row_axes: &["size_bytes"],
         column_axes: &[],
@@ -98,24 +98,24 @@ impl Presentation {
 /// The messages of a throughput.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// From which rank to which they go.
+    /// The sending and the receiving rank of each flow.
     pub flows: Vec<(u32, u32)>,
     /// Their service.
     pub service: String,
     /// Their operation.
     pub operation: String,
-    /// The axis that says how many bytes they have.
+    /// The axis that holds the bytes of a message.
     pub size: &'static str,
 }
 
 impl Traffic {
-    /// Messages such as a point's axes say.
+    /// Messages as the axes of a point describe them.
     pub fn of(axes: &Axes, flows: Vec<(u32, u32)>) -> Self {
         let axis = |name| axes.get(name).map(text::value).unwrap_or_default();
         Self { flows, service: axis("service"), operation: axis("operation"), size: "size_bytes" }
     }
 
-    /// The same where two ranks have the link for themselves.
+    /// The same for two ranks that have the link to themselves.
     pub fn between_two(axes: &Axes, _: Direction) -> Option<Self> {
         Some(Self::of(axes, vec![(0, 1)]))
     }

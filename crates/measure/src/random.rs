@@ -1,5 +1,5 @@
-//! Pseudo-random numbers from a seed, the same in every run: for synthetic data of which the truth
-//! is known.
+//! Pseudo-random numbers from a seed, the same in every run: for synthetic data with known
+//! properties.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), from its seed.
 #[derive(Clone, Debug)]
@@ -14,17 +14,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Between 0 and 1, without either.
+    /// Between 0 and 1, both excluded.
     pub fn fraction(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Between two numbers, evenly.
+    /// Uniformly distributed between two numbers.
     pub fn between(&mut self, from: f64, to: f64) -> f64 {
         from + (to - from) * self.fraction()
     }
 
-    /// Between two positive numbers, every order of magnitude as often.
+    /// Between two positive numbers, with equal probability for each order of magnitude.
     pub fn magnitude(&mut self, from: f64, to: f64) -> f64 {
         self.between(from.ln(), to.ln()).exp()
     }

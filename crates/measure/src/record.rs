@@ -1,15 +1,15 @@
-//! The record of a run: what is written to disk, and all that a report may use.
+//! The record of a run: what is written to disk. A report uses nothing else.
 //!
 //! A run is a directory:
 //!
 //! * `run.json`: one [`Run`], written before the first point and again (atomically) when the run
 //!   ends;
-//! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends, so that a run
-//!   that is killed at any moment keeps every finished point (a torn last line is ignored by
-//!   readers);
-//! * `samples/POINT-WHAT.u64`: raw samples of a point when they are kept: of one end (its rank) or
-//!   of one kind of latency (its name), in nanoseconds, 8 bytes little-endian each, in the order in
-//!   which the messages were sent; e.g. in Python `numpy.fromfile("samples/000012-0.u64", "<u8")`.
+//! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends. A run that is
+//!   killed at any moment keeps every finished point; readers ignore a torn last line;
+//! * `samples/POINT-WHAT.u64`: raw samples of a point when they are kept: of one rank (its number)
+//!   or of one kind of latency (its name), in nanoseconds, 8 bytes little-endian each, in the order
+//!   in which the messages were sent; e.g. in Python
+//!   `numpy.fromfile("samples/000012-0.u64", "<u8")`.
 //!
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent,
 //! never zero. Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore
@@ -55,7 +55,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Run {
     /// [`SCHEMA_VERSION`] of the program that wrote the record.
     pub schema_version: u32,
-    /// What wrote the record.
+    /// The program that wrote the record.
     pub program: Program,
     /// The command line as it was typed.
     pub command: Vec<String>,
@@ -79,7 +79,7 @@ pub struct Run {
     /// The figures of the plan, with the published numbers filled in.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What a paper found, with what it takes for this run to show it.
+    /// The findings of papers, each with the condition for this run to show it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// The device that was measured, as each rank's provider describes it.
@@ -91,11 +91,11 @@ pub struct Run {
     /// What the measurement itself costs, per rank.
     #[serde(default)]
     pub overheads: Vec<Overhead>,
-    /// Every start of ranks by a launcher of MPI, and of those that the plan wants started anew
-    /// (`launches`), in the order of their numbers; empty without any.
+    /// Every start of ranks by a launcher of MPI, and of ranks that the plan starts anew
+    /// (`launches`), in the order of their numbers; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<Launch>,
-    /// What the reader should know before trusting a number.
+    /// What limits all numbers of the run.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
@@ -116,14 +116,14 @@ pub struct Device {
     pub rank: u32,
     /// e.g. `softdev0`, `mlx5_0`.
     pub name: String,
-    /// What drives it, e.g. `softdev (software device in user space)`.
+    /// The driver behind it, e.g. `softdev (software device in user space)`.
     pub provider: String,
     /// Attributes worth printing, in a stable order: firmware, link layer, state, MTU, LID, GID,
     /// limits ...
     pub attributes: BTreeMap<String, Value>,
 }
 
-/// The machine of one rank (X3 of the evaluations: the environment is part of the result).
+/// The machine of one rank.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Environment {
     /// Rank that read it.
@@ -134,8 +134,8 @@ pub struct Environment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_cpus: Option<Vec<u32>>,
     /// Everything else, grouped for print: `cpu`, `memory`, `kernel`, `power`, `isolation`,
-    /// `limits`, ...; each a map of names to values. What could not be read is absent or says so in
-    /// words.
+    /// `limits`, ...; each a map of names to values. What could not be read is absent, or its value
+    /// says so in words.
     pub facts: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -148,17 +148,18 @@ pub struct Overhead {
     pub clock: String,
     /// Frequency of the clock's ticks, in Hz.
     pub tick_hz: f64,
-    /// Bound on the error of `tick_hz`, in parts per million, from the calibration's own residuals.
+    /// Bound on the error of `tick_hz`, in parts per million, from the residuals of the
+    /// calibration.
     pub tick_error_ppm: f64,
     /// Median cost of one time stamp, in ns.
     pub stamp_ns: f64,
     /// Median cost of one turn of the empty measuring loop (stamp and store), in ns.
     pub empty_loop_ns: f64,
-    /// Median cost of both stamps that the sender of a message takes which is timed one way, in ns;
-    /// absent in records of programs that did not time so.
+    /// Median cost of both stamps that a sender takes for a one-way latency, in ns; absent in
+    /// records of programs that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way_ns: Option<f64>,
-    /// Whether the sample arrays are locked in memory; absent means yes, else the reason.
+    /// Why the sample arrays are not locked in memory; absent where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_locked: Option<String>,
 }
@@ -179,65 +180,65 @@ pub struct Point {
     pub status: Status,
     /// Which repetition of the same combination, from 0.
     pub repetition: u32,
-    /// The number of the launch whose ranks measured it, in [`Run::launches`]; absent where none of
-    /// those did.
+    /// The number of the launch whose ranks measured it, in [`Run::launches`]; absent where no
+    /// launch did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<u32>,
-    /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the
-    /// link was taken as it is.
+    /// The link model that the software device kept to, e.g. `4X FDR,latency=700ns`; absent without
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_model: Option<String>,
-    /// What became of what the point's environment asks of the machine, in rank order; empty where
-    /// it asks nothing.
+    /// What became of each technique of the point's environment, in rank order; empty where the
+    /// environment asks for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Messages that were asked for (absent when the plan gives a duration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// Latency as rank 0 saw it, or where stamps of both ends make one, theirs: the headline.
+    /// The main latency: as rank 0 timed it, or from stamps of both ranks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Every kind of latency of the point's messages, where they were timed in several ways:
-    /// `latency` is the first of them.
+    /// Every kind of latency of the point's messages, where they were timed in several ways. The
+    /// first of them is `latency`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Timed>,
-    /// What else is known of messages that were timed one way.
+    /// More facts about messages that were timed one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
-    /// What else is known of samples at a fixed rate.
+    /// More facts about samples at a fixed rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
-    /// What another program said, where one measured the point.
+    /// The result of another tool, where one measured the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
-    /// What one call costs, where calls were timed in batches.
+    /// The cost of one call, where calls were timed in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// What only points of its pattern have, by the name of the pattern; absent where that is
-    /// nothing, or has a field above.
+    /// What only points of its pattern have, by the name of the pattern; absent where the fields
+    /// above suffice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, Value>,
-    /// Throughput of one direction: the headline.
+    /// Throughput of one direction: the main number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// How evenly the pairs of a point, or those that load the device, were served, where there are
+    /// How evenly the pairs of a point, or the loaders of a device, were served, where there are
     /// several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// Sum of both directions; only for bidirectional points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_total: Option<Throughput>,
-    /// What each end saw, in rank order.
+    /// The results of each rank, in rank order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<End>,
-    /// State of the machine's placement around the point.
+    /// The core-to-core latency around the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// Where more ranks ran on a host than it had CPUs for them: the scheduler is then part of
-    /// every number.
+    /// Present where more ranks ran on a host than it had CPUs for them: every number then includes
+    /// scheduling delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oversubscribed: Option<Oversubscribed>,
-    /// Why the numbers of this point should not be trusted, if so.
+    /// Why the point is unstable; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable: Option<String>,
     /// Counters of the pattern and the device, e.g. `packets`, `rnr_waits`.
@@ -260,21 +261,21 @@ pub struct Oversubscribed {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum Status {
-    /// It was measured; the numbers are there.
+    /// It was measured and has numbers.
     Measured,
     /// It cannot be measured here.
     NotMeasured {
         /// Why, in words for the reader.
         reason: String,
     },
-    /// It could have been measured but something went wrong.
+    /// It could be measured, but went wrong.
     Failed {
-        /// What was tried, on which object, why it failed, what to do.
+        /// What failed, on what, why, and what to do.
         error: String,
     },
 }
 
-/// What one end of a point saw.
+/// The results of one rank of a point.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct End {
     /// Its rank.
@@ -292,54 +293,54 @@ pub struct End {
     /// The distribution as a histogram, where raw samples were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
-    /// What the messages cost its CPU.
+    /// The CPU time that the messages took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// What its host counted while the point ran, whoever caused it: `interrupts`,
+    /// What its host counted while the point ran, for all of its processes: `interrupts`,
     /// `context_switches`, `softirqs.net_rx`, `cpu.busy_ns` of all CPUs (in ticks of the kernel,
-    /// usually 10 ms), `interface.NAME.rx_dropped` and the like of the interfaces that the messages
-    /// take, `Tcp.RetransSegs` and the like of its network namespace (proc_pid_net(5)), and of the
-    /// InfiniBand port what has changed, as `port.NAME` in the driver's own units.
+    /// usually 10 ms), `interface.NAME.rx_dropped` and others of the interfaces that carry the
+    /// messages, `Tcp.RetransSegs` and others of its network namespace (proc_pid_net(5)), and the
+    /// counters of the InfiniBand port that changed, as `port.NAME` in the driver's own units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host: BTreeMap<String, u64>,
-    /// How far apart the ranks of its host began each message, where they began together and it led
-    /// them; of loads, how far apart all began, at the first of them.
+    /// The skew with which the ranks of its host began each message, where they began together and
+    /// this rank led them; of loads, the skew with which all began, at the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<Latency>,
-    /// The library that carried its messages, as that calls itself; absent where none did.
+    /// The library that carried its messages, by the name that it reports; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
-    /// What that library carried them over, of `shm`, `tcp` and `verbs` (with the device and its
-    /// port): as the library itself, its settings or the port's counters tell, or `transport not
-    /// known`. Absent where no library chose.
+    /// The transport that the library used: `shm`, `tcp` or `verbs` (with the device and its
+    /// port), as the library, its settings or the port's counters show, or `transport not known`.
+    /// Absent where no library chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }
 
-/// What a point cost the thread that measured it, from before its first message to after its last
-/// (getrusage(2), `RUSAGE_THREAD`). A thread that polls is busy all the time, whatever a message
+/// The CPU time of the thread that measured a point, from before its first message to after its
+/// last (getrusage(2), `RUSAGE_THREAD`). A thread that polls is always busy, whatever a message
 /// costs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Cpu {
     /// Wall time, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space, in ns. That in the kernel may be counted in ticks, as it was built;
-    /// the sum of both is exact.
+    /// CPU time in user space, in ns. A kernel may count it in ticks, depending on how it was
+    /// built; the sum of both times is exact.
     pub user_ns: u64,
     /// CPU time in the kernel, in ns.
     pub system_ns: u64,
     /// Times that it slept.
     pub voluntary_switches: u64,
-    /// Times that it was taken off its CPU.
+    /// Times that it was preempted.
     pub involuntary_switches: u64,
-    /// Messages that went between it and its peers meanwhile, each counted once, those of the
-    /// warm-up too: what the CPU time is divided by. Absent where that is not known.
+    /// Messages between it and its peers in that time, each counted once, including the warm-up:
+    /// the CPU time is divided by them. Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
 }
 
 impl Cpu {
-    /// The same of so many messages.
+    /// The same, with a number of messages.
     #[must_use]
     pub fn of(self, messages: u64) -> Self {
         Self { messages: Some(messages), ..self }
@@ -366,19 +367,19 @@ pub struct Throughput {
     pub bytes_per_s: f64,
     /// Messages per second.
     pub messages_per_s: f64,
-    /// What is added up.
+    /// The messages that are added up.
     pub direction: Direction,
 }
 
 impl Throughput {
-    /// That of messages of so many bytes.
+    /// The throughput of messages of `message_bytes` bytes.
     #[must_use]
     pub fn of(messages_per_s: f64, message_bytes: u64, direction: Direction) -> Self {
         Self { bytes_per_s: messages_per_s * message_bytes as f64, messages_per_s, direction }
     }
 }
 
-/// What a throughput adds up.
+/// The messages that a throughput adds up.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -386,9 +387,9 @@ pub enum Direction {
     BiOne,
     /// The sum of both directions.
     BiTotal,
-    /// All ranks that load the device beside what is timed, in the time that all were at it.
+    /// All ranks that load the device beside the timed messages, while all of them send.
     Load,
-    /// All pairs that send at the same time, one direction, in the time that all were at it.
+    /// All pairs that send at the same time, one direction, while all pairs send.
     Pairs,
     /// Traffic that flows one way only.
     Uni,

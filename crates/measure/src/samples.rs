@@ -1,10 +1,9 @@
-//! Samples: where the time of every message goes while it is hot, and what becomes of it when the
-//! run is over.
+//! Samples: the times of messages, while a hot loop records them and when the run is over.
 //!
 //! A pattern writes ticks into a [`Recorder`]: [`RawSamples`], an array that is allocated, touched
 //! and locked before the clock starts, or [`HistogramSamples`], a histogram of bounded size for
-//! runs that are too long for an array. Either then becomes [`Samples`], which are nanoseconds and
-//! know their statistics, their histogram and their series.
+//! runs that are too long for an array. Both become [`Samples`], which are in nanoseconds and
+//! provide statistics, a histogram and a series.
 //!
 //! Neither recorder allocates, takes a lock or calls the system while it records.
 //!
@@ -35,9 +34,9 @@ pub use stamps::Stamps;
 
 use memory::{PAGE_SAMPLES, Pages};
 
-/// Where a hot loop puts the time of each message.
+/// The destination of a hot loop's times, one for each message.
 pub trait Recorder {
-    /// Takes the time of the next message, in ticks of the clock.
+    /// Records the time of the next message, in ticks of the clock.
     fn record(&mut self, ticks: u64);
     /// Whether there is no room for another sample.
     fn is_full(&self) -> bool;
@@ -69,18 +68,18 @@ impl RawSamples {
         self.len
     }
 
-    /// Whether there are none so far.
+    /// Whether there are no samples so far.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Samples that came when the array was full and are lost; not 0 only if a pattern did not ask
+    /// Samples that were dropped because the array was full; 0 if the pattern always asks
     /// [`Recorder::is_full`].
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Forgets every sample, e.g. those of a warm-up.
+    /// Discards all samples, e.g. those of a warm-up.
     pub fn clear(&mut self) {
         self.len = 0;
         self.missed = 0;
@@ -110,9 +109,9 @@ impl Recorder for RawSamples {
     }
 }
 
-/// A recorder of bounded size (about 300 KiB) for any number of samples. Samples are converted to
-/// nanoseconds, scaled and rounded exactly as those of an array are, as they come: histograms of
-/// different clocks then have the same buckets and merge without loss.
+/// A recorder of bounded size (about 300 KiB) for any number of samples. It converts each sample to
+/// nanoseconds, scaled and rounded exactly as in an array. So histograms of different clocks have
+/// the same buckets and merge without loss.
 #[derive(Debug)]
 pub struct HistogramSamples {
     clock: Clock,
@@ -121,7 +120,7 @@ pub struct HistogramSamples {
 }
 
 impl HistogramSamples {
-    /// An empty histogram of what `clock` times, allocated and touched.
+    /// An empty histogram of times by `clock`, allocated and touched.
     pub fn new(clock: &Clock, scale: Scale) -> Self {
         Self { clock: *clock, scale, distribution: Distribution::new() }
     }
@@ -131,17 +130,17 @@ impl HistogramSamples {
         self.distribution.count()
     }
 
-    /// Whether there are none so far.
+    /// Whether there are no samples so far.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets every sample, e.g. those of a warm-up.
+    /// Discards all samples, e.g. those of a warm-up.
     pub fn clear(&mut self) {
         self.distribution = Distribution::new();
     }
 
-    /// The samples' distribution.
+    /// The distribution of the samples.
     pub fn finish(self) -> Samples {
         Samples { form: Form::Distribution(Box::new(self.distribution)), in_order: true }
     }
@@ -159,11 +158,11 @@ impl Recorder for HistogramSamples {
     }
 }
 
-/// Samples in nanoseconds: every one, or their distribution.
+/// Samples in nanoseconds: all of them, or their distribution.
 #[derive(Clone, Debug)]
 pub struct Samples {
     form: Form,
-    /// Whether the order of the samples is that of time.
+    /// Whether the samples are in the order of time.
     in_order: bool,
 }
 
@@ -223,8 +222,8 @@ impl Samples {
         }
     }
 
-    /// Adds the samples of another end or repetition. Exact samples stay exact if both are; the
-    /// order of time is lost.
+    /// Adds the samples of another rank or repetition. Exact samples stay exact if both are exact;
+    /// the order of time is lost.
     pub fn merge(&mut self, other: &Self) {
         self.in_order = false;
         match (&mut self.form, &other.form) {

@@ -32,27 +32,27 @@ fn schema<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// A key of a table, as its type has it.
+/// A key of a table, as its type defines it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its name.
     pub name: String,
     /// What its value is, in words.
     pub value: String,
-    /// Whether it must be there.
+    /// Whether the key is required.
     pub is_required: bool,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub help: String,
 }
 
 impl Field {
-    /// The order of a reference: keys first that must be there, then by their names.
+    /// The order of a reference: required keys first, then by name.
     pub fn by_need(&self, other: &Self) -> Ordering {
         (!self.is_required, &self.name).cmp(&(!other.is_required, &other.name))
     }
 }
 
-/// The keys of a table that a type reads, in alphabetical order, those first that must be there.
+/// The keys of a table that a type reads, in alphabetical order, required keys first.
 pub fn fields<T: JsonSchema>() -> Vec<Field> {
     let schema = schema::<T>().to_value();
     let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn fields<T: JsonSchema>() -> Vec<Field> {
     fields
 }
 
-/// The words that a type reads, each with what it means, in one line.
+/// The words that a type reads, each with its meaning in one line.
 pub fn variants<T: JsonSchema>() -> Vec<(String, String)> {
     let schema = schema::<T>().to_value();
     let variant = |of: &Value| {
@@ -77,7 +77,7 @@ pub fn variants<T: JsonSchema>() -> Vec<(String, String)> {
     schema["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
 }
 
-/// What a value is.
+/// Describes a value in words.
 fn words(property: &Value, definitions: &Value) -> String {
     if let Some(name) = property["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return words(&definitions[name], definitions);
@@ -114,7 +114,7 @@ fn words(property: &Value, definitions: &Value) -> String {
     }
 }
 
-/// Lets a paragraph of a description be one line: where its comment breaks lines says nothing.
+/// Joins the lines of each paragraph of a description: their breaks mean nothing.
 fn unwrap_description(schema: &mut Schema) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         let paragraphs: Vec<String> =

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::record::Axes;
 
 /// Points with these values of their axes; a list stands for each of its values. Two keys are no
-/// axes: `experiment` is the name of one, `quantity` says what is taken of the points.
+/// axes: `experiment` is the name of an experiment, `quantity` the number that is read from the
+/// points.
 pub type Selection = BTreeMap<String, Value>;
 
 /// The key of a selection that is the name of an experiment.
@@ -15,8 +16,7 @@ pub const EXPERIMENT: &str = "experiment";
 /// The key of a selection that is the path of a quantity.
 pub const QUANTITY: &str = "quantity";
 
-/// Whether a point of an experiment with these axes is one of the experiments asked for and has all
-/// the values.
+/// Whether a point belongs to one of `experiments` and its axes have all the values.
 pub fn picks<'a>(
     experiments: &[String],
     values: impl IntoIterator<Item = (&'a String, &'a Value)>,
@@ -35,8 +35,8 @@ pub fn picks<'a>(
         })
 }
 
-/// What a point has of some axes, of which one may be its experiment; null for an axis that it does
-/// not have.
+/// The values of some axes of a point, of which one may be its experiment; null for an axis that it
+/// does not have.
 pub fn values(names: &[String], experiment: &str, axes: &Axes) -> Vec<Value> {
     let value = |name: &String| match name.as_str() {
         EXPERIMENT => Value::from(experiment),
@@ -45,8 +45,8 @@ pub fn values(names: &[String], experiment: &str, axes: &Axes) -> Vec<Value> {
     names.iter().map(value).collect()
 }
 
-/// In what two points differ besides their repetition: the first axis, or `experiment`. Numbers of
-/// such points are never folded to one.
+/// The first axis in which two points differ besides their repetition, or `experiment`. Numbers of
+/// such points are never combined into one.
 pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
     let mut axes = a.1.keys().chain(b.1.keys());
     let axis = axes.find(|name| a.1.get(*name) != b.1.get(*name)).cloned();

@@ -1,17 +1,17 @@
 //! Exact statistics of a set of latencies.
 //!
-//! * Quantiles are the inverse of the empirical distribution function: type 1 of Hyndman and Fan,
+//! * Percentiles are the inverse of the empirical distribution function: type 1 of Hyndman and Fan,
 //!   Sample Quantiles in Statistical Packages, The American Statistician 50 (1996), 361-365;
 //!   `inverted_cdf` in numpy. The value is always a sample. The rank is computed in integers:
 //!   `ceil(0.999 * n)` in floating point is off by one for some n.
 //! * Mean and standard deviation come from exact integer sums and are rounded once, at the end
-//!   ([`Moments`]); there is no cancellation for latencies that differ little, and none are left
-//!   out (perftest stores deviations as whole microseconds, so that any below 1 us count as 0, and
-//!   drops the two largest samples first).
+//!   ([`Moments`]). Latencies that differ little do not cancel, and no sample is left out.
+//!   (perftest stores deviations as whole microseconds, so that any below 1 us count as 0, and
+//!   drops the two largest samples first.)
 //! * The interval of the median is from order statistics ([`MedianInterval`]).
 //! * The interval of a mean of repetitions is Student's ([`MeanInterval`]).
-//! * Spread from run to run is another thing than spread within a run: [`spread`].
-//! * What several medians make together, with its error: [`shape`].
+//! * Spread between runs differs from spread within a run: [`spread`].
+//! * Numbers computed from several medians, with their errors: [`shape`].
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub use interval::{MedianInterval, NORMAL_97_5};
 pub use mean::MeanInterval;
 pub use moments::Moments;
 
-/// A share of a whole as a fraction, because 0.999 is not a floating-point number.
+/// A share of a whole, as a fraction because 0.999 is not a floating-point number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Share {
     part: u64,
@@ -55,23 +55,23 @@ impl Share {
         Self { part, whole }
     }
 
-    /// Rank, from 1, of this quantile among `count` samples: the least rank r such that r / count
-    /// is not below it.
+    /// Rank, from 1, of this percentile among `count` samples: the smallest rank r such that
+    /// r / count is not below the share.
     pub fn rank(self, count: u64) -> u64 {
         let rank = (u128::from(self.part) * u128::from(count)).div_ceil(u128::from(self.whole));
         (rank as u64).max(1)
     }
 }
 
-/// A set of samples that can be asked by rank: a sorted array or a histogram.
+/// A set of samples with access by rank: a sorted array or a histogram.
 pub trait Ranked {
     /// Count, sum and sum of squares.
     fn moments(&self) -> Moments;
-    /// The sample of a rank, from 1 (the least) to the count.
+    /// The sample of a rank, from 1 (the smallest) to the count.
     fn at_rank(&self, rank: u64) -> u64;
     /// Number of samples strictly above a threshold.
     fn count_above(&self, threshold_ns: u64) -> u64;
-    /// The least sample.
+    /// The smallest sample.
     fn min_ns(&self) -> u64;
     /// The largest sample.
     fn max_ns(&self) -> u64;
@@ -79,14 +79,14 @@ pub trait Ranked {
     fn resolution(&self) -> Option<f64>;
 }
 
-/// Exact statistics of samples in ns, in any order; `None` when there is none.
+/// Exact statistics of samples in ns, in any order; `None` when there is no sample.
 pub fn latency(kind: LatencyKind, samples_ns: &[u64], thresholds_ns: &[u64]) -> Option<Latency> {
     let mut sorted = samples_ns.to_vec();
     sorted.sort_unstable();
     summarise(kind, &Sorted(&sorted), thresholds_ns)
 }
 
-/// As [`latency`], of samples that are each right to within `bound_ns`: with the bounds of the
+/// As [`latency`], for samples that are each right to within `bound_ns`, with the bounds of the
 /// shares.
 pub fn latency_within(
     kind: LatencyKind,
@@ -104,35 +104,35 @@ pub fn latency_within(
     Some(Latency { share_above_bounds: thresholds_ns.iter().map(bounds).collect(), ..latency })
 }
 
-/// Least and largest share of samples above a threshold in ns where each is right to within
-/// `bound_ns`; `share_above` gives the share above a time as the samples are.
+/// Smallest and largest share of samples above a threshold in ns, where each sample is right to
+/// within `bound_ns`. `share_above` returns the share above a time by the samples as they are.
 pub fn share_above_bounds(threshold_ns: u64, bound_ns: f64, share_above: impl Fn(u64) -> f64) -> [f64; 2] {
-    // Samples are rounded to a nanosecond. A float becomes the nearest integer that there is.
+    // Samples are rounded to a nanosecond. A float becomes the nearest integer.
     let bound_ns = (bound_ns.ceil() as u64).saturating_add(1);
     let least = share_above(threshold_ns.saturating_add(bound_ns));
-    // A bound that is wider than the threshold excludes none.
+    // A bound that is wider than the threshold excludes no sample.
     [least, threshold_ns.checked_sub(bound_ns).map_or(1.0, share_above)]
 }
 
-/// Statistics of a histogram: count, least, largest, mean and standard deviation are exact;
-/// quantiles, the median's interval, shares and mavericks are within the stated resolution of the
+/// Statistics of a histogram. Count, smallest, largest, mean and standard deviation are exact.
+/// Percentiles, the median's interval, shares and outliers are within the stated resolution of the
 /// samples. `None` when there is no sample.
 pub fn from_histogram(kind: LatencyKind, samples: &impl Ranked, thresholds_ns: &[u64]) -> Option<Latency> {
     summarise(kind, samples, thresholds_ns)
 }
 
-/// A quantile of samples that are sorted; `None` when there is none.
+/// A percentile of samples that are sorted; `None` when there is no sample.
 pub fn quantile(sorted_ns: &[u64], share: Share) -> Option<u64> {
     debug_assert!(sorted_ns.is_sorted());
     (!sorted_ns.is_empty()).then(|| Sorted(sorted_ns).at_rank(share.rank(sorted_ns.len() as u64)))
 }
 
-/// Least, median and largest of the medians of several runs.
+/// Smallest, median and largest of the medians of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Number of runs.
     pub runs: usize,
-    /// The least.
+    /// The smallest.
     pub min: f64,
     /// The median; of an even number of runs the lower of the middle two, as for samples.
     pub median: f64,
@@ -140,7 +140,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// Spread from run to run of a statistic of each run; `None` when there is none. Values that are
+/// Spread from run to run of a statistic of each run; `None` when there is no run. Values that are
 /// not finite are ignored.
 pub fn spread(medians: &[f64]) -> Option<Spread> {
     let mut sorted: Vec<f64> = medians.iter().copied().filter(|median| median.is_finite()).collect();
@@ -180,7 +180,7 @@ fn summarise(kind: LatencyKind, samples: &impl Ranked, thresholds_ns: &[u64]) ->
     })
 }
 
-/// Samples are integers, so being above twice the mean is being above its whole part.
+/// Samples are integers, so a sample is above twice the mean if it is above the whole part of that.
 fn count_mavericks(samples: &impl Ranked, moments: Moments) -> u64 {
     let twice_mean = moments.sum().saturating_mul(2) / u128::from(moments.count());
     u64::try_from(twice_mean).map_or(0, |ns| samples.count_above(ns))

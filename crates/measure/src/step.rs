@@ -1,24 +1,23 @@
-//! Whether the level of a series shifted while it was taken, once and for good or for a while.
+//! Whether the level of a series shifted while it was measured, for good or for a while.
 //!
 //! Two processors of a virtual machine may be siblings of one core in one minute and on two sockets
-//! in the next; the time of a cache line between them then changes from 24 to 246 ns or back, and
-//! every latency with it. A point during which that happened has a median that belongs to neither
-//! state.
+//! in the next; the core-to-core latency then changes from 24 to 246 ns or back, and every latency
+//! with it. A point during which that happened has a median that belongs to neither state.
 //!
 //! # The rule
 //!
 //! 1. The logarithms of the blocks' levels are divided into a low and a high class, at least
 //!    [`SUSTAINED_BLOCKS`] in each, such that the sum of their distances from the medians of their
-//!    classes is least. The order of time plays no part in this.
+//!    classes is smallest. The order in time does not matter here.
 //! 2. The medians of the classes differ by more than [`RATIO`].
 //! 3. They differ by more than [`SPREADS`] times the spread within the classes (the median absolute
-//!    deviation, scaled to a standard deviation). Halves of one normal distribution differ by 2.3
-//!    of these, those of a ramp by 2.7.
-//! 4. The classes are not mixed in time as chance would mix them: the probability of as few runs of
-//!    low and high blocks, or fewer, is at most [`CHANCE`] (Wald and Wolfowitz, On a Test Whether
-//!    Two Samples are from the Same Population, Annals of Mathematical Statistics 11 (1940),
-//!    147-162; computed exactly, not by its normal limit).
-//! 5. Each class has a run of at least [`SUSTAINED_BLOCKS`]; shorter ones are taken as part of
+//!    deviation, scaled to a standard deviation). The halves of one normal distribution differ by
+//!    2.3 such spreads, the halves of a ramp by 2.7.
+//! 4. The order in time is not one of chance: the probability of as few runs of low and high
+//!    blocks, or fewer, is at most [`CHANCE`] (Wald and Wolfowitz, On a Test Whether Two Samples
+//!    are from the Same Population, Annals of Mathematical Statistics 11 (1940), 147-162; computed
+//!    exactly, not by its normal limit).
+//! 5. Each class has a run of at least [`SUSTAINED_BLOCKS`]; shorter runs are taken as part of
 //!    their neighbours.
 //!
 //! Given the levels, independent samples take every order with the same probability, whatever their
@@ -26,6 +25,8 @@
 //! few samples as for any other noise.
 
 use std::fmt;
+
+use crate::text;
 
 #[cfg(test)]
 mod tests;
@@ -44,25 +45,28 @@ pub struct Step {
 }
 
 impl Step {
-    /// A sentence on the shift, of what was timed.
+    /// Describes the shift of `what` in a sentence.
     #[must_use]
     pub fn of(&self, what: &str) -> String {
-        let Self { before_ns, after_ns, .. } = self;
+        let [before, after] = [self.before_ns, self.after_ns].map(text::time);
         let at = self.at_share * 100.0;
-        let back = self.back_at_share.map_or(String::new(), |share| format!(" until {:.0} %", share * 100.0));
-        format!("{what} shifted from {before_ns:.0} to {after_ns:.0} ns at {at:.0} % of the point{back}")
+        let when = match self.back_at_share {
+            Some(back) => format!("between {at:.0} % and {:.0} %", back * 100.0),
+            None => format!("at {at:.0} %"),
+        };
+        format!("{what} jumped from {before} to {after} {when} of the measurement")
     }
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.of("the latency of the messages"))
+        f.write_str(&self.of("latency"))
     }
 }
 
-/// The first shift of a series of levels in ns, in the order of time, e.g.
-/// [`crate::samples::Samples::series`]; `None` when there is none by the rule of this module, or
-/// when a level is not a finite number. At most a few hundred levels.
+/// Finds the first shift of a series of levels in ns, in the order of time, e.g.
+/// [`crate::samples::Samples::series`]. Returns `None` when there is none by the rule of this
+/// module, or when a level is not a finite number. At most a few hundred levels.
 pub fn step(blocks: &[f64]) -> Option<Step> {
     if blocks.iter().any(|level| !level.is_finite()) {
         return None;
@@ -76,33 +80,33 @@ pub fn step(blocks: &[f64]) -> Option<Step> {
     describe(blocks, &sustained_runs(&is_high))
 }
 
-/// Whether the raw time of a cache line between two processors differs before and after a point by
-/// so much that they were not where they had been: by more than 20 % and more than
-/// [`PLACEMENT_NS`], either way. The regimes seen lie at 24, 50, 246 and 370 to 1100 ns.
+/// Whether the raw core-to-core latency before and after a point shows that the CPUs were moved: it
+/// differs by more than 20 % and more than [`PLACEMENT_NS`], either way. The regimes seen lie at
+/// 24, 50, 246 and 370 to 1100 ns.
 pub fn placement_changed(before_ns: f64, after_ns: f64) -> bool {
     let low = before_ns.min(after_ns);
     let high = before_ns.max(after_ns);
     high > low * RATIO && high - low > PLACEMENT_NS
 }
 
-/// The least difference of two raw cache-line times that is a change of placement, in ns: the
-/// regimes seen lie at least 25 ns apart, and siblings of one core vary by several ns with what
-/// either of them does.
+/// The smallest difference of two raw core-to-core latencies that is a change of placement, in ns.
+/// The regimes seen lie at least 25 ns apart, and siblings of one core vary by several ns with the
+/// work of either.
 pub const PLACEMENT_NS: f64 = 10.0;
-/// The least ratio of two levels that is a step.
+/// The smallest ratio of two levels that is a step.
 pub const RATIO: f64 = 1.2;
-/// The least blocks for which a level has to last.
+/// The smallest number of blocks that a level has to last.
 pub const SUSTAINED_BLOCKS: usize = 3;
-/// The least distance of two levels in spreads within them.
+/// The smallest distance of two levels, as a multiple of the spread within them.
 pub const SPREADS: f64 = 3.0;
-/// The largest probability of such an order by chance. Three neighbours out of 64 reach 0.0015.
+/// The largest probability that chance makes such an order. Three neighbours out of 64 have 0.0015.
 pub const CHANCE: f64 = 0.005;
 
-/// Two classes of levels, apart from time. Levels are logarithms here.
+/// Two classes of levels, regardless of time. Levels are logarithms here.
 struct Classes {
     low: f64,
     high: f64,
-    /// The least level of the high class.
+    /// The smallest level of the high class.
     high_from: f64,
     /// Spread within the classes.
     spread: f64,
@@ -114,7 +118,7 @@ impl Classes {
         let mut sorted = logs.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let last = sorted.len().checked_sub(SUSTAINED_BLOCKS)?;
-        // Equal levels are of one class.
+        // Equal levels belong to one class.
         let splits = (SUSTAINED_BLOCKS..=last).filter(|&split| sorted[split - 1] < sorted[split]);
         let cost =
             |split: usize| deviations(&sorted[..split]).chain(deviations(&sorted[split..])).sum::<f64>();
@@ -142,10 +146,10 @@ fn middle(sorted: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Probability that as many blocks of either class in random order have as few runs as these or
-/// fewer. With `a` and `b` blocks, C(a-1, i-1) C(b-1, j-1) orders have i runs of the one and j of
-/// the other, for each way to begin, where i and j differ by one at most; C(a+b, a) orders are
-/// there in all.
+/// The probability that blocks of two classes in random order have as few runs as these, or fewer.
+/// With `a` and `b` blocks, C(a-1, i-1) C(b-1, j-1) orders have i runs of one class and j of the
+/// other, for each class that may come first, where i and j differ by at most one. There are
+/// C(a+b, a) orders in all.
 fn chance_of_runs(is_high: &[bool]) -> f64 {
     let runs = runs(is_high).len();
     let a = is_high.iter().filter(|&&high| high).count();
@@ -189,7 +193,7 @@ fn runs(is_high: &[bool]) -> Vec<Run> {
         .collect()
 }
 
-/// The runs that last, in order, neighbours of different class; the others are left out.
+/// The runs that last, in order, with neighbours of different classes; shorter runs are left out.
 fn sustained_runs(is_high: &[bool]) -> Vec<Run> {
     let mut sustained = runs(is_high);
     sustained.retain(|run| run.len >= SUSTAINED_BLOCKS);
@@ -216,5 +220,5 @@ fn describe(blocks: &[f64], runs: &[Run]) -> Option<Step> {
 
 /// Scales the median absolute deviation of normal noise to its standard deviation.
 const MAD_TO_STDDEV: f64 = 1.482_602_218_505_602;
-/// Levels are at least this, so that they have logarithms; no clock resolves less.
+/// Levels are at least this large, so that they have logarithms; no clock resolves less.
 const LEVEL_MIN_NS: f64 = 1.0;

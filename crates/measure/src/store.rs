@@ -1,5 +1,5 @@
-//! The directory of a run (its format is described in [`crate::record`]): writing it so that a
-//! kill, a full disk or a loss of power at any moment costs no finished point, and reading it back.
+//! The directory of a run (its format is described in [`crate::record`]). A kill, a full disk or a
+//! loss of power at any moment loses no finished point.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,6 @@
 //! Tables of points as rows of data, a row for each column.
 //!
-//! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with
+//! The crate `report` prints them. A column names an axis or a number ([`crate::quantity`]) with
 //! the unit and the decimals that it is printed in, so that a new column is one row in the file of
 //! its pattern.
 
@@ -14,8 +14,8 @@ use crate::text;
 /// A table over the points of a pattern.
 #[derive(Debug)]
 pub struct Table {
-    /// What its banner says of the numbers; `{kind}` stands for the kind of the headline and what
-    /// that means.
+    /// What its banner says about the numbers; `{kind}` stands for the kind of the main latency and
+    /// its meaning.
     pub title: &'static str,
     /// Whether the title or a column says which way messages go, so that the banner does not repeat
     /// the axis.
@@ -26,11 +26,11 @@ pub struct Table {
     pub gap: usize,
     /// The lines of a point.
     pub rows: Rows,
-    /// What stands behind the cells of a latency's line.
+    /// The text behind the cells of a latency's line.
     pub behind: fn(&Point, &Latency) -> String,
     /// Lines below those of a point.
     pub below: fn(&Point) -> Vec<String>,
-    /// What is said once below all tables.
+    /// The notes that are printed once below all tables.
     pub notes: &'static [Note],
 }
 
@@ -51,7 +51,7 @@ pub struct Column {
     pub head: &'static str,
     /// What stands in it.
     pub cell: Cell,
-    /// Its width; of 0, the room that its name takes, and 10 at least.
+    /// Its width in characters; 0 stands for the width of its name, but at least 10.
     pub width: usize,
     /// Whether cells are aligned to the left.
     pub is_left: bool,
@@ -66,13 +66,13 @@ pub enum Cell {
     Above,
     /// The value of an axis.
     Axis(&'static str),
-    /// The name of a kind of latency, indented where it is not the headline.
+    /// The name of a kind of latency, indented where it is not the main latency.
     Kind,
     /// A number of the point by its path, in the first of its lines.
     Number(&'static str, Print),
-    /// The share of what the link carries that the point reached.
+    /// The share of the link limit that the point reached.
     OfLink,
-    /// A number of the line's latency, by the end of its path.
+    /// A statistic of the line's latency, by the last part of its path.
     Statistic(&'static str, Print),
     /// Anything else, in the first line of the point.
     Text(fn(&View<'_>) -> Option<String>),
@@ -92,29 +92,29 @@ pub struct Print {
 pub enum Scale {
     /// The unit that the reader has chosen for bandwidths.
     Bandwidth,
-    /// So much.
+    /// A fixed number.
     By(f64),
-    /// A hundredth, in percent.
+    /// A hundredth: the number is printed in percent.
     Percent,
 }
 
 /// Digits behind the point.
 #[derive(Clone, Copy, Debug)]
 pub enum Decimals {
-    /// So many.
+    /// A fixed number.
     Fixed(usize),
-    /// As many as a number needs.
+    /// A number that depends on the value.
     Of(fn(f64) -> usize),
 }
 
-/// What is said once below all tables.
+/// A note that is printed once below all tables.
 #[derive(Debug)]
 pub enum Note {
-    /// Of every table that has it.
+    /// For every table that has it.
     Always(&'static str),
-    /// Of points for which something holds.
+    /// If the condition holds for a point.
     Where(fn(&Point) -> bool, &'static str),
-    /// With words of the point, the last one's; before the others.
+    /// With words made from a point: those of the last point, before the other notes.
     Of(fn(&Point) -> Option<String>),
 }
 
@@ -125,9 +125,9 @@ pub struct View<'a> {
     pub point: &'a Point,
     /// The unit of bandwidths.
     pub bandwidth: Unit,
-    /// Whether it is known what the links of its messages carry.
+    /// Whether the limit of the links that carry its messages is known.
     pub has_link: bool,
-    /// The share of that which the point reached.
+    /// The share of the link limit that the point reached.
     pub of_link: Option<f64>,
 }
 
@@ -140,24 +140,24 @@ impl View<'_> {
 }
 
 impl Column {
-    /// A column as wide as its name, cells to the right, of every point.
+    /// A column as wide as its name, with cells aligned to the right, shown for every point.
     pub const fn new(head: &'static str, cell: Cell) -> Self {
         Self { head, cell, width: 0, is_left: false, shown: |_| true }
     }
 
-    /// The same in so many characters.
+    /// The same column with a width in characters.
     #[must_use]
     pub const fn wide(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    /// The same in so many characters, to the left.
+    /// The same column with a width in characters, aligned to the left.
     #[must_use]
     pub const fn left(self, width: usize) -> Self {
         Self { width, is_left: true, ..self }
     }
 
-    /// The same of points for which something holds.
+    /// The same column, shown only for points for which a condition holds.
     #[must_use]
     pub const fn shown_where(self, shown: fn(&View<'_>) -> bool) -> Self {
         Self { shown, ..self }
@@ -165,7 +165,7 @@ impl Column {
 }
 
 impl Table {
-    /// A table without columns: what others differ from.
+    /// The defaults of a table, without columns.
     pub const PLAIN: Self = Self {
         title: "",
         says_direction: true,
@@ -178,8 +178,8 @@ impl Table {
     };
 }
 
-/// A text with the values of axes: `{peers} peers`; `-` stands for an axis that a point does not
-/// have, unless the text names another default.
+/// Fills the values of axes into a text: `{peers} peers`. `-` stands for an axis that a point does
+/// not have, unless the text names another default (`{pairs|1}`).
 pub fn with_axes(template: &str, axes: &Axes) -> String {
     let mut out = String::new();
     let mut rest = template;

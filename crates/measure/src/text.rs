@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::record::Axes;
 
-/// A value of an axis in print: strings without quotes.
+/// Prints a value of an axis: strings without quotes.
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -12,13 +12,27 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// A text of the record without characters that a terminal would act on.
+/// Removes characters of a record's text that a terminal would act on.
 pub fn plain(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Axes in print: `inline true, poll busy`, those that are wanted.
+/// Breaks a text into lines of at most 100 characters; `prefix` stands before all but the first.
+pub fn wrapped(text: &str, prefix: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if line.chars().count() + word.chars().count() >= 100 {
+            lines += &(line.trim_end().to_owned() + "\n");
+            line = prefix.to_owned();
+        }
+        line += &format!("{word} ");
+    }
+    lines + line.trim_end() + "\n"
+}
+
+/// Prints the axes for which `is_shown` holds: `inline true, poll busy`.
 pub fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
     let shown = axes.iter().filter(|(name, _)| is_shown(name));
     let texts: Vec<String> =
@@ -26,13 +40,13 @@ pub fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
     texts.join(", ")
 }
 
-/// A share, to four places: one message of a million.
+/// Prints a share in percent, to four decimals: one message of a million.
 pub fn percent(share: f64) -> String {
     format!("{:.4} %", share * 100.0)
 }
 
-/// Decimals with which the smallest of the numbers that are not zero keeps three significant
-/// digits: 2 to 4.
+/// The number of decimals, 2 to 4, with which the smallest number that is not zero keeps three
+/// significant digits.
 pub fn digits(values: impl Iterator<Item = f64>) -> usize {
     let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
     match smallest {
@@ -42,7 +56,7 @@ pub fn digits(values: impl Iterator<Item = f64>) -> usize {
     }
 }
 
-/// A number of bytes as people say it: `4 B`, `32 KiB`, `8 MiB`.
+/// Prints a number of bytes: `4 B`, `32 KiB`, `8 MiB`.
 pub fn size(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
@@ -50,7 +64,7 @@ pub fn size(bytes: u64) -> String {
         .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
 }
 
-/// A number of messages in groups of three digits.
+/// Prints a count in groups of three digits.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let cut = |(index, digit): (usize, char)| {
@@ -60,7 +74,7 @@ pub fn grouped(count: u64) -> String {
     digits.chars().enumerate().flat_map(cut).collect()
 }
 
-/// A time in ns, in the unit that suits it.
+/// Prints a time in ns, in the unit that suits it.
 pub fn time(ns: f64) -> String {
     match ns {
         n if n < 100.0 => format!("{n:.1} ns"),

@@ -1,35 +1,35 @@
 //! Sizes, ranges, durations, rates and shares as people write and read them.
 //!
-//! Inside and in records there are bytes, nanoseconds and rates per second; texts are read at the
-//! edge and printed at the edge. A printed unit always shows its base, because the tools of the
-//! field do not agree on one ("MB/s" is 2^20 in UCX, 10^6 in fabtests, and was 2^20 in perftest
-//! until 2024).
+//! Numbers inside the program and in records are bytes, nanoseconds and rates per second. Texts are
+//! read and printed at the edges only. A printed unit always shows its base, because tools do not
+//! agree on one ("MB/s" is 2^20 in UCX, 10^6 in fabtests, and was 2^20 in perftest until 2024).
 
 use crate::figure::{Better, Unit};
 use crate::{Error, Result};
 
 mod counts;
 mod duration;
+mod number;
 mod percent;
 mod rate;
 mod size;
 #[cfg(test)]
 mod tests;
 
-pub use counts::{COUNTS_MAX, parse_counts};
+pub use counts::{COUNTS_MAX, parse_count, parse_counts};
 pub use duration::{format_duration, parse_duration};
 pub use percent::parse_percent;
-pub use rate::parse_rate;
+pub use rate::{parse_rate, parse_rate_hz};
 pub use size::{format_size, parse_size, parse_sizes};
 
-/// What a number measures, hence which units it can be printed in.
+/// What a number measures, which decides the units it can be printed in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Dimension {
     /// In bytes per second.
     Bandwidth,
     /// In messages per second.
     MessageRate,
-    /// In nothing.
+    /// Without a unit.
     Number,
     /// A part of 1.
     Share,
@@ -38,7 +38,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// Which numbers are the better ones, where that is the same of all quantities that it has.
+    /// Whether larger or smaller numbers are better, where that is the same for all quantities.
     pub fn better(self) -> Option<Better> {
         match self {
             Self::Bandwidth | Self::MessageRate => Some(Better::More),
@@ -47,7 +47,7 @@ impl Dimension {
         }
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bandwidth => "bandwidth",

@@ -1,5 +1,5 @@
 //! The text formats in which VILLASnode logs samples: `csv` and `villas.human` (VILLASnode,
-//! lib/formats; part C of the evaluations' notes).
+//! lib/formats).
 //!
 //! ```text
 //! csv           # secs,nsecs,offset,sequence,signal0,signal1
@@ -8,8 +8,8 @@
 //!               1553857456.105018123+1.524000e-06(7)  0.25  -1.0
 //! ```
 //!
-//! The origin is when a sample was generated, by `CLOCK_REALTIME`; the offset is what passed until
-//! it was received, in seconds.
+//! The origin is when a sample was generated, by `CLOCK_REALTIME`. The offset is the time from then
+//! until it was received, in seconds.
 
 mod read;
 mod write;

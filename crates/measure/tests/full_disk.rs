@@ -1,5 +1,5 @@
-//! A run whose file may not grow, by the kernel's own doing: a limit on the size of files makes a
-//! write stop in the middle of a line, as a full disk does.
+//! A run whose file may not grow: the kernel's limit on the size of files makes a write stop in the
+//! middle of a line, as a full disk does.
 
 use std::path::Path;
 use std::process::Command;

@@ -81,11 +81,11 @@ fn compare(name: &str, samples_ns: &[u64], expected: &Statistics) {
             "{name}: {part} of {whole}"
         );
     }
-    // One rounding of the rational, and one or two of ours.
+    // Python rounds the rational once, this crate once or twice.
     let rounding = 4.0 * f64::EPSILON;
     assert_close(&format!("{name}: mean"), latency.mean_ns, expected.mean, rounding * expected.mean);
     assert_eq!(latency.stddev_ns.is_some(), expected.stddev.is_some(), "{name}: deviation");
-    // Numpy sums in floating point of 64 bits or more, with an error in proportion to the largest
+    // Numpy sums in floating point of 64 bits or more; the error is proportional to the largest
     // value.
     let summing = 1e-12 * expected.mean + 1e-15 * expected.max as f64;
     assert_close(&format!("{name}: mean of numpy"), latency.mean_ns, expected.numpy_mean, summing);
@@ -98,12 +98,12 @@ fn compare(name: &str, samples_ns: &[u64], expected: &Statistics) {
     for (ns, &share) in THRESHOLDS_NS.iter().zip(&expected.share_above) {
         assert_eq!(latency.share_above[&ns.to_string()], share, "{name}: share above {ns} ns");
     }
-    assert_eq!(latency.mavericks.count, expected.mavericks, "{name}: mavericks");
+    assert_eq!(latency.mavericks.count, expected.mavericks, "{name}: outliers");
     compare_histogram(name, samples_ns, expected);
 }
 
-/// A histogram of the same samples is within its resolution, and exact in what it claims to know
-/// exactly.
+/// Compares a histogram of the same samples: it is within its resolution, and exact in the numbers
+/// that it claims to be exact.
 fn compare_histogram(name: &str, samples_ns: &[u64], expected: &Statistics) {
     let samples = Distribution::of(samples_ns);
     let latency = stats::from_histogram(LatencyKind::RttHalf, &samples, &[]).unwrap();
@@ -121,7 +121,7 @@ fn compare_histogram(name: &str, samples_ns: &[u64], expected: &Statistics) {
         rounding * expected.mean,
     );
     if expected.max > 60_000_000_000 {
-        // Above a minute the buckets end.
+        // The buckets end at a minute.
         return;
     }
     for (&ours, &exact) in quantiles(&latency).iter().zip(&expected.quantiles) {
@@ -141,7 +141,7 @@ fn assert_close(what: &str, ours: f64, expected: f64, bound: f64) {
     );
 }
 
-/// Real shapes and adversarial ones.
+/// Realistic and adversarial sets.
 fn sets() -> BTreeMap<String, Vec<u64>> {
     let mut random = random();
     let mut uniform = move || ((random() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
@@ -186,7 +186,7 @@ fn random() -> impl FnMut() -> u64 {
     }
 }
 
-/// Every small one and some large ones.
+/// All small counts and some large ones.
 fn interval_counts() -> Vec<u64> {
     let large = [999, 1000, 1001, 2047, 5000, 9999, 10_000, 10_001, 12_345, 20_000, 50_001];
     (0..=600).chain(large).collect()
@@ -219,7 +219,7 @@ fn python_with_numpy() -> Option<String> {
     None
 }
 
-/// Writes a line past the capture of test output, so that it is seen.
+/// Writes a line past the capture of test output, so that it is visible.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

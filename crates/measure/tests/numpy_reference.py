@@ -2,10 +2,10 @@
 
 Usage: numpy_reference.py DIRECTORY SHARES THRESHOLDS COUNTS
 
-DIRECTORY holds *.u64 files of samples; SHARES is a JSON list of [part, whole], THRESHOLDS one of ns, COUNTS one of
-numbers of samples for which the ranks of the median's 95 % interval are wanted. Nothing here follows the Rust code:
-quantiles, mean and deviation are numpy's, the exact ones come from sorting and fractions, and the ranks from sums of
-binomial coefficients as integers.
+DIRECTORY holds *.u64 files of samples; SHARES is a JSON list of [part, whole], THRESHOLDS a list of ns, and COUNTS
+a list of numbers of samples, for each of which the ranks of the median's 95 % interval are computed. Nothing here
+follows the Rust code: quantiles, mean and deviation are numpy's, the exact ones come from sorting and fractions, and
+the ranks from sums of binomial coefficients as integers.
 """
 
 import json

@@ -1,5 +1,4 @@
-//! The published JSON Schemas are those of the code, and what the code writes is valid by them as
-//! far as their required fields go.
+//! The published JSON Schemas match the code, and what the code writes has their required fields.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -14,8 +13,8 @@ fn assert_fresh(name: &str, schema: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, schema).unwrap();
     }
-    // Compared as values: the order of keys depends on the features that the rest of a build asks
-    // of the libraries.
+    // Compared as values: the order of keys depends on the features of libraries that other crates
+    // of a build enable.
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     let on_disk = fs::read_to_string(&path).unwrap_or_default();
     assert!(
@@ -45,9 +44,5 @@ fn the_schemas_require_what_readers_need() {
     let point = required(measure::schema::point());
     assert!(point.contains(&"axes".to_owned()) && point.contains(&"wall_ns".to_owned()), "{point:?}");
     let schema: serde_json::Value = serde_json::from_str(&measure::schema::point()).unwrap();
-    assert_eq!(
-        schema["oneOf"].as_array().map(Vec::len),
-        Some(3),
-        "one form for each way in which a point ends"
-    );
+    assert_eq!(schema["oneOf"].as_array().map(Vec::len), Some(3), "one form for each status of a point");
 }

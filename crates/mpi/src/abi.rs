@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Abi {
     /// MPICH's ABI: MPICH, Intel MPI, MVAPICH, Cray MPICH.
     Mpich,
-    /// Open MPI's.
+    /// Open MPI's ABI.
     OpenMpi,
     /// The standard ABI of MPI 5.
     Standard,
@@ -26,10 +26,10 @@ impl fmt::Display for Abi {
     }
 }
 
-/// Type of the elements that a reduction combines.
+/// The type of the elements that a reduction combines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Datatype {
-    /// `MPI_BYTE`. Reductions of bytes know no arithmetic: MPI refuses `Sum`, `Max` and `Min`.
+    /// `MPI_BYTE`. MPI refuses `Sum`, `Max` and `Min` of bytes.
     Byte,
     /// `MPI_DOUBLE`.
     Double,
@@ -87,7 +87,7 @@ macro_rules! table {
             /// `(name in C, values)` of every row.
             const ROWS: &'static [(&'static str, $row)] = &[$(($c, ($($value),+))),+];
 
-            /// The table with the values that `value` gives for the rows.
+            /// Makes the table; `value` returns the value of a row.
             fn from_rows<E>(mut value: impl FnMut(&'static $row) -> Result<$type, E>) -> Result<Self, E> {
                 let mut rows = Self::ROWS.iter().map(|(_, row)| row);
                 Ok(Self { $($field: value(rows.next().expect("there is a row for each member"))?),+ })
@@ -96,9 +96,10 @@ macro_rules! table {
     };
 }
 
-/// A handle's value: the symbol whose address it is (Open MPI), and its number (MPICH, standard).
+/// The value of a handle: the symbol that it is the address of (Open MPI), and its numbers (MPICH,
+/// standard).
 type HandleRow = (&'static str, usize, usize);
-/// A number's value: Open MPI, MPICH, standard.
+/// The values of a number: Open MPI, MPICH, standard.
 type NumberRow = (i32, i32, i32);
 
 table! {
@@ -131,8 +132,8 @@ table! {
         thread_serialized "MPI_THREAD_SERIALIZED": 2, 2, 2048;
         thread_multiple "MPI_THREAD_MULTIPLE": 3, 3, 4096;
         lock_shared "MPI_LOCK_SHARED": 2, 235, 302;
-        /// The error of a call whose statuses tell which request has failed, and the error there of
-        /// a request that has neither failed nor completed.
+        /// The error of a call whose statuses tell which request has failed, and the error in the
+        /// status of a request that has neither failed nor completed.
         err_in_status "MPI_ERR_IN_STATUS": 18, 17, 19;
         err_pending "MPI_ERR_PENDING": 19, 18, 18;
         /// The address that stands for `MPI_STATUS_IGNORE`.
@@ -156,10 +157,10 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
-    /// The constants of an ABI. `address` gives the address of a data symbol.
+    /// Returns the constants of an ABI. `address` returns the address of a data symbol.
     ///
     /// # Errors
-    /// Those of `address`.
+    /// The errors of `address`.
     pub(crate) fn of<E>(
         abi: Abi,
         mut address: impl FnMut(&'static str) -> Result<usize, E>,

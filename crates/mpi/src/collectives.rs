@@ -8,7 +8,7 @@ use crate::communicator::{Communicator, Inner, address, address_mut, count};
 use crate::error::{Error, Result};
 use crate::functions::{Call, Handle};
 
-/// The elements of a reduction, as MPI takes them.
+/// The arguments of a reduction that describe its elements, as MPI takes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Elements {
     pub(crate) count: c_int,
@@ -17,10 +17,11 @@ pub(crate) struct Elements {
 }
 
 impl Inner {
-    /// The elements of a buffer of `bytes` bytes at `address`.
+    /// Returns the elements of a buffer of `bytes` bytes at `address`.
     ///
     /// # Errors
-    /// A part of an element, an address that is not a multiple of an element's size, too many.
+    /// A partial element, an address that is not a multiple of an element's size, too many
+    /// elements.
     #[inline]
     pub(crate) fn elements(
         &self,
@@ -38,7 +39,7 @@ impl Inner {
         Ok(Elements { count, datatype: constants.datatype(datatype), op: constants.op(op) })
     }
 
-    /// The bytes that each rank has of a buffer with an equal part for each.
+    /// Returns the bytes of each rank's part of a buffer that is divided equally.
     ///
     /// # Errors
     /// Parts that are not equal.
@@ -52,7 +53,7 @@ impl Inner {
         Ok(bytes / ranks)
     }
 
-    /// `Ok` where a buffer has `parts` parts of `part` bytes.
+    /// Returns `Ok` if a buffer has `parts` parts of `part` bytes.
     ///
     /// # Errors
     /// Another length.
@@ -67,7 +68,7 @@ impl Inner {
         if given == needed { Ok(()) } else { Err(Error::Length { call: call.name(), what, needed, given }) }
     }
 
-    /// Number of ranks, to compute lengths.
+    /// The number of ranks, to compute lengths.
     #[inline]
     pub(crate) fn ranks(&self) -> usize {
         self.size as usize
@@ -78,7 +79,7 @@ impl Communicator {
     /// `MPI_Barrier`.
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         let inner = &*self.0;
@@ -89,7 +90,7 @@ impl Communicator {
     /// `MPI_Bcast`: all ranks get the bytes of `root`.
     ///
     /// # Errors
-    /// Those of MPI, a root that does not exist, more than 2147483647 B.
+    /// Errors of MPI, a root that does not exist, more than 2147483647 B.
     #[inline]
     pub fn bcast(&self, bytes: &mut [u8], root: u32) -> Result<()> {
         let inner = &*self.0;
@@ -101,10 +102,11 @@ impl Communicator {
         })
     }
 
-    /// `MPI_Reduce`: `root` gets the combined elements; the others may pass an empty `received`.
+    /// `MPI_Reduce`: `root` receives the combined elements; other ranks may pass an empty
+    /// `received`.
     ///
     /// # Errors
-    /// Those of MPI, a root that does not exist, lengths that do not fit.
+    /// Errors of MPI, a root that does not exist, lengths that do not fit.
     #[inline]
     pub fn reduce(
         &self,
@@ -133,7 +135,7 @@ impl Communicator {
     /// `MPI_Allreduce`: all ranks get the combined elements.
     ///
     /// # Errors
-    /// Those of MPI, lengths that do not fit.
+    /// Errors of MPI, lengths that do not fit.
     #[inline]
     pub fn allreduce(&self, sent: &[u8], received: &mut [u8], datatype: Datatype, op: Op) -> Result<()> {
         let inner = &*self.0;
@@ -151,7 +153,7 @@ impl Communicator {
     /// `MPI_Reduce_scatter_block`: each rank gets its part of the combined elements.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, lengths that do not fit.
+    /// Errors of MPI, a library without the function, lengths that do not fit.
     #[inline]
     pub fn reduce_scatter_block(
         &self,
@@ -178,7 +180,7 @@ impl Communicator {
     /// `MPI_Allgather`: all ranks get the bytes of all, in the order of the ranks.
     ///
     /// # Errors
-    /// Those of MPI, lengths that do not fit.
+    /// Errors of MPI, lengths that do not fit.
     #[inline]
     pub fn allgather(&self, sent: &[u8], received: &mut [u8]) -> Result<()> {
         let inner = &*self.0;
@@ -198,7 +200,7 @@ impl Communicator {
     /// `MPI_Alltoall`: part `i` of `sent` goes to rank `i`, part `i` of `received` comes from it.
     ///
     /// # Errors
-    /// Those of MPI, lengths that do not fit.
+    /// Errors of MPI, lengths that do not fit.
     #[inline]
     pub fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<()> {
         let inner = &*self.0;
@@ -215,10 +217,11 @@ impl Communicator {
         })
     }
 
-    /// `MPI_Gather`: `root` gets the bytes of all ranks; the others may pass an empty `received`.
+    /// `MPI_Gather`: `root` receives the bytes of all ranks; other ranks may pass an empty
+    /// `received`.
     ///
     /// # Errors
-    /// Those of MPI, a root that does not exist, lengths that do not fit.
+    /// Errors of MPI, a root that does not exist, lengths that do not fit.
     #[inline]
     pub fn gather(&self, sent: &[u8], received: &mut [u8], root: u32) -> Result<()> {
         let inner = &*self.0;
@@ -236,11 +239,11 @@ impl Communicator {
         })
     }
 
-    /// `MPI_Scatter`: each rank gets its part of the bytes of `root`; the others may pass an empty
-    /// `sent`.
+    /// `MPI_Scatter`: each rank receives its part of the root's bytes; other ranks than `root` may
+    /// pass an empty `sent`.
     ///
     /// # Errors
-    /// Those of MPI, a root that does not exist, lengths that do not fit.
+    /// Errors of MPI, a root that does not exist, lengths that do not fit.
     #[inline]
     pub fn scatter(&self, sent: &[u8], received: &mut [u8], root: u32) -> Result<()> {
         let inner = &*self.0;

@@ -11,12 +11,12 @@ use crate::library::Library;
 use crate::status::{RawStatus, Status};
 use crate::waiting;
 
-/// A group of ranks that exchange messages apart from those of other communicators. Clones mean the
-/// same communicator; the last one of a duplicate frees it.
+/// A group of ranks whose messages are separate from those of other communicators. A clone means
+/// the same communicator; the last clone of a duplicate frees it.
 #[derive(Clone)]
 pub struct Communicator(pub(crate) Rc<Inner>);
 
-/// What the clones share.
+/// The state that clones share.
 pub(crate) struct Inner {
     pub(crate) handle: Handle,
     pub(crate) functions: &'static Functions,
@@ -24,19 +24,19 @@ pub(crate) struct Inner {
     pub(crate) library: &'static Library,
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    /// Neighbours in the Cartesian grid; 0 without one.
+    /// The number of neighbours in the Cartesian grid; 0 without a grid.
     pub(crate) neighbors: usize,
-    /// Freed with the last clone.
+    /// Whether the communicator is freed with its last clone.
     is_owned: bool,
-    /// Exists once per communicator: `MPI_Finalize` waits until the world's is the only one.
+    /// One per communicator: `MPI_Finalize` waits until only the world's is left.
     pub(crate) use_count: Rc<()>,
 }
 
 impl Inner {
-    /// The communicator of a handle.
+    /// Makes the communicator of a handle.
     ///
     /// # Errors
-    /// Those of `MPI_Comm_rank` and `MPI_Comm_size`.
+    /// Errors of `MPI_Comm_rank` and `MPI_Comm_size`.
     pub(crate) fn new(
         library: &'static Library,
         handle: Handle,
@@ -93,7 +93,7 @@ impl Inner {
     }
 }
 
-/// A tag, which is not negative.
+/// Returns a tag, which must not be negative.
 #[inline]
 pub(crate) fn checked_tag(tag: i32) -> Result<c_int> {
     if tag >= 0 { Ok(tag) } else { Err(Error::Tag { tag }) }
@@ -113,8 +113,8 @@ pub(crate) fn address(bytes: &[u8]) -> *const c_void {
     if bytes.is_empty() { (&raw const EMPTY).cast() } else { bytes.as_ptr().cast() }
 }
 
-/// The address of a collective's receive buffer; see [`address`]. Apart from it, since a library
-/// may refuse the same address for both.
+/// The address of a collective's receive buffer; see [`address`]. It differs from the send
+/// buffer's, because a library may refuse the same address for both.
 #[inline]
 pub(crate) fn address_mut(bytes: &mut [u8]) -> *mut c_void {
     static EMPTY: AtomicU64 = AtomicU64::new(0);
@@ -125,8 +125,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.is_owned {
             let mut handle = HandleArray::new(self.library.constants.numbers.handle_bytes, 1, self.handle);
-            // SAFETY: MPI is not finalised, since it waits for `use_count`; no request uses the
-            // communicator that its owner has not given up for good.
+            // SAFETY: MPI is not finalised, since it waits for `use_count`; the only requests that
+            // may still use the communicator are abandoned.
             unsafe { (self.functions.comm_free)(handle.at(0)) };
         }
     }
@@ -151,10 +151,10 @@ impl Communicator {
         self.0.library
     }
 
-    /// `MPI_Comm_dup`: the same ranks, messages apart. All ranks call it.
+    /// `MPI_Comm_dup`: the same ranks with separate messages. All ranks call it.
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     pub fn duplicate(&self) -> Result<Self> {
         let inner = &*self.0;
         let copy = self.derive(Call::Comm_dup, |functions, out| {
@@ -168,7 +168,7 @@ impl Communicator {
     /// their ranks here. All ranks call it.
     ///
     /// # Errors
-    /// Those of MPI, and a color above 2147483647.
+    /// Errors of MPI, and a color above 2147483647.
     pub fn split(&self, color: u32, key: i32) -> Result<Self> {
         let inner = &*self.0;
         let color = count(color as usize)?;
@@ -178,7 +178,7 @@ impl Communicator {
         })
     }
 
-    /// The communicator that a collective call creates.
+    /// Makes the communicator that a collective call creates.
     pub(crate) fn derive(
         &self,
         call: Call,
@@ -190,7 +190,7 @@ impl Communicator {
         Ok(Self(Rc::new(Inner::new(inner.library, handle.get(0), true, inner.use_count.clone())?)))
     }
 
-    /// This communicator, which nothing else holds yet, with a number of neighbours.
+    /// Returns this communicator, which has no clone yet, with a number of neighbours.
     pub(crate) fn with_neighbors(mut self, neighbors: usize) -> Self {
         Rc::get_mut(&mut self.0).expect("nothing else holds a new communicator").neighbors = neighbors;
         self
@@ -199,7 +199,7 @@ impl Communicator {
     /// `MPI_Send`.
     ///
     /// # Errors
-    /// Those of MPI, a rank or a tag that does not exist, more than 2147483647 B.
+    /// Errors of MPI, a rank or a tag that does not exist, more than 2147483647 B.
     #[inline]
     pub fn send(&self, bytes: &[u8], to: u32, tag: i32) -> Result<()> {
         let inner = &*self.0;
@@ -231,7 +231,7 @@ impl Communicator {
     /// `MPI_Recv`, from any rank (`None`) and with any tag (`None`).
     ///
     /// # Errors
-    /// Those of MPI, such as `MPI_ERR_TRUNCATE` for a message longer than `bytes`; a rank or a tag
+    /// Errors of MPI, such as `MPI_ERR_TRUNCATE` for a message longer than `bytes`; a rank or a tag
     /// that does not exist, more than 2147483647 B.
     #[inline]
     pub fn receive(&self, bytes: &mut [u8], from: Option<u32>, tag: Option<i32>) -> Result<Status> {

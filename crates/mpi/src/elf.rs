@@ -1,13 +1,13 @@
-//! Reads of a shared library's file, without opening it as a library: whether it has a symbol, and
-//! the text of a symbol.
+//! Reads from a shared library's file, without loading the library, whether it has a symbol and the
+//! text of a symbol.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Most bytes that are read of a table of symbols or of names: MPICH's have 0.3 MB.
+/// The most bytes that are read of a table of symbols or of names: MPICH's have 0.3 MB.
 const TABLE_BYTES: u64 = 16 << 20;
-/// Most sections of a file.
+/// The most sections of a file.
 const SECTIONS: usize = 256;
 /// Bytes of a symbol (`Elf64_Sym`).
 const SYMBOL_BYTES: usize = 24;
@@ -24,7 +24,7 @@ pub(crate) struct Symbols {
     sections: Vec<Section>,
 }
 
-/// A section header's members that matter here.
+/// The members of a section header that are used here.
 struct Section {
     kind: u32,
     address: u64,
@@ -34,7 +34,7 @@ struct Section {
 }
 
 impl Symbols {
-    /// Reads the symbols of a file; `None` where it is no such file.
+    /// Reads the symbols of a file; `None` if it is no 64-bit little-endian ELF file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let header = read(&file, 0, 64)?;
@@ -58,7 +58,7 @@ impl Symbols {
         self.find(name).is_some()
     }
 
-    /// The text that a symbol of a constant array of characters has.
+    /// Returns the text of a symbol that is a constant array of characters.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let symbol = self.find(name)?;
         let address = u64_at(symbol, 8)?;
@@ -75,7 +75,7 @@ impl Symbols {
     fn find(&self, name: &str) -> Option<&[u8]> {
         self.symbols.chunks_exact(SYMBOL_BYTES).find(|symbol| {
             let at = u32_at(symbol, 0).unwrap_or(0) as usize;
-            // Section 0: the symbol is needed, not defined.
+            // Section 0: the symbol is used here, but defined elsewhere.
             let is_defined = symbol[6..8] != [0, 0];
             let rest = self.names.get(at..).unwrap_or_default();
             is_defined && rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))

@@ -1,4 +1,4 @@
-//! What can go wrong with MPI.
+//! Errors of MPI.
 
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ pub enum Error {
         /// The text of `MPI_Error_string`, on one line.
         reason: String,
     },
-    /// A message is longer than MPI's counts can say.
+    /// A message is longer than MPI can count.
     #[error("a message of {bytes} B is too long: MPI counts with an int, so the limit is 2147483647 B")]
     TooLong {
         /// Its length.

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// An opaque handle, passed by value.
 ///
-/// MPICH's handles are `int`, the others' are pointers. Both are passed as a whole register or
-/// stack slot on x86-64 and AArch64, of which a callee reads the lower half if it expects an
-/// `int`. That is a property of these two platforms, not one of Rust or of C.
+/// MPICH's handles are `int`, those of other libraries are pointers. On x86-64 and AArch64 both are
+/// passed as a whole register or stack slot, and a callee that expects an `int` reads the lower
+/// half. This is a property of these two platforms, not of Rust or C.
 pub(crate) type Handle = usize;
 type Address = *const c_void;
 type AddressMut = *mut c_void;
@@ -50,23 +50,23 @@ macro_rules! functions {
                 }
             }
 
-            /// The function of a number, which is its place in the table.
+            /// Returns the function with a number, which is its index in the table.
             pub(crate) fn from_number(number: usize) -> Option<Self> {
                 Self::ALL.get(number).copied()
             }
         }
 
         impl Functions {
-            /// The functions of `library`.
+            /// Looks up the functions in `library`.
             ///
             /// # Errors
-            /// The first function that the library does not have, of those that it must have.
+            /// The first required function that the library does not have.
             ///
             /// # Safety
             /// `library` is an MPI library.
             pub(crate) unsafe fn of(library: &libloading::os::unix::Library) -> Result<Self, Call> {
-                // SAFETY: the caller vouches for an MPI library, and the standard prescribes the
-                // types.
+                // SAFETY: the caller guarantees that this is an MPI library, and the standard
+                // prescribes the types.
                 unsafe {
                     Ok(Self {
                         $($field: *library

@@ -4,16 +4,16 @@ use std::ffi::c_void;
 
 use crate::functions::Handle;
 
-/// An array of handles with the stride that the library's arrays have.
+/// An array of handles, with the stride of the library's own arrays.
 pub(crate) enum HandleArray {
-    /// MPICH's.
+    /// MPICH's, of 4 bytes.
     Narrow(Vec<u32>),
     /// Pointers.
     Wide(Vec<usize>),
 }
 
 impl HandleArray {
-    /// `count` handles, each `value`, of `bytes` bytes (`Numbers::handle_bytes`).
+    /// Makes `count` handles of `value`, with `bytes` bytes each (`Numbers::handle_bytes`).
     pub(crate) fn new(bytes: i32, count: usize, value: Handle) -> Self {
         if bytes == 4 { Self::Narrow(vec![value as u32; count]) } else { Self::Wide(vec![value; count]) }
     }

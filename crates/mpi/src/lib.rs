@@ -1,4 +1,4 @@
-//! MPI as the site has installed it, opened at run time.
+//! Opens, at run time, the MPI library that is installed on the host.
 //!
 //! No libmpi is linked: [`Library::open`] loads one, finds out which of three ABIs it has (Open
 //! MPI's, MPICH's, the MPI 5 standard ABI), and [`World::init`] initialises it and verifies the
@@ -10,7 +10,7 @@
 //!   [`World`], [`Communicator`], [`Slots`], [`NonblockingCollective`] and [`Window`] are not
 //!   [`Send`].
 //! - Nothing is called after `MPI_Finalize`: [`World::finalize`] refuses while a communicator, or
-//!   what holds one, is in use.
+//!   an object that holds one, is in use.
 //! - Memory that MPI may still read or write is leaked, never freed.
 //! - A function checks the lengths of its own buffers against its counts. Ranks that call a
 //!   collective with different lengths break MPI's rules as in C: a library may report

@@ -16,7 +16,7 @@ const VERSION_BYTES: usize = 8192;
 /// `MPI_MAX_ERROR_STRING` of MPICH and of the standard ABI; Open MPI needs 256.
 const REASON_BYTES: usize = 512;
 
-/// The one that is open.
+/// The open library.
 static OPEN: Mutex<Option<&'static Library>> = Mutex::new(None);
 
 /// An MPI library, open until the process ends.
@@ -31,8 +31,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the MPI library of a name (`libmpi.so.40`, found as the dynamic linker finds it) or a
-    /// path. The library that is open already is returned again.
+    /// Opens the MPI library with a name (`libmpi.so.40`, found by the dynamic linker) or a path.
+    /// If it is open already, it is returned again.
     ///
     /// # Errors
     /// It cannot be opened, is no MPI library, lacks a function, or this process has another one.
@@ -45,7 +45,7 @@ impl Library {
             return if open.is_named(name) { Ok(open) } else { Err(another()) };
         }
         // Some builds of Open MPI have plugins that find libmpi's symbols only if they are global.
-        // SAFETY: opening runs the library's initialisers; those of installed libraries have no
+        // SAFETY: opening runs the library's initialisers; an installed library's have no
         // preconditions.
         let opened = unsafe { unix::Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) };
         let opened = opened.map_err(|error| Error::NotFound {
@@ -81,18 +81,18 @@ impl Library {
         &self.version_full
     }
 
-    /// `Ok` for `MPI_SUCCESS`. MPI is not finalised.
+    /// Returns `Ok` for `MPI_SUCCESS`. MPI must not be finalised.
     #[inline]
     pub(crate) fn check(&self, call: Call, peer: Option<u32>, code: c_int) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failed(call, peer, code)) }
     }
 
-    /// The error that `call` has returned. MPI is not finalised.
+    /// Returns the error for the code that `call` has returned. MPI must not be finalised.
     #[cold]
     pub(crate) fn failed(&self, call: Call, peer: Option<u32>, code: c_int) -> Error {
         let mut text = [0; REASON_BYTES + 1];
         let mut length = 0;
-        // SAFETY: the text has the room that the standard prescribes.
+        // SAFETY: the buffer has the size that the standard prescribes.
         let explained =
             unsafe { (self.functions.error_string)(code, text.as_mut_ptr().cast(), &raw mut length) };
         let reason = match text_of(&text) {
@@ -104,16 +104,16 @@ impl Library {
         Error::Call { call: call.name(), peer, reason }
     }
 
-    /// A function that a library may lack.
+    /// Returns a function that some libraries lack.
     ///
     /// # Errors
-    /// It lacks it.
+    /// The library lacks it.
     #[inline]
     pub(crate) fn optional<F>(&self, function: Option<F>, call: Call) -> Result<F> {
         function.ok_or_else(|| Error::Lacks { function: call.name(), path: self.path.clone() })
     }
 
-    /// The library that was opened from `name`.
+    /// Makes the library that was opened from `name`.
     fn of(opened: unix::Library, name: &OsStr) -> Result<Self> {
         let has = |symbol: &str| address(&opened, symbol).is_some();
         let Some(init) = address(&opened, "MPI_Init_thread") else {
@@ -137,14 +137,14 @@ impl Library {
         Ok(Self { abi, path, version: short(&version_full), version_full, functions, constants, opened })
     }
 
-    /// The library, with constants that a test changes.
+    /// Returns the library with constants that a test changes.
     #[cfg(test)]
     pub(crate) fn with_constants(&self, change: impl FnOnce(&mut Constants)) -> &'static Self {
         // SAFETY: it is an MPI library.
         let functions = unsafe { Functions::of(&self.opened) }.expect("it has them");
         let mut constants = self.constants.clone();
         change(&mut constants);
-        // SAFETY: RTLD_NOLOAD opens nothing that is not open.
+        // SAFETY: RTLD_NOLOAD loads no further library.
         let opened = unsafe { unix::Library::open(Some(&self.path), RTLD_NOW | libc::RTLD_NOLOAD) };
         Box::leak(Box::new(Self {
             abi: self.abi,
@@ -157,9 +157,9 @@ impl Library {
         }))
     }
 
-    /// Whether `name` means this library, without opening another one.
+    /// Whether `name` means this library. Loads no other library.
     fn is_named(&self, name: &OsStr) -> bool {
-        // SAFETY: RTLD_NOLOAD opens nothing that is not open.
+        // SAFETY: RTLD_NOLOAD loads no further library.
         let known = unsafe { unix::Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
         known
             .is_ok_and(|known| address(&known, "MPI_Init_thread") == address(&self.opened, "MPI_Init_thread"))
@@ -174,13 +174,13 @@ impl std::fmt::Debug for Library {
 
 /// The address of a symbol.
 fn address(library: &unix::Library, symbol: &str) -> Option<usize> {
-    // SAFETY: only the address is taken: a pointer has the size of a symbol's address.
+    // SAFETY: only the address is used, and a pointer has the size of a symbol's address.
     let found = unsafe { library.get::<*const ()>(format!("{symbol}\0").as_bytes()) };
     found.ok().map(|found| found.as_raw_ptr() as usize)
 }
 
-/// The major version of the standard ABI that a library has; negative if it has another ABI (MPICH
-/// 5's libmpi.so.12 has the function, too).
+/// Returns the major version of a library's standard ABI; negative if it has another ABI (MPICH 5's
+/// libmpi.so.12 has the function, too).
 fn standard_version(library: &unix::Library) -> Option<c_int> {
     type AbiGetVersion = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     // SAFETY: MPI 5.0 prescribes this type.
@@ -192,7 +192,7 @@ fn standard_version(library: &unix::Library) -> Option<c_int> {
     (code == 0).then_some(major)
 }
 
-/// The file that the code at an address comes from.
+/// The file that contains the code at an address.
 fn file_of(address: usize) -> Option<PathBuf> {
     let mut found = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -200,7 +200,7 @@ fn file_of(address: usize) -> Option<PathBuf> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: any address may be asked for, and the structure is writable.
+    // SAFETY: dladdr accepts any address, and the structure is writable.
     let is_known = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut found) } != 0;
     if !is_known || found.dli_fname.is_null() {
         return None;
@@ -215,7 +215,7 @@ fn file_of(address: usize) -> Option<PathBuf> {
 fn version(functions: &Functions) -> String {
     let mut text = vec![0; VERSION_BYTES + 1];
     let mut length = 0;
-    // SAFETY: the text has the room that the standard prescribes.
+    // SAFETY: the buffer has the size that the standard prescribes.
     unsafe { (functions.get_library_version)(text.as_mut_ptr().cast(), &raw mut length) };
     text_of(&text).trim().to_owned()
 }

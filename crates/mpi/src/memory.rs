@@ -5,15 +5,15 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
 
-/// Alignment: a page, so that registration of the memory covers no foreign bytes.
+/// Alignment: a page, so that registration of the memory covers no other bytes.
 const ALIGN: usize = 4096;
 
 /// Page-aligned memory, touched and zeroed. All access is through its address: no reference to it
-/// lives longer than the call that the owner has checked.
+/// outlives a call for which the owner has checked that MPI does not use it.
 pub(crate) struct Memory {
     address: NonNull<u8>,
     layout: Layout,
-    /// MPI may still use it: never freed.
+    /// MPI may still use the memory: it is never freed.
     is_leaked: bool,
 }
 
@@ -21,7 +21,7 @@ impl Memory {
     /// Allocates `bytes` (at least one page).
     ///
     /// # Errors
-    /// A size that the address space does not have.
+    /// A size above the limit of the address space.
     pub(crate) fn new(bytes: usize) -> Result<Self> {
         let layout =
             Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| Error::TooLong { bytes })?;
@@ -29,14 +29,14 @@ impl Memory {
         let address = unsafe { alloc_zeroed(layout) };
         let Some(address) = NonNull::new(address) else { handle_alloc_error(layout) };
         for page in (0..layout.size()).step_by(ALIGN) {
-            // Zeroed pages are not there before the first write, which would be part of a sample.
+            // Zeroed pages do not exist before the first write, which would be part of a sample.
             // SAFETY: the byte lies in the allocation, which nothing else knows yet.
             unsafe { address.add(page).write_volatile(0) };
         }
         Ok(Self { address, layout, is_leaked: false })
     }
 
-    /// Address of the byte at `offset`.
+    /// The address of the byte at `offset`.
     #[inline]
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset <= self.layout.size(), "the offset lies in the memory");
@@ -51,8 +51,8 @@ impl Memory {
     #[inline]
     pub(crate) unsafe fn bytes(&self, offset: usize, bytes: usize) -> &[u8] {
         assert!(offset + bytes <= self.layout.size(), "the bytes lie in the memory");
-        // SAFETY: the bytes are initialised and lie in the allocation; the caller vouches for MPI,
-        // and `&self` for Rust code.
+        // SAFETY: the bytes are initialised and lie in the allocation; the caller guarantees that
+        // MPI does not write them, and `&self` that Rust code does not.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr().add(offset), bytes) }
     }
 

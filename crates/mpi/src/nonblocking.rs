@@ -15,8 +15,8 @@ use crate::waiting;
 /// How often a dropped collective is tested before its buffers are leaked: MPI cannot cancel it.
 const LAST_TESTS: usize = 10_000;
 
-/// The buffers and the request of one nonblocking collective at a time, used again and again. All
-/// ranks start the same call with the same length, datatype, operation and root.
+/// The reusable buffers and the request of one nonblocking collective at a time. All ranks start
+/// the same call with the same length, datatype, operation and root.
 pub struct NonblockingCollective {
     communicator: Communicator,
     sent: Memory,
@@ -32,7 +32,7 @@ impl NonblockingCollective {
     /// Allocates the buffers, page-aligned, and touches them.
     ///
     /// # Errors
-    /// More bytes than the address space has.
+    /// More bytes than the address space allows.
     pub fn new(communicator: &Communicator, sent_bytes: usize, received_bytes: usize) -> Result<Self> {
         let constants = &communicator.0.library.constants;
         Ok(Self {
@@ -80,7 +80,7 @@ impl NonblockingCollective {
         unsafe { self.received.bytes_mut(0, self.received_bytes) }
     }
 
-    /// Whether a call was started and has not been seen to complete.
+    /// Whether a call has started and is not known to be complete.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.is_pending
@@ -89,7 +89,7 @@ impl NonblockingCollective {
     /// `MPI_Ibarrier`.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function.
+    /// Errors of MPI, a pending call, a library without the function.
     #[inline]
     pub fn ibarrier(&mut self) -> Result<()> {
         let function = self.function(Call::Ibarrier, |functions| functions.ibarrier)?;
@@ -97,10 +97,10 @@ impl NonblockingCollective {
         self.begin(Call::Ibarrier, None, |on| unsafe { function(on.inner.handle, on.request) })
     }
 
-    /// `MPI_Ibcast` of the receive buffer: all ranks get the root's.
+    /// `MPI_Ibcast` of the receive buffer: all ranks receive the root's bytes.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, a root that does not exist.
+    /// Errors of MPI, a pending call, a library without the function, a root that does not exist.
     #[inline]
     pub fn ibcast(&mut self, root: u32) -> Result<()> {
         let function = self.function(Call::Ibcast, |functions| functions.ibcast)?;
@@ -116,7 +116,7 @@ impl NonblockingCollective {
     /// `MPI_Iallreduce` of the whole send buffer.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, lengths that do not fit.
+    /// Errors of MPI, a pending call, a library without the function, lengths that do not fit.
     #[inline]
     pub fn iallreduce(&mut self, datatype: Datatype, op: Op) -> Result<()> {
         let call = Call::Iallreduce;
@@ -133,7 +133,7 @@ impl NonblockingCollective {
     /// `MPI_Ireduce` of the whole send buffer; the root's receive buffer has the same length.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, a root that does not exist,
+    /// Errors of MPI, a pending call, a library without the function, a root that does not exist,
     /// lengths that do not fit.
     #[inline]
     pub fn ireduce(&mut self, datatype: Datatype, op: Op, root: u32) -> Result<()> {
@@ -154,7 +154,7 @@ impl NonblockingCollective {
     /// buffer for each rank.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, lengths that do not fit.
+    /// Errors of MPI, a pending call, a library without the function, lengths that do not fit.
     #[inline]
     pub fn ireduce_scatter_block(&mut self, datatype: Datatype, op: Op) -> Result<()> {
         let call = Call::Ireduce_scatter_block;
@@ -174,7 +174,7 @@ impl NonblockingCollective {
     /// `MPI_Iallgather` of the whole send buffer.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, lengths that do not fit.
+    /// Errors of MPI, a pending call, a library without the function, lengths that do not fit.
     #[inline]
     pub fn iallgather(&mut self) -> Result<()> {
         let call = Call::Iallgather;
@@ -193,7 +193,7 @@ impl NonblockingCollective {
     /// `MPI_Ialltoall` of the whole send buffer, an equal part to each rank.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, lengths that do not fit.
+    /// Errors of MPI, a pending call, a library without the function, lengths that do not fit.
     #[inline]
     pub fn ialltoall(&mut self) -> Result<()> {
         let call = Call::Ialltoall;
@@ -208,10 +208,11 @@ impl NonblockingCollective {
         })
     }
 
-    /// `MPI_Igather` of the whole send buffer; the root's receive buffer has as much for each rank.
+    /// `MPI_Igather` of the whole send buffer; the root's receive buffer has as many bytes for each
+    /// rank.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, a root that does not exist,
+    /// Errors of MPI, a pending call, a library without the function, a root that does not exist,
     /// lengths that do not fit.
     #[inline]
     pub fn igather(&mut self, root: u32) -> Result<()> {
@@ -234,7 +235,7 @@ impl NonblockingCollective {
     /// each rank.
     ///
     /// # Errors
-    /// Those of MPI, a pending call, a library without the function, a root that does not exist,
+    /// Errors of MPI, a pending call, a library without the function, a root that does not exist,
     /// lengths that do not fit.
     #[inline]
     pub fn iscatter(&mut self, root: u32) -> Result<()> {
@@ -257,7 +258,7 @@ impl NonblockingCollective {
     /// `MPI_Test`: whether the call has completed.
     ///
     /// # Errors
-    /// Those of MPI, no pending call.
+    /// Errors of MPI, no pending call.
     #[inline]
     pub fn test(&mut self) -> Result<bool> {
         self.pending(Call::Test)?;
@@ -274,7 +275,7 @@ impl NonblockingCollective {
     /// `MPI_Wait`: returns when the call has completed.
     ///
     /// # Errors
-    /// Those of MPI, no pending call.
+    /// Errors of MPI, no pending call.
     #[inline]
     pub fn wait(&mut self) -> Result<()> {
         self.pending(Call::Wait)?;
@@ -328,7 +329,7 @@ impl NonblockingCollective {
     }
 }
 
-/// What a call works on.
+/// The arguments of a call.
 struct Operands<'a> {
     inner: &'a Inner,
     sent: *const c_void,

@@ -1,5 +1,5 @@
 //! Which MPI library to open: by the variables of the launcher that started this process, and by
-//! what is installed.
+//! the installed libraries.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ const OPEN_MPI: &[&str] = &["libmpi.so.40"];
 const MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_gnu.so.12", "libmpi_cray.so.12"];
 /// Libraries of the standard ABI: MPICH 5's, and the name that MPI 5.0 suggests.
 const STANDARD: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so.0"];
-/// The variable with which users name a library.
+/// The variable by which users name a library.
 const VARIABLE: &str = "RDMASCOPE_MPI_LIBRARY";
 /// How deep files of `ld.so.conf` may include others.
 const INCLUDES: usize = 8;
@@ -25,7 +25,7 @@ const INCLUDES: usize = 8;
 pub struct Candidate {
     /// Name or path, as [`Library::open`](crate::Library::open) takes it.
     pub name: String,
-    /// What speaks for it, in words.
+    /// Why it is a candidate, in words.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Message buffers with a request each.
+//! Message buffers, each with a request.
 
 mod together;
 
@@ -30,11 +30,11 @@ pub struct Slots {
     bytes: usize,
     stride: usize,
     status: RawStatus,
-    /// Room for the statuses of all.
+    /// Space for the statuses of all slots.
     statuses: RawStatuses,
 }
 
-/// What a request is.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     None,
@@ -42,25 +42,25 @@ enum Kind {
     Send,
 }
 
-/// The request of a slot: 16 bytes, for all of a window are written again and again.
+/// The request of a slot. It has 16 bytes, because all requests of a window are written repeatedly.
 #[derive(Clone, Copy)]
 struct Slot {
     kind: Kind,
     is_persistent: bool,
     /// MPI may use the buffer.
     is_pending: bool,
-    /// Count, rank and tag: the status of a send says the same.
+    /// Count, rank and tag. The status of a send has the same values.
     envelope: Envelope,
 }
 
-/// Whom a request is for: count, rank and tag as MPI takes them.
+/// Count, rank and tag of a request, as MPI takes them.
 type Envelope = (c_int, c_int, c_int);
 
 impl Slots {
     /// Allocates `slots` buffers of `bytes` bytes, and touches them.
     ///
     /// # Errors
-    /// More than 2147483647 B a slot, or more than the address space has.
+    /// More than 2147483647 B in a slot, or more than the address space allows.
     pub fn new(communicator: &Communicator, slots: usize, bytes: usize) -> Result<Self> {
         count(bytes)?;
         let stride = bytes.max(1).next_multiple_of(STRIDE);
@@ -79,13 +79,13 @@ impl Slots {
         })
     }
 
-    /// Number of slots.
+    /// The number of slots.
     #[must_use]
     pub fn count(&self) -> usize {
         self.slots.len()
     }
 
-    /// The bytes of a slot. A pending send may be read.
+    /// Returns the bytes of a slot. A pending send may be read.
     ///
     /// # Panics
     /// While a receive is pending.
@@ -98,7 +98,7 @@ impl Slots {
         unsafe { self.memory.bytes(slot * self.stride, self.bytes) }
     }
 
-    /// The bytes of a slot, to be changed.
+    /// Returns the bytes of a slot, to be changed.
     ///
     /// # Panics
     /// While a request is pending.
@@ -110,7 +110,7 @@ impl Slots {
         unsafe { self.memory.bytes_mut(slot * self.stride, self.bytes) }
     }
 
-    /// Whether the slot's request was started and has not been seen to complete.
+    /// Whether the slot's request has started and is not known to be complete.
     #[inline]
     #[must_use]
     pub fn is_pending(&self, slot: usize) -> bool {
@@ -120,7 +120,7 @@ impl Slots {
     /// `MPI_Isend` of the slot's first `bytes` bytes.
     ///
     /// # Errors
-    /// Those of MPI, a rank or a tag that does not exist, a pending request, more bytes than the
+    /// Errors of MPI, a rank or a tag that does not exist, a pending request, more bytes than the
     /// slot has.
     #[inline]
     pub fn isend(&mut self, slot: usize, bytes: usize, to: u32, tag: i32) -> Result<()> {
@@ -170,7 +170,7 @@ impl Slots {
     /// `MPI_Start` of the slot's persistent request.
     ///
     /// # Errors
-    /// Those of MPI, no persistent request, a pending one.
+    /// Errors of MPI, no persistent request, a pending one.
     #[inline]
     pub fn start(&mut self, slot: usize) -> Result<()> {
         self.startable(slot, Call::Start)?;
@@ -181,10 +181,10 @@ impl Slots {
         inner.library.check(Call::Start, None, code)
     }
 
-    /// `MPI_Test`: the status if the request has completed, `None` while it is pending.
+    /// `MPI_Test`: returns the status if the request has completed, `None` while it is pending.
     ///
     /// # Errors
-    /// Those of MPI, a slot without a pending request.
+    /// Errors of MPI, a slot without a pending request.
     #[inline]
     pub fn test(&mut self, slot: usize) -> Result<Option<Status>> {
         self.pending(slot, Call::Test)?;
@@ -200,10 +200,10 @@ impl Slots {
         Ok((is_complete != 0).then(|| self.complete(slot)))
     }
 
-    /// `MPI_Wait`: the status when the request has completed.
+    /// `MPI_Wait`: returns the status when the request has completed.
     ///
     /// # Errors
-    /// Those of MPI, a slot without a pending request.
+    /// Errors of MPI, a slot without a pending request.
     #[inline]
     pub fn wait(&mut self, slot: usize) -> Result<Status> {
         self.pending(slot, Call::Wait)?;
@@ -229,10 +229,10 @@ impl Slots {
         Ok((self.length(bytes)?, inner.source(from)?, inner.expected_tag(tag)?))
     }
 
-    /// A number of bytes that a slot has.
+    /// Returns a number of bytes as an int, if the slot has as many.
     #[inline]
     fn length(&self, bytes: usize) -> Result<c_int> {
-        // `new` has checked that the slot's bytes are an int.
+        // `new` has checked that the slot's size fits an int.
         if bytes <= self.bytes {
             Ok(bytes as c_int)
         } else {
@@ -248,7 +248,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Creates the slot's request. The caller stores what it is.
+    /// Creates the slot's request. The caller stores its kind.
     #[inline]
     fn begin(&mut self, slot: usize, call: Call, envelope: Envelope) -> Result<()> {
         let Slot { is_pending, is_persistent, .. } = self.slots[slot];
@@ -263,8 +263,8 @@ impl Slots {
         let (length, peer, tag) = envelope;
         let address: *mut c_void = self.memory.at(slot * self.stride).cast();
         let request = self.requests.at(slot);
-        // SAFETY: the slot has `length` bytes, which are neither freed nor lent to Rust code in a
-        // way that conflicts before the request has completed; there is room for the request.
+        // SAFETY: the slot has `length` bytes, which are not freed or lent to conflicting Rust code
+        // before the request has completed; there is space for the request.
         let code = unsafe {
             match call {
                 Call::Isend => {
@@ -282,7 +282,7 @@ impl Slots {
         if code == 0 {
             return Ok(());
         }
-        // A request that failed to begin is none.
+        // A request that failed to start does not exist.
         self.requests.set(slot, inner.library.constants.handles.request_null);
         Err(inner.library.failed(call, u32::try_from(peer).ok(), code))
     }
@@ -315,7 +315,7 @@ impl Slots {
         Err(Error::Slot { call: call.name(), slot, reason: "it has no pending request" })
     }
 
-    /// Stores that the request has completed.
+    /// Marks the request as complete.
     #[inline]
     fn complete(&mut self, slot: usize) -> Status {
         let slot = &mut self.slots[slot];
@@ -326,8 +326,8 @@ impl Slots {
         }
     }
 
-    /// The error of a request. It stays pending, unless MPI has freed it: some libraries free a
-    /// failed request and some do not.
+    /// Returns the error of a request. The request stays pending unless MPI has freed it: some
+    /// libraries free a failed request, others do not.
     #[cold]
     fn lost(&mut self, slot: usize, call: Call, code: c_int) -> Error {
         let inner = &*self.communicator.0;
@@ -339,7 +339,7 @@ impl Slots {
 }
 
 impl Kind {
-    /// The call that makes a request which is pending at once.
+    /// The call that creates a request which is pending at once.
     #[inline]
     fn call(self) -> Call {
         if self == Self::Send { Call::Isend } else { Call::Irecv }
@@ -347,13 +347,13 @@ impl Kind {
 }
 
 impl Slot {
-    /// The rank that the request is for, unless any may send.
+    /// The peer's rank, unless any rank may send.
     fn peer(&self) -> Option<u32> {
         u32::try_from(self.envelope.1).ok()
     }
 }
 
-/// What the status of a send says.
+/// Returns the status of a send.
 #[inline]
 fn sent((bytes, peer, tag): Envelope) -> Status {
     Status { source: peer, tag, bytes: bytes as usize }

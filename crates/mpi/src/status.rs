@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::abi::Abi;
 use crate::library::Library;
 
-/// What has been received; of a send, what was sent.
+/// The result of a receive, or of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Status {
     /// Rank of the sender (of a send: of the receiver) in the communicator.
@@ -17,19 +17,19 @@ pub struct Status {
     pub bytes: usize,
 }
 
-/// Room for an `MPI_Status` of any ABI (32 bytes are the most), aligned as its members are.
+/// Space for an `MPI_Status` of any ABI (32 bytes at most), with the alignment of its members.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct RawStatus([i32; RAW_WORDS]);
 
 impl RawStatus {
-    /// An empty one.
+    /// Returns a zeroed status.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self([0; RAW_WORDS])
     }
 
-    /// One of a value that shows which bytes a function has written.
+    /// Returns a status filled with a byte value, to see which bytes a function has written.
     pub(crate) const fn filled(byte: u8) -> Self {
         Self([i32::from_ne_bytes([byte; 4]); RAW_WORDS])
     }
@@ -39,41 +39,42 @@ impl RawStatus {
         self.0.iter().flat_map(|word| word.to_ne_bytes())
     }
 
-    /// Where a function stores it.
+    /// The address for a function that stores the status.
     #[inline]
     pub(crate) fn out(&mut self) -> *mut c_void {
         (&raw mut *self).cast()
     }
 
-    /// The status of a receive that `library` has completed. MPI is not finalised.
+    /// Reads the status of a receive that `library` has completed. MPI must not be finalised.
     #[inline]
     pub(crate) fn read(&self, library: &Library) -> Status {
         read(&self.0, library)
     }
 }
 
-/// Room for an array of statuses of any ABI.
+/// Space for an array of statuses of any ABI.
 pub(crate) struct RawStatuses(Vec<RawStatus>);
 
 impl RawStatuses {
-    /// Room for so many.
+    /// Makes space for `count` statuses.
     pub(crate) fn new(count: usize) -> Self {
         Self(vec![RawStatus::new(); count])
     }
 
-    /// Where a function of `library` stores those of `range`.
+    /// The address for a function of `library` that stores the statuses of `range`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the array is shorter.
     #[inline]
     pub(crate) fn out(&mut self, range: Range<usize>, library: &Library) -> *mut c_void {
         assert!(range.start <= range.end && range.end <= self.0.len(), "there is room for these");
         let bytes = range.start * library.constants.numbers.status_bytes as usize;
-        // SAFETY: no library's status is longer than ours, of which there are at least as many.
+        // SAFETY: no library's status is longer than `RawStatus`, and the array has at least as
+        // many.
         unsafe { self.0.as_mut_ptr().cast::<u8>().add(bytes).cast() }
     }
 
-    /// Whether all of `range` have a tag.
+    /// Whether all statuses of `range` have the tag `tag`.
     #[inline]
     pub(crate) fn are_tagged(&self, range: Range<usize>, tag: c_int, library: &Library) -> bool {
         let numbers = &library.constants.numbers;
@@ -83,14 +84,14 @@ impl RawStatuses {
         all.chunks_exact(words).fold(true, |all, words| all & (words[place] == tag))
     }
 
-    /// The status of number `index` of the receives that `library` has completed. It is read where
-    /// it is: a copy would have to wait for what the library has just stored piece by piece.
+    /// Reads status `index` of the receives that `library` has completed. It is read in place: a
+    /// copy would have to wait for the words that the library has just stored one by one.
     #[inline]
     pub(crate) fn read(&self, index: usize, library: &Library) -> Status {
         read(self.words(index, library), library)
     }
 
-    /// The error of request number `index` after a call that has returned `MPI_ERR_IN_STATUS`, if
+    /// Returns the error of request `index` after a call that has returned `MPI_ERR_IN_STATUS`, if
     /// that request has failed.
     #[cold]
     pub(crate) fn error(&self, index: usize, library: &Library) -> Option<c_int> {
@@ -99,22 +100,22 @@ impl RawStatuses {
         (code != 0 && code != numbers.err_pending).then_some(code)
     }
 
-    /// The ints of number `index`.
+    /// The ints of status `index`.
     #[inline]
     fn words(&self, index: usize, library: &Library) -> &[i32] {
         let words = library.constants.numbers.status_bytes as usize / 4;
         &self.all()[index * words..][..words]
     }
 
-    /// The ints of all.
+    /// The ints of all statuses.
     #[inline]
     fn all(&self) -> &[i32] {
-        // SAFETY: each is an array of ints, aligned for more than these, without padding.
+        // SAFETY: each status is an array of ints without padding, with at least their alignment.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * RAW_WORDS) }
     }
 }
 
-/// The status whose ints these are.
+/// Reads the status from its ints.
 #[inline]
 fn read(words: &[i32], library: &Library) -> Status {
     let numbers = &library.constants.numbers;
@@ -125,8 +126,8 @@ fn read(words: &[i32], library: &Library) -> Status {
     }
 }
 
-/// The count of bytes. It is in a field that two of the ABIs have made public in their headers;
-/// reading it takes a tenth of the time of the function. `World::init` has compared it with the
+/// Returns the count of bytes. Two of the ABIs have its field in their public headers, and reading
+/// the field takes a tenth of the time of the function. `World::init` has compared it with the
 /// length of a message.
 #[inline]
 fn count(words: &[i32], library: &Library) -> usize {
@@ -146,11 +147,11 @@ fn asked_count(words: &[i32], library: &Library) -> usize {
     unsafe {
         (library.functions.get_count)(words.as_ptr().cast(), byte, &raw mut bytes);
     }
-    // MPI_UNDEFINED, which is negative, cannot be: every count was an int.
+    // MPI_UNDEFINED, which is negative, is impossible: every count was an int.
     usize::try_from(bytes).unwrap_or(0)
 }
 
-/// Ints of [`RawStatus`].
+/// The ints of a [`RawStatus`].
 const RAW_WORDS: usize = 8;
-/// Place of `_ucount` in Open MPI's status, in ints.
+/// The index of `_ucount` in Open MPI's status, in ints.
 const OPEN_MPI_COUNT: usize = 4;

@@ -9,21 +9,21 @@ impl Communicator {
     /// it.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, a grid that has another number of ranks than
-    /// this communicator.
+    /// Errors of MPI, a library without the function, a grid whose number of places is not this
+    /// communicator's number of ranks.
     pub fn cart_create(&self, dims: &[u32], periods: &[bool], reorder: bool) -> Result<Self> {
         let inner = &*self.0;
         let call = Call::Cart_create;
         let function = inner.library.optional(inner.functions.cart_create, call)?;
         if dims.len() != periods.len() {
-            return Err(Error::State { call: call.name(), reason: "it needs one period a dimension" });
+            return Err(Error::State { call: call.name(), reason: "it needs one period for each dimension" });
         }
         let ranks = dims.iter().try_fold(1_u32, |ranks, &dim| ranks.checked_mul(dim));
         if dims.is_empty() || ranks != Some(inner.size) {
             let reason = "the grid must have as many places as the communicator has ranks";
             return Err(Error::State { call: call.name(), reason });
         }
-        // Each divides the number of ranks, which is an int.
+        // Each dimension divides the number of ranks, which is an int.
         let dims: Vec<_> = dims.iter().map(|&dim| dim as i32).collect();
         let periods: Vec<_> = periods.iter().map(|&period| i32::from(period)).collect();
         let length = count(dims.len())?;
@@ -41,8 +41,8 @@ impl Communicator {
     /// above. Parts of neighbours that do not exist are left as they are.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, a communicator without a grid, lengths that do
-    /// not fit.
+    /// Errors of MPI, a library without the function, a communicator without a grid, lengths that
+    /// do not fit.
     #[inline]
     pub fn neighbor_alltoall(&self, sent: &[u8], received: &mut [u8], bytes_each: usize) -> Result<()> {
         let inner = &*self.0;

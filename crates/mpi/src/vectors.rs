@@ -1,10 +1,10 @@
-//! Collective calls with a length of its own for each rank.
+//! Collective calls with a separate length for each rank.
 
 use crate::communicator::{Communicator, address, address_mut, count};
 use crate::error::{Error, Result};
 use crate::functions::Call;
 
-/// Where in a buffer the bytes of each rank lie, as MPI takes it: rank `i` has `counts[i]` bytes at
+/// Where the bytes of each rank lie in a buffer, as MPI takes it: rank `i` has `counts[i]` bytes at
 /// `displacements[i]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
@@ -15,12 +15,13 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// `Ok` where all parts lie in a buffer of `bytes` bytes, one for each rank.
+    /// Returns `Ok` if there is one part for each rank, and all parts lie in a buffer of `bytes`
+    /// bytes.
     fn check(self, call: Call, ranks: usize, bytes: usize) -> Result<()> {
         if [self.counts.len(), self.displacements.len()] != [ranks; 2] {
             return Err(Error::State {
                 call: call.name(),
-                reason: "it needs one count and displacement a rank",
+                reason: "it needs one count and one displacement for each rank",
             });
         }
         for (&count, &displacement) in self.counts.iter().zip(self.displacements) {
@@ -38,10 +39,10 @@ impl Parts<'_> {
 }
 
 impl Communicator {
-    /// `MPI_Allgatherv`: all ranks get the bytes of all. `parts` is that of `received`.
+    /// `MPI_Allgatherv`: all ranks receive the bytes of all ranks. `parts` describes `received`.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, parts that do not fit.
+    /// Errors of MPI, a library without the function, parts that do not fit.
     #[inline]
     pub fn allgatherv(&self, sent: &[u8], received: &mut [u8], parts: Parts<'_>) -> Result<()> {
         let inner = &*self.0;
@@ -61,11 +62,11 @@ impl Communicator {
         })
     }
 
-    /// `MPI_Gatherv`: `root` gets the bytes of all ranks. `parts` is that of `received`; both
-    /// matter at the root only.
+    /// `MPI_Gatherv`: `root` receives the bytes of all ranks. `parts` describes `received`; both
+    /// are used at the root only.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, a root that does not exist, parts that do not
+    /// Errors of MPI, a library without the function, a root that does not exist, parts that do not
     /// fit.
     #[inline]
     pub fn gatherv(&self, sent: &[u8], received: &mut [u8], parts: Parts<'_>, root: u32) -> Result<()> {
@@ -88,11 +89,11 @@ impl Communicator {
         })
     }
 
-    /// `MPI_Scatterv`: each rank gets its part of the bytes of `root`. `parts` is that of `sent`;
-    /// both matter at the root only.
+    /// `MPI_Scatterv`: each rank receives its part of the root's bytes. `parts` describes `sent`;
+    /// both are used at the root only.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, a root that does not exist, parts that do not
+    /// Errors of MPI, a library without the function, a root that does not exist, parts that do not
     /// fit.
     #[inline]
     pub fn scatterv(&self, sent: &[u8], parts: Parts<'_>, received: &mut [u8], root: u32) -> Result<()> {
@@ -119,7 +120,7 @@ impl Communicator {
     /// `MPI_Alltoallv`: part `i` of `sent` goes to rank `i`, part `i` of `received` comes from it.
     ///
     /// # Errors
-    /// Those of MPI, a library without the function, parts that do not fit.
+    /// Errors of MPI, a library without the function, parts that do not fit.
     #[inline]
     pub fn alltoallv(&self, sent: (&[u8], Parts<'_>), received: (&mut [u8], Parts<'_>)) -> Result<()> {
         let inner = &*self.0;

@@ -1,5 +1,5 @@
-//! Verifies the constants of an ABI by calls whose results are known, on `MPI_COMM_SELF`. A wrong
-//! constant becomes a sentence before it can become a crash.
+//! Verifies the constants of an ABI by calls with known results on `MPI_COMM_SELF`. A wrong
+//! constant causes an error message, not a crash.
 
 use crate::abi::{Datatype, Op};
 use crate::error::{Error, Result};
@@ -7,9 +7,9 @@ use crate::functions::Call;
 use crate::library::Library;
 use crate::status::RawStatus;
 
-/// Bytes behind the status that must stay as they are.
+/// The value of the bytes behind the status, which must not change.
 const GUARD: u8 = 0xa5;
-/// A tag that no offset or length equals by chance.
+/// A tag that differs from every offset and length.
 const TAG: i32 = 4711;
 
 /// Verifies `library`, whose MPI is initialised.
@@ -23,7 +23,7 @@ pub(crate) fn run(library: &Library) -> Result<()> {
     reductions(library)
 }
 
-/// The error of a library whose result is `got`.
+/// The error for a result `got` of a library.
 fn differs(
     library: &Library,
     what: &str,
@@ -37,16 +37,17 @@ fn differs(
     }
 }
 
-/// From here on, errors on `MPI_COMM_SELF` are returned: a call with an invalid rank returns one.
+/// Sets the error handler of `MPI_COMM_SELF` to return errors. A call with an invalid rank then
+/// returns one.
 fn errors_return(library: &Library) -> Result<()> {
     let handles = &library.constants.handles;
     let functions = &library.functions;
-    // SAFETY: both handles are valid if the ABI is right, which this is about.
+    // SAFETY: both handles are valid if the ABI is right, and this call verifies that.
     let code = unsafe { (functions.comm_set_errhandler)(handles.comm_self, handles.errors_return) };
     library.check(Call::Comm_set_errhandler, None, code)
 }
 
-/// The datatypes have the sizes that they should have.
+/// Checks the sizes of the datatypes.
 fn type_sizes(library: &Library) -> Result<()> {
     for datatype in Datatype::ALL {
         let mut bytes = -1;
@@ -62,7 +63,8 @@ fn type_sizes(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// A message to this rank itself arrives, and its status is where the ABI has it.
+/// Checks that a message to this rank itself arrives, and that its status has the layout of the
+/// ABI.
 fn sendrecv(library: &Library) -> Result<()> {
     let constants = &library.constants;
     let handles = &constants.handles;
@@ -70,7 +72,7 @@ fn sendrecv(library: &Library) -> Result<()> {
     for (source, tag) in [(0, TAG), (constants.numbers.any_source, constants.numbers.any_tag)] {
         let mut received = [0; 16];
         let mut status = [RawStatus::filled(GUARD); 2];
-        // SAFETY: the buffers have the bytes, and the status more room than that of any ABI.
+        // SAFETY: the buffers have the bytes, and the status has more space than any ABI needs.
         let code = unsafe {
             (library.functions.sendrecv)(
                 sent.as_ptr().cast(),
@@ -109,7 +111,7 @@ fn sendrecv(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// Each operation leaves the only rank's element as it is.
+/// Checks that each operation leaves the only rank's element unchanged.
 fn reductions(library: &Library) -> Result<()> {
     let constants = &library.constants;
     for datatype in Datatype::ALL.into_iter().filter(|datatype| *datatype != Datatype::Byte) {
@@ -141,7 +143,7 @@ fn reductions(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// The number 1 in the first bytes of a word.
+/// The number 1 of a datatype, in the first bytes of a word.
 fn one(datatype: Datatype) -> u64 {
     let mut word = [0; 8];
     let bytes = datatype.bytes();

@@ -1,4 +1,4 @@
-//! Which call of MPI this process waits in, for a watchdog thread.
+//! The call of MPI that this process waits in, for a watchdog thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::functions::Call;
 /// peer). One word, so that a reader never combines two calls.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// Stores that `call` begins.
+/// Stores that `call` has begun.
 #[inline]
 pub(crate) fn enter(call: Call, peer: Option<u32>) {
     let peer = peer.map_or(0, |peer| u64::from(peer) + 1);
@@ -21,8 +21,8 @@ pub(crate) fn leave() {
     NOW.store(0, Ordering::Relaxed);
 }
 
-/// Returns the call that this process is in if it can block, and its peer's (or root's) rank in the
-/// communicator. Any thread may ask.
+/// Returns the call that this process is in if it can block, and the rank of its peer or root in
+/// the communicator. Any thread may call this.
 #[must_use]
 pub fn current_call() -> Option<(&'static str, Option<u32>)> {
     let now = NOW.load(Ordering::Relaxed);

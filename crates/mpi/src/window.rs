@@ -14,11 +14,11 @@ use crate::memory::Memory;
 /// of ranks on the same host whose sizes are not multiples of 8 (measured: 100 B, 4 B too low).
 const SIZE_UNIT: usize = 64;
 
-/// Memory of each rank that the other ranks read and write, and the memory that this rank's puts
-/// and gets come from and go to.
+/// Memory of each rank that the other ranks read and write, and the origin memory of this rank's
+/// puts and gets.
 ///
-/// A window that is dropped without [`free`](Self::free) stays until the process ends: to free it
-/// is a collective call.
+/// A window that is dropped without [`free`](Self::free) stays until the process ends, because
+/// `MPI_Win_free` is a collective call.
 pub struct Window {
     communicator: Communicator,
     handle: HandleArray,
@@ -27,18 +27,17 @@ pub struct Window {
     origin: Memory,
     origin_bytes: usize,
     epoch: Epoch,
-    /// The ranks whose puts and gets may still use the origin memory, and whether there may be
-    /// some.
+    /// The ranks whose puts and gets may still use the origin memory, and whether there may be any.
     outstanding: Vec<bool>,
     may_be_outstanding: bool,
 }
 
-/// Between which calls puts and gets are allowed.
+/// The epoch: between which calls puts and gets are allowed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Epoch {
     None,
     Fence,
-    /// One rank's window is locked.
+    /// The window of one rank is locked.
     Lock(u32),
     LockAll,
 }
@@ -54,7 +53,7 @@ impl Window {
     /// All ranks call it with the same `bytes`. The memory of the window is zeroed.
     ///
     /// # Errors
-    /// Those of MPI, a library without one-sided communication, different numbers of bytes.
+    /// Errors of MPI, a library without one-sided communication, different numbers of bytes.
     pub fn allocate(communicator: &Communicator, bytes: usize, origin_bytes: usize) -> Result<Self> {
         let inner = &*communicator.0;
         let library = inner.library;
@@ -81,7 +80,7 @@ impl Window {
         let window = Self {
             communicator: communicator.clone(),
             handle,
-            // A library may give no address for no bytes.
+            // A library may return no address for 0 bytes.
             base: NonNull::new(base).unwrap_or(NonNull::dangling()),
             bytes,
             origin,
@@ -102,7 +101,7 @@ impl Window {
     /// `MPI_Win_free`. All ranks call it, outside of locks.
     ///
     /// # Errors
-    /// Those of MPI, a window that is locked.
+    /// Errors of MPI, a window that is locked.
     pub fn free(mut self) -> Result<()> {
         if self.epoch.is_locked() {
             return Err(Error::State { call: Call::Win_free.name(), reason: "the window is locked" });
@@ -116,16 +115,16 @@ impl Window {
         Ok(())
     }
 
-    /// Copies bytes of this rank's window memory. What other ranks have put is there after the call
-    /// that ends their epoch and the one that begins ours.
+    /// Copies bytes of this rank's window memory. Bytes that another rank has put are visible after
+    /// the call that ends its epoch and the call that begins this rank's.
     ///
     /// # Errors
     /// A range outside of the window.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         within(offset, bytes.len(), self.bytes)?;
         for (at, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: the byte lies in the window. Other processes may write it: a volatile read
-            // assumes nothing of its value.
+            // SAFETY: the byte lies in the window. Another process may write it: a volatile read
+            // makes no assumption about its value.
             *byte = unsafe { self.base.add(offset + at).read_volatile() };
         }
         Ok(())
@@ -170,8 +169,8 @@ impl Window {
     /// `MPI_Put` of `bytes` bytes at `from` of the origin memory to `to` of a rank's window.
     ///
     /// # Errors
-    /// Those of MPI, a range outside of the memory, a call outside of an epoch, a rank whose window
-    /// is not locked while another's is.
+    /// Errors of MPI, a range outside of the memory, a call outside of an epoch, a rank whose
+    /// window is not locked while another rank's is.
     #[inline]
     pub fn put(&mut self, from: usize, bytes: usize, target: u32, to: usize) -> Result<()> {
         let function = self.function(Call::Put, |functions| functions.put)?;
@@ -180,7 +179,7 @@ impl Window {
         let origin = self.origin.at(from).cast::<c_void>();
         let byte = inner.byte;
         // SAFETY: the origin memory has the bytes, and is neither freed nor lent before the put has
-        // completed; the target's window has them, since all have the same size.
+        // completed; the target's window has them, since all windows have the same size.
         let code = unsafe { function(origin, length, byte, peer, to, length, byte, self.handle.get(0)) };
         inner.library.check(Call::Put, Some(target), code)
     }
@@ -205,7 +204,7 @@ impl Window {
     /// ranks call it.
     ///
     /// # Errors
-    /// Those of MPI, a window that is locked.
+    /// Errors of MPI, a window that is locked.
     #[inline]
     pub fn fence(&mut self) -> Result<()> {
         let function = self.function(Call::Win_fence, |functions| functions.win_fence)?;
@@ -224,7 +223,7 @@ impl Window {
     /// fenced cannot be locked.
     ///
     /// # Errors
-    /// Those of MPI, a window that is locked or was fenced.
+    /// Errors of MPI, a window that is locked or was fenced.
     #[inline]
     pub fn lock_all(&mut self) -> Result<()> {
         let function = self.function(Call::Win_lock_all, |functions| functions.win_lock_all)?;
@@ -240,7 +239,7 @@ impl Window {
     /// `MPI_Win_unlock_all`: completes this rank's puts and gets.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked by [`lock_all`](Self::lock_all).
+    /// Errors of MPI, a window that was not locked by [`lock_all`](Self::lock_all).
     #[inline]
     pub fn unlock_all(&mut self) -> Result<()> {
         let function = self.function(Call::Win_unlock_all, |functions| functions.win_unlock_all)?;
@@ -259,7 +258,7 @@ impl Window {
     /// window that has been fenced cannot be locked.
     ///
     /// # Errors
-    /// Those of MPI, a window that is locked or was fenced.
+    /// Errors of MPI, a window that is locked or was fenced.
     #[inline]
     pub fn lock(&mut self, target: u32) -> Result<()> {
         let function = self.function(Call::Win_lock, |functions| functions.win_lock)?;
@@ -274,11 +273,10 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_unlock`: completes this rank's puts and gets to the rank whose window it has
-    /// locked.
+    /// `MPI_Win_unlock`: completes this rank's puts and gets to the rank whose window is locked.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked by [`lock`](Self::lock).
+    /// Errors of MPI, a window that was not locked by [`lock`](Self::lock).
     #[inline]
     pub fn unlock(&mut self) -> Result<()> {
         let function = self.function(Call::Win_unlock, |functions| functions.win_unlock)?;
@@ -293,18 +291,19 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_flush`: completes this rank's puts and gets to one rank, here and there.
+    /// `MPI_Win_flush`: completes this rank's puts and gets to one rank, at both ranks.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked, or not that of this rank.
+    /// Errors of MPI, a window that is not locked, or another rank's lock.
     #[inline]
     pub fn flush(&mut self, target: u32) -> Result<()> {
         let function = self.function(Call::Win_flush, |functions| functions.win_flush)?;
         self.flush_by(Call::Win_flush, function, target)
     }
 
-    /// `MPI_Win_flush_local`: completes this rank's puts and gets to one rank here alone. What was
-    /// got has come; what was put may still be under way, and the origin memory is free again.
+    /// `MPI_Win_flush_local`: completes this rank's puts and gets to one rank locally. Bytes of a
+    /// get have arrived. Bytes of a put may still be on the way, but the origin memory may be
+    /// reused.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -335,7 +334,7 @@ impl Window {
     /// `MPI_Win_flush_all`: completes this rank's puts and gets.
     ///
     /// # Errors
-    /// Those of MPI, a window that is not locked.
+    /// Errors of MPI, a window that is not locked.
     #[inline]
     pub fn flush_all(&mut self) -> Result<()> {
         let function = self.function(Call::Win_flush_all, |functions| functions.win_flush_all)?;
@@ -347,15 +346,15 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_sync`: makes what others have put visible to [`read`](Self::read), and what
-    /// [`write`](Self::write) has written visible to others, in a locked window.
+    /// `MPI_Win_sync`: in a locked window, makes puts of other ranks visible to
+    /// [`read`](Self::read), and bytes written by [`write`](Self::write) visible to other ranks.
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     #[inline]
     pub fn sync(&self) -> Result<()> {
         if !self.epoch.is_locked() {
-            // Outside of passive epochs, the fences do that.
+            // Outside of passive epochs, the fences do this.
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             return Ok(());
         }
@@ -377,8 +376,8 @@ impl Window {
         if self.epoch.is_locked() { Ok(()) } else { Err(not_locked(call)) }
     }
 
-    /// Refuses a rank whose window is not locked while one other is: `MPI_Win_unlock` would not
-    /// complete what is put there or got from there.
+    /// Refuses a rank whose window is not locked while another rank's is: `MPI_Win_unlock` would
+    /// not complete puts and gets to it.
     #[inline]
     fn reachable(&self, call: Call, target: u32) -> Result<()> {
         match self.epoch {
@@ -408,7 +407,7 @@ impl Window {
         (bytes, target, displacement): (usize, u32, usize),
     ) -> Result<(i32, i32, isize)> {
         if self.epoch == Epoch::None {
-            let reason = "it needs a fence or a lock before";
+            let reason = "call fence, lock or lock_all first";
             return Err(Error::State { call: call.name(), reason });
         }
         self.reachable(call, target)?;
@@ -418,11 +417,11 @@ impl Window {
         let length = count(bytes)?;
         self.outstanding[target as usize] = true;
         self.may_be_outstanding = true;
-        // The window has the displacement, and a window's size is an MPI_Aint.
+        // The displacement lies in the window, whose size is an MPI_Aint.
         Ok((length, peer, displacement as isize))
     }
 
-    /// Stores that all puts and gets have completed.
+    /// Marks all puts and gets as complete.
     #[inline]
     fn completed(&mut self) {
         if self.may_be_outstanding {
@@ -449,7 +448,7 @@ fn not_locked(call: Call) -> Error {
     Error::State { call: call.name(), reason: "the window is not locked" }
 }
 
-/// `Ok` where a range lies in `length` bytes.
+/// Returns `Ok` if a range lies in `length` bytes.
 #[inline]
 fn within(offset: usize, bytes: usize, length: usize) -> Result<()> {
     if offset.checked_add(bytes).is_some_and(|end| end <= length) {
@@ -458,7 +457,7 @@ fn within(offset: usize, bytes: usize, length: usize) -> Result<()> {
     Err(Error::Range { offset, bytes, length })
 }
 
-/// Compares the windows' sizes, on which the check of a put's target relies.
+/// Compares the windows' sizes; the check of a put's range relies on equal sizes.
 fn same_on_all_ranks(communicator: &Communicator, bytes: usize) -> Result<()> {
     let own = Aligned((bytes as u64).to_ne_bytes());
     let mut least = Aligned([0; 8]);
@@ -471,6 +470,6 @@ fn same_on_all_ranks(communicator: &Communicator, bytes: usize) -> Result<()> {
     Err(Error::State { call: Call::Win_allocate.name(), reason: "the ranks ask for different sizes" })
 }
 
-/// A word as bytes.
+/// A word, as bytes.
 #[repr(align(8))]
 struct Aligned([u8; 8]);

@@ -15,10 +15,10 @@ use crate::verification;
 /// `MPI_MAX_PROCESSOR_NAME` of Open MPI and of the standard ABI; MPICH needs 128.
 const NAME_BYTES: usize = 256;
 
-/// Whether `MPI_Init_thread` was called: once in a process.
+/// Whether `MPI_Init_thread` was called. It may be called once in a process.
 static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 
-/// What threads may call MPI.
+/// Which threads may call MPI.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ThreadLevel {
     /// There is one thread.
@@ -78,8 +78,8 @@ impl World {
     /// memory, medians of 6 launches).
     ///
     /// # Errors
-    /// Those of MPI, a second initialisation, a library that provides a lower level, constants that
-    /// are not those of the library. MPI itself ends the process where it cannot be initialised.
+    /// Errors of MPI, a second initialisation, a library that provides a lower level, constants
+    /// that differ from the library's. If MPI cannot be initialised, MPI itself ends the process.
     pub fn init(library: &'static Library, required: ThreadLevel) -> Result<Self> {
         if IS_INITIALIZED.swap(true, Ordering::Relaxed) {
             return Err(Error::AlreadyInitialized);
@@ -123,7 +123,7 @@ impl World {
         self.communicator.size()
     }
 
-    /// What the library provides, at least what was required.
+    /// The level that the library provides, at least the required one.
     #[must_use]
     pub fn thread_level(&self) -> ThreadLevel {
         self.thread_level
@@ -135,11 +135,12 @@ impl World {
         self.communicator.clone()
     }
 
-    /// Lets the library go on with what this rank has begun, such as a message that waits for room:
-    /// it does so only within its functions. (`MPI_Iprobe` of `MPI_COMM_WORLD`.)
+    /// Lets the library progress operations that this rank has begun, such as a message that waits
+    /// for buffer space: it progresses only within its functions. (`MPI_Iprobe` of
+    /// `MPI_COMM_WORLD`.)
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     pub fn progress(&self) -> Result<()> {
         let inner = &*self.communicator.0;
         let numbers = &inner.library.constants.numbers;
@@ -161,12 +162,12 @@ impl World {
     /// `MPI_Get_processor_name`: mostly the host's name.
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     pub fn processor_name(&self) -> Result<String> {
         let inner = &*self.communicator.0;
         let mut text = [0; NAME_BYTES + 1];
         let mut length = 0;
-        // SAFETY: the text has the room that the standard prescribes.
+        // SAFETY: the buffer has the size that the standard prescribes.
         let code = unsafe { (inner.functions.get_processor_name)(text.as_mut_ptr().cast(), &raw mut length) };
         inner.library.check(Call::Get_processor_name, None, code)?;
         Ok(text_of(&text))
@@ -175,11 +176,11 @@ impl World {
     /// `MPI_Finalize`. All ranks call it.
     ///
     /// # Errors
-    /// Those of MPI; a communicator, slots, a collective or a window that is still in use.
+    /// Errors of MPI; a communicator, slots, a collective or a window that is still in use.
     pub fn finalize(self) -> Result<()> {
         let inner = &self.communicator.0;
         if Rc::strong_count(inner) > 1 || Rc::strong_count(&inner.use_count) > 1 {
-            let reason = "a communicator, slots, a collective or a window is in use; drop it before";
+            let reason = "a communicator, slots, a collective or a window is in use; drop it first";
             return Err(Error::State { call: Call::Finalize.name(), reason });
         }
         // SAFETY: nothing else holds a communicator, so nothing calls MPI after this.

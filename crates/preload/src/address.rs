@@ -1,4 +1,4 @@
-//! Addresses made from a received datagram (man ibv_create_ah_from_wc).
+//! Address handles for the sender of a received datagram (man ibv_create_ah_from_wc).
 
 use std::array;
 use std::ffi::c_int;
@@ -10,8 +10,8 @@ use verbs::abi::*;
 use crate::gid;
 use crate::refused::fail;
 
-/// The 40 bytes in front of a datagram: a global route header, or the same of IPv6, or 20 unused
-/// ones and the header of IPv4 (InfiniBand Architecture Specification, volume 1, annex A17.4.5).
+/// The 40 bytes in front of a datagram: a global route header, an IPv6 header, or 20 unused bytes
+/// and an IPv4 header (InfiniBand Architecture Specification, volume 1, annex A17.4.5).
 type Header = [u8; 40];
 
 /// Next header of IPv6 for UDP.
@@ -19,7 +19,7 @@ const UDP: u8 = 17;
 /// Next header of a global route header (IBTA vol. 1, section 8.3).
 const INFINIBAND: u8 = 0x1b;
 
-/// `ibv_init_ah_from_wc`: the way back to a datagram's sender; -1 if there is none.
+/// `ibv_init_ah_from_wc`: the route back to a datagram's sender; returns -1 if there is none.
 pub(crate) unsafe fn init_ah_from_wc(
     context: *mut ibv_context,
     port: u8,
@@ -27,7 +27,7 @@ pub(crate) unsafe fn init_ah_from_wc(
     grh: *mut Header,
     attr: *mut ibv_ah_attr,
 ) -> c_int {
-    // SAFETY: the caller gives a completion.
+    // SAFETY: the caller passes a completion.
     let wc = unsafe { &*wc };
     let mut made = ibv_ah_attr {
         dlid: wc.slid,
@@ -38,10 +38,10 @@ pub(crate) unsafe fn init_ah_from_wc(
     };
     let mut answer = 0;
     if wc.wc_flags & IBV_WC_GRH != 0 {
-        // SAFETY: the completion says that the header is there.
+        // SAFETY: the completion says that there is a header.
         let header = unsafe { &*grh };
         made.is_global = 1;
-        // SAFETY: the caller gives a live context.
+        // SAFETY: the caller passes a live context.
         match unsafe { route(context, port, header) } {
             Ok(found) => made.grh = found,
             Err(error) => {
@@ -50,7 +50,7 @@ pub(crate) unsafe fn init_ah_from_wc(
             }
         }
     }
-    // SAFETY: the caller gives writable attributes.
+    // SAFETY: the caller passes writable attributes.
     unsafe { attr.write(made) };
     answer
 }
@@ -82,7 +82,7 @@ pub(crate) unsafe fn resolve_eth_l2(
     -libc::EHOSTUNREACH
 }
 
-/// The route against that of a header.
+/// Returns the route back to the sender of a datagram with this header.
 ///
 /// # Safety
 /// `context` is a live context of the device.
@@ -90,9 +90,9 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
     let ipv6 = |at: usize| array::from_fn(|i| header[at + i]);
     let ipv4 = |at: usize| Ipv4Addr::from(array::from_fn(|i| header[at + i])).to_ipv6_mapped().octets();
-    // A group has no entry in the table of GIDs, so that no address can be made of a header that
-    // leads to one: EINVAL, before anything else is looked at, as in libibverbs
-    // (set_ah_attr_by_ipv4() and _ipv6() in verbs.c).
+    // A group has no entry in the GID table, so there is no route for a header with a group as
+    // destination: EINVAL, before any other check, as in libibverbs (set_ah_attr_by_ipv4() and
+    // _ipv6() in verbs.c).
     let (source, destination, hop_limit, traffic_class, is_roce_v2) = if is_ipv4(header) {
         if header[36] >> 4 == 0xe {
             return Err(libc::EINVAL);
@@ -112,7 +112,7 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     } else {
         return Err(libc::EPROTONOSUPPORT);
     };
-    // SAFETY: the caller gives a live context.
+    // SAFETY: the caller passes a live context.
     let found = unsafe { gid::find(context, port, destination, is_roce_v2) };
     Ok(ibv_global_route {
         dgid: ibv_gid { raw: source },
@@ -123,8 +123,8 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     })
 }
 
-/// Whether the last 20 bytes are a header of IPv4: their version says so, and their checksum unless
-/// nothing else can be there.
+/// Whether the last 20 bytes are an IPv4 header: by their version, and by their checksum unless
+/// they cannot be anything else.
 fn is_ipv4(header: &Header) -> bool {
     let ipv4 = &header[20..];
     let is_ipv6 = header[0] >> 4 == 6;
@@ -134,7 +134,7 @@ fn is_ipv4(header: &Header) -> bool {
     !is_ipv6 || checksum(ipv4) == 0xffff
 }
 
-/// The ones' complement sum of a header, which is all ones when it holds its own checksum (RFC
+/// The ones' complement sum of a header; all ones if the header contains its own checksum (RFC
 /// 1071).
 fn checksum(header: &[u8]) -> u16 {
     let mut sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -148,18 +148,18 @@ fn checksum(header: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// The example of RFC 1071's users: its checksum is b861.
+    /// A common example for RFC 1071: its checksum is b861.
     const IPV4: [u8; 20] =
         [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 0x01, 0xc0, 0xa8, 0, 0xc7];
 
-    /// None of these gets as far as a look at the context.
+    /// None of these cases uses the context.
     #[test]
     fn a_header_that_leads_to_a_group_gives_no_address() {
-        // SAFETY: the context is not looked at.
+        // SAFETY: the context is not used.
         let route = |header: &Header| unsafe { route(std::ptr::null_mut(), 1, header) }.err();
         let mut header = [0; 40];
         header[0] = 0x60;
-        header[6] = 0x3a; // A next header that there is no way back by.
+        header[6] = 0x3a; // A next header without a route back.
         assert_eq!(route(&header), Some(libc::EPROTONOSUPPORT));
         header[24] = 0xff;
         assert_eq!(route(&header), Some(libc::EINVAL), "the group comes first");
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(route(&[0; 40]), Some(libc::EPROTONOSUPPORT), "of neither version");
     }
 
-    /// What the library finds in a header of the device leads back to the sender, over addresses of
-    /// IPv4 and of IPv6.
+    /// The route that the library makes from a received header leads back to the sender, over IPv4
+    /// and IPv6 addresses.
     #[test]
     fn an_answer_finds_its_way_by_the_received_header() {
         let device = verbs::devices(&PROVIDER).unwrap().remove(0);
@@ -200,7 +200,7 @@ mod tests {
                 assert_eq!(init_ah_from_wc(raw, 1, &raw mut wc, &raw mut header, &raw mut attr), 0);
                 (raw, attr)
             };
-            // SAFETY: nothing of the context is left.
+            // SAFETY: no object of the context is left.
             unsafe { (PROVIDER.close_device)(raw) };
             let found = (attr.is_global, attr.grh.sgid_index, attr.grh.dgid.raw, attr.grh.traffic_class);
             assert_eq!(found, (1, entry.index, entry.gid.0, 0x5a), "{header:x?}");
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A queue pair of datagrams.
+    /// A datagram queue pair.
     struct End {
         pd: verbs::ProtectionDomain,
         cq: verbs::CompletionQueue,
@@ -256,7 +256,7 @@ mod tests {
             Self { pd, cq, pair, region }
         }
 
-        /// Sends a datagram: what stands before its payload.
+        /// Sends a datagram and returns the header in front of its payload.
         fn send(&mut self, to: &mut Self, route: &verbs::Route, traffic_class: u8) -> Header {
             let global = route.global.map(|global| verbs::GlobalRoute { traffic_class, ..global });
             let handle = self.pd.address_handle(&verbs::Route { global, ..*route }).unwrap();
@@ -281,7 +281,7 @@ mod tests {
         let mut header = [0; 40];
         header[20..].copy_from_slice(&IPV4);
         assert!(is_ipv4(&header));
-        // An address of IPv6 that happens to look like the start of a header of IPv4.
+        // An IPv6 address that happens to look like the start of an IPv4 header.
         header[0] = 0x60;
         assert!(is_ipv4(&header));
         header[31] ^= 1;

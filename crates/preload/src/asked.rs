@@ -1,4 +1,4 @@
-//! Paths that a program asks for: which files of [the tree](softdev::tree) they name.
+//! Maps paths that a program uses to files of [the tree](softdev::tree).
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::AtomicBool;
@@ -8,15 +8,14 @@ use softdev::tree::{self, Node};
 
 pub(crate) type Path = *const c_char;
 
-/// Whether the functions behind ours have been found: before that nothing may be done that takes
-/// memory.
+/// Whether the next functions have been found. Until then, nothing may allocate memory.
 static IS_READY: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn set_ready() {
     IS_READY.store(true, Release);
 }
 
-/// The file of the tree at a path. `errno` stays as it is.
+/// Returns the file of the tree at a path. Does not change `errno`.
 ///
 /// # Safety
 /// The path is a string or null.
@@ -24,7 +23,7 @@ pub(crate) unsafe fn node(path: Path) -> Option<Node> {
     if path.is_null() || !IS_READY.load(Acquire) {
         return None;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     if !tree::concerns(path) {
         return None;
@@ -32,13 +31,13 @@ pub(crate) unsafe fn node(path: Path) -> Option<Node> {
     // SAFETY: errno's location is valid in every thread.
     let before = unsafe { *errno() };
     let node = tree::node(path);
-    // SAFETY: as above. Looking at the device may have changed it.
+    // SAFETY: as above. Reading the device may have changed it.
     unsafe { *errno() = before };
     node
 }
 
 pub(crate) fn errno() -> *mut c_int {
-    // SAFETY: it has no preconditions.
+    // SAFETY: the function has no preconditions.
     unsafe { libc::__errno_location() }
 }
 

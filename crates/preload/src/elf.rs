@@ -1,14 +1,13 @@
-//! Symbols of libraries that are loaded, read where the dynamic linker reads them (elf(5)).
+//! Symbols of loaded libraries, read from the tables of the dynamic linker (elf(5)).
 
 use std::ffi::{CStr, c_int, c_void};
 
 use libc::dl_phdr_info;
 
-/// The address of a function that the first of some libraries defines which has it, by their file
-/// names.
+/// Returns the address of a function in the first of the named libraries that defines it.
 pub(crate) fn function_of(libraries: &[&[u8]], name: &CStr) -> Option<*mut c_void> {
     let mut search = Search { libraries, name, found: None };
-    // SAFETY: `look` takes what is given here, which lives for the call.
+    // SAFETY: `look` receives a pointer to `search`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
 }
@@ -19,25 +18,25 @@ struct Search<'a> {
     found: Option<*mut c_void>,
 }
 
-/// Looks into a library; 1 ends the search.
+/// Searches a library. Returns 1 to end the search.
 unsafe extern "C" fn look(info: *mut dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the caller, dl_iterate_phdr, gives a description that holds for this call, and the
-    // pointer that `function_of` gave it.
+    // SAFETY: dl_iterate_phdr passes a description that is valid during this call, and the pointer
+    // from `function_of`.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
     if info.dlpi_name.is_null() {
         return 0;
     }
-    // SAFETY: it is the path of a library that is loaded.
+    // SAFETY: it is the path of a loaded library.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
     let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     if search.libraries.contains(&file) {
-        // SAFETY: the description is that of a library that is loaded.
+        // SAFETY: the description belongs to a loaded library.
         search.found = unsafe { Tables::of(info) }.and_then(|tables| unsafe { tables.function(search.name) });
     }
     c_int::from(search.found.is_some())
 }
 
-/// The tables of a library by which the dynamic linker finds symbols.
+/// The tables of a library that the dynamic linker uses to find symbols.
 struct Tables {
     base: usize,
     symbols: *const libc::Elf64_Sym,
@@ -61,18 +60,18 @@ const STT_FUNC: u8 = 2;
 
 impl Tables {
     /// # Safety
-    /// The library is loaded, and stays so.
+    /// The library is loaded, and stays loaded.
     unsafe fn of(info: &dl_phdr_info) -> Option<Self> {
         let base = usize::try_from(info.dlpi_addr).ok()?;
-        // SAFETY: as the caller vouches, its program headers are there.
+        // SAFETY: the caller guarantees that the library is loaded, with its program headers.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
         let mut entry = (base + usize::try_from(dynamic.p_vaddr).ok()?) as *const Entry;
         let mut found = [None; 3];
         loop {
-            // SAFETY: the section ends with DT_NULL, at which the loop ends.
+            // SAFETY: the section ends with DT_NULL, which ends the loop.
             let Entry { tag, value } = unsafe { entry.read() };
-            // On some machines the dynamic linker has added the base, on others not.
+            // On some machines the dynamic linker has added the base to addresses, on others not.
             let address = if value < base { base + value } else { value };
             match tag {
                 DT_NULL => break,
@@ -93,13 +92,13 @@ impl Tables {
         })
     }
 
-    /// The address of a function that the library defines: by `DT_GNU_HASH`, a Bloom filter,
-    /// buckets, and chains of hashes whose last has its lowest bit set.
+    /// Returns the address of a function that the library defines. `DT_GNU_HASH` has a Bloom
+    /// filter, buckets, and chains of hashes; the last hash of a chain has its lowest bit set.
     ///
     /// # Safety
     /// As [`of`](Self::of).
     unsafe fn function(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the table has this header, and as many entries as that says.
+        // SAFETY: the table starts with this header, which contains its size.
         unsafe {
             let buckets = self.hashes.read();
             let first = self.hashes.add(1).read();
@@ -139,7 +138,7 @@ mod tests {
     #[test]
     fn functions_of_the_c_library_are_where_the_dynamic_linker_finds_them() {
         let found = function_of(&[b"libc.so.6"], c"getpid").unwrap();
-        // SAFETY: it has this type.
+        // SAFETY: the function has this type.
         let getpid: extern "C" fn() -> c_int = unsafe { std::mem::transmute(found) };
         assert_eq!(u32::try_from(getpid()), Ok(std::process::id()));
         assert_eq!(function_of(&[b"libc.so.6"], c"no_such_function"), None);

@@ -1,16 +1,17 @@
-//! What the files of [the tree](softdev::tree) are, for programs that look whether they are there.
+//! The attributes of files of [the tree](softdev::tree), for programs that check whether they
+//! exist.
 //!
-//! UCX leaves a device out unless `stat` shows its file as a character device and `access` says
-//! that it can be read and written (`uct_ib_device_is_accessible`). It does not open the file:
-//! that is libibverbs' work.
+//! UCX skips a device unless `stat` shows its file as a character device and `access` says that it
+//! can be read and written (`uct_ib_device_is_accessible`). UCX does not open the file; libibverbs
+//! does.
 //!
 //! # Invariants
 //!
-//! * Each function asks the next function of its name, and answers itself only where that has found
-//!   no file (`ENOENT`) and the path is of the tree. All other answers, and their `errno`, are the
+//! * Each function calls the next function of its name. It answers itself only if that has found no
+//!   file (`ENOENT`) and the path is in the tree. All other results, and their `errno`, are the
 //!   next function's.
-//! * Other libraries' constructors, and whatever allocates memory, may call these functions before
-//!   this library is ready: until then they are the C library's and nothing else.
+//! * Constructors of other libraries, and memory allocators, may call these functions before this
+//!   library is ready: until then they only call the C library's.
 
 use std::ffi::{CStr, c_int, c_uint};
 
@@ -23,7 +24,7 @@ use crate::next::next_functions;
 pub(crate) type Stat = *mut libc::stat;
 pub(crate) type Statx = *mut libc::statx;
 
-/// Functions of libc: name, parameters, and the answer for a path at which there is no file.
+/// Functions of libc: name, parameters, and the result for a path without a file.
 macro_rules! functions {
     ($($name:ident($($arg:ident: $type:ty),*) else $answer:expr;)*) => {
         next_functions! {
@@ -41,8 +42,7 @@ macro_rules! functions {
                 if answer == 0 || unsafe { *errno } != ENOENT {
                     return answer;
                 }
-                // SAFETY: the system has read the path, and has written nothing that the caller
-                // gave.
+                // SAFETY: the system has read the path, and has not written to the caller's memory.
                 let Some(error) = (unsafe { $answer }) else { return answer };
                 // SAFETY: as above.
                 unsafe { *errno = if error == 0 { before } else { error } };
@@ -60,8 +60,8 @@ functions! {
     fstatat(at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
     fstatat64(at: c_int, path: Path, to: Stat, flags: c_int) else show(path, to);
 
-    // What programs call that were linked with glibc 2.32 or older. On 64-bit machines, which all
-    // are that the device is built for, all versions of the structure are one.
+    // For programs that were linked with glibc 2.32 or older. On 64-bit machines, the only ones
+    // that the device is built for, all versions of the structure are the same.
     __xstat(version: c_int, path: Path, to: Stat) else show(path, to);
     __xstat64(version: c_int, path: Path, to: Stat) else show(path, to);
     __lxstat(version: c_int, path: Path, to: Stat) else show(path, to);
@@ -77,37 +77,38 @@ functions! {
     faccessat(at: c_int, path: Path, mode: c_int, flags: c_int) else allow(path, mode);
 }
 
-/// Type and rights of a file, and its device number. What the kernel's devices allow is reading and
-/// writing, to everybody (rdma-core, `kernel-boot/rdma-umad.rules` and `rdma-hw-modules.rules`).
+/// Returns type and permissions of a file, its device number, and its size. Everyone may read and
+/// write the kernel's devices (rdma-core, `kernel-boot/rdma-umad.rules` and
+/// `rdma-hw-modules.rules`).
 fn described(node: &Node) -> (libc::mode_t, (u32, u32), i64) {
     match node {
         Node::Device(number) => {
             (libc::S_IFCHR | 0o666, (tree::MAJOR, tree::FIRST_MINOR + u32::from(*number)), 0)
         }
         Node::Manager => (libc::S_IFCHR | 0o666, tree::manager_number(), 0),
-        // As sysfs, whose files have a page each.
+        // As in sysfs, where each file has a page.
         Node::File(_) => (libc::S_IFREG | 0o444, (0, 0), 4096),
         Node::Directory(_) => (libc::S_IFDIR | 0o755, (0, 0), 0),
     }
 }
 
-/// Describes the file, if it is of the tree: an error number, of which 0 is none.
+/// Fills the attributes of a file of the tree. Returns an error number, or 0.
 ///
 /// # Safety
-/// The path is a string; there is room for the structure.
+/// The path is a C string; there is space for the structure.
 unsafe fn show(path: Path, to: Stat) -> Option<c_int> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let (mode, (major, minor), bytes) = described(&unsafe { node(path) }?);
     // SAFETY: all-zero bytes are a valid stat: integers.
     let mut file: libc::stat = unsafe { std::mem::zeroed() };
     file.st_mode = mode;
     file.st_nlink = 1;
     file.st_rdev = libc::makedev(major, minor);
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     file.st_ino = unsafe { inode(path) };
     file.st_size = bytes;
     file.st_blksize = 4096;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.write(file) };
     Some(0)
 }
@@ -115,9 +116,9 @@ unsafe fn show(path: Path, to: Stat) -> Option<c_int> {
 /// As [`show`], for `statx`.
 ///
 /// # Safety
-/// The path is a string; there is room for the structure.
+/// The path is a C string; there is space for the structure.
 unsafe fn show_extended(path: Path, to: Statx) -> Option<c_int> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let (mode, (major, minor), bytes) = described(&unsafe { node(path) }?);
     // SAFETY: all-zero bytes are a valid statx: integers.
     let mut file: libc::statx = unsafe { std::mem::zeroed() };
@@ -126,32 +127,32 @@ unsafe fn show_extended(path: Path, to: Statx) -> Option<c_int> {
     file.stx_nlink = 1;
     file.stx_rdev_major = major;
     file.stx_rdev_minor = minor;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     file.stx_ino = unsafe { inode(path) };
     file.stx_size = bytes.cast_unsigned();
     file.stx_blksize = 4096;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.write(file) };
     Some(0)
 }
 
-/// A number that differs between files: FNV-1a of the path.
+/// Returns a number that differs between files: FNV-1a of the path.
 ///
 /// # Safety
-/// The path is a string.
+/// The path is a C string.
 unsafe fn inode(path: Path) -> u64 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     path.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Says whether the file may be used so, if it is of the tree: an error number, of which 0 is none.
+/// Returns whether the access is allowed, for a file of the tree: an error number, or 0.
 ///
 /// # Safety
-/// The path is a string.
+/// The path is a C string.
 unsafe fn allow(path: Path, mode: c_int) -> Option<c_int> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let refused = match unsafe { node(path) }? {
         Node::Device(_) | Node::Manager => libc::X_OK,
         Node::File(_) => libc::X_OK | libc::W_OK,
@@ -169,8 +170,8 @@ mod tests {
     const DEVICE: &CStr = c"/dev/infiniband/uverbs0";
     const VERSION: c_int = 1;
 
-    /// What a function answers, with the error number that it leaves behind; `MARK` is what was
-    /// there before.
+    /// Returns a function's result and the error number that it leaves; `MARK` is the number
+    /// before.
     fn answer(ask: impl FnOnce() -> c_int) -> (c_int, c_int) {
         // SAFETY: errno's location is valid in every thread.
         unsafe { *errno() = MARK };
@@ -184,10 +185,10 @@ mod tests {
 
     type Described = (c_int, c_int, libc::stat);
 
-    /// What all functions that fill a `stat` say of a path.
+    /// Returns what all functions that fill a `stat` report about a path.
     fn all_stats(path: &CStr) -> Vec<Described> {
         let path = path.as_ptr();
-        // SAFETY: the path is a string, and there is room for the structure.
+        // SAFETY: the path is a C string, and there is space for the structure.
         let asked: [&dyn Fn(Stat) -> c_int; 12] = unsafe {
             [
                 &|to| stat(path, to),
@@ -213,7 +214,7 @@ mod tests {
         asked.iter().map(describe).collect()
     }
 
-    /// What all functions that ask for access say of a path.
+    /// Returns what all functions that check access report about a path.
     fn all_accesses(path: &CStr, mode: c_int) -> [(c_int, c_int); 4] {
         let path = path.as_ptr();
         // SAFETY: the path is a string.
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(extended(c"/dev/null").2.stx_rdev_minor, 3);
         assert_eq!(all_accesses(c"/dev/null", libc::R_OK), [DONE; 4]);
         assert_eq!(all_stats(c"/dev/null/uverbs0")[0].1, libc::ENOTDIR);
-        // SAFETY: the system finds out that this is no address.
+        // SAFETY: the system checks the address, which is invalid.
         let (answer, error) = answer(|| unsafe { access(std::ptr::without_provenance(8), libc::F_OK) });
         assert_eq!((answer, error), (-1, libc::EFAULT));
     }

@@ -1,4 +1,4 @@
-//! The GID table, and what else libibverbs finds out about a device by itself.
+//! The GID table, and other queries that libibverbs answers by itself.
 
 use std::ffi::c_int;
 
@@ -8,19 +8,19 @@ use verbs::abi::*;
 
 use crate::refused::fail;
 
-/// `enum ibv_gid_type_sysfs`: as the files of the kernel say it, which have one word for InfiniBand
-/// and RoCE v1.
+/// `enum ibv_gid_type_sysfs`, as in the kernel's files, which have one word for InfiniBand and RoCE
+/// v1.
 const SYSFS_IB_ROCE_V1: u32 = 0;
 /// The same for RoCE v2.
 const SYSFS_ROCE_V2: u32 = 1;
 
-/// An entry of the table, or an error number.
+/// Returns an entry of the table, or an error number.
 ///
 /// # Safety
 /// `context` is a live context of the device.
 unsafe fn entry(context: *mut ibv_context, port: u8, index: u32) -> Result<ibv_gid_entry, c_int> {
     let mut entry = ibv_gid_entry::default();
-    // SAFETY: the caller gives a live context; the entry is writable.
+    // SAFETY: the caller passes a live context; the entry is writable.
     match unsafe { query_gid_ex(context, port.into(), index, &raw mut entry, 0, size_of::<ibv_gid_entry>()) }
     {
         0 => Ok(entry),
@@ -28,7 +28,7 @@ unsafe fn entry(context: *mut ibv_context, port: u8, index: u32) -> Result<ibv_g
     }
 }
 
-/// Finds the number of an entry by what is in it.
+/// Returns the index of the entry with a GID and type.
 ///
 /// # Safety
 /// `context` is a live context of the device.
@@ -38,7 +38,7 @@ pub(crate) unsafe fn find(
     gid: [u8; 16],
     is_roce_v2: bool,
 ) -> Option<u8> {
-    // SAFETY: as said above.
+    // SAFETY: guaranteed by the caller.
     let entries = unsafe { used_gids(context) }.into_iter();
     let mut of_port = entries.filter(|entry| entry.port_num == u32::from(port));
     let found =
@@ -46,8 +46,8 @@ pub(crate) unsafe fn find(
     found.and_then(|entry| u8::try_from(entry.gid_index).ok())
 }
 
-/// `ibv_query_gid_table`: all entries of all ports that are not empty; their number, or an error
-/// number below 0.
+/// `ibv_query_gid_table`: writes all entries of all ports that are not empty. Returns their number,
+/// or a negative error number.
 pub(crate) unsafe fn query_gid_table(
     context: *mut ibv_context,
     entries: *mut ibv_gid_entry,
@@ -59,13 +59,13 @@ pub(crate) unsafe fn query_gid_table(
     if flags != 0 || size < size_of::<ibv_gid_entry>() {
         return INVALID;
     }
-    // SAFETY: the caller gives a live context.
+    // SAFETY: the caller passes a live context.
     let used = unsafe { used_gids(context) };
     if used.len() > max_entries {
         return INVALID;
     }
     for (place, entry) in used.iter().enumerate() {
-        // SAFETY: the caller gives room for so many entries of `size` bytes each.
+        // SAFETY: the caller passes space for this many entries of `size` bytes each.
         unsafe { entries.byte_add(place * size).write(*entry) };
     }
     used.len().cast_signed()
@@ -78,11 +78,11 @@ pub(crate) unsafe fn query_gid_type(
     index: u32,
     gid_type: *mut u32,
 ) -> c_int {
-    // SAFETY: the caller gives a live context.
+    // SAFETY: the caller passes a live context.
     match unsafe { entry(context, port, index) } {
         Ok(entry) => {
             let is_v2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
-            // SAFETY: the caller gives a writable integer.
+            // SAFETY: the caller passes a writable integer.
             unsafe { gid_type.write(if is_v2 { SYSFS_ROCE_V2 } else { SYSFS_IB_ROCE_V1 }) };
             0
         }
@@ -93,11 +93,11 @@ pub(crate) unsafe fn query_gid_type(
     }
 }
 
-/// `ibv_get_pkey_index`: where a partition key (network byte order) stands in the table, or -1.
+/// `ibv_get_pkey_index`: returns the index of a partition key (network byte order), or -1.
 pub(crate) unsafe fn pkey_index(context: *mut ibv_context, port: u8, pkey: u16) -> c_int {
     for index in 0..c_int::from(u16::MAX) {
         let mut found = 0;
-        // SAFETY: the caller gives a live context; the key is writable.
+        // SAFETY: the caller passes a live context; the key is writable.
         if unsafe { (PROVIDER.query_pkey)(context, port, index, &raw mut found) } != 0 {
             break;
         }
@@ -108,9 +108,9 @@ pub(crate) unsafe fn pkey_index(context: *mut ibv_context, port: u8, pkey: u16) 
     -1
 }
 
-/// `ibv_get_device_guid`: network byte order; 0 if the device cannot be opened.
+/// `ibv_get_device_guid`, in network byte order; 0 if the device cannot be opened.
 pub(crate) unsafe fn device_guid(device: *mut ibv_device) -> u64 {
-    // SAFETY: the caller gives a device of the list; what is opened is closed again.
+    // SAFETY: the caller passes a device of the list; the opened device is closed again.
     unsafe {
         let context = (PROVIDER.open_device)(device);
         if context.is_null() {
@@ -123,7 +123,7 @@ pub(crate) unsafe fn device_guid(device: *mut ibv_device) -> u64 {
     }
 }
 
-/// `ibv_get_device_index`: none, since the kernel does not know the device.
+/// `ibv_get_device_index`: -1, since the kernel does not know the device.
 pub(crate) unsafe fn device_index(_: *mut ibv_device) -> c_int {
     -1
 }

@@ -1,6 +1,6 @@
-//! The public functions of libibverbs that are left to it, each with the reason.
+//! The public functions of libibverbs that this library does not define, with the reasons.
 
-/// Those that take no object of a device: numbers, names, files, address ranges.
+/// Functions that take no object of a device: numbers, names, files, address ranges.
 pub const LEFT: &[&str] = &[
     "ibv_copy_ah_attr_from_kern",
     "ibv_copy_path_rec_from_kern",
@@ -15,15 +15,15 @@ pub const LEFT: &[&str] = &[
     "ibv_rate_to_mbps",
     "ibv_rate_to_mult",
     "ibv_read_sysfs_file",
-    // Of drivers older than rdma-core: it does nothing.
+    // For drivers older than rdma-core: it does nothing.
     "ibv_register_driver",
     "ibv_wc_status_str",
     "mbps_to_ibv_rate",
     "mult_to_ibv_rate",
 ];
 
-/// Those that take only objects whose making is refused, so that none can exist (rdma-core 58 to
-/// 64).
+/// Functions that take only objects that cannot exist, because making them is refused (rdma-core 58
+/// to 64).
 pub const NEVER_MADE: &[&str] = &[
     "ibv_dealloc_dmah",
     "ibv_destroy_comp_cntr",

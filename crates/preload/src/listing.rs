@@ -1,4 +1,4 @@
-//! Listing the directories of the tree.
+//! Listing directories of the tree.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::sync::atomic::AtomicUsize;
@@ -32,14 +32,14 @@ next_functions! {
     scandir64(path: Path, list: List, filter: Filter, order: Order) -> c_int;
 }
 
-/// A directory that is being listed; its address is the program's stream.
+/// A directory that is being listed. Its address is the program's stream.
 struct Listing {
     entries: Vec<Entry>,
     next: usize,
 }
 
-/// Addresses of the streams that are ours, and how many there are: programs that list nothing of
-/// the tree take no lock.
+/// The addresses of this library's streams, and their number: a program that lists nothing of the
+/// tree takes no lock.
 static OURS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,15 +47,15 @@ fn ours() -> MutexGuard<'static, Vec<usize>> {
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The listing of a stream, if it is one of ours.
+/// Returns the listing of a stream, if the stream belongs to this library.
 ///
 /// # Safety
-/// The stream is open, and used by one thread at a time, as readdir(3) demands.
+/// The stream is open, and used by one thread at a time, as readdir(3) requires.
 unsafe fn listing<'a>(stream: Stream) -> Option<&'a mut Listing> {
     if COUNT.load(Relaxed) == 0 || !ours().contains(&stream.addr()) {
         return None;
     }
-    // SAFETY: it is the address of a listing that is closed only with its stream.
+    // SAFETY: it is the address of a listing, which is freed only when its stream is closed.
     Some(unsafe { &mut *stream.cast::<Listing>() })
 }
 
@@ -110,7 +110,7 @@ pub(crate) unsafe fn readdir64_r(stream: Stream, to: *mut Entry, found: *mut *mu
 /// # Safety
 /// The contract of that function.
 unsafe fn copied(stream: Stream, to: *mut Entry, found: *mut *mut Entry) -> Option<c_int> {
-    // SAFETY: as the caller vouches; an entry is taken or there is none.
+    // SAFETY: guaranteed by the caller; the entry is either null or one of the listing.
     unsafe {
         let entry = listing(stream)?.take();
         if !entry.is_null() {
@@ -129,7 +129,7 @@ pub(crate) unsafe fn closedir(stream: Stream) -> c_int {
     }
     ours().retain(|address| *address != stream.addr());
     COUNT.fetch_sub(1, Relaxed);
-    // SAFETY: it came from `Box::into_raw`, and is off the list.
+    // SAFETY: the pointer came from `Box::into_raw`, and is no longer in the list.
     drop(unsafe { Box::from_raw(stream.cast::<Listing>()) });
     0
 }
@@ -191,12 +191,12 @@ impl Listing {
     }
 }
 
-/// The entries of a directory, with those that every directory has.
+/// Returns the entries of a directory, including `.` and `..`.
 ///
 /// # Safety
 /// The path is a string.
 unsafe fn entries(path: Path, names: &[String]) -> Vec<Entry> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     let kind = |name: &str| match softdev::tree::node(&[path, b"/", name.as_bytes()].concat()) {
         Some(Node::Directory(_)) | None => libc::DT_DIR,
@@ -224,16 +224,16 @@ unsafe fn entries(path: Path, names: &[String]) -> Vec<Entry> {
 /// # Safety
 /// The contract of that function.
 unsafe fn scanned(path: Path, list: List, filter: Filter, order: Order) -> Option<c_int> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let Some(Node::Directory(names)) = (unsafe { node(path) }) else { return None };
     // SAFETY: as above.
     let entries = unsafe { entries(path, &names) };
-    // SAFETY: the filter takes an entry.
+    // SAFETY: the filter accepts an entry.
     let is_wanted =
         |entry: &&Entry| filter.is_none_or(|filter| unsafe { filter(std::ptr::from_ref(*entry)) } != 0);
     let wanted: Vec<&Entry> = entries.iter().filter(is_wanted).collect();
-    // SAFETY: memory for as many pointers, each to memory for an entry, which are written before
-    // anybody reads them; the caller has room for the list.
+    // SAFETY: there is memory for all pointers, and for an entry each, which are written before
+    // they are read; the caller has space for the list.
     unsafe {
         let made: *mut *mut Entry = libc::malloc(size_of::<*mut Entry>() * wanted.len().max(1)).cast();
         if made.is_null() {

@@ -1,18 +1,18 @@
 //! Functions of libibverbs that a program looks up while it runs, by `dlopen` and `dlsym` (NCCL,
 //! UCC, Python's `ctypes`).
 //!
-//! A look-up that finds a function of libibverbs gives ours in its place, with every version
-//! (`dlvsym(handle, name, "IBVERBS_1.1")`), through whatever handle. The library that is opened is
-//! the real one, whose other functions stay its own.
+//! A lookup that finds a function of libibverbs returns this library's function instead, for every
+//! version (`dlvsym(handle, name, "IBVERBS_1.1")`) and every handle. The opened library is the real
+//! one, and its other functions stay its own.
 //!
 //! # Invariants
 //!
-//! * The next function does the work: ours looks at its arguments, and jumps there with the
-//!   registers and the stack that it was called with. So libc sees the program's own call:
-//!   `dlopen` searches the RUNPATH of the caller, and `dlsym(RTLD_NEXT)` begins behind the caller.
-//!   Only names that begin as libibverbs' do are looked up from here.
-//! * These functions are also what the next ones are looked up by: until the next `dlsym` is known,
-//!   it is found in the C library's own table of symbols.
+//! * The next function does the work: the function here inspects its arguments and jumps to the
+//!   next one with the original registers and stack. So libc sees the program's own call: `dlopen`
+//!   searches the RUNPATH of the caller, and `dlsym(RTLD_NEXT)` starts behind the caller. Only
+//!   names with a prefix of libibverbs are looked up from here.
+//! * The next functions themselves are looked up by these functions: until the next `dlsym` is
+//!   known, it is found in the C library's own symbol table.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::next::{Next, next_functions};
 use crate::symbols;
 
-/// Names of the functions of libc that the library defines for this.
+/// The functions of libc that the library defines for lookups.
 pub const LOOKUPS: &[&str] = &["dlmopen", "dlopen", "dlsym", "dlvsym"];
 
 /// A function to jump to.
@@ -38,7 +38,7 @@ next_functions! {
     dlmopen(namespace: c_long, file: Name, flags: c_int) -> Handle;
 }
 
-/// A function of up to three arguments that asks another for its target and jumps there.
+/// A function of up to three arguments that asks another function for its target and jumps there.
 macro_rules! jump {
     ($name:ident($($type:ty),*) by $choose:ident) => {
         #[unsafe(naked)]
@@ -95,7 +95,7 @@ jump!(dlvsym(Handle, Name, Name) by for_dlvsym);
 jump!(dlopen(Name, c_int) by for_dlopen);
 jump!(dlmopen(c_long, Name, c_int) by for_dlmopen);
 
-/// Looks up all functions behind ours. Returns the names of those that there are not.
+/// Looks up all next functions. Returns the names that were not found.
 pub(crate) fn find_all() -> Vec<&'static str> {
     let mut missing = find_next();
     missing.extend((!DLOPEN.find()).then_some("dlopen"));
@@ -105,7 +105,7 @@ pub(crate) fn find_all() -> Vec<&'static str> {
 /// # Safety
 /// The arguments are those of `dlsym`.
 unsafe extern "C" fn for_dlsym(_: Handle, name: Name) -> Target {
-    // SAFETY: the caller of `dlsym` gives a string.
+    // SAFETY: the caller of `dlsym` passes a C string.
     match unsafe { our_function(name) } {
         Some(_) => verbs_by_dlsym as Target,
         None => nexts::dlsym.address(),
@@ -115,7 +115,7 @@ unsafe extern "C" fn for_dlsym(_: Handle, name: Name) -> Target {
 /// # Safety
 /// The arguments are those of `dlvsym`.
 unsafe extern "C" fn for_dlvsym(_: Handle, name: Name, _: Name) -> Target {
-    // SAFETY: the caller of `dlvsym` gives a string.
+    // SAFETY: the caller of `dlvsym` passes a C string.
     match unsafe { our_function(name) } {
         Some(_) => verbs_by_dlvsym as Target,
         None => nexts::dlvsym.address(),
@@ -126,7 +126,7 @@ unsafe extern "C" fn for_dlvsym(_: Handle, name: Name, _: Name) -> Target {
 /// The arguments are those of `dlopen`.
 unsafe extern "C" fn for_dlopen(file: Name, flags: c_int) -> Target {
     if flags & libc::RTLD_DEEPBIND != 0 && !file.is_null() {
-        // SAFETY: the caller of `dlopen` gives a string or nothing.
+        // SAFETY: the caller of `dlopen` passes a C string or null.
         let file = unsafe { CStr::from_ptr(file) };
         say_once(&[file.to_bytes(), DEEPBIND]);
     }
@@ -139,7 +139,7 @@ unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Tar
     if namespace == libc::LM_ID_BASE || file.is_null() {
         return nexts::dlmopen.address();
     }
-    // SAFETY: the caller of `dlmopen` gives a string or nothing.
+    // SAFETY: the caller of `dlmopen` passes a C string or null.
     let file = unsafe { CStr::from_ptr(file) }.to_bytes();
     if is_libibverbs(file) {
         return refused_by_dlmopen as Target;
@@ -148,7 +148,7 @@ unsafe extern "C" fn for_dlmopen(namespace: c_long, file: Name, _: c_int) -> Tar
     nexts::dlmopen.address()
 }
 
-/// What standard error says of libraries whose calls of libibverbs do not reach this library.
+/// Messages on standard error about libraries that do not call libibverbs through this library.
 const DEEPBIND: &[u8] =
     b" is opened with RTLD_DEEPBIND: if it calls libibverbs, it finds the host's devices and not \
                           the software device\n";
@@ -156,18 +156,18 @@ const NAMESPACE: &[u8] =
     b" is opened in a namespace of its own (dlmopen): if it calls libibverbs, it finds the host's \
                            devices and not the software device\n";
 
-/// Writes a sentence to standard error, unless one was written.
+/// Writes a message to standard error, unless one was written before.
 fn say_once(parts: &[&[u8]]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.swap(true, Relaxed) {
         return;
     }
     let sentence = [b"rdmascope exec: ", &parts.concat()[..]].concat();
-    // SAFETY: the bytes are there. Where nobody reads them, there is nothing to be done.
+    // SAFETY: the bytes are readable. A failed write is ignored.
     unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
 }
 
-/// Our function of a name, if it is one of libibverbs'.
+/// Returns this library's function for a name of libibverbs.
 ///
 /// # Safety
 /// The name is a string or null.
@@ -175,12 +175,12 @@ unsafe fn our_function(name: Name) -> Option<Target> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     symbols::verb(name)
 }
 
-/// `dlsym` of a name that is one of our functions.
+/// `dlsym` of a name that this library defines.
 unsafe extern "C" fn verbs_by_dlsym(handle: Handle, name: Name) -> *mut c_void {
     // SAFETY: the caller keeps the contract of `dlsym`.
     unsafe { in_place_of(next::dlsym(handle, name), name) }
@@ -192,31 +192,31 @@ unsafe extern "C" fn verbs_by_dlvsym(handle: Handle, name: Name, version: Name) 
     unsafe { in_place_of(next::dlvsym(handle, name, version), name) }
 }
 
-/// Opens a file that is not there, so that `dlerror` says why libibverbs is not opened.
+/// Opens a file that does not exist, so that `dlerror` explains why libibverbs is not opened.
 unsafe extern "C" fn refused_by_dlmopen(namespace: c_long, _: Name, flags: c_int) -> Handle {
     const WHY: &CStr =
         c"libibverbs in a namespace of its own (dlmopen), in which rdmascope exec cannot reach it";
-    // SAFETY: the name is a string.
+    // SAFETY: the name is a C string.
     unsafe { next::dlmopen(namespace, WHY.as_ptr(), flags) }
 }
 
-/// Our function of a name, where a function of libibverbs was found; otherwise what was found.
+/// Returns this library's function if a function of libibverbs was found, otherwise `found`.
 ///
 /// # Safety
-/// The name is a string.
+/// The name is a C string.
 unsafe fn in_place_of(found: *mut c_void, name: Name) -> *mut c_void {
     // SAFETY: all-zero bytes are a valid structure: addresses.
     let mut object: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked about, and there is room for the structure.
+    // SAFETY: dladdr accepts any address, and there is space for the structure.
     if found.is_null() || unsafe { libc::dladdr(found, &raw mut object) } == 0 || object.dli_fname.is_null() {
         return found;
     }
-    // SAFETY: it is the path of a library that is loaded.
+    // SAFETY: it is the path of a loaded library.
     let path = unsafe { CStr::from_ptr(object.dli_fname) }.to_bytes();
     if !is_libibverbs(path) {
         return found;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { our_function(name) }.unwrap_or(found)
 }
 

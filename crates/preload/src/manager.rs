@@ -1,11 +1,12 @@
-//! The connection manager: librdmacm opens `/dev/infiniband/rdma_cm` and writes commands to it. The
-//! descriptor that it gets is ours, and so are the commands.
+//! The connection manager: librdmacm opens `/dev/infiniband/rdma_cm` and writes commands to it.
+//! This library provides the descriptor and handles the commands.
 //!
 //! # Invariants
 //!
-//! * A descriptor that is none of ours costs a look at one word, and is the C library's.
-//! * After `fork` the child can poll descriptors that it has inherited; commands by them fail with
-//!   `EIO`, since the identifiers are in the parent. What it opens by itself works.
+//! * A call with any other descriptor costs one read of a word, and goes to the C library.
+//! * After `fork`, the child can poll descriptors that it has inherited. Commands on them fail with
+//!   `EIO`, since the identifiers are in the parent. A descriptor that the child opens itself
+//!   works.
 
 use std::ffi::{c_int, c_void};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -37,10 +38,10 @@ next_functions! {
     __fxstat64(version: c_int, fd: c_int, to: Stat) -> c_int;
 }
 
-/// Descriptors that can be channels': more than a process has by default.
+/// The number of descriptors that can be channels: more than a process has by default.
 const MOST: usize = 1 << 16;
 
-/// Which descriptors are channels'.
+/// Which descriptors are channels.
 static CHANNELS: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 
 #[inline]
@@ -48,7 +49,7 @@ fn is_channel(fd: c_int) -> bool {
     CHANNELS.get(fd as usize).is_some_and(|channel| channel.load(Relaxed))
 }
 
-/// Says whether a descriptor is a channel's; false where there is no room for so high a one.
+/// Marks whether a descriptor is a channel. Returns false if the descriptor is too high.
 fn mark(fd: c_int, is_channel: bool) -> bool {
     CHANNELS.get(fd as usize).is_some_and(|channel| {
         channel.store(is_channel, Relaxed);
@@ -56,7 +57,7 @@ fn mark(fd: c_int, is_channel: bool) -> bool {
     })
 }
 
-/// The manager of a process, which its children do not have.
+/// The manager of a process. Its children do not have it.
 struct Own {
     process: &'static Process,
     pid: u32,
@@ -66,19 +67,19 @@ static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
 /// This process's manager, if it has one.
 fn own() -> Option<&'static Process> {
-    // SAFETY: what is in there was leaked.
+    // SAFETY: the pointer is null, or to a leaked object.
     let own = unsafe { OWN.load(Acquire).as_ref() }?;
     (own.pid == std::process::id()).then_some(own.process)
 }
 
-/// This process's manager. The first call makes it, and its thread.
+/// Returns this process's manager. The first call makes it, and its thread.
 fn make_own() -> Result<&'static Process, c_int> {
     if let Some(own) = own() {
         return Ok(own);
     }
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    // Another thread may have been faster.
+    // Another thread may have made it first.
     if let Some(own) = own() {
         return Ok(own);
     }
@@ -88,10 +89,10 @@ fn make_own() -> Result<&'static Process, c_int> {
     Ok(process)
 }
 
-/// Does nothing. A process in which it is found has this manager (`verbs::manager::is_emulated`).
+/// Does nothing. Its symbol shows that a process has this manager (`verbs::manager::is_emulated`).
 pub(crate) unsafe fn is_emulated() {}
 
-/// Opens the manager's device: a descriptor, or -1.
+/// Opens the manager's device. Returns a descriptor, or -1.
 pub(crate) fn open(flags: c_int) -> c_int {
     // SAFETY: errno's location is valid in every thread.
     let before = unsafe { *errno() };
@@ -110,10 +111,10 @@ pub(crate) fn open(flags: c_int) -> c_int {
     }
 }
 
-/// Closes a descriptor that is too high. Returns why it cannot be used.
+/// Closes a descriptor that is too high. Returns the error.
 fn close_unmarked(own: &Process, fd: c_int) -> c_int {
     own.close(fd);
-    // SAFETY: it was just opened, and nobody else knows it.
+    // SAFETY: the descriptor was just opened, and nothing else uses it.
     unsafe { next::close(fd) };
     libc::EMFILE
 }
@@ -131,17 +132,16 @@ pub(crate) unsafe fn write(fd: c_int, from: *const c_void, bytes: usize) -> isiz
 
 #[cold]
 fn command(fd: c_int, from: *const c_void, bytes: usize) -> Result<(), Errno> {
-    /// A header, and as much as it can announce.
+    /// The header and the longest content that it can announce.
     const MOST_BYTES: usize = 8 + u16::MAX as usize;
     // SAFETY: errno's location is valid in every thread.
     let before = unsafe { *errno() };
     let process = own().ok_or(Errno::IO)?;
-    // First of all, as in the kernel: another thread may close the channel.
+    // First, as in the kernel: another thread may close the channel.
     let channel = process.channel(fd)?;
     let mut command = vec![0; bytes.min(MOST_BYTES)];
     OwnMemory.read(from as u64, &mut command)?;
-    // SAFETY: the program has given an open descriptor, and closes it no sooner than it has its
-    // answer.
+    // SAFETY: the program has passed an open descriptor, and closes it only after this call.
     let descriptor = unsafe { BorrowedFd::borrow_raw(fd) };
     let done = process.write(channel, descriptor, &command, &OwnMemory);
     // SAFETY: as above.
@@ -159,7 +159,7 @@ pub(crate) unsafe fn close(fd: c_int) -> c_int {
 
 #[cold]
 fn forget(fd: c_int) {
-    // A child of `vfork` closes its own descriptor, and the parent's is a channel's as before.
+    // A child of `vfork` closes its own descriptor; the parent's stays a channel.
     if cm::is_memory_borrowed() {
         return;
     }
@@ -192,9 +192,9 @@ pub(crate) unsafe fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     to
 }
 
-/// A descriptor is about to become another's: it is closed before.
+/// Closes the channel of a descriptor that is about to be replaced.
 fn replaced(fd: c_int, to: c_int) {
-    // SAFETY: it only looks whether the descriptor is open.
+    // SAFETY: the call only checks whether the descriptor is open.
     if is_channel(to) && fd != to && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0 {
         forget(to);
     }
@@ -235,7 +235,7 @@ described! {
     __fxstat64(version: c_int);
 }
 
-/// Makes the description of a descriptor that of the manager's device: librdmacm looks whether it
+/// Makes the description of a descriptor that of the manager's device: librdmacm checks whether it
 /// has opened the right file (util/open_cdev.c).
 #[cold]
 fn describe(file: &mut libc::stat) {
@@ -244,16 +244,16 @@ fn describe(file: &mut libc::stat) {
     file.st_rdev = libc::makedev(major, minor);
 }
 
-/// The program's memory, which is this process's.
+/// The program's memory, in this process.
 struct OwnMemory;
 
 impl OwnMemory {
-    /// Lets the kernel copy, which finds out whether there is memory.
+    /// Lets the kernel copy, so that an invalid address is an error.
     fn copy(here: *mut c_void, there: u64, bytes: usize, writes: bool) -> Result<(), Errno> {
         let own = libc::iovec { iov_base: here, iov_len: bytes };
         let other =
             libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(there as usize), iov_len: bytes };
-        // SAFETY: the own memory is there; the kernel checks the other.
+        // SAFETY: this function's memory is valid; the kernel checks the program's.
         let copied = unsafe {
             let pid = libc::getpid();
             if writes {
@@ -270,9 +270,9 @@ impl OwnMemory {
         if copied >= 0 || error == libc::EFAULT {
             return Err(Errno::FAULT);
         }
-        // Where the system does not let a process copy so, it has to be as the program says.
+        // If the system forbids this copy, the program's addresses are trusted.
         let (from, to) = if writes { (here, other.iov_base) } else { (other.iov_base, here) };
-        // SAFETY: the program vouches for the memory that it names in a command.
+        // SAFETY: the program guarantees the memory that it names in a command.
         unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), bytes) };
         Ok(())
     }
@@ -288,14 +288,14 @@ impl Memory for OwnMemory {
     }
 }
 
-/// The software devices by their numbers, which stay open.
+/// The software devices by their numbers. They stay open.
 struct Softdev(Vec<Context>);
 
 /// Software devices have one port.
 const PORT: u8 = 1;
 
 impl Softdev {
-    /// Opens all of them: one that was left out would shift the numbers of the others.
+    /// Opens all devices: a missing one would shift the numbers of the others.
     fn open() -> Result<Self, c_int> {
         let errno = |error: verbs::Error| match error {
             verbs::Error::Verb { errno, .. } => errno,
@@ -328,7 +328,7 @@ impl Devices for Softdev {
         };
         let is_infiniband =
             softdev::settings().is_ok_and(|settings| settings.link_layer == softdev::LinkLayer::Infiniband);
-        // Of addresses that no interface has by itself, such as 127.0.0.2, a GID says nothing.
+        // An address that belongs to no interface, such as 127.0.0.2, has no GID.
         let first = || (is_infiniband && is_own(address)).then_some((0, 0));
         let place = softdev::place_of(gid).or_else(first);
         let port = place.and_then(|(device, index)| self.port(device, index));
@@ -336,14 +336,14 @@ impl Devices for Softdev {
     }
 }
 
-/// Whether an address is of this host.
+/// Whether an address belongs to this host.
 fn is_own(address: IpAddr) -> bool {
-    /// Any port does: discard. Connecting sends nothing.
+    /// Any port will do: discard. Connecting sends nothing.
     const PORT: u16 = 9;
     if address.is_multicast() || address == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
         return false;
     }
-    // A socket can be bound to a broadcast address, but connects to none.
+    // A socket can be bound to a broadcast address, but cannot connect to one.
     UdpSocket::bind((address, 0)).and_then(|socket| socket.connect((address, PORT))).is_ok()
 }
 

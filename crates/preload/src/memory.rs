@@ -1,4 +1,4 @@
-//! Registrations beyond `ibv_reg_mr`, and the objects that stand around others.
+//! Registration functions besides `ibv_reg_mr`, and queries about data order and fork.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,8 +7,8 @@ use verbs::abi::*;
 
 use crate::refused::fail;
 
-/// `ibv_reg_mr_iova`, and `ibv_reg_mr_iova2`, which the macro `ibv_reg_mr` calls where the rights
-/// are no constant.
+/// `ibv_reg_mr_iova`, and `ibv_reg_mr_iova2`, which the macro `ibv_reg_mr` calls if the access
+/// flags are not constant.
 pub(crate) unsafe fn reg_mr_iova2(
     pd: *mut ibv_pd,
     addr: *mut c_void,
@@ -23,12 +23,12 @@ pub(crate) unsafe fn reg_mr_iova2(
     unsafe { (PROVIDER.reg_mr)(pd, addr, length, access) }
 }
 
-/// `ibv_query_qp_data_in_order`: nothing is promised.
+/// `ibv_query_qp_data_in_order`: no order is guaranteed.
 pub(crate) unsafe fn data_in_order(_: *mut ibv_qp, _op: u32, _flags: u32) -> c_int {
     0
 }
 
-/// `ibv_fork_init`: the device reaches memory by its process, so that a child takes none away from
+/// `ibv_fork_init`: the device accesses memory through its process, so a child takes no page from
 /// its parent.
 pub(crate) unsafe fn fork_init() -> c_int {
     0

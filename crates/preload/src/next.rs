@@ -1,4 +1,4 @@
-//! The functions of libc that ours stand in front of.
+//! The functions of libc that this library intercepts.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::AtomicPtr;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::elf;
 
-/// The next function of a name. The caller knows its type.
+/// The next definition of a function. The caller knows its type.
 pub(crate) struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -17,30 +17,31 @@ impl Next {
         Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Looks it up, behind this library. Returns whether there is one.
+    /// Looks it up behind this library. Returns whether it was found.
     pub(crate) fn find(&self) -> bool {
-        // SAFETY: the name is a string. RTLD_NEXT: behind the object that asks, which is this
+        // SAFETY: the name is a C string. RTLD_NEXT starts behind the calling object, which is this
         // library, so that its own function is not found.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         self.found.store(found, Release);
         !found.is_null()
     }
 
-    /// Its address. Before this library is ready it is the C library's own, which is found without
-    /// taking memory and without asking the dynamic linker, which would find ours.
+    /// Its address. Before this library is ready, it is the C library's function. That is found
+    /// without allocation, and without the dynamic linker, which would find this library's
+    /// function.
     pub(crate) fn address(&self) -> *mut c_void {
         let found = self.found.load(Acquire);
         if !found.is_null() {
             return found;
         }
-        // A program that has got this far was linked with it. Before version 2.34, what opens
-        // libraries was in a library of its own.
+        // A program that runs was linked with the function. Before version 2.34, the functions that
+        // open libraries were in a separate library.
         elf::function_of(&[b"libc.so.6", b"libdl.so.2"], self.name).unwrap_or_else(|| std::process::abort())
     }
 }
 
-/// Defines statics for the next functions, a function for each that calls it, and one that looks
-/// all of them up and returns those that there are not.
+/// Defines a static for each next function, a function that calls it, and a function that looks up
+/// all of them and returns the names that were not found.
 macro_rules! next_functions {
     ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {
         mod next {
@@ -66,7 +67,7 @@ macro_rules! next_functions {
             $(pub(super) static $name: Next = Next::new($crate::next::name(concat!(stringify!($name), "\0")));)*
         }
 
-        /// Looks up all functions behind ours. Returns the names of those that there are not.
+        /// Looks up all next functions. Returns the names that were not found.
         pub(crate) fn find_next() -> Vec<&'static str> {
             let all = [$((stringify!($name), nexts::$name.find())),*];
             all.into_iter().filter(|(_, is_found)| !is_found).map(|(name, _)| name).collect()

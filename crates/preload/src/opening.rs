@@ -1,6 +1,6 @@
-//! Opening the files of the tree, and what their paths are.
+//! Opening files of the tree, and resolving their paths.
 //!
-//! A file's content is made when it is opened, and is read from memory then.
+//! The content of a file is made when the file is opened, and is read from memory.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -82,7 +82,7 @@ pub(crate) unsafe fn fopen64(path: Path, mode: Path) -> Stream {
     unsafe { streamed(path, mode).unwrap_or_else(|| next::fopen64(path, mode)) }
 }
 
-/// Nothing of the tree is a link.
+/// No file of the tree is a link.
 pub(crate) unsafe fn readlink(path: Path, to: Text, bytes: usize) -> isize {
     // SAFETY: as for `open`.
     unsafe {
@@ -108,17 +108,17 @@ pub(crate) unsafe fn canonicalize_file_name(path: Path) -> Text {
     unsafe { resolved(path, std::ptr::null_mut()).unwrap_or_else(|| next::canonicalize_file_name(path)) }
 }
 
-/// What opening a file of the tree gives. Its path is absolute, so that it does not matter where
-/// others begin.
+/// Opens a file of the tree. The path is absolute, so it does not matter which directory a relative
+/// path would start at.
 ///
 /// # Safety
 /// The path is a string or null.
 unsafe fn opened(path: Path, flags: c_int) -> Option<c_int> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let node = unsafe { node(path) }?;
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     Some(match node {
-        // Behind it are the verbs, and nothing else.
+        // Only the verbs can use it.
         Node::Device(_) => fail(libc::ENODEV),
         Node::Manager => manager::open(flags),
         Node::File(_) if writes => fail(libc::EACCES),
@@ -133,9 +133,9 @@ unsafe fn opened(path: Path, flags: c_int) -> Option<c_int> {
 /// # Safety
 /// Path and mode are strings, or null.
 unsafe fn streamed(path: Path, mode: Path) -> Option<Stream> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let node = unsafe { node(path) }?;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let how = if mode.is_null() { &[][..] } else { unsafe { CStr::from_ptr(mode) }.to_bytes() };
     match node {
         // Commands are written to its descriptor, not to a stream.
@@ -156,20 +156,20 @@ unsafe fn streamed(path: Path, mode: Path) -> Option<Stream> {
 /// # Safety
 /// The path is a string or null; the buffer has `PATH_MAX` bytes or is null.
 unsafe fn resolved(path: Path, to: Text) -> Option<Text> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { node(path) }?;
-    // SAFETY: as the caller vouches; it is not null, or there would be no node.
+    // SAFETY: guaranteed by the caller; the path is not null, because it has a node.
     let plain = CString::new(tree::plain(unsafe { CStr::from_ptr(path) }.to_bytes())?).ok()?;
-    // SAFETY: the caller gives room for any path, or nothing, and frees what it gets then.
+    // SAFETY: the caller passes a buffer for any path, or null and frees the result.
     Some(unsafe {
         if to.is_null() { libc::strdup(plain.as_ptr()) } else { libc::strcpy(to, plain.as_ptr()) }
     })
 }
 
-/// A descriptor from which the text is read.
+/// Returns a descriptor from which the text is read.
 fn in_memory(text: &str, is_closed_by_exec: bool) -> c_int {
     let flags = if is_closed_by_exec { libc::MFD_CLOEXEC } else { 0 };
-    // SAFETY: the name is a string, and the text is there; the descriptor is the caller's.
+    // SAFETY: the name is a C string, and the text is readable; the caller owns the descriptor.
     unsafe {
         let fd = libc::memfd_create(c"sysfs".as_ptr(), flags);
         if fd >= 0 {

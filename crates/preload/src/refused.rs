@@ -1,5 +1,5 @@
-//! What the device does not have: refused as libibverbs refuses it for an adapter without it
-//! (rdma-core, `libibverbs/dummy_ops.c`).
+//! Functions that the device does not support. They fail as in libibverbs for an adapter without
+//! support (rdma-core, `libibverbs/dummy_ops.c`).
 
 use std::ffi::{c_int, c_void};
 
@@ -7,21 +7,21 @@ use verbs::abi::*;
 
 use crate::asked;
 
-/// Sets `errno` and gives the null pointer that a verb returns with it.
+/// Sets `errno` and returns the null pointer of a failed verb.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
     asked::fail(errno);
     std::ptr::null_mut()
 }
 
-/// The answer of a verb that gives an object.
+/// The result of a verb that returns an object.
 fn none<T>() -> *mut T {
     fail(libc::EOPNOTSUPP)
 }
 
-/// The answer of a verb that gives an error number.
+/// The result of a verb that returns an error number.
 const NOT_SUPPORTED: c_int = libc::EOPNOTSUPP;
 
-// Sharing objects between processes by a descriptor of the kernel's.
+// Sharing objects between processes by a kernel descriptor.
 
 pub(crate) unsafe fn import_device(_cmd_fd: c_int) -> *mut ibv_context {
     none()
@@ -39,10 +39,10 @@ pub(crate) unsafe fn import_dm(_: *mut ibv_context, _handle: u32) -> *mut c_void
     none()
 }
 
-/// Nothing can have been imported.
+/// Does nothing: no object can have been imported.
 pub(crate) unsafe fn unimport<T>(_: *mut T) {}
 
-// Enhanced connection establishment: options that two adapters of one vendor agree on.
+// Enhanced connection establishment: options that two adapters of one vendor negotiate.
 
 pub(crate) unsafe fn ece(_: *mut ibv_qp, _: *mut c_void) -> c_int {
     NOT_SUPPORTED
@@ -83,11 +83,11 @@ pub(crate) unsafe fn alloc_dmah(_: *mut ibv_context, _: *mut c_void) -> *mut c_v
     none()
 }
 
-// Completion counters (rdma-core 64), and the effective speed of a port, which this one does not
+// Completion counters (rdma-core 64), and the effective speed of a port, which softdev does not
 // have.
 
 pub(crate) unsafe fn query_comp_cntr_caps(_: *mut ibv_context, caps: *mut c_void, size: usize) -> c_int {
-    // SAFETY: the caller gives so many writable bytes; libibverbs clears them first as well.
+    // SAFETY: the caller passes `size` writable bytes; libibverbs clears them first as well.
     unsafe { caps.cast::<u8>().write_bytes(0, size) };
     NOT_SUPPORTED
 }

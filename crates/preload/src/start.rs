@@ -1,4 +1,4 @@
-//! The start of the library, in the thread that loads it.
+//! The initialisation of the library, in the thread that loads it.
 
 use crate::{asked, files, listing, lookup, manager, opening};
 
@@ -8,16 +8,16 @@ static GET_READY: extern "C" fn() = get_ready;
 
 extern "C" fn get_ready() {
     if !find_next().is_empty() {
-        // A C library without the old names: the program must not find our error for one of its
-        // own.
-        // SAFETY: it has no preconditions.
+        // On a C library without the old names, the program must not find this lookup's error in
+        // place of its own.
+        // SAFETY: dlerror has no preconditions.
         unsafe { libc::dlerror() };
     }
     asked::set_ready();
 }
 
-/// Looks up all functions behind ours: no look-up, which takes the dynamic linker's lock, is made
-/// afterwards. Returns the names of those that there are not.
+/// Looks up all next functions now, because a later lookup would take the dynamic linker's lock.
+/// Returns the names that were not found.
 fn find_next() -> Vec<&'static str> {
     let all = [
         lookup::find_all(),

@@ -1,4 +1,4 @@
-//! The one table of exported symbols: name, parameters, and what each leads to.
+//! The table of exported symbols: name, parameters, and implementation.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -14,10 +14,10 @@ use crate::{address, gid, manager, memory, opening, refused};
 
 macro_rules! symbols {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)? = $to:expr;)*) => {
-        /// Names of the functions that the library defines.
+        /// The names of the functions that the library defines.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
-        /// The function of libibverbs with a name.
+        /// Returns the function of libibverbs with a name.
         pub(crate) fn verb(name: &[u8]) -> Option<*mut c_void> {
             if !name.starts_with(b"ibv_") && !name.starts_with(b"_ibv_") {
                 return None;
@@ -39,8 +39,8 @@ macro_rules! symbols {
     (@zip $name:ident $unused:tt () ($(($arg:ident $type:ty))*) ($($answer:ty)?) $to:expr) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) $(-> $answer)? {
-            // SAFETY: the caller keeps the contract of the function of this name, which is that of
-            // what it leads to.
+            // SAFETY: the caller keeps the contract of the function of this name, which is also the
+            // contract of its implementation.
             unsafe { ($to)($($arg),*) }
         }
     };
@@ -61,7 +61,7 @@ type Any = *mut c_void;
 type Header = *mut [u8; 40];
 
 symbols! {
-    // Said to rdmascope itself.
+    // Tells rdmascope that the manager is emulated.
     rdmascope_manager() = manager::is_emulated;
 
     // Devices.

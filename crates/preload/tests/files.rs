@@ -1,4 +1,4 @@
-//! What unmodified programs find out of the devices' files when the library is preloaded.
+//! What unmodified programs see of the devices' files when the library is preloaded.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use support::library;
 
-/// Runs a line of the shell with the library, and so many devices where that is said.
+/// Runs a shell command line with the library, with a number of devices if it is given.
 fn shell(line: &str, devices: Option<&str>) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).env("LD_PRELOAD", library()).env_remove("RDMASCOPE_SOFTDEV_DEVICES");
@@ -32,7 +32,7 @@ fn programs_find_a_character_device_that_they_may_use() {
     succeeds("! test -e /dev/infiniband/uverbs1", None);
     succeeds(&check("uverbs1"), Some("2"));
     succeeds("! test -e /dev/infiniband/uverbs2", Some("2"));
-    // With settings that mean nothing no device can be listed, and none has a file.
+    // With invalid settings, no device can be listed, and none has a file.
     succeeds("! test -e /dev/infiniband/uverbs0", Some("many"));
     let text = succeeds("stat -c '%F %t %T' /dev/infiniband/uverbs0 /dev/null", None);
     assert_eq!(text, "character special file e7 c0\ncharacter special file 1 3\n");
@@ -72,7 +72,7 @@ fn programs_list_and_read_what_the_kernel_would_show() {
     );
 }
 
-/// By the functions that programs use: those of libc behind Python's.
+/// Through the functions that programs use: those of libc, called from Python.
 #[test]
 fn every_way_to_look_gives_the_same() {
     let program = r#"

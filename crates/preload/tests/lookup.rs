@@ -1,4 +1,4 @@
-//! What programs find that look libibverbs up while they run.
+//! What programs find that look up libibverbs at run time.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use support::library;
 
-/// Runs a command with the library in front of others.
+/// Runs a command with the library preloaded before others.
 fn preloaded(command: &mut Command, others: &[&Path]) -> Output {
     let mut value = OsString::from(library());
     for other in others {
@@ -67,12 +67,12 @@ print(verbs.ibv_wc_status_str(0).decode())
 #[test]
 fn every_version_of_a_function_is_ours() {
     let program = "
-ours = address(verbs.ibv_open_device)
+own = address(verbs.ibv_open_device)
 find = lambda name, version: c.dlvsym(verbs._handle, name, version)
-print(find(b'ibv_open_device', b'IBVERBS_1.1') == ours, find(b'ibv_open_device', b'IBVERBS_1.0') == ours)
+print(find(b'ibv_open_device', b'IBVERBS_1.1') == own, find(b'ibv_open_device', b'IBVERBS_1.0') == own)
 print(find(b'ibv_open_device', b'IBVERBS_9.9'), find(b'ibv_no_such_function', b'IBVERBS_1.1'))
 print(find(b'ibv_wc_status_str', b'IBVERBS_1.1') == address(verbs.ibv_wc_status_str))
-print(address(c.ibv_open_device) == ours, hasattr(verbs, 'ibv_no_such_function'), hasattr(c, 'getpid'))
+print(address(c.ibv_open_device) == own, hasattr(verbs, 'ibv_no_such_function'), hasattr(c, 'getpid'))
 ";
     let Some(output) = python(&format!("{START}{program}")) else { return };
     assert_eq!(said(&output), "True True\nNone None\nTrue\nTrue False True\n");
@@ -121,7 +121,7 @@ fn compile(directory: &Path, name: &str, source: &str, options: &[&str]) -> Path
 fn a_caller_stays_who_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    // Only the program's own RUNPATH leads there.
+    // Only the program's own RUNPATH leads to this directory.
     fs::create_dir(path.join("sub")).unwrap();
     compile(path, "libthere.so", "int there(void) { return 42; }", &["-shared", "-fPIC"]);
     fs::rename(path.join("libthere.so"), path.join("sub/libthere.so")).unwrap();
@@ -136,7 +136,7 @@ fn a_caller_stays_who_it_is() {
             return 0;
         }"#;
     let program = compile(path, "program", program, &["-Wl,--enable-new-dtags", "-Wl,-rpath,$ORIGIN/sub"]);
-    // A library behind ours that asks for the function after its own.
+    // A library behind this one that looks up the next function after its own.
     let wrapper = r#"
         #define _GNU_SOURCE
         #include <dlfcn.h>
@@ -149,7 +149,7 @@ fn a_caller_stays_who_it_is() {
     assert_eq!(said(&preloaded(&mut Command::new(program), &[&wrapper])), "42 1\n");
 }
 
-/// The constructors of a library behind ours run before ours.
+/// The constructors of a library behind this one run before this one's.
 #[test]
 fn constructors_may_call_before_the_library_is_ready() {
     let directory = tempfile::tempdir().unwrap();

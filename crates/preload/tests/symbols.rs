@@ -1,5 +1,5 @@
-//! No function of libibverbs that takes an object of the device is missed: one that is would crash
-//! its caller.
+//! No function of libibverbs that takes an object of the device is missing: a missing one would
+//! crash its caller.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 use rdmascope_preload::{LEFT, LIBRARY, LOOKUPS, NEVER_MADE, SYMBOLS};
 use support::library;
 
-/// What newer versions have and Debian's does not: rdma-core 64, `libibverbs/libibverbs.map.in`,
+/// Functions of newer versions than Debian's: rdma-core 64, `libibverbs/libibverbs.map.in`,
 /// `IBVERBS_1.15` to `1.18`.
 const NEWER: [&str; 19] = [
     "_ibv_query_comp_cntr_caps",
@@ -34,14 +34,14 @@ const NEWER: [&str; 19] = [
     "ibv_set_err_comp_cntr",
 ];
 
-/// Where Debian and others have libibverbs.
+/// The paths of libibverbs on Debian and other distributions.
 const SYSTEM: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/libibverbs.so.1",
     "/usr/lib/aarch64-linux-gnu/libibverbs.so.1",
     "/usr/lib64/libibverbs.so.1",
 ];
 
-/// What a library defines: names with their versions, `ibv_open_device@@IBVERBS_1.1`.
+/// Returns the definitions of a library: names with their versions, `ibv_open_device@@IBVERBS_1.1`.
 fn defined(library: &Path) -> Vec<String> {
     let nm = Command::new("nm").args(["-D", "--defined-only", "-P"]).arg(library).output();
     let output = nm.expect("nm comes with the linker");
@@ -79,7 +79,7 @@ fn every_public_function_is_there_or_left_with_a_reason() {
     assert!(missed.is_empty(), "neither defined nor left: {missed:?}");
     let gone: Vec<_> = LEFT.iter().filter(|name| !public.contains(*name)).collect();
     assert!(gone.is_empty(), "left to a library that does not have them: {gone:?}");
-    // The one private function that programs outside of rdma-core's libraries use.
+    // The only private function that programs outside of rdma-core use.
     assert!(symbols.iter().any(|symbol| symbol.starts_with("ibv_query_gid_type@")));
     assert!(SYMBOLS.contains(&"ibv_query_gid_type"));
 }
@@ -96,7 +96,7 @@ fn newer_functions_are_refused_or_cannot_be_reached() {
     assert!(both.is_empty(), "{both:?}");
 }
 
-/// A library that is preloaded into everything must cost nothing where nothing uses it.
+/// A library that is preloaded into every program must cost nothing if it is not used.
 #[test]
 fn loading_the_library_opens_nothing() {
     let list = |preload: Option<PathBuf>| {

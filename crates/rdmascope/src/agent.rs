@@ -1,4 +1,4 @@
-//! `rdmascope agent`: the end that measures.
+//! `rdmascope agent`: the process of a rank, which measures.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,31 +22,31 @@ use crate::{failure, launch, restart};
 pub(crate) struct AgentArguments {
     #[arg(long)]
     pub(crate) device: Option<String>,
-    /// No point needs one.
+    /// No point needs a device.
     #[arg(long)]
     pub(crate) no_device: bool,
-    /// Nothing is timed so closely that the clock would have to be calibrated, which takes a while.
+    /// Do not calibrate the clock, which takes a while: no point needs exact times.
     #[arg(long)]
     pub(crate) plain_clock: bool,
-    /// Some point connects through RDMA CM.
+    /// Some point connects by RDMA CM.
     #[arg(long)]
     pub(crate) rdma_cm: bool,
     #[command(flatten)]
     pub(crate) net: NetFlags,
     #[arg(long)]
     pub(crate) cpu: Option<u32>,
-    /// Where the coordinator listens for it, where a launcher of MPI has started it.
+    /// Address on which the coordinator listens, if an MPI launcher has started this agent.
     #[arg(long)]
     pub(crate) connect: Option<SocketAddr>,
-    /// That launcher, for errors.
+    /// Command of the launcher, for errors.
     #[arg(long, requires = "connect")]
     pub(crate) launcher: Option<String>,
-    /// CPUs that the ranks of its host take in turn.
+    /// CPUs that the ranks of this host use in turn.
     #[arg(long, requires = "connect")]
     pub(crate) cpus: Option<String>,
     #[arg(long, requires = "connect")]
     pub(crate) mpi_library: Option<String>,
-    /// How wrong its clock is, for tests.
+    /// Error of the clock, for tests.
     #[arg(long)]
     pub(crate) clock_skew: Option<Skew>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct AgentArguments {
     pub(crate) port: PortFlags,
 }
 
-/// The host whose environment is arranged: another tree of files than `/` for tests.
+/// The host whose environment is changed; for tests, a file tree other than `/`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct HostArguments {
     #[arg(long, value_name = "DIR", hide = true)]
@@ -63,13 +63,14 @@ pub(crate) struct HostArguments {
 }
 
 impl HostArguments {
-    /// The host.
+    /// Returns the host.
     pub(crate) fn host(&self) -> Host {
         self.host_root.as_deref().map_or_else(Host::here, Host::new)
     }
 }
 
-/// Serves the coordinator at standard input and output until it goes, or one that listens.
+/// Serves the coordinator until it disconnects, on standard input and output or, with `--connect`,
+/// by a connection to it.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
     if arguments.rdma_cm && !arguments.no_device {
         restart::reach_manager(arguments.device.as_deref(), arguments.port.options());
@@ -83,9 +84,9 @@ pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Serves the coordinator that listens there, as one of the ranks that a launcher has started.
+/// Connects to the coordinator and serves it, as one of the ranks that a launcher has started.
 fn dial_back(mut arguments: AgentArguments, coordinator: SocketAddr) -> anyhow::Result<ExitCode> {
-    // What a launcher gives as standard input may never end.
+    // The standard input that a launcher provides may never end.
     drop(agent::take_stdio()?);
     let key = std::env::var(KEY_VARIABLE).unwrap_or_default();
     let key: Key = key.parse().with_context(|| {
@@ -100,7 +101,7 @@ fn dial_back(mut arguments: AgentArguments, coordinator: SocketAddr) -> anyhow::
         Some(rank) => launch::cpu_of(rank, &cpus)?,
         None => None,
     };
-    let log = UcxLog::create().context("cannot make a file in memory for what UCX says")?.map(Arc::new);
+    let log = UcxLog::create().context("cannot make a file in memory for the log of UCX")?.map(Arc::new);
     for (name, value) in log.iter().flat_map(|log| log.variables()) {
         // SAFETY: this process has no other thread yet, which could read the environment.
         unsafe { std::env::set_var(name, value) };
@@ -110,15 +111,15 @@ fn dial_back(mut arguments: AgentArguments, coordinator: SocketAddr) -> anyhow::
     let leave = with_guard(&arguments.host)?;
     let worker = worker(arguments, leave)?.with_mpi(options);
     match dial_back::serve(coordinator, key, worker) {
-        // The coordinator has gone, and so has whoever would be told.
+        // Without the coordinator, no error can be reported.
         Err(bench::Error::ClientLost { .. }) => Ok(ExitCode::FAILURE),
         served => Ok(served.map(|()| ExitCode::SUCCESS)?),
     }
 }
 
-/// What measures on this thread from now on, and may change as much for it.
+/// Returns the worker that measures on this thread. `leave` says whether it may change the host.
 pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<LocalWorker> {
-    // Pinned before anything is allocated, so that memory is where the CPU is.
+    // Pinned before anything is allocated, so that memory is near the CPU.
     if let Some(cpu) = arguments.cpu {
         conditions::pin(&[cpu]).with_context(|| {
             format!("cannot pin the agent to CPU {cpu}: choose one that is allowed (see taskset -p $$)")
@@ -142,7 +143,7 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     Ok(worker.telling(|line| eprintln!("{line}")))
 }
 
-/// Leave to change the host, with this program as guard.
+/// Returns the permission to change the host, with this program as the guard.
 pub(crate) fn with_guard(host: &HostArguments) -> anyhow::Result<Leave> {
     let program = std::env::current_exe().context("cannot find the executable of this program")?;
     let mut guard = vec![program.to_string_lossy().into_owned(), "guard".to_owned()];
@@ -152,7 +153,7 @@ pub(crate) fn with_guard(host: &HostArguments) -> anyhow::Result<Leave> {
     Ok(Leave::Host(guard))
 }
 
-/// Guards what an agent changes on the host until it is gone.
+/// Reverts the changes of an agent on the host when the agent ends.
 pub(crate) fn guard(host: &HostArguments) -> anyhow::Result<ExitCode> {
     let (input, output) = agent::take_stdio()?;
     conditions::guard(host.host(), input, output)?;

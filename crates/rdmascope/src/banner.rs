@@ -1,4 +1,4 @@
-//! The lines above the tables of a run: its ranks, their devices, and what the reader should know.
+//! The lines above the tables of a run: its ranks, their devices, and the warnings.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use bench::choice::Reason;
 use measure::record::{Device, Environment, Run};
 use serde_json::Value;
 
-/// What people paste into tickets: the settings of the run.
+/// Returns the lines above the tables of a run, which users also paste into tickets.
 pub(crate) fn banner(run: &Run) -> String {
     let mut out = format!("# rdmascope {}: {}\n", run.program.version, run.title);
     for (name, choice) in choices(run) {
@@ -38,8 +38,8 @@ pub(crate) fn banner(run: &Run) -> String {
     out
 }
 
-/// The ranks of a run: each for itself where there are two, of more those together whose devices
-/// and hosts are the same.
+/// Groups the ranks of a run: two ranks are separate groups; of more, ranks with the same device on
+/// the same host are one group.
 fn alike(run: &Run) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let key = |rank: usize| {
@@ -56,7 +56,7 @@ fn alike(run: &Run) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Rising numbers, e.g. `0-3,7`.
+/// Returns ascending numbers as ranges, e.g. `0-3,7`.
 pub(crate) fn runs(numbers: &[usize]) -> String {
     let follows = |pair: &usize, next: &usize| *next == pair + 1;
     let run = |run: &[usize]| match run {
@@ -66,7 +66,7 @@ pub(crate) fn runs(numbers: &[usize]) -> String {
     numbers.chunk_by(follows).map(run).collect::<Vec<_>>().join(",")
 }
 
-/// A rank's line of the banner: its device, its host and its CPU.
+/// Returns a rank's line of the banner: its device, its host and its CPU.
 pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&Environment>) -> String {
     let host = environment.map_or("?", |environment| environment.hostname.as_str());
     let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
@@ -88,7 +88,7 @@ pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&En
     )
 }
 
-/// The devices that nobody named, each with the reason why it was taken.
+/// Returns the devices that were chosen by default, each with the reason.
 fn choices(run: &Run) -> BTreeSet<(&str, &str)> {
     let named = Reason::Named.to_string();
     let choices = run.devices.iter().filter_map(|device| {

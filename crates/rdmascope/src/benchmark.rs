@@ -1,11 +1,11 @@
-//! `rdmascope lat`, `bw` and the commands of all other patterns: one benchmark from flags, through
-//! the same plan type as everything else.
+//! `rdmascope lat`, `bw` and the commands of all other patterns: make a plan of the flags and
+//! measure it.
 
 use std::process::ExitCode;
 
 use bench::axis::{self, Axis, AxisRow};
 use bench::command::Subject;
-use bench::plan::offer::{Offer, carrier, start};
+use bench::plan::offer::{Offer, Offered, carrier, start};
 use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Operation, Pattern, Service};
 use clap::{ArgMatches, FromArgMatches};
@@ -20,16 +20,16 @@ use crate::server_args::ServerArgs;
 
 /// Largest size of `-a`: perftest's 2^23.
 const ALL_MAX: u64 = 8 << 20;
-/// Largest size of `-a` that datagrams of sockets have: the power of two below their limit.
+/// Largest size of `-a` for datagrams over sockets: the power of two below their limit.
 const ALL_MAX_DATAGRAM: u64 = 32 << 10;
 /// Smallest size of `-a`: perftest's.
 const ALL_MIN: u64 = 2;
 
-/// A benchmark, as the command line asks for it.
+/// The benchmark of a command line.
 pub(crate) struct Benchmark<'a> {
     pattern: Pattern,
     subject: Option<&'static Subject>,
-    /// The name of somebody else's benchmark that it is called by.
+    /// The benchmark of another suite, if the command has its name.
     known: Option<&'static Known>,
     /// The operation that the subject and its flags choose.
     operation: Option<Operation>,
@@ -39,7 +39,7 @@ pub(crate) struct Benchmark<'a> {
 }
 
 impl<'a> Benchmark<'a> {
-    /// The command line's, if it is the command of a pattern.
+    /// Returns the benchmark of a command line, if its command has a pattern.
     pub(crate) fn asked_for(matches: &'a ArgMatches) -> Option<Self> {
         let (command, mut flags) = matches.subcommand()?;
         let known = Known::named(command);
@@ -59,7 +59,7 @@ impl<'a> Benchmark<'a> {
         Some(Self { pattern, subject, known, operation, rows, flags })
     }
 
-    /// Measures it.
+    /// Measures the benchmark.
     pub(crate) fn measure(&self, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
         let carrier = carrier(self.subject);
@@ -79,8 +79,13 @@ impl<'a> Benchmark<'a> {
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
 
-    /// What the flags ask for.
-    fn plan(&self) -> anyhow::Result<Plan> {
+    /// Returns the axes that flags can set, with their defaults.
+    pub(crate) fn offered(&self) -> Vec<Offered> {
+        Offer::of(self.pattern, self.subject).axes
+    }
+
+    /// Returns the plan that the flags describe.
+    pub(crate) fn plan(&self) -> anyhow::Result<Plan> {
         let command = self.pattern.command();
         let settings = self.settings()?;
         let name = match self.word() {
@@ -97,7 +102,7 @@ impl<'a> Benchmark<'a> {
         Ok((command.figures)(names).into_iter().fold(plan, Plan::figure))
     }
 
-    /// The settings that the flags make, all sizes in one experiment.
+    /// Returns the settings of the flags, with all sizes in one experiment.
     fn settings(&self) -> anyhow::Result<Settings> {
         let settings = start(self.pattern, self.subject, self.operation);
         let settings = self.known.map_or(Ok(settings.clone()), |known| known.start(settings))?;
@@ -114,7 +119,7 @@ impl<'a> Benchmark<'a> {
         }
         let has_sizes = self.rows.iter().any(|row| row.name == axis::SIZE_BYTES.row.name);
         let is_all = has_sizes && self.flags.get_flag("all");
-        // Atomics have but one size.
+        // Atomics have only one size.
         if is_all && !self.operation.is_some_and(Operation::is_atomic) {
             let all = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
             let most = self.longest(&settings);
@@ -123,7 +128,7 @@ impl<'a> Benchmark<'a> {
         Ok(settings)
     }
 
-    /// The largest size of `-a`.
+    /// Returns the largest size of `-a`.
     fn longest(&self, settings: &Settings) -> u64 {
         let carrier = carrier(self.subject);
         if !carrier.is_verbs() {
@@ -134,14 +139,15 @@ impl<'a> Benchmark<'a> {
         if !is_group && !services.contains(&Service::Ud) {
             return ALL_MAX;
         }
-        // Where the ports have less, what is longer is not measured.
+        // If the ports have a smaller MTU, longer datagrams are not measured.
         let mtu = settings.axes.get(axis::MTU_BYTES).into_iter().flatten().min();
         mtu.unwrap_or(MTU_BYTES_MAX).into()
     }
 
-    /// Sizes up to a limit and those above it differ in an axis, so they are two experiments.
+    /// Splits sizes at the limit of a flag such as `-I`: an axis differs below and above the limit,
+    /// so that there are two experiments.
     fn split(&self, name: &str, settings: Settings) -> Vec<(String, Settings)> {
-        // Without a limit no size is inline, not even one of 0 bytes.
+        // With a limit of 0, no size is inline, not even 0 bytes.
         let Some((row, limit)) = axes::up_to(self.flags, &self.rows).filter(|(_, n)| *n > 0) else {
             return vec![(name.to_owned(), settings)];
         };
@@ -158,7 +164,7 @@ impl<'a> Benchmark<'a> {
             .collect()
     }
 
-    /// What is measured, as plans are named.
+    /// Returns what is measured, for the name of the plan.
     fn word(&self) -> Option<&'static str> {
         let subject = self.subject?;
         Some(match self.operation {
@@ -168,7 +174,7 @@ impl<'a> Benchmark<'a> {
         })
     }
 
-    /// What is measured, in words.
+    /// Returns what is measured, for the title of the plan.
     fn words(&self) -> &'static str {
         match (self.operation, self.subject) {
             (Some(operation), _) => operation.name(),

@@ -12,43 +12,68 @@ use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
 use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
+use crate::init::InitArguments;
 use crate::model::{EXAMPLES as MODEL_EXAMPLES, ModelArguments};
+use crate::pages::ManArguments;
 use crate::report::{EXAMPLES as REPORT_EXAMPLES, ReportArguments};
 use crate::run::{EXAMPLES as RUN_EXAMPLES, RunArguments};
 use crate::transfer::TransferArguments;
 
 const EXAMPLES: &str = "\
 Examples:
-  rdmascope run quick                  a first look at this machine, with a report
-  rdmascope run gamess-2016 --quick    a published evaluation beside your numbers
-  rdmascope lat send --local -c UD     half the round trip of a datagram, here
-  rdmascope lat read                   waits for a client on another terminal
+  rdmascope run quick                  measures this machine and writes a report
+  rdmascope run gamess-2016 --quick    repeats a paper, its numbers beside yours
+  rdmascope lat send --local -c UD     latency of datagrams on this host
+  rdmascope lat read                   a server, which waits for its client
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
-  rdmascope lat tcp --local            the same over sockets: TCP_RR, UDP_STREAM
-  rdmascope one-way send --local       every message stamped at both ends
-  rdmascope fan-out send               to 1 up to 15 others at once, and back
-  rdmascope pairs write                up to 8 pairs that begin together
+  rdmascope lat tcp --local            latency over TCP, as netperf's TCP_RR
+  rdmascope one-way send --local       one-way latency of every message
+  rdmascope fan-out send               from one rank to several ranks and back
+  rdmascope pairs write                several pairs of ranks at the same time
   rdmascope open-loop send --loaders 0,4
-                                       at a set rate, while 4 others load it
-  rdmascope osu_latency -m 8:4096      by names of the OSU benchmarks and of IMB:
+                                       a set rate, without load and with 4 loaders
+  rdmascope osu_latency -m 8:4096      names of the OSU benchmarks and of IMB:
                                        osu_bw, osu_put_bw, PingPong, Allreduce
-  rdmascope pipeline shmem --local     samples at a rate, and the steps missed
-  rdmascope overhead --local           what each call costs: post, poll, register
-  rdmascope advise --local             which service, how to poll, inline or not
+  rdmascope pipeline shmem --local     samples at a set rate, and missed steps
+  rdmascope overhead --local           cost of verbs calls: post, poll, register
+  rdmascope advise --local             recommends service, polling and more
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
-                                       the same between two hosts
-  rdmascope model gamess-2016          what a published latency is made of
-  rdmascope devices                    what can be measured here
-  rdmascope doctor                     what would spoil it, and what mends that
-  rdmascope exec ibv_devinfo           any verbs program, on the software device
-  rdmascope transfer DIR --to /backup  files and trees, over verbs or TCP
+                                       the plan quick between two hosts
+  rdmascope model gamess-2016          fits models to the latencies of a paper
+  rdmascope devices                    lists devices, ports, GIDs and MPI
+  rdmascope doctor                     finds settings that spoil measurements
+  rdmascope exec ibv_devinfo           runs a verbs program on the software device
+  rdmascope transfer DIR --to /backup  sends files and trees, over verbs or TCP
+
+Values of options and of plans:
+  times   10, 500ms, 5us, 2min, 1h     a number alone is seconds
+  counts  1000, 10k, 2M, 1e6           k, M and G are powers of ten
+  rates   500, 10k, 2.5MHz, 1e5/s      per second
+  sizes   64, 4KiB, 4K, 1MB            K is KiB, 1024 bytes; kB is 1000 bytes
+  shares  2.5%, 2.5                    in percent
 
 Results go to standard output, everything else to standard error.
 
 Exit status:
   0  done
   1  could not run or did not finish
-  2  wrong usage or plan";
+  2  wrong usage or plan
+  130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";
+
+/// What rdmascope says when it is called without a command.
+pub(crate) const START: &str = "\
+rdmascope measures RDMA and socket networks, from verbs up to the application, and
+times every message.
+
+To start:
+  rdmascope run quick          measures this machine in seconds and writes a report
+  rdmascope doctor             finds settings of this host that spoil measurements
+  rdmascope lat send --local   latency between two processes, like ib_send_lat
+  rdmascope plans              lists the plans, among them published evaluations
+  rdmascope --help             lists all commands, with examples
+
+Usage: rdmascope COMMAND [OPTIONS]
+";
 
 const PLANS_EXAMPLES: &str = "\
 Examples:
@@ -56,7 +81,7 @@ Examples:
   rdmascope plans quick > my-plan.toml
   rdmascope run my-plan.toml";
 
-/// Evaluates a network from RDMA verbs up to the application, with every message timed.
+/// Measures RDMA and socket networks, from verbs up to the application, and times every message.
 #[derive(Debug, Parser)]
 #[command(name = "rdmascope", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -64,7 +89,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The whole command line: what is written here, and behind `run` the commands of patterns.
+/// Returns the whole command line: the commands of this file, with the commands of patterns listed
+/// after `run`.
 pub(crate) fn command() -> clap::Command {
     let mut place = LAST;
     let last = |sub: clap::Command| {
@@ -77,26 +103,28 @@ pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommands(last).subcommands(patterns).subcommands(known)
 }
 
-/// Commands that measure come before these in the help.
+/// Position of the other commands in the help: after `run` and the patterns.
 const LAST: usize = 1;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure what a plan says and write a report.
+    /// Measure the points of a plan and write a report.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Measure ways to send and recommend one, with what each step away from it costs.
+    /// Measure configurations of sending and recommend one, with the cost of each change to it.
     Advise(Box<AdviseArguments>),
-    /// List what can be measured here.
+    /// List the RDMA devices of this host with their ports and GIDs, and its MPI libraries.
     Devices(DevicesArguments),
-    /// Find what keeps this host from measuring well, and say what mends it.
+    /// Check this host for settings that spoil measurements, and suggest fixes.
     Doctor(DoctorArguments),
     /// Run a program that uses RDMA verbs, unmodified, on the software device.
     Exec(ExecArguments),
+    /// Print the plan of a measuring command, to start one of your own from.
+    Init(InitArguments),
     /// List the plans that come with the program, or print one.
     #[command(after_help = PLANS_EXAMPLES)]
     Plans {
-        /// Print this plan, to start one of your own from it.
+        /// Print this plan, for example as the start of your own.
         name: Option<String>,
         /// Print the reference of all keys of a plan.
         #[arg(long, conflicts_with = "name")]
@@ -105,38 +133,39 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Read logs of VILLASnode as a record, beside which new ones can be put.
+    /// Convert logs of VILLASnode to a record, to compare new measurements with it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
-    /// Fit models to latencies over size, to bursts and to one to n; show where they fail, and what
-    /// a link carries at best.
+    /// Fit models to latency over size, to bursts and to one to n; show their errors and the link
+    /// limit.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
-    /// Print the completions of a shell, e.g. for /etc/bash_completion.d.
+    /// Print the completions for a shell, e.g. for /etc/bash_completion.d.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, e.g. for `rdmascope man | man -l -`.
-    Man,
+    /// Print the manual page of a command; `rdmascope man lat send | man -l -` shows it.
+    Man(ManArguments),
     /// Send files and trees to another directory or host, over verbs or TCP.
     Transfer(Box<TransferArguments>),
-    /// Serve a coordinator on standard input and output. Started by `run`, not by people.
+    /// Serve a coordinator on standard input and output. Internal: commands that measure start it.
     #[command(hide = true)]
     Agent(AgentArguments),
-    /// Start a launcher of MPI and end it with the coordinator. Started by `run`, not by people.
+    /// Start an MPI launcher and end it with the coordinator. Internal: commands that measure start
+    /// it.
     #[command(hide = true)]
     Supervise {
-        /// The launcher's ranks are a program of somebody else, which runs in this directory.
+        /// The launcher starts an application, which runs in this directory.
         #[arg(long)]
         program_in: Option<PathBuf>,
-        /// Start nothing, and remove this directory in the end.
+        /// Start nothing, and remove this directory when the coordinator ends.
         #[arg(long, conflicts_with_all = ["program_in", "words"])]
         remove: Option<PathBuf>,
         #[arg(required_unless_present = "remove", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Take back what an agent changes on this host when it ends. Started by agents, not by people.
+    /// Revert what an agent changed on this host when it ends. Internal: agents start it.
     #[command(hide = true)]
     Guard(HostArguments),
 }

@@ -1,5 +1,5 @@
-//! `rdmascope exec`: runs a program on the software device, by the library that is put in front of
-//! its libibverbs.
+//! `rdmascope exec`: runs a program on the software device, by a library that is preloaded in front
+//! of its libibverbs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -21,8 +21,8 @@ use crate::{namespace, preload};
 
 const EXAMPLES: &str = "\
 Examples:
-  rdmascope exec ibv_devinfo           what programs see of the device
-  rdmascope exec ib_send_bw            waits for its client, on another terminal:
+  rdmascope exec ibv_devinfo           shows the device as programs see it
+  rdmascope exec ib_send_bw            a server; its client, on another terminal:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec rping -s -a 127.0.0.1 # RDMA CM; on another terminal:
@@ -31,48 +31,50 @@ Examples:
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
   UCX_TLS=rc,self rdmascope exec --wrap mpirun -np 2 PROGRAM
                                        two ranks of MPI, over UCX
-  rdmascope exec bash                  everything that is started from this shell
+  rdmascope exec bash                  all programs that this shell starts
 
-The program becomes this process: its signals and terminal are its own. What it
-starts finds the device too. A static program is not reached.
+The program replaces rdmascope in this process, so that it keeps the terminal
+and gets all signals. Programs that it starts find the device, too. Statically
+linked programs do not find it.
 
 Variables:
-  RDMASCOPE_PRELOAD  the library, where it is not found beside rdmascope
-  LD_PRELOAD         kept: the library is put in front of it
+  RDMASCOPE_PRELOAD  the library that is preloaded [default: the one inside
+                     rdmascope, extracted to XDG_CACHE_HOME or ~/.cache]
+  LD_PRELOAD         kept, with the library in front of its value
 
 Exit status:
-  the program's own, or
-  1  it could not be started
+  the exit status of the program, or
+  1  the program could not be started
   2  wrong usage";
 
-/// What to run, and on what.
+/// The program to run, and its devices.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct ExecArguments {
-    /// What the ports are: Ethernet with RoCE v2, or InfiniBand with LIDs [default: ethernet].
+    /// Link layer of the ports: Ethernet with RoCE v2, or InfiniBand with LIDs [default: ethernet].
     #[arg(long, value_name = "LAYER", ignore_case = true)]
     link_layer: Option<LinkLayer>,
-    /// How many devices there are: softdev0, softdev1 and so on [default: 1].
+    /// Number of devices: softdev0, softdev1 and so on [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEVICES)))]
     devices: Option<u32>,
-    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header=
-    /// [default: as fast as memory].
+    /// Link to model, such as `4X FDR` or `40Gb/s,latency=700ns`; more keys are back=, fetch=,
+    /// gap=, mtu= and header= [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
     link: Option<LinkModel>,
-    /// MTU of the ports on Ethernet: 256, 512, 1024, 2048 or 4096 bytes, or `netdev`: what packets
-    /// of the network interface have room for [default: netdev].
+    /// MTU of the ports on Ethernet: 256, 512, 1024, 2048 or 4096 bytes, or `netdev`: the largest
+    /// that fits the network interface [default: netdev].
     #[arg(long, value_name = "MTU")]
     mtu: Option<PortMtu>,
-    /// Give the device to the ranks of a launcher (mpirun, mpiexec, srun) and not to the launcher:
-    /// by its options -x, -genv or --export, so that ranks have it wherever they start.
+    /// Give the device to the ranks of a launcher (mpirun, mpiexec, srun) and not to the launcher
+    /// itself, by its options -x, -genv or --export: ranks on all hosts find the device.
     #[arg(long)]
     wrap: bool,
-    /// Show the files of the devices to programs that ask the system and not the C library, too: in
-    /// a namespace of mounts, and without root one of users. Programs that are to reach each other
-    /// then all have this option.
+    /// Also show the files of the devices to programs that bypass the C library: in a mount
+    /// namespace and, without root, a user namespace. Programs that communicate must then all have
+    /// this option.
     #[arg(long)]
     namespace: bool,
-    /// The program and its arguments.
+    /// Program to run, with its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
@@ -86,7 +88,7 @@ enum LinkLayer {
     Infiniband,
 }
 
-/// Becomes the program; returns only if that cannot be.
+/// Replaces this process with the program; returns only on an error.
 pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     let mut variables = variables(arguments)?;
     if arguments.namespace {
@@ -104,8 +106,8 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     Err(error).with_context(|| format!("cannot start {}", path.display()))
 }
 
-/// Enters a namespace that shows the files of the devices that a program is told of. Returns what
-/// tells the program's children that they are in it.
+/// Enters a namespace that shows the files of the devices in `variables`. Returns the variable by
+/// which the program's children know that they are in it.
 fn enter_namespace(variables: &[(&'static str, OsString)]) -> anyhow::Result<(&'static str, OsString)> {
     for (name, value) in variables.iter().filter(|(name, _)| *name != preload::VARIABLE) {
         // SAFETY: this process has no other thread yet that could read its environment.
@@ -118,11 +120,11 @@ fn enter_namespace(variables: &[(&'static str, OsString)]) -> anyhow::Result<(&'
     Ok((namespace::VARIABLE, devices.into()))
 }
 
-/// What tells a process of the device.
+/// Returns the environment variables that describe the devices to a process.
 fn variables(arguments: &ExecArguments) -> anyhow::Result<Vec<(&'static str, OsString)>> {
     let mut variables = vec![(preload::VARIABLE, preload::value()?)];
     if let Some(layer) = arguments.link_layer {
-        let value = layer.to_possible_value().context("clap has read it from one")?;
+        let value = layer.to_possible_value().context("clap has parsed this value")?;
         variables.push((LINK_LAYER_VARIABLE, value.get_name().into()));
     }
     if let Some(devices) = arguments.devices {
@@ -131,7 +133,7 @@ fn variables(arguments: &ExecArguments) -> anyhow::Result<Vec<(&'static str, OsS
     if let Some(link) = arguments.link {
         variables.push((LINK_VARIABLE, link.to_string().into()));
     }
-    // Programs of others find what they would at the kernel's software device.
+    // By default, programs find the MTU that the kernel's software device would have.
     let usual = env::var_os(MTU_VARIABLE).is_none().then_some(PortMtu::Netdev);
     if let Some(mtu) = arguments.mtu.or(usual) {
         variables.push((MTU_VARIABLE, mtu.to_string().into()));
@@ -139,7 +141,7 @@ fn variables(arguments: &ExecArguments) -> anyhow::Result<Vec<(&'static str, OsS
     Ok(variables)
 }
 
-/// Becomes a launcher whose ranks find the device.
+/// Replaces this process with a launcher whose ranks find the device.
 fn wrap(program: &[OsString], variables: Vec<(&'static str, OsString)>) -> anyhow::Result<ExitCode> {
     let text = |word: &OsString| {
         let word = word.clone().into_string();
@@ -170,10 +172,10 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Refuses a program in front of which the dynamic linker puts nothing.
+/// Refuses a program into which the dynamic linker preloads nothing.
 fn check_program(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
-    // What cannot be read is judged by whoever starts it.
+    // If the file cannot be read, the error of starting it says more.
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
@@ -192,13 +194,13 @@ fn check_program(path: &Path) -> anyhow::Result<()> {
             )
         }
         Ok(Linkage::Foreign) => {
-            bail!("{shown} is for another kind of processor than rdmascope, so its library does not fit")
+            bail!("{shown} is built for another architecture than rdmascope, so nothing can be preloaded")
         }
         Ok(Linkage::Dynamic | Linkage::Unknown) | Err(_) => Ok(()),
     }
 }
 
-/// Bytes in which the headers of an ELF file are looked for: linkers put them at the start.
+/// Bytes of an ELF file that are searched for its headers: linkers put them at the start.
 const MOST_HEADERS: u64 = 16 << 10;
 
 /// How a program finds its libraries.
@@ -213,8 +215,8 @@ enum Linkage {
 }
 
 impl Linkage {
-    /// From the start of a file: an ELF program names its dynamic linker in a program header
-    /// (elf(5), `PT_INTERP`).
+    /// Reads the linkage from the start of a file: an ELF program names its dynamic linker in a
+    /// program header (elf(5), `PT_INTERP`).
     fn of(start: &[u8]) -> Self {
         const PT_INTERP: u32 = 3;
         let Some(own) = start.get(..64).filter(|start| start.starts_with(b"\x7fELF")) else {
@@ -241,8 +243,7 @@ impl Linkage {
     }
 }
 
-/// `EI_CLASS` and `EI_DATA`: 64 bits, little-endian, which all machines are that the device is
-/// built for.
+/// `EI_CLASS` and `EI_DATA`: 64 bits, little-endian, as on all machines that the device supports.
 const OWN_CLASS_AND_ORDER: [u8; 2] = [2, 1];
 /// `e_machine` (elf.h: `EM_AARCH64`, `EM_RISCV`, `EM_X86_64`).
 const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
@@ -261,7 +262,7 @@ mod tests {
     fn linkage_is_read_from_the_headers() {
         let own = fs::read(env::current_exe().unwrap()).unwrap();
         assert_eq!(Linkage::of(&own), Linkage::Dynamic);
-        // Without the header that names the dynamic linker the same program is a static one.
+        // Without the header that names the dynamic linker, the same program is a static one.
         let offset = usize::try_from(u64::from_le_bytes(own[32..40].try_into().unwrap())).unwrap();
         let size = usize::from(own[54]);
         let count = usize::from(own[56]);
@@ -270,7 +271,7 @@ mod tests {
             without[at] = 4;
         }
         assert_eq!(Linkage::of(&without), Linkage::Static);
-        // Headers that are elsewhere are not judged.
+        // If the headers are elsewhere, the linkage is unknown.
         without[38] = 0xff;
         assert_eq!(Linkage::of(&without), Linkage::Unknown);
         without[4] = 1;

@@ -1,19 +1,18 @@
-//! The middle of `run`, `lat` and `bw`: points in, record, tables and report out.
+//! Measures the points of `run`, `lat` and `bw`, and makes the record, the tables and the report.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use bench::Error;
 use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
 
-use crate::failure::DID_NOT_FINISH;
+use crate::failure::{DID_NOT_FINISH, Interrupted};
 use crate::job::Job;
 use crate::sink::{Ended, Output};
 use crate::{report, stdout};
 
-/// Measures and reports.
+/// Measures the points of a job and reports them.
 pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     let mut output = Output::new(&job)?;
@@ -21,17 +20,18 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
     let closed = closed.and_then(close);
-    // What ended the run comes first: what followed from it would only hide it.
+    // The error that ended the run comes first: errors that followed from it would only hide it.
     let Summary { measured, not_measured, failed } = match ended {
         Err(Error::Interrupted { signal }) if !is_kept => {
-            bail!("stopped by {signal}: {}", job.nothing_kept())
+            let why = job.nothing_kept().to_owned();
+            return Err(Interrupted { signal, why }.into());
         }
         ended => ended?,
     };
     closed?;
     let all = measured + not_measured + failed;
     match (measured, failed) {
-        // Whoever goes on with the numbers has none.
+        // A script that goes on with the numbers would have none.
         (0, 0) => eprintln!("rdmascope: nothing was measured: the tables and the record say why"),
         (_, 0) => return Ok(ExitCode::SUCCESS),
         _ => eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why"),
@@ -48,7 +48,7 @@ pub(crate) fn close(ended: Ended) -> anyhow::Result<()> {
         unprinted = unprinted.or(stdout::print(&format!("{}\n", path.display())).err());
     }
     match unprinted {
-        // The record and the report are there, and a reader who has seen enough is no failure.
+        // The record and the report are complete, and a reader that has seen enough is no failure.
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }

@@ -1,26 +1,31 @@
-//! From errors to sentences and exit statuses: 1 could not run or did not finish, 2 wrong usage or
-//! plan.
+//! Prints errors and turns them into exit statuses: 1 could not run or did not finish, 2 wrong
+//! usage or plan.
 
 use std::io;
 use std::process::ExitCode;
 
-/// Ran, but not everything could be measured as it should.
+/// Exit status of a command that could not run or did not finish.
 pub(crate) const DID_NOT_FINISH: u8 = 1;
-/// Wrong usage or plan.
-const USAGE: u8 = 2;
+/// Exit status of wrong usage or a wrong plan.
+pub(crate) const USAGE: u8 = 2;
 
-/// Prints an error and gives its exit status.
+/// Prints an error and returns its exit status.
 pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
-    if is_closed_pipe(error) {
-        // Whoever read our output has seen enough; that is no failure of ours.
-        return ExitCode::SUCCESS;
-    }
-    eprintln!("rdmascope: {}", harmless(&format!("{error:#}")));
-    ExitCode::from(status(error))
+    ExitCode::from(told(error))
 }
 
-/// A text without characters that a terminal would act on: it may quote a file, an argument or
-/// another host.
+/// Prints an error and returns its exit status, for code that ends the process itself.
+pub(crate) fn told(error: &anyhow::Error) -> u8 {
+    if is_closed_pipe(error) {
+        // The reader of the output, such as `head`, has seen enough: that is no failure.
+        return 0;
+    }
+    eprintln!("rdmascope: {}", harmless(&format!("{error:#}")));
+    status(error)
+}
+
+/// Escapes the characters of a text that a terminal would act on: the text may quote a file, an
+/// argument or another host.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
@@ -36,6 +41,9 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn status(error: &anyhow::Error) -> u8 {
+    if let Some(signal) = signal(error) {
+        return interrupted(signal);
+    }
     let is_usage = error.is::<Usage>()
         || error.downcast_ref::<bench::Error>().is_some_and(bench::Error::is_usage)
         || error.downcast_ref::<measure::Error>().is_some_and(measure::Error::is_usage)
@@ -43,7 +51,46 @@ fn status(error: &anyhow::Error) -> u8 {
     if is_usage { USAGE } else { DID_NOT_FINISH }
 }
 
-/// Something that was asked for and makes no sense.
+/// The name of the signal that ended a command, if one did.
+fn signal(error: &anyhow::Error) -> Option<&str> {
+    if let Some(Interrupted { signal, .. }) = error.downcast_ref() {
+        return Some(signal);
+    }
+    match error.downcast_ref()? {
+        bench::Error::Interrupted { signal }
+        | bench::Error::StoppedWaiting { signal }
+        | bench::Error::Stopped { signal, .. } => Some(signal),
+        _ => None,
+    }
+}
+
+/// The exit status of a command that a signal has stopped: as a shell reports one that the signal
+/// has killed.
+fn interrupted(signal: &str) -> u8 {
+    match signal {
+        "SIGINT" => 128 + 2,
+        _ => 128 + 15,
+    }
+}
+
+/// A command was stopped by a signal.
+#[derive(Debug)]
+pub(crate) struct Interrupted {
+    /// The name of the signal.
+    pub(crate) signal: String,
+    /// What that means for the results.
+    pub(crate) why: String,
+}
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "stopped by {}: {}", self.signal, self.why)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// An error in the use of a command.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 

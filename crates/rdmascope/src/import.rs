@@ -1,5 +1,5 @@
-//! `rdmascope import`: logs of VILLASnode's benchmarks as a record, so that old runs are read as
-//! new ones are.
+//! `rdmascope import`: converts logs of VILLASnode's benchmarks to a record, so that old runs can
+//! be compared with new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,25 +26,25 @@ use crate::{report, sink, stdout};
 /// Below the help of `rdmascope import`.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  rdmascope import logs                logs/0_RC-8-100000-250000_output.csv and all others
+  rdmascope import logs                logs/0_RC-8-100000-250000_output.csv etc.
   rdmascope import logs --out thesis && rdmascope report thesis --text";
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportArguments {
-    /// Directory with logs of VILLASnode, in its formats csv or villas.human, named as its
-    /// benchmarks do: ID_MODE-VALUES-RATE-SAMPLES_input.csv of who generated samples, and
-    /// _output.csv of who took them.
+    /// Directory with logs of VILLASnode, in the formats csv or villas.human, named as its
+    /// benchmarks do: ID_MODE-VALUES-RATE-SAMPLES_input.csv of the sender, and _output.csv of the
+    /// receiver.
     pub(crate) logs: PathBuf,
-    /// Directory for the record and a report; it must not hold a run [default: runs/import-TIME].
+    /// Directory for the record and a report; it must not contain a run [default:
+    /// runs/import-TIME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Thresholds for which the share of samples above is told: that of the thesis's histograms (C4 of
-/// the notes).
+/// Thresholds of the shares of samples above them: the threshold of the histograms of Potter 2018.
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];
 
-/// Makes a record of logs.
+/// Makes a record of the logs in a directory.
 pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let tests = tests(&arguments.logs)?;
     let points: Vec<(Point, Vec<u64>)> =
@@ -58,7 +58,8 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
         ended: None,
         title: "Logs of VILLASnode".to_owned(),
         about: Some(format!(
-            "Read from {}. Latencies are what the logs say: received less origin, by the clocks of those hosts.",
+            "Read from {}. Latencies are the differences of the logged times of reception and origin, by the clocks of \
+             those hosts.",
             arguments.logs.display()
         )),
         quick: false,
@@ -89,18 +90,18 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     let shown = Points { points: &all, devices: &[], patterns: PATTERNS };
     let tables = ::report::terminal::tables(shown, Unit::MiBPerS)?;
     stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
-    // As of a command of which no point was measured.
+    // The status of a command that measured no point.
     Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What a reader must know of numbers that others have taken.
-const NOT_OURS: &str = "these numbers were not measured by rdmascope: it has read logs of VILLASnode, whose node shmem copied \
-                        the stamp of reception from the source in 2018";
+/// The warning about numbers that rdmascope has not measured.
+const NOT_OURS: &str = "these numbers were not measured by rdmascope, but read from logs of VILLASnode; in 2018, its node \
+                        shmem copied the stamp of reception from the sender";
 
-/// The logs of a test: of who generated samples, and of who took them.
+/// The logs of a test: of the sender and of the receiver.
 type Logs = [Option<PathBuf>; 2];
 
-/// The tests of which a directory has logs.
+/// Returns the tests that have logs in a directory.
 fn tests(directory: &Path) -> anyhow::Result<BTreeMap<LogName, Logs>> {
     let listed = || format!("cannot list {}", directory.display());
     let mut tests: BTreeMap<LogName, Logs> = BTreeMap::new();
@@ -114,14 +115,14 @@ fn tests(directory: &Path) -> anyhow::Result<BTreeMap<LogName, Logs>> {
     if tests.is_empty() {
         let directory = directory.display();
         return Err(Usage(format!(
-            "{directory} has no log that is named ID_MODE-VALUES-RATE-SAMPLES_output.csv, as the benchmarks of VILLASnode do"
+            "{directory} has no log with a name of VILLASnode's benchmarks, such as ID_MODE-VALUES-RATE-SAMPLES_output.csv"
         ))
         .into());
     }
     Ok(tests)
 }
 
-/// What the logs of a test come to, with its latencies in ns.
+/// Makes a point of the logs of a test; returns it with its latencies in ns.
 fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Point, Vec<u64>)> {
     let sent = input.as_deref().map(log).transpose()?;
     let taken = output.as_deref().map(log).transpose()?;
@@ -139,7 +140,7 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
         "wall_ns": 0,
     });
     let offsets = taken.iter().flatten().filter_map(|sample| sample.offset_ns);
-    // One that seems to arrive before it was generated counts as 0 ns, as of two clocks that do not
+    // A sample that seems to arrive before it was generated counts as 0 ns: the clocks do not
     // agree.
     let samples_ns: Vec<u64> = offsets.map(|ns| u64::try_from(ns).unwrap_or(0)).collect();
     let latency = stats::latency(LatencyKind::OneWay, &samples_ns, &SHARE_ABOVE_NS);
@@ -153,8 +154,8 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
         }
         None => {
             let reason = match output {
-                None => "there is no log of who took the samples",
-                Some(_) => "the log of who took the samples says of none when it was received",
+                None => "there is no log of the receiver",
+                Some(_) => "the log of the receiver has no times of reception",
             };
             json["status"] = "not_measured".into();
             json["reason"] = reason.into();
@@ -166,17 +167,17 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
 /// A log that was read.
 struct Log {
     samples: Vec<Logged>,
-    /// Whether its last line has no end.
+    /// Whether its last line is incomplete.
     is_broken_off: bool,
 }
 
 impl Log {
-    /// The number of the last sample.
+    /// Returns the number of the last sample.
     fn last(&self) -> Option<u64> {
         self.samples.iter().map(|sample| sample.sequence).max()
     }
 
-    /// Steps in a second, by the stamps of the samples.
+    /// Returns the steps per second, by the stamps of the samples.
     fn rate_hz(&self) -> Option<f64> {
         let stamped = |sample: &Logged| Some((sample.sequence, sample.origin_ns?));
         let mut all = self.samples.iter().filter_map(stamped);
@@ -188,24 +189,22 @@ impl Log {
     }
 }
 
-/// Steps from which a rate can be told.
+/// Fewest steps for which a rate is computed.
 const STEPS_MIN: u64 = 50;
-/// What the logs of a test may differ by from its name, or from each other, unsaid.
+/// Largest difference between the logs of a test, or from its name, that is not reported.
 const SHARE_MAX: f64 = 0.02;
 
 fn log(path: &Path) -> anyhow::Result<Log> {
     let text = files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let samples = read(&text).map_err(|(line, why)| {
         let path = path.display();
-        Usage(format!(
-            "{path}:{line} is no sample that VILLASnode has logged: {why}: mend it or take it away"
-        ))
+        Usage(format!("{path}:{line} is not a sample in a log of VILLASnode: {why}: fix or remove the line"))
     })?;
     Ok(Log { samples, is_broken_off: !text.is_empty() && !text.ends_with('\n') })
 }
 
-/// Why the numbers of a test should not be trusted: logs that end before it did, or say something
-/// else than its name.
+/// Returns why the point of a test is unstable: logs that end before the test did, or that
+/// contradict its name.
 fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
     let mut doubts: Vec<String> = Vec::new();
     for (log, whose) in logs.iter().zip([WHO_GENERATED, WHO_TOOK]) {
@@ -216,7 +215,7 @@ fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
         let mut values = log.samples.iter().map(|sample| sample.values);
         if let Some(other) = values.find(|values| *values != name.values as usize) {
             doubts.push(format!(
-                "the log of {whose} has samples of {other} values, its name says {}",
+                "the log of {whose} has samples of {other} values, but its name says {}",
                 name.values
             ));
         }
@@ -226,28 +225,28 @@ fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
     let end = name.samples.saturating_sub(1);
     match lasts {
         [Some(sent), Some(taken)] if is_short(taken, sent) || is_short(sent, taken) => doubts.push(format!(
-            "the log of {WHO_GENERATED} ends with number {sent}, that of {WHO_TOOK} with {taken}: what one has not counts as \
-             lost or missed"
+            "the log of {WHO_GENERATED} ends with sample {sent}, the log of {WHO_TOOK} with sample {taken}: a sample that is \
+             in one of them only counts as lost or missed"
         )),
         _ => {}
     }
     if let Some(last) = lasts.into_iter().flatten().max()
         && is_short(last, end)
     {
-        doubts.push(format!("the logs end with number {last} of {end}: what came after counts as missed"));
+        doubts.push(format!("the logs end with sample {last} of {end}: later samples count as missed"));
     }
     let set = name.rate_hz as f64;
     let rate = logs.into_iter().flatten().find_map(Log::rate_hz);
     if let Some(rate) = rate.filter(|rate| (rate - set).abs() > SHARE_MAX * set) {
-        doubts.push(format!("by its stamps {rate:.1} steps were due in a second, its name says {set}"));
+        doubts.push(format!("its stamps show {rate:.1} steps per second, but its name says {set}"));
     }
     doubts
 }
 
-const WHO_GENERATED: &str = "who generated the samples";
-const WHO_TOOK: &str = "who took them";
+const WHO_GENERATED: &str = "the sender";
+const WHO_TOOK: &str = "the receiver";
 
-/// What was measured, by the names that plans have.
+/// Returns the axes of a test, with the names of plans.
 fn axes(name: &LogName) -> Value {
     let mut axes = json!({
         "rate_hz": name.rate_hz,
@@ -264,7 +263,7 @@ fn axes(name: &LogName) -> Value {
     axes
 }
 
-/// What became of each step, as far as the logs say.
+/// Returns the counters of a test, as far as its logs have them.
 fn counters(name: &LogName, sent: Option<&[Logged]>, taken: Option<&[Logged]>) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     if let Some(sent) = sent {

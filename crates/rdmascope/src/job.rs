@@ -20,7 +20,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Why a run that was stopped leaves nothing.
+    /// Returns why a run that was stopped leaves no record.
     pub(crate) fn nothing_kept(&self) -> &'static str {
         match self.out {
             Some(_) => "no point had ended, so there is no record",

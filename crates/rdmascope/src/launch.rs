@@ -1,7 +1,6 @@
-//! Where the ranks of a run go.
+//! How the ranks of a run are started, and on which hosts and CPUs.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
 use bench::axis;
 use bench::plan::Resolved;
@@ -15,11 +14,11 @@ use crate::backends::{self, providers};
 use crate::cli::{Location, NetFlags, Placement, Places};
 use crate::failure::Usage;
 
-/// Fewest ranks of a point, and most that ends have that are started by hand.
+/// Fewest ranks of a point, and the ranks of a server and its client.
 const RANKS: usize = 2;
 
-/// How the agents of a plan's ranks are started: all of them, or that of rank 0 beside a server
-/// that was started by hand.
+/// Returns how to start the agents of a plan's ranks: all agents, or rank 0 only if there is a
+/// server.
 pub(crate) fn launch(
     places: &impl Places,
     server: Option<Peer>,
@@ -28,7 +27,7 @@ pub(crate) fn launch(
     let location = places.location();
     let ranks = resolved.ranks();
     let mut launch = Launch::local()?;
-    launch.start_timeout = Duration::from_secs(u64::from(location.start_timeout));
+    launch.start_timeout = location.start_timeout;
     launch.via.clone_from(&location.via);
     if let Some(path) = &location.agent_path {
         launch.program[0].clone_from(path);
@@ -40,7 +39,7 @@ pub(crate) fn launch(
                 launch.arguments.push(RDMA_CM.to_owned());
             }
             if location.via.is_none() {
-                // On this host the answer is at hand, and the list of devices with it.
+                // On this host, an error can be reported now, with the list of devices.
                 worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
             }
         }
@@ -64,7 +63,8 @@ pub(crate) fn launch(
     Ok(launch)
 }
 
-/// What starts ranks of MPI, where the plan has some, or the user wants all to be started so.
+/// Returns the launcher of MPI ranks, if the plan has such ranks or the user wants it for all
+/// ranks.
 fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyhow::Result<Option<Launcher>> {
     let location = places.location();
     let given = location.mpi.as_ref().or(resolved.mpi.as_ref());
@@ -73,7 +73,7 @@ fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyho
         return Ok(None);
     }
     if location.via.is_some() {
-        // The other points of a plan are measured, and these are not.
+        // The other points of a plan can be measured without the launcher.
         return match resolved.points.iter().all(PointSpec::has_launcher) {
             true => Err(Usage(format!("--via {NOT_BY_COMMANDS}")).into()),
             false => Ok(None),
@@ -82,11 +82,11 @@ fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyho
     let template = given.map_or(MPIRUN, String::as_str);
     let mut agent = [&launch.program[..], &launch.arguments[..]].concat();
     if needs {
-        // MPI would find what makes RDMA CM work, and choose other ways for its messages.
+        // MPI would find what makes RDMA CM work, and choose another transport.
         agent.retain(|word| word != RDMA_CM);
     }
     agent.extend(["--launcher".to_owned(), template.to_owned()]);
-    // Ranks of other hosts have CPUs of their own, which they know.
+    // Ranks of other hosts choose among the CPUs there.
     let cpus = location.cpus.clone().unwrap_or_else(|| EACH.to_owned());
     agent.extend(["--cpus".to_owned(), cpus]);
     agent.extend(location.mpi_library.iter().flat_map(|name| ["--mpi-library".to_owned(), name.clone()]));
@@ -105,8 +105,8 @@ fn launcher(places: &impl Places, resolved: &Resolved, launch: &Launch) -> anyho
     }))
 }
 
-/// The device over which MPI is to carry messages, where the plan says that it takes verbs. Where
-/// nobody names one and there is none, the reason is that of those points.
+/// Returns the device for MPI over verbs, if the plan has such points. If no device is named and
+/// none can be used, returns the reason, with which these points are not measured.
 fn mpi_device(
     places: &impl Places,
     resolved: &Resolved,
@@ -144,21 +144,21 @@ fn find_mpi_device(name: Option<&str>, options: PortOptions) -> anyhow::Result<M
     })
 }
 
-/// The argument of agents some of whose points connect through RDMA CM.
+/// The argument of agents if some points connect by RDMA CM.
 const RDMA_CM: &str = "--rdma-cm";
-/// What MPI programs are started with where a site has nothing else.
+/// The command that starts MPI programs by default.
 const MPIRUN: &str = "mpirun -np {ranks}";
-/// Each rank of a host takes a CPU of its own.
+/// Each rank of a host uses another CPU.
 pub(crate) const EACH: &str = "each";
 
-/// The device, as arguments of an agent.
+/// Returns the device as arguments of an agent.
 fn device_arguments(placement: &Placement) -> Vec<String> {
     let name = placement.device.iter().flat_map(|device| ["--device".to_owned(), device.clone()]);
     name.chain(placement.port.arguments()).collect()
 }
 
-/// The addresses of sockets, as arguments of an agent: those of loopback alone where all ranks are
-/// here.
+/// Returns the addresses of sockets as arguments of an agent: loopback if all ranks are on this
+/// host.
 fn net_arguments(net: Option<&NetFlags>, location: &Location, server: Option<&Peer>) -> Vec<String> {
     let is_here = location.via.is_none() && server.is_none_or(|server| is_loopback(&server.host));
     let given = net.and_then(|net| net.net.as_ref()).map(ToString::to_string);
@@ -168,28 +168,28 @@ fn net_arguments(net: Option<&NetFlags>, location: &Location, server: Option<&Pe
     words.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
 }
 
-/// Whether a host's name or address is surely this one's own.
+/// Whether a name or an address certainly means this host.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The hosts that a command template is for.
+/// Returns the hosts for the command template of `--via`.
 fn hosts(location: &Location, ranks: usize) -> Result<Vec<String>, Usage> {
     let is_named = location.via.as_ref().is_some_and(|template| template.contains("{host}"));
     match (location.hosts.len(), is_named) {
         // A wrapper such as `--via 'nice -n -20'`.
         (0, false) => Ok(vec!["localhost".to_owned()]),
-        (0, true) => Err(Usage("--via says {host}, so name two hosts with --hosts, rank 0 first".to_owned())),
+        (0, true) => Err(Usage("--via has {host}: name two hosts with --hosts, rank 0 first".to_owned())),
         (_, false) => Err(Usage("--hosts needs {host} in --via, as in 'ssh {host}'".to_owned())),
-        (1, true) => Err(Usage("--hosts names 1, but a point is measured between two".to_owned())),
+        (1, true) => Err(Usage("--hosts names 1 host, but a point is measured between two".to_owned())),
         (found, true) if found > ranks => {
-            Err(Usage(format!("--hosts names {found}, but there are {ranks} ranks at most to be placed")))
+            Err(Usage(format!("--hosts names {found} hosts, but no point has more than {ranks} ranks")))
         }
         (_, true) => Ok(location.hosts.clone()),
     }
 }
 
-/// The CPUs that ranks take in turn.
+/// Returns the CPUs that ranks use in turn.
 fn cpus(location: &Location, ranks: usize) -> anyhow::Result<Vec<u32>> {
     match location.cpus.as_deref() {
         Some("none") => Ok(Vec::new()),
@@ -197,7 +197,7 @@ fn cpus(location: &Location, ranks: usize) -> anyhow::Result<Vec<u32>> {
             let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
             match cpus {
                 Some(cpus) if (RANKS..=ranks).contains(&cpus.len()) => {
-                    // Another host has CPUs of its own, which its agent knows.
+                    // On another host, the agent checks its CPU.
                     if location.via.is_none() {
                         allowed(&cpus)?;
                     }
@@ -209,22 +209,22 @@ fn cpus(location: &Location, ranks: usize) -> anyhow::Result<Vec<u32>> {
                 }
             }
         }
-        // What is best on another host is not known here.
+        // The CPUs of another host are not known here.
         None if location.via.is_some() => Ok(Vec::new()),
         None => Ok(first_allowed(ranks)),
     }
 }
 
-/// How many numbers may be given.
+/// Returns how many numbers may be given.
 fn numbers(ranks: usize) -> String {
     if ranks > RANKS { format!("two to {ranks} numbers") } else { "two numbers".to_owned() }
 }
 
-/// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one
-/// command line for both.
+/// Returns the CPU of a server or its client. `A,B` means the same for both, so that they can have
+/// the same flags.
 pub(crate) fn own_cpu(location: &Location, rank: usize) -> anyhow::Result<Option<u32>> {
     let Some(text) = location.cpus.as_deref() else {
-        // The other end takes the other one, in case it is on this host.
+        // The other rank uses the other CPU, in case it is on this host.
         return Ok(first_allowed(RANKS).get(rank).copied());
     };
     if text == "none" {
@@ -234,7 +234,11 @@ pub(crate) fn own_cpu(location: &Location, rank: usize) -> anyhow::Result<Option
     let own = match cpus.as_deref() {
         Some([own]) => *own,
         Some(both) if both.len() == RANKS => both[rank],
-        _ => return Err(Usage(format!("--cpus {text}: give this end's number such as 2, or `none`")).into()),
+        _ => {
+            return Err(
+                Usage(format!("--cpus {text}: give the CPU of this rank such as 2, or `none`")).into()
+            );
+        }
     };
     allowed(&[own])?;
     Ok(Some(own))
@@ -250,7 +254,7 @@ fn allowed(cpus: &[u32]) -> anyhow::Result<()> {
     Err(Usage(format!("--cpus names CPU {cpu}, which this process may not use: choose from {known}")).into())
 }
 
-/// The CPU of the n-th rank of this host: the n-th of those that it may use, or of these.
+/// Returns the CPU of the n-th rank of this host: the n-th allowed CPU, or the n-th of `cpus`.
 pub(crate) fn cpu_of(local_rank: u32, cpus: &str) -> Result<Option<u32>, Usage> {
     let allowed: Vec<u32> = match cpus {
         "none" => return Ok(None),
@@ -266,8 +270,8 @@ pub(crate) fn cpu_of(local_rank: u32, cpus: &str) -> Result<Option<u32>, Usage> 
     Ok(allowed.get(local_rank as usize % allowed.len().max(1)).copied())
 }
 
-/// The first CPUs that this process may use, one for each rank as far as that goes; none where
-/// there is only one, which all ranks then share.
+/// Returns the first CPUs that this process may use, at most one for each rank; none if there is
+/// only one, which all ranks then share.
 fn first_allowed(ranks: usize) -> Vec<u32> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cpus = (0..CpuSet::MAX_CPU as u32).filter(|cpu| allowed.is_set(*cpu as usize));

@@ -1,4 +1,4 @@
-//! `rdmascope`: arguments, the registry of backends, and glue.
+//! The program `rdmascope`: reads the command line and runs the command.
 
 mod advise;
 mod agent;
@@ -13,6 +13,7 @@ mod exec;
 mod execute;
 mod failure;
 mod import;
+mod init;
 mod job;
 mod launch;
 mod model;
@@ -39,10 +40,15 @@ use clap::{ArgMatches, FromArgMatches};
 
 use benchmark::Benchmark;
 use cli::known;
-use command::{Cli, Command};
+use command::{Cli, Command, START};
+use failure::USAGE;
 use server::Waiting;
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() < 2 {
+        eprint!("{START}");
+        return ExitCode::from(USAGE);
+    }
     let mut line = command::command();
     let matches = line
         .try_get_matches_from_mut(known::spelled(std::env::args_os()))
@@ -63,20 +69,21 @@ fn main() -> ExitCode {
     result.unwrap_or_else(|error| failure::tell(&error))
 }
 
-/// Takes signals as this program needs them; another program gets them as this one was given them.
+/// Sets how this process handles signals. `exec` changes nothing, so that its program inherits the
+/// handling of the caller.
 fn signals(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand_name() {
         Some("exec") => Ok(()),
-        _ => take_inherited_signals().context("cannot set how signals are taken"),
+        _ => take_inherited_signals().context("cannot set up the handling of signals"),
     }
 }
 
-/// Everything but benchmarks and servers.
+/// Runs a command that is neither a benchmark nor a server.
 fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
     match command {
         Command::Advise(arguments) => advise::advise(&arguments, words),
         Command::Agent(arguments) => agent::serve(arguments),
-        Command::Completions { shell } => pages::completions(shell),
+        Command::Completions { shell } => pages::completions(command::command(), shell),
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
@@ -90,7 +97,8 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         })),
         Command::Guard(host) => agent::guard(&host),
         Command::Import(arguments) => import::import(&arguments, words),
-        Command::Man => pages::man(),
+        Command::Init(arguments) => init::init(command::command(), &arguments),
+        Command::Man(arguments) => pages::man(command::command(), &arguments),
         Command::Model(arguments) => model::model(&arguments),
         Command::Plans { reference: true, .. } => plans::reference(),
         Command::Plans { name, .. } => plans::list(name.as_deref()),

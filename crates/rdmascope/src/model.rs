@@ -1,5 +1,5 @@
-//! `rdmascope model`: models of what a run measured, from its record alone, or of the numbers that
-//! a plan brings.
+//! `rdmascope model`: fits models to what a run measured, from its record alone, or to the
+//! published numbers of a plan.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,20 +15,20 @@ use crate::stdout;
 /// Below the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  rdmascope model gamess-2016          what Tables 2 to 4 of the paper are made of
+  rdmascope model gamess-2016          fits Tables 2 to 4 of the paper
   rdmascope model gamess-2016 --fit SDR,QDR
-                                       how well these two rates tell the others
-  rdmascope model first-run            the same of what a run measured
+                                       fits two rates, to predict the others
+  rdmascope model first-run            fits what a run measured
   rdmascope run models --out m && rdmascope model m
-                                       all models of a device, from what they need";
+                                       measures a device for all models, and fits";
 
 #[derive(Args, Debug)]
 pub(crate) struct ModelArguments {
-    /// Directory of a run, or a plan with published latencies: the name of one that comes with the
-    /// program, or a file.
+    /// Directory of a run, or a plan with published latencies: its file, or its name if it comes
+    /// with the program.
     #[arg(value_name = "RUN|PLAN")]
     pub(crate) subject: PathBuf,
-    /// Rates that the model of all rates is fitted to [default: the slowest and the fastest].
+    /// Link rates to which the model of all rates is fitted [default: the slowest and the fastest].
     #[arg(long, value_name = "RATE,RATE", value_delimiter = ',', num_args = 1)]
     pub(crate) fit: Vec<String>,
 }

@@ -1,9 +1,10 @@
-//! A mount namespace of a program's own, in which the kernel's files of RDMA devices are there: for
-//! programs that ask the system for them and not the C library.
+//! A private mount namespace that shows the files of the software devices at the paths that the
+//! kernel uses for RDMA devices, for programs that read them by system calls and not by the C
+//! library.
 //!
-//! `/sys` and `/dev` cannot have new directories, so their places are covered: by a file system in
-//! memory whose entries lead to what it covers, which is mounted within it. It is gone with the
-//! last process of the namespace.
+//! `/sys` and `/dev` cannot get new directories, so the directories above the files are covered by
+//! a tmpfs. Its entries are links to the covered files, which are mounted within it. The mounts end
+//! with the last process of the namespace.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,16 +25,16 @@ use rustix::process::PidfdFlags;
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces, unshare_unsafe};
 use softdev::tree::{self, Node};
 
-/// The variable by which processes of such a namespace are found: what the devices are there.
+/// The variable by which processes of a namespace are found. Its value describes the devices there.
 pub(crate) const VARIABLE: &str = "RDMASCOPE_NAMESPACE";
 
-/// Enters the user's namespace in which the devices are the same, or a new one if there is none.
-/// Programs that are to reach each other's memory must share a namespace: the kernel lets no
-/// process reach memory outside of its user namespace. The user keeps their number, and has no more
-/// rights in it once another program runs.
+/// Enters this user's namespace with the same devices, or a new one if there is none. Programs that
+/// access each other's memory must share a namespace: the kernel lets no process access memory
+/// outside of its user namespace. The user keeps their ID, and gains no rights in the namespace
+/// once another program runs.
 ///
 /// # Errors
-/// Where the host allows no such namespace.
+/// If the host allows no such namespace.
 pub(crate) fn enter(devices: &str) -> anyhow::Result<()> {
     if env::var(VARIABLE).as_deref() == Ok(devices) {
         return Ok(());
@@ -42,7 +43,7 @@ pub(crate) fn enter(devices: &str) -> anyhow::Result<()> {
     if !join(devices) {
         create()?;
     }
-    // A path of its own may be covered: then there is no way back to it.
+    // Fails if the directory is covered now.
     env::set_current_dir(&directory)
         .with_context(|| format!("--namespace: cannot enter {}", directory.display()))
 }
@@ -60,7 +61,7 @@ fn join(devices: &str) -> bool {
     })
 }
 
-/// Root needs no namespace of users, which would keep its processes from those outside.
+/// Root needs no user namespace, which would separate its processes from processes outside.
 fn is_privileged() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -73,9 +74,9 @@ fn create() -> anyhow::Result<()> {
     // SAFETY: nothing of this process depends on sharing its mounts with other threads.
     if let Err(error) = unsafe { unshare_unsafe(kinds) } {
         bail!(
-            "--namespace: this host allows no namespaces of users and mounts ({error}): a container forbids them, or \
-             kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns does; leave --namespace out, and \
-             programs find the files by the functions of the C library"
+            "--namespace: this host does not allow user and mount namespaces ({error}): a container forbids them, or \
+             kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns does; leave --namespace out: \
+             programs that use the C library find the files without it"
         );
     }
     let maps = [
@@ -91,7 +92,7 @@ fn create() -> anyhow::Result<()> {
 }
 
 fn show() -> io::Result<()> {
-    // What is mounted here is seen nowhere else.
+    // Keeps the mounts out of all other namespaces.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let system = clone("/sys")?;
     let devices = clone("/dev")?;
@@ -103,7 +104,7 @@ fn show() -> io::Result<()> {
     })
 }
 
-/// All that is mounted at a path and below, to be mounted elsewhere.
+/// Returns a copy of the mounts at a path and below it, to be mounted elsewhere.
 fn clone(path: &str) -> io::Result<OwnedFd> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
@@ -113,8 +114,8 @@ fn clone(path: &str) -> io::Result<OwnedFd> {
 /// The directory at which the covered files are mounted.
 const COVERED: &str = ".covered";
 
-/// Covers a directory by one with the same entries but for RDMA devices. Each entry is a link to
-/// the same name in a directory of a clone.
+/// Covers a directory by a tmpfs with the same entries, except for RDMA devices. Each entry is a
+/// link to the same name in `directory` of the clone.
 fn cover(path: &Path, clone: &OwnedFd, directory: &str) -> io::Result<()> {
     let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))?;
@@ -125,8 +126,8 @@ fn cover(path: &Path, clone: &OwnedFd, directory: &str) -> io::Result<()> {
     link(path, &names, &covered)
 }
 
-/// Makes links in a directory to entries of another one, but for RDMA devices. A directory that has
-/// some of those in it is made anew, of links.
+/// Makes links in a directory to the entries of another one, except for RDMA devices. A directory
+/// that contains RDMA devices is made anew, with links as entries.
 fn link(path: &Path, names: &[OsString], covered: &Path) -> io::Result<()> {
     let places = || tree::PLACES.iter().map(Path::new);
     for name in names {
@@ -143,7 +144,7 @@ fn link(path: &Path, names: &[OsString], covered: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what the tree has at a path, and below.
+/// Writes the files that the tree has at a path and below it.
 fn write(path: &Path) -> io::Result<()> {
     let Some(node) = path.to_str().and_then(|path| tree::node(path.as_bytes())) else { return Ok(()) };
     match node {
@@ -157,7 +158,7 @@ fn write(path: &Path) -> io::Result<()> {
             names.iter().filter(|name| !is_again(name)).try_for_each(|name| write(&path.join(name)))
         }
         Node::File(text) => fs::write(path, text),
-        // A character device that anybody may open, for programs that look whether there is one.
+        // A character device that every user may open, for programs that check that it exists.
         Node::Device(_) | Node::Manager => {
             fs::write(path, "")?;
             Ok(mount_bind("/dev/null", path)?)

@@ -1,5 +1,5 @@
-//! Whether the ranks' CPUs are as near to each other as they have been on this host: asked before
-//! the first point, answered for each point, and said again when the run has ended.
+//! Compares the core-to-core latency of the ranks with the best that this host has had: warns
+//! before the first point, marks points, and sums up when the run has ended.
 
 mod cache;
 mod known;
@@ -22,19 +22,19 @@ pub(crate) struct Placing {
 }
 
 impl Placing {
-    /// With what earlier runs of this user have seen.
+    /// Starts with the latencies that earlier runs of this user have seen.
     pub(crate) fn new() -> Self {
         let cache = Cache::of_user();
         let known = Known::new(cache.as_ref().and_then(Cache::read).unwrap_or_default(), now_s());
         Self { cache, known, pair: None, has_begun: false, placed: Vec::new() }
     }
 
-    /// Takes note of where the ranks run.
+    /// Sets the CPUs on which the ranks run.
     pub(crate) fn started(&mut self, environments: &[Environment]) {
         self.pair = Pair::of(environments);
     }
 
-    /// Compares a core-to-core latency: gives the best one known, if any, and what to say before
+    /// Compares a core-to-core latency. Returns the best one known, if any, and a warning before
     /// the first point.
     pub(crate) fn calibrated(&mut self, spec: &PointSpec, ns: f64) -> (Option<f64>, Option<String>) {
         let Some(key) = self.pair.clone().and_then(|pair| key(pair, &spec.conditions)) else {
@@ -49,17 +49,17 @@ impl Placing {
     fn warning(&self, far: Far) -> String {
         let place = self.cache.as_ref().map(|cache| cache.path().display().to_string()).unwrap_or_default();
         format!(
-            "{far}; as long as it is so, points are marked and are not what this host can do: measure again later, or remove \
+            "{far}; as long as that lasts, points are unstable, and this host can do better: measure again later, or remove \
              {place} if the host itself has changed"
         )
     }
 
-    /// Takes a point in that has ended.
+    /// Adds a point that has ended.
     pub(crate) fn ended(&mut self, point: &Point) {
         self.placed.extend(Placed::of(point));
     }
 
-    /// What is to be said below the tables: of a single point its mark says it all.
+    /// Returns the text below the tables; it is empty for a single point, whose mark says all.
     pub(crate) fn rest(&self) -> String {
         let Some(verdict) = Verdict::of(&self.placed).filter(|verdict| verdict.compared > 1) else {
             return String::new();
@@ -69,28 +69,29 @@ impl Placing {
         let late = match verdict.late {
             0 => String::new(),
             late => format!(
-                "\n ! {late} {points} no mark above and should have one: core-to-core latency was far above what it came down \
-                 to later\n"
+                "\n ! {late} {points} no mark above and should have one: core-to-core latency was far above its best later in \
+                 the run\n"
             ),
         };
         headline + &late
     }
 
-    /// Keeps what was seen for runs to come. Without a place for it they know less, which harms no
-    /// number of this one.
+    /// Writes the latencies for later runs. If that fails, later runs know less, which harms no
+    /// number of this run.
     pub(crate) fn keep(&self) {
         let Some(cache) = self.cache.as_ref().filter(|_| self.known.has_seen()) else { return };
-        // Another run may have ended meanwhile. What is not ours is left alone.
+        // Another run may have ended meanwhile, so that the file is read again. A foreign file is
+        // not replaced.
         if let Some(kept) = cache.read() {
             _ = cache.write(&self.known.merged(kept, now_s()));
         }
     }
 }
 
-/// What makes times comparable; none where the host is given other work, which keeps the ranks off
-/// their CPUs.
+/// Returns what makes latencies comparable; none if the environment loads the host, so that ranks
+/// are preempted.
 fn key(pair: Pair, conditions: &Wanted) -> Option<Key> {
-    // The mode of an interface is nothing to CPUs.
+    // The mode of IPoIB has no effect on CPUs.
     let conditions = Wanted { ipoib_mode: None, ..conditions.clone() };
     conditions.stress.is_none().then_some(Key { pair, conditions })
 }
@@ -119,7 +120,7 @@ mod tests {
         [0, 1].map(|cpu| Environment { pinned_cpus: Some(vec![cpu]), ..Environment::default() })
     }
 
-    /// The placement of a run on a host whose best is this.
+    /// Returns the placement of a run on a host with this best latency.
     fn placing(best_ns: Option<f64>) -> Placing {
         let pair = Pair::of(&environments()).unwrap();
         let key = key(pair.clone(), &Wanted::default()).unwrap();
@@ -171,7 +172,7 @@ mod tests {
         assert!(rest.starts_with("\n ! 1 point has no mark above and should have one: "), "{rest}");
         ended(&mut run, 188.4, 28.3);
         let rest = run.rest();
-        assert!(rest.starts_with("\n ! Do not trust this run as a whole: in 2 of 3 points"), "{rest}");
+        assert!(rest.starts_with("\n ! The whole run is unstable: "), "{rest}");
         let mut one = placing(None);
         ended(&mut one, 188.4, 28.3);
         assert_eq!(one.rest(), "", "its mark says it");

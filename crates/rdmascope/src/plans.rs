@@ -14,7 +14,7 @@ pub(crate) fn reference() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists them, or prints one.
+/// Lists the plans, or prints one of them.
 pub(crate) fn list(name: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     if let Some(name) = name {

@@ -1,4 +1,4 @@
-//! `rdmascope report`: the report of a run, from its record alone.
+//! `rdmascope report`: writes the report of a run, from its record alone.
 
 mod output;
 
@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   rdmascope report runs/quick-2026-01-31T120000Z
   rdmascope report first-run -o first-run.html
-  rdmascope report first-run --text    the tables that the run printed";
+  rdmascope report first-run --text    prints the tables of the run";
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
@@ -43,7 +43,7 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
         let costs = report::terminal::costs(&run.figures, shown);
-        let findings = report::terminal::findings(&run.findings, shown);
+        let findings = report::terminal::findings(&run, shown);
         let launched = report::launched::text(&run.plan, &points);
         stdout::print(&(tables + &repeated + &launched + &costs + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
@@ -58,7 +58,7 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many points of a run are not in its record, if some.
+/// Returns a sentence about the points of a run that are not in its record, if there are any.
 fn missing(run: &Run, points: &[Point]) -> Option<String> {
     let missing = run.points_planned.saturating_sub(points.len() as u64);
     (missing > 0)
@@ -67,13 +67,13 @@ fn missing(run: &Run, points: &[Point]) -> Option<String> {
 
 /// A report that was written.
 pub(crate) struct Written {
-    /// The file; none where it went to a pipe, a device or standard output.
+    /// The file; none if the report went to a pipe, a device or standard output.
     pub(crate) file: Option<PathBuf>,
-    /// What is missing of the run, if its record is not whole.
+    /// A sentence about missing points, if the record is incomplete.
     missing: Option<String>,
 }
 
-/// Writes the HTML file where the user named one, or else beside the record.
+/// Writes the HTML file that the user named, or `report.html` in the run's directory.
 pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Written> {
     let record = RunReader::open(run)?;
     let output = match named {

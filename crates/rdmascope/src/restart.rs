@@ -1,15 +1,17 @@
-//! Starts this program again behind its own library, so that RDMA CM reaches the software device.
+//! Restarts this program with its own library preloaded, so that RDMA CM reaches the software
+//! device.
 //!
 //! librdmacm asks the kernel for connections, and the kernel does not know the software device. The
-//! library that `rdmascope exec` puts in front of other programs answers in the kernel's place, and
-//! the dynamic linker takes a library only when a program starts. So a process that is to connect
-//! through RDMA CM becomes the same program with the same arguments once more. Its number, its
-//! descriptors and its parent stay.
+//! library that `rdmascope exec` preloads into programs answers in the kernel's place. The dynamic
+//! linker loads it only when a program starts. A process that connects by RDMA CM therefore
+//! executes the same program with the same arguments again. It keeps its process ID, its
+//! descriptors and its parent.
 //!
 //! # Invariants
 //!
-//! * A process that measures on another device is left alone: the library would hide that device.
-//! * What the process starts later has the environment that the process was started with.
+//! * A process that measures on another device is not restarted: the library would hide that
+//!   device.
+//! * Programs that the process starts later have the environment that it was first started with.
 
 use std::convert::Infallible;
 use std::env;
@@ -23,15 +25,14 @@ use verbs::manager::{is_emulated, manager};
 use crate::backends::{is_softdev, providers};
 use crate::{failure, preload};
 
-/// The variable in which a process that has started itself again finds what `LD_PRELOAD` was
-/// before.
+/// The variable in which a restarted process finds the earlier value of `LD_PRELOAD`.
 const BEFORE_VARIABLE: &str = "RDMASCOPE_LD_PRELOAD";
 
-/// Lets RDMA CM reach the device that this process is to measure on, if that is the software
-/// device. Called before the process has threads or anything else that is to stay: it may start
-/// again from its beginning.
+/// Lets RDMA CM reach the device that this process measures on, if that is the software device.
+/// Must be called before the process has threads or other state to keep, because it may restart the
+/// program.
 ///
-/// Where that cannot be, standard error says why, and points that need it are not measured.
+/// If that fails, standard error says why, and points that need RDMA CM are not measured.
 pub(crate) fn reach_manager(device: Option<&str>, options: PortOptions) {
     if let Some(before) = env::var_os(BEFORE_VARIABLE) {
         // SAFETY: this process has no other thread yet, which could read the environment.
@@ -48,7 +49,7 @@ pub(crate) fn reach_manager(device: Option<&str>, options: PortOptions) {
         }
         return;
     }
-    // A device that is not there, and a library that is not installed, are told of later.
+    // A device or a library that is missing is reported later.
     let is_meant = || worker::find(providers(), device, options).is_ok_and(|(found, _)| is_softdev(&found));
     if is_emulated() || manager().is_err() || !is_meant() {
         return;
@@ -57,7 +58,7 @@ pub(crate) fn reach_manager(device: Option<&str>, options: PortOptions) {
     tell(&format!("{error:#}"));
 }
 
-/// Starts this program again with the library; returns only if that cannot be.
+/// Restarts this program with the library; returns only on an error.
 fn again() -> anyhow::Result<Infallible> {
     let value = preload::value()?;
     let program = env::current_exe().context("cannot find the executable of this program")?;
@@ -66,10 +67,10 @@ fn again() -> anyhow::Result<Infallible> {
     command.arg0(words.next().unwrap_or_default()).args(words);
     command.env(BEFORE_VARIABLE, env::var_os(preload::VARIABLE).unwrap_or_default());
     let error = command.env(preload::VARIABLE, value).exec();
-    Err(error).with_context(|| format!("cannot start {} again", program.display()))
+    Err(error).with_context(|| format!("cannot restart {}", program.display()))
 }
 
 fn tell(why: &str) {
     let why = failure::harmless(why);
-    eprintln!("rdmascope: RDMA CM does not reach the software device without the library: {why}");
+    eprintln!("rdmascope: RDMA CM cannot reach the software device, as its library is not loaded: {why}");
 }

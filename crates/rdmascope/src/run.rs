@@ -1,4 +1,4 @@
-//! `rdmascope run`: a plan, measured and reported.
+//! `rdmascope run`: measures a plan and writes its report.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,12 +26,13 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
-    /// A plan's file, or the name of one that comes with the program (see `rdmascope plans`).
+    /// File of a plan, or name of a plan that comes with the program (see `rdmascope plans`).
     pub(crate) plan: String,
-    /// The quick form: the same figures from fewer messages and sizes.
+    /// Measure the plan's short form: the same figures from fewer messages and sizes.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Directory for the record and the report; it must not hold a run [default: runs/PLAN-TIME].
+    /// Directory for the record and the report; it must not contain a run [default:
+    /// runs/PLAN-TIME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Change a setting or an axis: KEY=VALUE for all experiments or experiment.NAME.KEY=VALUE.
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Res
     })
 }
 
-/// `runs/NAME-TIME`: sorted by time in a listing, and never twice.
+/// Returns a new path `runs/NAME-TIME`: listings sort such names by time.
 pub(crate) fn directory(name: &str) -> PathBuf {
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
     let stem = format!("{name}-{time}");

@@ -1,4 +1,4 @@
-//! The end that is started first and waits: `rdmascope lat send` and the like without a host.
+//! The server: a command such as `rdmascope lat send` without a host, which waits for its client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
@@ -20,21 +20,20 @@ use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
 use crate::server_args::ServerArgs;
 use crate::{agent, banner, failure, launch, restart, stdout};
 
-/// A command that is to wait for its client. It knows nothing of the benchmark, which the client
-/// alone decides.
+/// A server that waits for its client. It does not know the benchmark, which the client decides.
 pub(crate) struct Waiting {
-    /// The words of the command, `lat send`, which the client's has too.
+    /// The words of the command, such as `lat send`, which the client's command has, too.
     words: String,
     ends: ServerArgs,
-    /// Where it measures: through a device, or by sockets.
+    /// The device or the sockets that carry messages.
     placement: Either,
-    /// Settings that were given here and do not count.
+    /// Flags that were given and have no effect.
     idle: Vec<String>,
 }
 
 impl Waiting {
-    /// The command line's, if it is that of a server. `line` has been parsed, so that its flags are
-    /// known.
+    /// Returns the server of a command line, if it starts one. `line` must have been parsed, so
+    /// that its flags are known.
     pub(crate) fn asked_for(line: &Command, matches: &ArgMatches) -> Option<Self> {
         let mut command = line;
         let mut matches = matches;
@@ -44,7 +43,7 @@ impl Waiting {
             matches = below;
             words.push(name.to_owned());
         }
-        // Only benchmarks can be started by hand.
+        // Only benchmarks have a server.
         if !has(command, "local") {
             return None;
         }
@@ -55,16 +54,16 @@ impl Waiting {
         is_server.then(|| Self { words: words.join(" "), ends, placement, idle })
     }
 
-    /// Waits, serves and says how it went.
+    /// Waits for the client, serves it, and prints how many points it measured.
     pub(crate) fn serve(self) -> anyhow::Result<ExitCode> {
-        // Whether points connect through RDMA CM, only the client knows.
+        // Only the client knows whether points connect by RDMA CM.
         if let Either::Device(placement) = &self.placement {
             restart::reach_manager(placement.device.as_deref(), placement.port.options());
         }
         let cpu = launch::own_cpu(self.placement.location(), SERVER_RANK)?;
         let address = self.ends.address()?;
         let interrupt = Arc::new(Interrupt::install()?);
-        // Status and sentence of a device that is not there are those of every command.
+        // A missing device has the same error and exit status as in other commands.
         if let Either::Device(placement) = &self.placement {
             worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
         }
@@ -77,7 +76,7 @@ impl Waiting {
         let mut worker = agent::worker(arguments, leave)?.without_files();
         let given = self.ends.given_key()?;
         if given.is_some() {
-            eprintln!("rdmascope: the key was given and not made here: give each only once");
+            eprintln!("rdmascope: the key was given, not generated: use a key only once");
         }
         let server = Server::listen(address, given.map_or_else(Key::generate, Ok)?)?;
         let described = worker.describe(SERVER_RANK as u32).map_err(reason)?;
@@ -96,7 +95,7 @@ impl Waiting {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What people paste into tickets, and the client's command.
+    /// Returns the first lines that a server prints, with the client's command.
     fn banner(&self, server: &Server, here: &str) -> String {
         let address = server.address();
         let ip = address.ip();
@@ -116,8 +115,7 @@ impl Waiting {
     }
 }
 
-/// Waits for the client and does what it asks for. Gives how many points that were, and where the
-/// client is.
+/// Waits for the client and serves it. Returns the number of points, and the client's address.
 pub(crate) fn serve_client(
     server: Server,
     worker: LocalWorker,
@@ -127,15 +125,13 @@ pub(crate) fn serve_client(
     let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
     let session = server.wait(patience, Some(&interrupt), &mut told)?;
     let client = session.address();
-    // Who has read the client's command may have closed the pipe behind it, which stops nothing.
+    // A script that has read the client's command may have closed the pipe: the server goes on.
     let _ = stdout::print(&format!("The client {client} has connected.\n"));
-    let abandoned = |error: bench::Error| {
-        failure::tell(&error.into());
-    };
+    let abandoned = |error: bench::Error| failure::told(&error.into());
     Ok((session.serve(worker, Some(interrupt), abandoned)?, client))
 }
 
-/// What a client calls the host of a server that listens there, where the user said so or not.
+/// Returns the name or address by which a client reaches a server that listens on `address`.
 pub(crate) fn host_of(listen: Option<&str>, address: SocketAddr) -> String {
     match (listen, address.ip()) {
         (_, IpAddr::V4(ip)) if !ip.is_unspecified() => ip.to_string(),
@@ -145,14 +141,14 @@ pub(crate) fn host_of(listen: Option<&str>, address: SocketAddr) -> String {
     }
 }
 
-/// Where a server measures.
+/// What carries the messages of a server.
 enum Either {
     Device(Placement),
     Sockets(SocketPlacement),
 }
 
 impl Either {
-    /// The command line's.
+    /// Returns the device or the sockets of a command line.
     fn of(command: &Command, matches: &ArgMatches) -> Option<Self> {
         match has(command, "device") {
             true => Placement::from_arg_matches(matches).ok().map(Self::Device),
@@ -167,7 +163,7 @@ impl Either {
         }
     }
 
-    /// As those of an agent.
+    /// Returns the arguments of an agent.
     fn arguments(&self, listens: IpAddr) -> AgentArguments {
         match self {
             Self::Device(Placement { device, port, .. }) => {
@@ -180,13 +176,12 @@ impl Either {
     }
 }
 
-/// Whether a command has an argument. (Of what was given, clap says that an argument is not known
-/// in debug builds alone.)
+/// Whether a command has an argument. (Matches report an unknown argument in debug builds only.)
 fn has(command: &Command, argument: &str) -> bool {
     command.get_arguments().any(|known| known.get_id() == argument)
 }
 
-/// The settings of a command line that are the client's business, as `--size`.
+/// Returns the flags of a command line that only a client may set, such as `--size`.
 fn idle(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let placed = [
         Placement::augment_args(ServerArgs::augment_args(Command::new("own"))),
@@ -206,8 +201,8 @@ fn reason(error: PointError) -> anyhow::Error {
     anyhow::Error::msg(text)
 }
 
-/// The client has rank 0.
+/// The server's rank; the client has rank 0.
 const SERVER_RANK: usize = 1;
-/// Whoever has the key may measure here; to change the host for it is another matter.
+/// A client with the key may measure here, but not change the host.
 const NOT_ALLOWED: &str =
-    "the server does not let its client change this host: start it with --allow-environment";
+    "the server does not let its client change this host: start the server with --allow-environment";

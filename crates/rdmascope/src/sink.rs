@@ -27,30 +27,29 @@ use crate::job::Job;
 use crate::placing::Placing;
 use crate::stdout;
 
-/// The results of a run on their way.
+/// The outputs of a run while it measures.
 pub(crate) struct Output {
     run: Run,
     writer: Option<RunWriter>,
-    /// None where the results are shown in another way.
+    /// None if the results are shown in another way.
     tables: Option<Stream>,
     progress: ProgressBar,
     points: u64,
-    /// The points that the plan's findings are asked of, or its repetitions; none for a plan
-    /// without either.
+    /// The points from which findings, repetitions and costs are computed at the end; empty for a
+    /// plan without them.
     asked: Vec<Point>,
-    /// What may be measured again, until its mean is known.
+    /// Points that may be measured again until their mean is known.
     repeatable: Vec<PointSpec>,
-    /// Whether messages go through devices: a server that is started by hand may have one and not
-    /// use it.
+    /// Whether devices carry messages: a server may have a device and not use it.
     needs_device: bool,
     placing: Placing,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
 
-/// What is left of a run when it has ended.
+/// The result of a run that has ended.
 pub(crate) struct Ended {
-    /// Directory of the record, unless there is none or not a single point in it.
+    /// Directory of the record; none without a record, or without a point in it.
     pub(crate) directory: Option<PathBuf>,
     /// Why not everything was printed.
     pub(crate) unprinted: Option<io::Error>,
@@ -104,13 +103,13 @@ impl Output {
         })
     }
 
-    /// Leaves the tables away: the results are shown in another way.
+    /// Prints no tables: the results are shown in another way.
     pub(crate) fn without_tables(mut self) -> Self {
         self.tables = None;
         self
     }
 
-    /// Takes note of points that were planned while others were measured.
+    /// Adds points that were planned while others were measured.
     pub(crate) fn plan_more(&mut self, points: u64, experiments: &[Value]) {
         self.run.points_planned += points;
         self.progress.set_length(self.run.points_planned);
@@ -119,12 +118,12 @@ impl Output {
         }
     }
 
-    /// Says what the report is to show, once that is known.
+    /// Sets the figures of the report, once they are known.
     pub(crate) fn show(&mut self, figures: Vec<Figure>) {
         self.run.figures = figures;
     }
 
-    /// Whether something at the end is made of the points.
+    /// Whether a text at the end is made of the points.
     fn is_asked(&self) -> bool {
         let compares = self.run.figures.iter().any(|figure| figure.kind == FigureKind::Costs);
         compares
@@ -141,7 +140,7 @@ impl Output {
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
         let costs = report::terminal::costs(&self.run.figures, asked);
-        let findings = report::terminal::findings(&self.run.findings, asked);
+        let findings = report::terminal::findings(&self.run, asked);
         let launched = launched::text(&self.run.plan, &self.asked);
         let rest = rest + &repeated::text(&repeated) + &launched + &costs + &findings;
         let printed = self.print(&rest);
@@ -165,8 +164,7 @@ impl Output {
         Ok(Some(directory))
     }
 
-    /// Prints results. If nobody can read them, the run goes on for its record, or ends where there
-    /// is none.
+    /// Prints results. If that fails, the run goes on for its record, or ends if there is none.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if self.unprinted.is_some() {
             return Ok(());
@@ -178,13 +176,13 @@ impl Output {
         Ok(())
     }
 
-    /// Says something between the tables without breaking the progress display.
+    /// Prints a line on standard error without breaking the progress display.
     fn say(&self, text: &str) {
         self.progress.suspend(|| eprintln!("{text}"));
     }
 
-    /// Puts a point on disk: without any samples where there is no room for all, as its numbers are
-    /// worth more.
+    /// Writes a point to the record. If there is no room for all of its samples, it has none: its
+    /// numbers are worth more.
     fn keep(&mut self, point: &mut Point, samples: &[KeptSamples]) -> measure::Result<()> {
         let Some(writer) = &mut self.writer else {
             self.points += 1;
@@ -193,7 +191,7 @@ impl Output {
         let kept = keep_samples(writer, point, samples);
         let appended = writer.append(point);
         self.points += u64::from(appended.is_ok());
-        // What went wrong first is the cause.
+        // The first error is the cause.
         kept.and(appended)
     }
 }
@@ -290,7 +288,7 @@ impl Sink for Output {
     fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
         let (best_ns, warning) = self.placing.calibrated(spec, one_way_ns);
         if let Some(warning) = warning {
-            // Whether anybody reads it shows when the point's line is printed.
+            // A closed pipe is noticed when the point's line is printed.
             _ = self.print(&format!("# warning: {warning}\n"));
         }
         best_ns
@@ -298,14 +296,13 @@ impl Sink for Output {
 
     fn point(&mut self, mut point: Point, samples: &[KeptSamples]) -> Result<(), SinkError> {
         let kept = self.keep(&mut point, samples);
-        self.points += 1;
         self.placing.ended(&point);
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
         if self.is_asked() {
             self.asked.push(without_distributions(point));
         }
         self.progress.inc(1);
-        // What the disk has no room for is at least in print.
+        // If the disk has no room for the point, it is printed at least.
         let printed = self.print(&lines);
         kept?;
         Ok(printed?)
@@ -336,7 +333,7 @@ impl Sink for Output {
     }
 }
 
-/// A point without what is large: findings ask for its statistics only.
+/// Returns a point without its histograms, which are large: findings need its statistics only.
 fn without_distributions(mut point: Point) -> Point {
     point.ends.iter_mut().for_each(|end| end.histogram = None);
     point.kinds.iter_mut().for_each(|timed| timed.histogram = None);
@@ -348,8 +345,8 @@ pub(crate) fn now() -> String {
 }
 
 fn progress(points: u64) -> ProgressBar {
-    // indicatif hides itself where standard error is no terminal; said here because results must
-    // not depend on it.
+    // indicatif hides itself if standard error is no terminal. It is done here, too, because
+    // results must not depend on it.
     let target =
         if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style =
@@ -358,18 +355,18 @@ fn progress(points: u64) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// What the reader must know where MPI alone takes the software device: no rank describes it.
+/// Returns the warning about softdev if only MPI uses it, so that no rank describes it.
 fn of_mpi(job: &Job) -> Option<String> {
     let device = job.launch.launcher.as_ref()?.device.as_ref()?.as_ref().ok()?;
     let is_alone = device.name_and_port.starts_with("softdev") && !job.resolved.needs_device();
     is_alone.then(|| OF_MEMORY.to_owned())
 }
 
-/// What softdev's numbers are.
-const OF_MEMORY: &str = "softdev is a software device: its numbers are those of this machine's memory and caches, not of \
-                         a network";
+/// The warning about the numbers of softdev.
+const OF_MEMORY: &str =
+    "softdev is a software device: its numbers show this machine's memory and caches, not a network";
 
-/// What the reader of the numbers must know.
+/// Returns the warnings of a run, which limit all of its numbers.
 fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     if run.devices.iter().any(|device| device.provider.starts_with("softdev")) {
@@ -380,7 +377,7 @@ fn warnings(run: &Run) -> Vec<String> {
     };
     warnings.extend(run.devices.iter().find(is_kernel_software).map(|device| {
         format!(
-            "{} is a software device: its numbers are those of this host's CPUs and kernel, not of an adapter",
+            "{} is a software device: its numbers show this host's CPUs and kernel, not an adapter",
             device.name
         )
     }));
@@ -397,8 +394,7 @@ fn warnings(run: &Run) -> Vec<String> {
     };
     if run.environments.iter().enumerate().any(shares) {
         warnings.push(
-            "the ranks are not pinned to CPUs of their own: the scheduler is part of what is measured"
-                .to_owned(),
+            "the ranks are not pinned to separate CPUs: scheduling delays are part of all numbers".to_owned(),
         );
     }
     let left_behind = |environment: &Environment| {

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Prints text at once. The error says where it comes from and keeps its kind, which tells a closed
-/// pipe from a fault.
+/// Prints text and flushes it. The error keeps its kind, so that a closed pipe can be recognised.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());

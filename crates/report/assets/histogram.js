@@ -121,7 +121,7 @@ const statistics = (point) => {
     ["median", (l, t) => t(l.p50_ns)], ["its 95 % interval", (l, t) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + t(l.p50_ci95_ns[1]) : "–"],
     ["90 %", (l, t) => t(l.p90_ns)], ["99 %", (l, t) => t(l.p99_ns)], ["99.9 %", (l, t) => t(l.p999_ns)], ["max", (l, t) => t(l.max_ns)],
     ["mean", (l, t) => t(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
-    ["mavericks", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],
+    ["outliers", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],
   ];
   const thresholds = Object.keys(columns[0][1].share_above ?? {});
   for (const threshold of thresholds) {
@@ -157,7 +157,7 @@ const throughputText = (point) => {
   const one = point.throughput?.direction === "uni" ? "Throughput" : "Throughput of one direction";
   const all = [text(point.throughput, one), text(point.throughput_total, "Both directions together")].filter(Boolean).join("");
   const ofLink = page.data.of_link[point.id];
-  const link = ofLink === undefined ? "" : `${ofLink.toFixed(1)} % of what the link carries at best. `;
+  const link = ofLink === undefined ? "" : `${ofLink.toFixed(1)} % of the link limit. `;
   const lost = point.counters?.messages_lost;
   return all ? make("p", {}, all, link, lost === undefined ? "" : `Messages lost: ${grouped(lost)}.`) : null;
 };

@@ -16,6 +16,7 @@ const followHash = async () => {
   const id = settings().get("histogram");
   if (id !== null && page.data) await openPoint(Number(id));
   if (location.hash === "#all-points") byId("points-details").open = true;
+  if (location.hash === "#trust") byId("trust").open = true;
 };
 
 /** Paper is white whatever the screen is. */

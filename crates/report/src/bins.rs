@@ -1,24 +1,24 @@
-//! Histograms of few bins for the page: from raw samples or from recorded buckets, those of a point
-//! on the same edges.
+//! Histograms of few bins for the report, from raw samples or from recorded buckets; the histograms
+//! of a point have the same edges.
 //!
-//! Bins reach from the smallest sample to the largest 99.9 % quantile of them; what lies above is
+//! Bins reach from the smallest sample to the largest of the 99.9th percentiles. Samples above are
 //! counted, never dropped: `overflow` samples, the largest of which is `max_ns`.
 
 use measure::samples::Counted;
 use serde::Serialize;
 
-/// Bins of one distribution at most, overflow included.
+/// The largest number of bins of a distribution, overflow included.
 pub(crate) const BINS_MAX: usize = 200;
 
-/// Above this ratio of the 99.9 % quantile to the minimum, bins grow geometrically.
+/// Above this ratio of the 99.9th percentile to the minimum, bins grow geometrically.
 const LINEAR_RATIO_MAX: u64 = 3;
 
 /// A distribution.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Every sample; or the middles of buckets, as often as these say.
+    /// Every sample; or the middle of each bucket, once for each of its samples.
     pub(crate) samples: Counted,
-    /// Where buckets stand for samples, the least and the largest sample that they can hold.
+    /// For buckets, the smallest and the largest sample that they can hold.
     reach: Option<(u64, u64)>,
 }
 
@@ -30,7 +30,7 @@ impl Source {
 
     /// Lower edge, upper edge (exclusive) and count of buckets, in rising order.
     pub(crate) fn of_buckets(buckets: &[(u64, u64, u64)]) -> Self {
-        // A record may be someone else's: its buckets are neither sorted nor small for certain.
+        // A record may come from anywhere: its buckets may be unsorted or large.
         let largest = |(low, high, _): &(u64, u64, u64)| high.saturating_sub(1).max(*low);
         let least = buckets.iter().map(|bucket| bucket.0).min().unwrap_or_default();
         let reach = (least, buckets.last().map(largest).unwrap_or_default());
@@ -76,11 +76,11 @@ pub(crate) struct Bins {
     pub(crate) edges: Vec<u64>,
     /// Whether the bins grow geometrically.
     pub(crate) logarithmic: bool,
-    /// The ends in rank order, or the kinds of latency.
+    /// The ranks in order, or the kinds of latency.
     pub(crate) ends: Vec<NamedBins>,
 }
 
-/// The histogram of one end or of one kind of latency.
+/// The histogram of one rank or of one kind of latency.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct NamedBins {
     /// `rank 0`, or the name of the kind.
@@ -97,7 +97,7 @@ pub(crate) struct NamedBins {
     pub(crate) max_ns: u64,
 }
 
-/// Bins the distributions of a point; none when there is no sample.
+/// Bins the distributions of a point; `None` when there is no sample.
 pub(crate) fn bin(ends: &[(String, Source)]) -> Option<Bins> {
     let ranges: Vec<Range> = ends.iter().filter_map(|(_, source)| source.range()).collect();
     let low = ranges.iter().map(|r| r.min).min()?;
@@ -132,7 +132,7 @@ fn edges(low: u64, high: u64) -> (Vec<u64>, bool) {
     (edges, true)
 }
 
-/// The rank of the 99.9 % quantile among so many samples (inverse of the empirical distribution
+/// The rank of the 99.9th percentile among `count` samples (inverse of the empirical distribution
 /// function).
 fn rank_of_999(count: u64) -> u64 {
     (count - count / 1000).clamp(1, count.max(1))

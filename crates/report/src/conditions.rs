@@ -1,4 +1,4 @@
-//! What became of what environments ask of the machine, the same lines of many points merged.
+//! The outcomes of the techniques of environments; equal outcomes of many points are merged.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use measure::record::Point;
 
 use crate::value;
 
-/// One technique of one environment, as it ended on some ranks.
+/// One technique of one environment, with its outcome on some ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     /// The environment's name.
     pub(crate) environment: String,
-    /// What the technique said; its rank is that of the first.
+    /// The outcome; its rank is the first.
     pub(crate) condition: Condition,
-    /// The ranks on which it ended so.
+    /// The ranks with this outcome.
     pub(crate) ranks: BTreeSet<u32>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Takes a point in.
+    /// Adds a point.
     pub(crate) fn see(&mut self, point: &Point) {
         let environment = point.axes.get("environment").map(value::text).unwrap_or_default();
         for condition in &point.conditions {
@@ -42,7 +42,7 @@ impl Conditions {
                 condition: condition.clone(),
                 ranks: BTreeSet::from([condition.rank]),
             };
-            // Beside what the same technique said elsewhere.
+            // Next to other outcomes of the same technique.
             let is_kin = |other: &Row| {
                 other.environment == environment && other.condition.technique == condition.technique
             };
@@ -65,7 +65,7 @@ impl Row {
         format!("rank{plural} {}", ranks.join(", "))
     }
 
-    /// The outcome with what belongs to it: what was there before, why.
+    /// The outcome with the setting before and the reason.
     pub(crate) fn in_words(&self) -> String {
         let Condition { outcome, before, reason, .. } = &self.condition;
         let before = before.as_ref().filter(|_| *outcome == Outcome::Applied);

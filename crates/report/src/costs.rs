@@ -1,9 +1,9 @@
-//! What the slower of several modes cost against the best one: the rows of a figure of the kind
-//! costs, answered from the points.
+//! How much more the slower of several modes cost than the best one: the rows of a figure of the
+//! kind `costs`, computed from the points.
 //!
-//! The best mode is the one whose number is best, of all that were measured. What another one costs
-//! is a factor of 1 or more: of times it divided by the best, of throughputs the best divided by
-//! it. A mode that was not measured costs nothing that is known, and says why.
+//! The best mode is the one with the best number of all that were measured. The cost of another
+//! mode is a factor of 1 or more: of times its number divided by the best, of throughputs the best
+//! divided by its number. A mode that was not measured has no cost, and a reason.
 
 use measure::figure::{Better, CostRow};
 use measure::record::Point;
@@ -16,30 +16,30 @@ use crate::list::grouped;
 use crate::reason::{self, Merged};
 use crate::{Points, environments, value};
 
-/// The modes of a row for one value of the axes that it is asked for.
+/// The modes of a row for one value of the axes that split it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Case {
-    /// The values of the axes, e.g. `allgather, ranks 2`; empty where it is asked once.
+    /// The values of these axes, e.g. `allgather, ranks 2`; empty without any.
     pub(crate) label: String,
-    /// The best first, those that were not measured last.
+    /// The best first, modes that were not measured last.
     pub(crate) modes: Vec<Mode>,
 }
 
 /// One of the modes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Mode {
-    /// The values of its axes; empty for all that were not measured, where they have one reason.
+    /// The values of its axes; empty for all modes that were not measured, if they have one reason.
     pub(crate) name: String,
     pub(crate) outcome: Outcome,
 }
 
-/// What is known of a mode.
+/// The result of a mode.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Outcome {
     Measured {
-        /// Its number, with the count of what it is made of.
+        /// Its number, with the count of its samples.
         number: String,
-        /// What it costs.
+        /// Its cost.
         cost: String,
         /// A point of it.
         id: u64,
@@ -48,7 +48,7 @@ pub(crate) enum Outcome {
     NotMeasured(String),
 }
 
-/// The cases of a row. Where nothing of it was measured for the same reasons, that is one case.
+/// The cases of a row. If none of its modes was measured, for the same reasons, that is one case.
 pub(crate) fn cases(row: &CostRow, run: Points<'_>) -> Vec<Case> {
     let picked = run.points.iter().filter(|point| row.picks(&point.experiment, &point.axes));
     let values = |names: &[String], point: &Point| selection::values(names, &point.experiment, &point.axes);
@@ -75,8 +75,8 @@ pub(crate) fn cases(row: &CostRow, run: Points<'_>) -> Vec<Case> {
     }
 }
 
-/// The one reason for which none of some modes was measured; `None` where there are others, or one
-/// was measured.
+/// The one reason for which none of some modes was measured; `None` where there are several
+/// reasons, or one mode was measured.
 fn whole_reason<'a>(modes: impl IntoIterator<Item = &'a Mode>) -> Option<String> {
     let mut reasons = Vec::new();
     for mode in modes {
@@ -98,10 +98,10 @@ fn unknown(name: String, reason: String) -> Mode {
 
 fn compared(row: &CostRow, modes: Vec<(Vec<Value>, Vec<&Point>)>, run: Points<'_>) -> Vec<Mode> {
     let mut known: Vec<(String, Measured, Vec<&Point>)> = Vec::new();
-    // Modes that have one reason share a line.
+    // Modes with the same reason share a line.
     let mut missing: Vec<Merged> = Vec::new();
     for (key, points) in modes {
-        // A mode is named by the axes that it has.
+        // A mode's name has the axes that the mode has.
         let name = value::labels(row.modes.iter().zip(&key).filter(|(_, at)| !at.is_null()));
         match fold(&points, run.patterns, &row.y, row.unit) {
             Ok(measured) => known.push((name, measured, points)),
@@ -129,15 +129,15 @@ fn compared(row: &CostRow, modes: Vec<(Vec<Value>, Vec<&Point>)>, run: Points<'_
     measured.chain(missing).collect()
 }
 
-/// Which numbers are the better ones: as the plan says, else as the program that was measured says,
-/// else as is known of what is measured.
+/// Whether smaller or larger numbers are better: as the plan says, else as the measured program
+/// reports, else as is usual for the quantity.
 fn better(row: &CostRow, run: Points<'_>, measured: Option<&Measured>) -> Better {
     let said = measured.and_then(|measured| Some(measured.counted.as_ref()?.better));
     let known = run.patterns.find(&row.y).and_then(|found| found.unit().better());
     row.better.or(said).or(known).unwrap_or_default()
 }
 
-/// The factor with its interval, and whether it is told apart from none.
+/// The factor with its interval, and whether it differs from 1 by more than the error.
 fn costs(of: &Measured, best: &Measured, better: Better, environments: Result<String, String>) -> String {
     let partly = match environments {
         Ok(partly) => partly,
@@ -148,13 +148,13 @@ fn costs(of: &Measured, best: &Measured, better: Better, environments: Result<St
         Better::More => best.y.over(of.y),
     };
     let Some(Estimate { value, low, high }) = ratio.filter(|ratio| ratio.value.is_finite()) else {
-        return "no factor, as one of both is zero".to_owned();
+        return "no factor, because one of the numbers is zero".to_owned();
     };
     let number = |end: f64| format!("{end:.*}", digits(end));
     let interval = if of.lacks_interval || best.lacks_interval {
         " (one run, no interval)".to_owned()
     } else {
-        let is_apart = if low > 1.0 { "" } else { ": not told apart from the best" };
+        let is_apart = if low > 1.0 { "" } else { ": within the error of the best" };
         format!(" [{}, {}]{is_apart}", number(low), number(high))
     };
     format!("x {}{interval}{partly}", number(value))
@@ -177,7 +177,7 @@ mod tests {
         serde_json::from_value(json).unwrap()
     }
 
-    /// A point whose median is so many ns, of 1001 samples from 5 % below to 5 % above.
+    /// A point with a median in ns, of 1001 samples from 5 % below to 5 % above.
     fn point(axes: Value, p50_ns: u64) -> Point {
         let point = json!({
             "id": p50_ns, "experiment": "e", "pattern": "ping-pong", "status": "measured", "repetition": 0, "wall_ns": 1,
@@ -213,7 +213,7 @@ mod tests {
         ];
         let expected = [
             "verbs, infiniband: 1 us (n 1,001), best",
-            "shmem: 1.002 us (n 1,001), x 1.00 [0.995, 1.01]: not told apart from the best",
+            "shmem: 1.002 us (n 1,001), x 1.00 [0.995, 1.01]: within the error of the best",
             "tcp, ethernet: 4 us (n 1,001), x 4.00 [3.98, 4.03]",
             "verbs, ethernet: no such link",
         ];
@@ -249,10 +249,7 @@ mod tests {
         let alone = vec!["verbs: 1.500 us (n 1,001), nothing to compare it with".to_owned()];
         assert_eq!(cases[1], ("1 KiB".to_owned(), alone));
         let mixed = said(&row(&json!({})), &points);
-        assert_eq!(
-            mixed[0].1[1], "verbs: the points that it asks for differ in size_bytes",
-            "no repetitions"
-        );
+        assert_eq!(mixed[0].1[1], "verbs: its points differ in size_bytes", "no repetitions");
     }
 
     #[test]

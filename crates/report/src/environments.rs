@@ -1,4 +1,4 @@
-//! Whether environments that are compared differed at all: what was not applied is the cause of
+//! Whether compared environments differed at all: a technique that was not applied explains
 //! nothing.
 
 use std::collections::BTreeSet;
@@ -8,11 +8,11 @@ use measure::record::{Point, Status};
 
 use crate::value;
 
-/// A technique of a rank at a value.
+/// A technique of a rank with a value.
 type Asked<'a> = (u32, Technique, &'a str);
 
-/// What to add to a figure that compares points in environments of two names where only a part of
-/// what sets them apart was applied; nothing where all was, or where they have one name.
+/// What to add to a number that compares points in two environments, if only some of the techniques
+/// in which they differ were applied; empty if all were, or if both are the same environment.
 ///
 /// # Errors
 ///
@@ -39,14 +39,14 @@ pub(crate) fn compare(of: &[&Point], against: &[&Point]) -> Result<String, Strin
     Ok(format!("; without {}, see the environments", techniques.join(", ")))
 }
 
-/// The environments of points, each once.
+/// The names of the points' environments, each once.
 fn names(points: &[&Point]) -> String {
     let name = |point: &&Point| point.axes.get("environment").map_or_else(|| AS_IS.to_owned(), value::text);
     let names: BTreeSet<String> = points.iter().map(name).collect();
     names.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
-/// The techniques that fulfil something at every point that was measured.
+/// The techniques that fulfil a condition at every measured point.
 fn all<'a>(points: &[&'a Point], fulfils: fn(&Condition) -> bool) -> BTreeSet<Asked<'a>> {
     let of =
         |point: &'a Point| point.conditions.iter().filter(|condition| fulfils(condition)).map(key).collect();
@@ -59,8 +59,8 @@ fn key(condition: &Condition) -> Asked<'_> {
     (condition.rank, condition.technique, &condition.asked)
 }
 
-/// Whether it made a difference: applied, and not so before. What a process holds itself, another
-/// rank may have held before.
+/// Whether a technique made a difference: it was applied, and was not in force before. A setting
+/// that a process holds itself may have been held by another rank before.
 fn is_in_force(condition: &Condition) -> bool {
     use Technique::{CpuDmaLatency, Memory, Numa, Scheduler};
     let is_own = matches!(condition.technique, CpuDmaLatency | Memory | Numa | Scheduler);
@@ -68,7 +68,7 @@ fn is_in_force(condition: &Condition) -> bool {
     condition.outcome == Outcome::Applied && is_new
 }
 
-/// Whether two say the same of one technique.
+/// Whether two outcomes of one technique are the same.
 fn is_same(a: &Condition, b: &Condition) -> bool {
     (a.technique, a.outcome, &a.reason) == (b.technique, b.outcome, &b.reason)
 }

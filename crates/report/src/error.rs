@@ -1,4 +1,4 @@
-//! What can go wrong while a report is written.
+//! The errors of writing a report.
 
 use measure::figure::Unit;
 
@@ -12,14 +12,14 @@ pub enum Error {
     /// The record could not be turned into the page's data.
     #[error("cannot encode the data of the report: {0}")]
     Encode(#[from] serde_json::Error),
-    /// A figure asks for a quantity in a unit of another kind.
+    /// A figure asks for a quantity in a unit that does not fit it.
     #[error("cannot print {path} in {unit}: it is a {quantity}; use {hint}")]
     UnitMismatch {
         /// Path into the point.
         path: String,
         /// The unit that was asked for.
         unit: Unit,
-        /// What the path is a quantity of.
+        /// The kind of quantity of the path.
         quantity: &'static str,
         /// Units that fit.
         hint: &'static str,
@@ -35,21 +35,21 @@ pub enum Error {
     /// There is neither a latency over message size, measured or published, nor anything else that
     /// a model is fitted to.
     #[error(
-        "there is nothing to model: no experiment has latencies of three message sizes, bursts or one to n"
+        "there is nothing to model: no experiment has latencies of three message sizes, of bursts or of fan-out"
     )]
     NothingToModel,
     /// A column that a model was to be fitted to.
-    #[error("no table has a column '{name}' to fit to; there are {known}")]
+    #[error("no table has a column '{name}' to fit to; the columns are {known}")]
     NoSuchColumn {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is.
+        /// The known columns.
         known: String,
     },
 }
 
 impl Error {
-    /// Whether what was asked for makes no sense.
+    /// Whether the request caused the error.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::NothingToModel | Self::NoSuchColumn { .. })
     }

@@ -1,4 +1,4 @@
-//! One number of all repetitions of a point, with its interval, and what speaks against it.
+//! One number of all repetitions of a point, with its interval and the doubts about it.
 
 use measure::figure::Unit;
 use measure::presentation::Patterns;
@@ -11,36 +11,36 @@ use measure::units::Dimension;
 use crate::launched;
 use crate::unit::{self, Scale};
 
-/// A number of all repetitions of one point.
+/// A number of all repetitions of a point.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) y: Estimate,
-    /// Samples of all repetitions; none for what has no samples.
+    /// Samples of all repetitions; `None` where the number has no samples.
     pub(crate) samples: Option<u64>,
     pub(crate) runs: usize,
     pub(crate) id: u64,
     pub(crate) doubts: Doubts,
-    /// Whether it is of one run, and has no interval within it.
+    /// Whether it comes from one run and has no interval within it.
     pub(crate) lacks_interval: bool,
     scale: Scale,
-    /// What the program that was measured says that it is counted in.
+    /// The unit that the measured program reports.
     pub(crate) counted: Option<Counted>,
-    /// What it may be off by where stamps of two clocks are compared.
+    /// Its largest error, where stamps of two clocks are compared.
     bound: Option<f64>,
 }
 
-/// What speaks against the runs of a figure.
+/// Unstable and failed runs behind a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Doubts {
     pub(crate) runs: usize,
     pub(crate) unstable: usize,
     pub(crate) failed: usize,
-    /// The first reason; the others stand with their points.
+    /// The first reason; other reasons are given with their points.
     pub(crate) first: Option<String>,
 }
 
 impl Doubts {
-    /// Those of two figures together.
+    /// The doubts about two numbers together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             runs: self.runs + other.runs,
@@ -50,12 +50,12 @@ impl Doubts {
         }
     }
 
-    /// Whether nothing speaks for them: no run was stable.
+    /// Whether no run was stable.
     pub(crate) fn are_all(&self) -> bool {
         self.runs > 0 && self.unstable == self.runs
     }
 
-    /// How many runs, in print: `2 of 6 runs unstable`; nothing without doubt.
+    /// How many runs, in print: `2 of 6 runs unstable`; `None` without doubts.
     pub(crate) fn text(&self) -> Option<String> {
         let said =
             |count: usize, what: &str| (count > 0).then(|| format!("{count} of {} runs {what}", self.runs));
@@ -89,7 +89,8 @@ impl Measured {
     }
 }
 
-/// One number of several repetitions, or why there is none. Of several launches each counts once.
+/// Folds several repetitions into one number, or says why there is none. A launch counts once,
+/// whatever its number of repetitions.
 pub(crate) fn fold(
     points: &[&Point],
     patterns: Patterns,
@@ -101,7 +102,7 @@ pub(crate) fn fold(
         .iter()
         .find_map(|p| selection::difference((&first.experiment, &first.axes), (&p.experiment, &p.axes)));
     if let Some(axis) = differing {
-        return Err(format!("the points that it asks for differ in {axis}"));
+        return Err(format!("its points differ in {axis}"));
     }
     let measured: Vec<(&Point, quantity::Measured)> = points
         .iter()
@@ -146,7 +147,7 @@ fn without_number(points: &[&Point], path: &str) -> String {
     points.iter().find_map(outcome).unwrap_or_else(|| format!("the record has no {path} of this point"))
 }
 
-/// What speaks against some of the repetitions.
+/// The doubts about some of the repetitions.
 fn doubts(points: &[&Point]) -> Doubts {
     let failed = points.iter().filter_map(|point| match &point.status {
         Status::Failed { error } => Some(error),
@@ -161,7 +162,7 @@ fn doubts(points: &[&Point]) -> Doubts {
     }
 }
 
-/// A raw number in print: whole nanoseconds, else three significant digits or more.
+/// A raw number in print: whole nanoseconds, otherwise at least three significant digits.
 pub(crate) fn number(raw: f64, scale: Scale) -> String {
     let value = scale.apply(raw);
     let digits = match (scale.label, value.abs()) {
@@ -175,7 +176,7 @@ pub(crate) fn number(raw: f64, scale: Scale) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Decimals with which a number has three significant digits.
+/// The decimals with which a number has three significant digits.
 pub(crate) fn digits(value: f64) -> usize {
     match value.abs() {
         v if v >= 100.0 || v == 0.0 => 0,
@@ -186,5 +187,5 @@ pub(crate) fn digits(value: f64) -> usize {
     }
 }
 
-/// Of points that are not there: not in the plan, or the run ended before them.
+/// The reason for missing points: the plan has none, or the run ended before them.
 pub(crate) const NO_POINT: &str = "this run has no such point";

@@ -1,11 +1,11 @@
-//! Combinations of axes that several launches measured: the median over the launches.
+//! Combinations of axes that several launches measured, as medians over the launches.
 //!
 //! # Invariants
 //!
-//! * Where the points of a combination have the ranks of several launches, a launch is what is
-//!   repeated: its points come to one number, and intervals are those of the launches' numbers. To
-//!   count the repetitions of a launch as runs of their own would make intervals too narrow, as
-//!   these are alike.
+//! * If several launches measured the points of a combination, a launch counts as one repetition:
+//!   its points give one number, and intervals are those of the launches' numbers. Counting the
+//!   repetitions of a launch as separate runs would make intervals too narrow, because they
+//!   resemble each other.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::repeated::{path, printed, varies};
 
-/// Items by the launch of their point, in the order of the items; each by itself where all are of
-/// one launch, or of none that the record knows.
+/// Groups items by the launch of their point, in the order of the items. Each item is a group if
+/// all have the same launch, or if the record knows none.
 pub(crate) fn by_launch<T>(items: &[T], point: impl Fn(&T) -> &Point) -> Vec<Vec<&T>> {
     let launch = |item: &T| point(item).launch;
     let mut launches: Vec<(Option<u32>, Vec<&T>)> = Vec::new();
@@ -38,8 +38,8 @@ pub fn asked(plan: &Value) -> bool {
     plan["experiments"].as_array().is_some_and(|all| all.iter().any(is_asked))
 }
 
-/// The medians over the launches of the experiments that ask for several, a line for each
-/// combination; nothing without any.
+/// The medians over the launches for the experiments that ask for several launches, a line for each
+/// combination; empty without any.
 pub fn text(plan: &Value, points: &[Point]) -> String {
     let experiments = plan["experiments"].as_array().into_iter().flatten();
     let names: Vec<&str> =
@@ -69,7 +69,7 @@ fn is_asked(experiment: &Value) -> bool {
     experiment["launches"].as_u64().is_some_and(|launches| launches > 1)
 }
 
-/// What the launches say of a combination.
+/// The line of a combination.
 fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Option<String> {
     let measured: Vec<&Point> =
         group.iter().copied().filter(|point| point.status == Status::Measured).collect();
@@ -78,7 +78,7 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     let numbers: Vec<(&Point, Measured)> =
         measured.iter().filter_map(|point| Some((*point, found.measured(point)?))).collect();
     let launches = by_launch(&numbers, |(point, _)| point);
-    // Of one launch alone, each repetition is by itself.
+    // With one launch only, each repetition counts by itself.
     let count = numbers.iter().map(|(point, _)| point.launch).collect::<BTreeSet<_>>().len();
     let launches_text = if count == 1 { "1 launch".to_owned() } else { format!("{count} launches") };
     let launch = |runs: Vec<&(&Point, Measured)>| {
@@ -120,8 +120,8 @@ mod tests {
         point
     }
 
-    /// Two repetitions of each of three launches: three numbers, whose median is that of the second
-    /// launch. All six as runs of their own would have another.
+    /// Two repetitions of each of three launches give three numbers, whose median is that of the
+    /// second launch. All six as separate runs would have another median.
     #[test]
     fn a_launch_counts_once_however_often_it_measures() {
         let numbers = [(0, 1000), (0, 1200), (1, 2000), (1, 2200), (2, 5000), (2, 5000), (2, 5000)];
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(text(&json!({ "experiments": [{ "name": "e" }] }), &points), "");
     }
 
-    /// Its interval is that of the repetitions then, and no launch more is claimed.
+    /// The interval is that of the repetitions then, and only one launch is claimed.
     #[test]
     fn a_launch_without_numbers_is_not_counted() {
         let mut points: Vec<Point> = (0..)

@@ -1,20 +1,20 @@
-//! What is shown of a run: tables for a terminal and one HTML file that works offline. Everything
-//! is computed from the record alone ([`measure::record`]), on any machine.
+//! The presentation of a run: tables for a terminal and one HTML file that works offline.
+//! Everything is computed from the record alone ([`measure::record`]), on any machine.
 //!
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
-//! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
+//! * [`advice`]: the best configuration for a goal, and the cost of each step away from it;
 //! * [`link`]: signal and data rates of links, and the headers of packets;
-//! * `link_limit`: what a link carries at best (used beside every throughput);
-//! * [`model`]: what a latency over message size is made of, and where models of it fail;
+//! * `link_limit`: the link limit (shown beside every throughput);
+//! * [`model`]: models of latency over message size, and where they fail;
 //! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by
 //!   tables and charts alike);
-//! * `costs`: what the slower of several modes cost;
+//! * `costs`: how much more the slower of several modes cost;
 //! * `findings`: whether the run shows what a paper found;
 //! * [`launched`]: the medians over launches, where there are several;
-//! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
-//! * `table`: the writer of tables; what is shown of a pattern comes with the points ([`Points`]);
-//! * `placement`: whether the run as a whole was made by CPUs far from each other;
+//! * [`repeated`]: whether the mean over repetitions is known as well as the plan asks;
+//! * `table`: the writer of tables; the points bring the presentation of a pattern ([`Points`]);
+//! * `placement`: whether the whole run ran on CPUs far from each other;
 //! * `folded`: one number of all repetitions of a point, and its interval;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
@@ -47,20 +47,20 @@ pub use error::Error;
 use measure::presentation::Patterns;
 use measure::record::{Device, Point};
 
-/// The points of a run, and what it takes to show them.
+/// The points of a run, with what is needed to show them.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     /// The points.
     pub points: &'a [Point],
-    /// What they were measured on.
+    /// The devices that they were measured on.
     pub devices: &'a [Device],
     /// The patterns that the program knows.
     pub patterns: Patterns,
 }
 
-/// Where raw samples come from: the glue between a report and the directory of a run.
+/// Gives raw samples: it connects a report to the directory of a run.
 pub trait SampleSource {
-    /// All samples of the file that a record names, in ns, or why they cannot be had.
+    /// All samples of the file that a record names, in ns, or why they are not available.
     fn load(&self, path: &str) -> Result<Vec<u64>, String>;
 }
 

@@ -1,5 +1,5 @@
-//! Signal and data rates of links, computed from lane rate, width and coding; and what a message
-//! puts on one ([`Layer`]).
+//! Signal and data rates of links, computed from lane rate, width and coding; and the bytes that a
+//! message puts on a link ([`Layer`]).
 //!
 //! Lane rates and codings are those of the InfiniBand Architecture Specification, vol. 2, as Gamess
 //! and Ortiz-Zuazaga 2016 tabulate them (Table 1) up to EDR. All arithmetic is in integers, in
@@ -15,19 +15,19 @@ pub(crate) use layer::Transfer;
 pub struct Generation {
     /// The name in print, e.g. `FDR`.
     pub name: &'static str,
-    /// Signal rate of one lane, in bit/s. Those after EDR are named by their data rate, which is
-    /// given: what forward error correction takes is signalled beside it.
+    /// Signal rate of one lane, in bit/s. Generations after EDR are named by their data rate, which
+    /// is stored here: bits for forward error correction are signalled in addition.
     lane_bits_per_s: u64,
-    /// The line code: so many data bits in so many signalled ones.
+    /// The line code: this many data bits in this many signalled bits.
     coding: (u64, u64),
-    /// Data rate of an Ethernet lane to which adapters give this name, in Gb/s
-    /// (`ib_get_width_and_speed` in drivers/infiniband/core/verbs.c of Linux). SDR and DDR stand
-    /// for several rates and for an unknown one.
+    /// Data rate of an Ethernet lane that adapters call by this name, in Gb/s
+    /// (`ib_get_width_and_speed` in drivers/infiniband/core/verbs.c of Linux). `None` for SDR and
+    /// DDR, which stand for several rates and for an unknown one.
     ethernet_gbps: Option<u64>,
 }
 
 impl Generation {
-    /// All of them, slowest first.
+    /// All generations, slowest first.
     pub const ALL: [Self; 8] = [
         Self::new("SDR", 2_500_000_000, (8, 10), None),
         Self::new("DDR", 5_000_000_000, (8, 10), None),
@@ -48,17 +48,17 @@ impl Generation {
         Self { name, lane_bits_per_s, coding, ethernet_gbps }
     }
 
-    /// The generation of a name in print.
+    /// The generation with a name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name == name)
     }
 
-    /// Signal rate of a link of so many lanes, in bit/s.
+    /// Signal rate of a link with `lanes` lanes, in bit/s.
     pub fn signal_bits_per_s(self, lanes: u64) -> u64 {
         self.lane_bits_per_s * lanes
     }
 
-    /// Data rate of a link of so many lanes, in whole bit/s.
+    /// Data rate of a link with `lanes` lanes, in whole bit/s.
     pub fn data_bits_per_s(self, lanes: u64) -> u64 {
         let (data, coded) = self.coding;
         self.signal_bits_per_s(lanes) * data / coded
@@ -68,8 +68,8 @@ impl Generation {
 /// Link widths, in lanes.
 pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
 
-/// Data bits that a link of InfiniBand, or one that is imitated, carries in a second, by its name
-/// in records: `4X FDR` or `40Gb/s`. None for what is no such name.
+/// Data rate of an InfiniBand link, or of a link model, in bit/s, by its name in records: `4X FDR`
+/// or `40Gb/s`. `None` for any other text.
 pub fn data_bits_per_s(link: &str) -> Option<u64> {
     for (unit, bits_per_s) in UNITS {
         if let Some(number) = link.strip_suffix(unit) {
@@ -83,8 +83,8 @@ pub fn data_bits_per_s(link: &str) -> Option<u64> {
     Some(Generation::named(name)?.data_bits_per_s(lanes))
 }
 
-/// Data bits that a link of Ethernet carries in a second, by the name that an adapter gives it in
-/// InfiniBand's terms: the line code is not InfiniBand's. None for SDR and DDR.
+/// Data rate of an Ethernet link, in bit/s, by the InfiniBand name that an adapter gives it. The
+/// line code is not InfiniBand's. `None` for SDR and DDR.
 pub fn ethernet_bits_per_s(link: &str) -> Option<u64> {
     let (lanes, name) = lanes_and_name(link)?;
     if name == "FDR10" {
@@ -98,14 +98,14 @@ fn lanes_and_name(link: &str) -> Option<(u64, &str)> {
     Some((lanes.parse().ok().filter(|lanes| (1..=12).contains(lanes))?, name))
 }
 
-/// Units of rates in records, in bit/s; the last ends the others, too.
+/// Units of rates in records, in bit/s; the last one is also a suffix of the others.
 const UNITS: [(&str, u64); 4] = [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1000), ("b/s", 1)];
-/// Data bits of a lane of FDR10, which is no generation of the specification: 10.3125 Gb/s in
+/// Data rate of a lane of FDR10, which is no generation of the specification: 10.3125 Gb/s in
 /// 64b/66b, as 10 Gb/s Ethernet.
 const FDR10_BITS_PER_S: u64 = 10_000_000_000;
 
-/// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after
-/// three, with dots.
+/// Prints a rate in Gb/s: with all of its decimals, at least two, if five are enough; otherwise cut
+/// after three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
     let whole = bits_per_s / 1_000_000_000;
     let fraction = bits_per_s % 1_000_000_000;
@@ -117,16 +117,16 @@ pub fn gbps(bits_per_s: u64) -> String {
     format!("{whole}.{}", &digits[..needed])
 }
 
-/// How a printed number relates to the exact rate.
+/// The relation of a printed number to the exact rate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Printed {
-    /// The very same number.
+    /// The same number.
     Exact,
     /// The exact rate cut after the printed digits.
     Cut,
     /// The exact rate rounded up in the last printed digit.
     Rounded,
-    /// Another number, or none.
+    /// Another number, or no number.
     Other,
 }
 
@@ -176,7 +176,7 @@ mod tests {
                 }
             }
         }
-        // The paper cuts after two digits, but for 1X FDR, which it rounds (13.636 is printed as
+        // The paper cuts after two digits, except for 1X FDR, which it rounds (13.636 is printed as
         // 13.64).
         let expected = [
             ("1X", "data", "FDR", "13.64", Printed::Rounded),
@@ -218,8 +218,7 @@ mod tests {
 
     #[test]
     fn ethernet_has_its_own_line_code() {
-        // 40 and 10 Gb/s Ethernet are named QDR by mlx4, whose line code on InfiniBand leaves 32 of
-        // 40.
+        // mlx4 calls 40 and 10 Gb/s Ethernet QDR; with InfiniBand's line code 40 would leave 32.
         for (name, bits_per_s) in [
             ("4X QDR", Some(40_000_000_000)),
             ("1X FDR10", Some(10_000_000_000)),

@@ -1,17 +1,17 @@
-//! What the link of a point carries at best, from first principles: its rate after the line code,
-//! the packets that a message is cut into, and the headers of each.
+//! The link limit of a point, computed from the link's data rate, the packets of a message, and
+//! their headers.
 //!
-//! Everything that can be left away is: flow control, gaps between packets, what is lost, and
-//! acknowledgements, as an adapter may answer many messages at once. So a measured number beside it
-//! cannot be the larger one. What each message needs besides is counted: the request of a read and
-//! the answer to an atomic go the other way, and where both ends send at once, they share it with
-//! the messages of the other end.
+//! Everything that need not be there is left out: flow control, gaps between packets, losses, and
+//! acknowledgements, because an adapter may answer many messages at once. So a measured throughput
+//! cannot exceed the limit. Traffic that each message needs is counted: the request of a read and
+//! the answer to an atomic go in the other direction, and if both ranks send at once, they share
+//! that direction with the messages of the other rank.
 //!
 //! # Invariants
 //!
-//! * What a link carries at best is computed by `report::link_limit` and nowhere else. It counts
-//!   what every message must have and nothing else, so that no throughput exceeds it but by an
-//!   error; where a part of the link is not known, there is no such number.
+//! * Only `report::link_limit` computes link limits. A limit counts what every message must have
+//!   and nothing else, so that only an error lets a throughput exceed it. Where a part of the link
+//!   is not known, there is no limit.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,44 +24,44 @@ use serde_json::Value;
 use crate::link::{self, Layer, Transfer};
 use crate::{unit, value};
 
-/// A link that the messages of a point went over.
+/// A link that the messages of a point used.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
     /// Its rate, e.g. `4X FDR`.
     pub(crate) name: String,
-    /// Its data bits in a second.
+    /// Its data rate, in bit/s.
     pub(crate) bits_per_s: u64,
-    /// What surrounds the payload of each packet.
+    /// The bytes around the payload of each packet.
     pub(crate) header_bytes: u64,
-    /// The payload of a packet, where it is not the queue pair's.
+    /// The payload of a packet, where it differs from that of the queue pair.
     mtu_bytes: Option<u64>,
-    /// Least time between two messages, in ns.
+    /// Smallest time between two messages, in ns.
     gap_ns: u64,
-    /// Whether packets have the headers of their operation besides; not where a model says what a
-    /// packet's are.
+    /// Whether packets also have the headers of their operation; `false` where a link model gives
+    /// the size of the headers.
     has_extended: bool,
-    /// Payloads are padded to a multiple of so many bytes.
+    /// Payloads are padded to a multiple of this many bytes.
     padding: u64,
 }
 
-/// The most that a link carries of the messages of a point.
+/// The link limit of the messages of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LinkLimit {
     pub(crate) link: Link,
     /// Payload of a message.
     size: u64,
-    /// The time that each message takes of the link, in ns; where several links carry messages,
-    /// that divided by how many do.
+    /// The time for which a message occupies the link, in ns; with several links, divided by their
+    /// number.
     message_ns: f64,
     /// Whether both directions were used at once by a service whose acknowledgements are not
     /// counted.
     pub(crate) is_shared: bool,
-    /// Whether it is of all that several ranks send, of which each has but a part.
+    /// Whether several ranks share the limit.
     of_several: bool,
 }
 
 impl LinkLimit {
-    /// That of a point with a throughput; none where it is not known what its messages went over.
+    /// The limit of a point with a throughput; `None` where the link of its messages is not known.
     pub(crate) fn of(point: &Point, devices: &[Device], patterns: Patterns) -> Option<Self> {
         let direction = point.throughput.as_ref()?.direction;
         let traffic = (patterns.of(&point.pattern).traffic)(&point.axes, direction)?;
@@ -84,8 +84,8 @@ impl LinkLimit {
         (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared, of_several })
     }
 
-    /// At best, the number at a path into a point: a throughput of an end, of one direction or of
-    /// both.
+    /// The limit for the number at a path into a point: a throughput of a rank, of one direction or
+    /// of both.
     pub(crate) fn number(&self, path: &str) -> Option<f64> {
         let (one, field) =
             throughput(path).filter(|_| !self.of_several || path.starts_with("throughput."))?;
@@ -93,23 +93,23 @@ impl LinkLimit {
         Some(if field == "bytes_per_s" { messages * self.size as f64 } else { messages })
     }
 
-    /// The share of it that a point reached.
+    /// The share of the limit that a point reached.
     pub(crate) fn share(&self, point: &Point) -> Option<f64> {
         Some(point.throughput.as_ref()?.messages_per_s * self.message_ns / 1e9)
     }
 }
 
-/// How many directions of a link the messages of a throughput use at once that are counted as if
-/// one way: where it is made of half the time of a round of one to n, those out and those back.
+/// How many directions of a link the messages of a throughput use at once although they are counted
+/// as one: two if it is computed from half of a round of `fan-out`, out and back.
 fn ways(point: &Point) -> usize {
     let is_half = point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf);
     if is_half { 2 } else { 1 }
 }
 
-/// Over how many links they go: every message out of one port and into another. None where that is
-/// not known, or where one need not be used, as both ends are at the same port.
+/// The number of links that the messages use: each goes out of one port and into another. `None`
+/// where that is not known, or where no link need be used because both ranks have the same port.
 fn links(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<usize> {
-    // Each rank has a link of its own where its device imitates one.
+    // With a link model, each rank has its own link.
     let of = |rank: u32| match point.link_model {
         Some(_) => Some((rank.to_string(), String::new())),
         None => devices.iter().find(|device| device.rank == rank).and_then(port),
@@ -127,7 +127,7 @@ fn links(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<usiz
     Some(senders.len().min(receivers.len())).filter(|links| *links > 0)
 }
 
-/// What tells the port of an adapter from all others: its node's GUID, and its number.
+/// What identifies the port of an adapter: the GUID of its node, and its number.
 fn port(device: &Device) -> Option<(String, String)> {
     let attribute = |name| device.attributes.get(name).map(value::text);
     Some((attribute("node_guid")?, attribute("port")?))
@@ -138,7 +138,7 @@ pub(crate) fn is_throughput(path: &str) -> bool {
     throughput(path).is_some()
 }
 
-/// Of how many directions the throughput at a path is, and which field of it.
+/// The number of directions of the throughput at a path, and its field.
 fn throughput(path: &str) -> Option<(u8, &str)> {
     let (group, field) = path.rsplit_once('.')?;
     let directions = match group.strip_prefix("ends.").and_then(|end| end.split_once('.')) {
@@ -151,8 +151,8 @@ fn throughput(path: &str) -> Option<(u8, &str)> {
 }
 
 impl Link {
-    /// The link that a point's messages went over, where all of it is known: the one that the
-    /// device imitated, or the slowest one of the adapters.
+    /// The link of a point's messages, if all of it is known: the device's link model, or the
+    /// slowest link of the adapters.
     fn of(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<Self> {
         let layer = layer(point, devices)?;
         let Some(model) = &point.link_model else { return Self::of_adapters(devices, flows, layer) };
@@ -172,7 +172,7 @@ impl Link {
         })
     }
 
-    /// That of adapters whose records name it.
+    /// The link of adapters whose records name it.
     fn of_adapters(devices: &[Device], flows: &[(u32, u32)], layer: Layer) -> Option<Self> {
         let is_end = |device: &&Device| {
             flows.iter().any(|(sender, receiver)| [sender, receiver].contains(&&device.rank))
@@ -204,7 +204,7 @@ impl Link {
         })
     }
 
-    /// The time that the link is taken for, in ns.
+    /// The time for which a transfer occupies the link, in ns.
     fn transfer_ns(&self, transfer: Transfer) -> f64 {
         let extended = if self.has_extended { transfer.extended_bytes } else { 0 };
         let payload = transfer.payload_bytes.div_ceil(self.padding) as f64 * self.padding as f64;
@@ -213,7 +213,7 @@ impl Link {
     }
 }
 
-/// In words: `4X FDR: 54.545… Gb/s, 82 B around each packet's payload`.
+/// Prints the link: `4X FDR: 54.545… Gb/s, 82 B around each packet's payload`.
 impl std::fmt::Display for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {} Gb/s", self.name, link::gbps(self.bits_per_s))?;
@@ -228,12 +228,12 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// The links of numbers that are shown together, in the order in which they appeared.
+/// The links of numbers that are shown together, in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    /// What each of them is, in words.
+    /// The description of each link.
     pub(crate) texts: Vec<String>,
-    /// Whether acknowledgements that are not counted took some of one.
+    /// Whether acknowledgements, which are not counted, used a part of a link.
     pub(crate) is_shared: bool,
 }
 
@@ -247,10 +247,10 @@ impl Links {
     }
 }
 
-/// What carried the packets of a point.
+/// The layer that carried the packets of a point.
 pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     match Layer::of(devices.first()?)? {
-        // A link that softdev imitates has the headers of IPv4, whatever its GID.
+        // A link model of softdev has the headers of IPv4, whatever the GID is.
         Layer::RoceV2Ipv6 if point.link_model.is_some() => Some(Layer::RoceV2),
         layer => Some(layer),
     }

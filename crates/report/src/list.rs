@@ -1,6 +1,6 @@
-//! Lists in the order in which things are met.
+//! Lists in the order of first appearance.
 
-/// Each item once.
+/// Returns each item once.
 pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     for item in items {
@@ -11,7 +11,7 @@ pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<
     all
 }
 
-/// The items of each key.
+/// Returns the items of each key.
 pub(crate) fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, item) in items {

@@ -1,21 +1,21 @@
-//! Reasons that differ in one word, such as the name of a signal rate, said once.
+//! Merges reasons that differ in one word, such as the name of a signal rate.
 
 /// A sentence with alternatives at one word.
 #[derive(Debug)]
 pub(crate) struct Merged {
     words: Vec<String>,
-    /// The word that differs, and what stands there.
+    /// The position of the word that differs, and its alternatives.
     differs: Option<(usize, Vec<String>)>,
     /// How many times it was added.
     pub(crate) count: u64,
-    /// What it was added for, without repeats.
+    /// The labels that it was added for, without repeats.
     pub(crate) labels: Vec<String>,
 }
 
-/// More alternatives than this are shown as the first, dots, the last.
+/// Of more alternatives than this, the first and the last are shown.
 const ALTERNATIVES_MAX: usize = 6;
 
-/// Adds a sentence to a list, to one that it differs from in one word if there is any.
+/// Adds a sentence to a list: to a sentence that differs from it in one word, if there is one.
 pub(crate) fn add(list: &mut Vec<Merged>, sentence: &str, label: &str) {
     let words: Vec<String> = sentence.split_whitespace().map(str::to_owned).collect();
     let merged = match list.iter().position(|known| known.takes(&words).is_some()) {
@@ -48,8 +48,8 @@ impl Merged {
         words.join(" ")
     }
 
-    /// Where the words differ from these; none if in more than one place, or in another than
-    /// before.
+    /// The position where the words differ from these; `None` if they differ in more than one
+    /// place, or in another place than before.
     fn takes(&self, words: &[String]) -> Option<Option<usize>> {
         if words.len() != self.words.len() {
             return None;
@@ -73,7 +73,7 @@ impl Merged {
     }
 }
 
-/// Punctuation that all of the words end in.
+/// The punctuation at the end of all words.
 fn common_tail(words: &[String]) -> String {
     let tail = |word: &String| word.len() - word.trim_end_matches(['.', ',', ';', ':', ')', '\'', '"']).len();
     let Some(first) = words.first() else { return String::new() };

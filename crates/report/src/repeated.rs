@@ -1,4 +1,4 @@
-//! Combinations of axes that are measured again until the mean over their repetitions is known well
+//! Combinations of axes that are measured until the mean over their repetitions is known well
 //! enough.
 
 use std::collections::BTreeMap;
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::unit;
 
-/// What is known of one combination.
+/// The state of one combination.
 #[derive(Clone, Debug)]
 pub struct Repeated {
     /// Its experiment.
     pub experiment: String,
     /// The numbers of its points, in the order in which they were measured.
     pub ids: Vec<u64>,
-    /// Its axes, those of its first point.
+    /// The axes of its first point.
     axes: Axes,
-    /// The number that is repeated.
+    /// The path of the number that is repeated.
     path: &'static str,
     numbers: Vec<f64>,
     within: f64,
@@ -37,7 +37,7 @@ pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
         let at = all.iter().position(is_it).unwrap_or_else(|| {
             let experiment = point.experiment.clone();
             let axes = point.axes.clone();
-            // Its first number says which it is.
+            // The first number decides the path.
             let ids = Vec::new();
             let path = "";
             let numbers = Vec::new();
@@ -49,14 +49,14 @@ pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
     all
 }
 
-/// How well an experiment of a resolved plan wants its means to be known, if it does, and how often
-/// it may be repeated for that.
+/// How precisely an experiment of a resolved plan wants to know its means, and the largest number
+/// of repetitions for that; `None` if it does not ask for it.
 pub fn asked(plan: &Value, experiment: &str) -> Option<(f64, usize)> {
     let settings = plan["experiments"].as_array()?.iter().find(|settings| settings["name"] == experiment)?;
     Some((settings["within"].as_f64()?, settings["repetitions_max"].as_u64()? as usize))
 }
 
-/// What a point is about: floods are about throughput.
+/// The path of a point's main number: a throughput for streams.
 pub(crate) fn path(point: &Point) -> &'static str {
     match point.latency {
         _ if point.cost.is_some() => COST,
@@ -66,7 +66,7 @@ pub(crate) fn path(point: &Point) -> &'static str {
     }
 }
 
-/// A number of what points are [about](path), in words.
+/// Prints a number at the path of a point's main number ([`path`]).
 pub(crate) fn printed(path: &str, number: f64) -> String {
     match path.ends_with("_ns") || path == COST {
         true => unit::time(number),
@@ -89,7 +89,7 @@ impl Repeated {
         }
     }
 
-    /// Whether it is to be measured once more: not what failed, or cannot be measured.
+    /// Whether it is to be measured once more; not if it failed or cannot be measured.
     pub fn wants_more(&self) -> bool {
         !self.has_failed && !self.is_known() && self.numbers.len() < self.most
     }
@@ -102,7 +102,7 @@ impl Repeated {
         self.interval().is_some_and(|interval| interval.relative() <= self.within)
     }
 
-    /// Its axes without those that all combinations have alike, in words; and what is known.
+    /// The axes in which it differs from other combinations, and its mean.
     fn line(&self, varying: impl Fn(&str) -> bool) -> Option<String> {
         let interval = self.interval()?;
         let axes = measure::text::axes_text(&self.axes, varying);
@@ -115,7 +115,7 @@ impl Repeated {
     }
 }
 
-/// What is known of all of them, a line each; nothing without any.
+/// The means of all combinations, a line each; empty without any.
 pub fn text(all: &[Repeated]) -> String {
     let axes: Vec<&Axes> = all.iter().map(|one| &one.axes).collect();
     let lines: Vec<String> = all
@@ -131,14 +131,14 @@ pub fn text(all: &[Repeated]) -> String {
     }
 }
 
-/// Whether an axis tells combinations apart that have it; the size is always said.
+/// Whether an axis distinguishes combinations that have it; the size is always shown.
 pub(crate) fn varies(all: &[&Axes], name: &str) -> bool {
     let mut values = all.iter().filter_map(|axes| axes.get(name));
     let first = values.next();
     name == "size_bytes" || values.any(|value| Some(value) != first)
 }
 
-/// What is not known as well as was asked for, a sentence for each experiment.
+/// A sentence for each experiment with means that are not known as precisely as asked for.
 pub fn unknown(all: &[Repeated]) -> Vec<String> {
     let mut experiments: BTreeMap<&str, Vec<&Repeated>> = BTreeMap::new();
     for one in all.iter().filter(|one| !one.has_failed) {
@@ -153,7 +153,7 @@ pub fn unknown(all: &[Repeated]) -> Vec<String> {
         let worst = missed.iter().copied().reduce(f64::max)?;
         let Repeated { within, most, .. } = all.first()?;
         Some(format!(
-            "{name}: {} of {} means not within {} after {most} repetitions, at worst within {}",
+            "{name}: {} of {} means are not known to within {} after {most} repetitions; the worst is known to within {}",
             missed.len(),
             all.len(),
             percent(*within),
@@ -163,7 +163,7 @@ pub fn unknown(all: &[Repeated]) -> Vec<String> {
     experiments.into_iter().filter_map(sentence).collect()
 }
 
-/// With a decimal, or as many as show two digits.
+/// Prints a percentage with one decimal, or as many as show two digits.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent > 0.0 && percent < 1.0 { 1.0 - percent.log10().floor() } else { 1.0 };
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// A point of a size whose median is so many ns, or that was not measured.
+    /// A point of a size with a median in ns, or one that was not measured.
     fn point(id: u64, size: u64, median: Option<u64>) -> Point {
         let latency = median.map(|median| {
             json!({
@@ -226,7 +226,9 @@ mod tests {
         );
         assert_eq!(
             unknown(&all),
-            ["e: 1 of 3 means not within 5.0 % after 4 repetitions, at worst within 43.1 %"]
+            [
+                "e: 1 of 3 means are not known to within 5.0 % after 4 repetitions; the worst is known to within 43.1 %"
+            ]
         );
         assert!(repeated(&json!({ "experiments": [{ "name": "e" }] }), &points).is_empty());
         assert_eq!(super::text(&[]), "");

@@ -1,4 +1,4 @@
-//! The writer of tables: points as lines of text, by rows of columns ([`measure::table`]).
+//! The writer of tables: points as lines of text, with columns from [`measure::table`].
 
 use measure::presentation::Patterns;
 use measure::quantity::STATISTICS;
@@ -6,16 +6,16 @@ use measure::record::{Latency, LatencyKind, Point};
 use measure::table::{Cell, Column, Decimals, Note, Print, Rows, Scale, Table, View};
 use measure::text;
 
-/// What stands above the rows of a table: rows share it as long as it stays the same.
+/// The lines above the rows of a table. Rows share them as long as they stay the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Heading {
-    /// What the numbers are, in words.
+    /// The title of the numbers.
     pub(crate) title: String,
     /// The names of the columns, in a line.
     pub(crate) columns: String,
 }
 
-/// A line of a table: the latency that it is of, and whether it is the first of its point.
+/// A line of a table: its latency, and whether it is the first line of its point.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     view: &'a View<'a>,
@@ -24,13 +24,13 @@ struct Line<'a> {
     is_first: bool,
 }
 
-/// Width of a column whose name is shorter.
+/// Width of a column with a shorter name.
 const WIDTH_MIN: usize = 10;
-/// A cell of what a point does not have.
+/// The cell for a number that a point does not have.
 const NONE: &str = "-";
 
 impl Heading {
-    /// That of a table over points such as this.
+    /// The heading of a table over points like this one.
     pub(crate) fn of(table: &Table, view: &View<'_>) -> Self {
         let columns: Vec<(&Column, String)> =
             columns(table, view).map(|column| (column, head(column, view))).collect();
@@ -40,14 +40,14 @@ impl Heading {
     }
 }
 
-/// What the banner of a table says of its numbers.
+/// The title of a table in its banner.
 pub(crate) fn title(table: &Table, point: &Point) -> String {
-    // Another program says the mean alone, which is of halves.
+    // Other tools report only a mean, which is of half round trips.
     let kind = point.latency.as_ref().map_or(LatencyKind::RttHalf, |latency| latency.kind);
     table.title.replace("{kind}", &format!("{}: {}", kind.name(), kind.meaning()))
 }
 
-/// The lines of a point, with marks behind them.
+/// The lines of a point, with its marks.
 pub(crate) fn rows(table: &Table, view: &View<'_>, patterns: Patterns, marks: &str) -> String {
     let point = view.point;
     let kinds = point.kinds.iter().map(|timed| &timed.latency);
@@ -68,7 +68,7 @@ pub(crate) fn rows(table: &Table, view: &View<'_>, patterns: Patterns, marks: &s
     out + &(table.below)(point).into_iter().map(|line| line + "\n").collect::<String>()
 }
 
-/// What a note says of a point.
+/// The text of a note for a point.
 pub(crate) fn note(note: &Note, point: &Point) -> Option<String> {
     match note {
         Note::Always(text) => Some((*text).to_owned()),
@@ -77,7 +77,7 @@ pub(crate) fn note(note: &Note, point: &Point) -> Option<String> {
     }
 }
 
-/// Whether a table has a share of what links carry.
+/// Whether a table has the share of the link limit.
 pub(crate) fn has_link(table: &Table, view: &View<'_>) -> bool {
     columns(table, view).any(|column| matches!(column.cell, Cell::OfLink))
 }
@@ -101,7 +101,7 @@ fn head(column: &Column, view: &View<'_>) -> String {
     }
 }
 
-/// Cells aligned under the names of their columns.
+/// Aligns cells under the names of their columns.
 fn line<'a>(table: &Table, cells: impl Iterator<Item = (&'a Column, &'a str, String)>) -> String {
     let mut out = String::new();
     for (index, (column, head, cell)) in cells.enumerate() {

@@ -1,5 +1,5 @@
-//! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its
-//! base.
+//! Units of print. Records hold nanoseconds, bytes and rates per second; a printed number names the
+//! base of its unit.
 
 use measure::figure::Unit;
 use measure::presentation::Patterns;
@@ -8,7 +8,7 @@ use measure::units::Dimension;
 use crate::error::Error;
 pub(crate) use measure::text::{digits, grouped, size, time};
 
-/// How a raw number of a record becomes a printed one.
+/// The conversion of a raw number of a record to a printed one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     /// The unit as it is printed, e.g. `us`; empty for a plain number.
@@ -18,10 +18,11 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Of plain numbers.
+    /// The scale of plain numbers.
     pub(crate) const PLAIN: Self = Self { label: "", one: 1.0 };
 
-    /// The scale for the number at `path` of a point, in `unit` or else in the base of records.
+    /// The scale for the number at `path` of a point, in `unit` or otherwise in the base of
+    /// records.
     pub(crate) fn of(unit: Option<Unit>, path: &str, patterns: Patterns) -> Result<Self, Error> {
         let dimension = patterns.find(path).map_or(Dimension::Number, |found| found.unit());
         match unit {
@@ -36,8 +37,8 @@ impl Scale {
         }
     }
 
-    /// The scale of a published column: the stated unit, or else the one that the column's name
-    /// ends in.
+    /// The scale of a published column: the stated unit, or otherwise the suffix of the column's
+    /// name.
     pub(crate) fn of_column(unit: Option<Unit>, column: &str) -> Option<Self> {
         let suffix = column.rsplit('_').next().unwrap_or_default();
         unit.map(of_unit).or(match suffix {
@@ -49,13 +50,13 @@ impl Scale {
         })
     }
 
-    /// A raw number in this unit.
+    /// Converts a raw number to this unit.
     pub(crate) fn apply(self, raw: f64) -> f64 {
         raw / self.one
     }
 }
 
-/// What a unit means, base included, for a glossary or a header.
+/// The meaning of a unit with its base, for a glossary or a header.
 pub(crate) fn base(label: &str) -> &'static str {
     match label {
         "Gb/s" => "1 Gb/s = 10^9 bit/s",
@@ -71,7 +72,7 @@ fn of_unit(unit: Unit) -> Scale {
     Scale { label: unit.symbol(), one: unit.one() }
 }
 
-/// What records hold, as it is printed.
+/// The base of records, as it is printed.
 fn base_of(dimension: Dimension) -> Scale {
     let (label, one) = match dimension {
         Dimension::Bandwidth => ("B/s", 1.0),

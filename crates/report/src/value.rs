@@ -17,7 +17,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Axes with their values, in print: words as they are, others with the name of their axis.
+/// Prints axes with their values: words as they are, other values with the name of their axis.
 pub(crate) fn labels<'a>(values: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
     let words = values.into_iter().map(|(axis, at)| match (at, at.as_u64()) {
         (Value::Null, _) => format!("no {axis}"),

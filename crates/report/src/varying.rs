@@ -1,11 +1,10 @@
-//! Which axes of an experiment have more than one value: what tells its points from their
-//! neighbours.
+//! The axes of an experiment that have more than one value, which distinguish its points.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::record::{Axes, Point};
 
-/// The axes that vary, among the points that were seen.
+/// The axes that vary among the points so far.
 #[derive(Debug, Default)]
 pub(crate) struct Varying {
     experiments: BTreeMap<String, Experiment>,
@@ -18,7 +17,7 @@ struct Experiment {
 }
 
 impl Varying {
-    /// Takes a point in.
+    /// Adds a point.
     pub(crate) fn see(&mut self, point: &Point) {
         let known = self.experiments.entry(point.experiment.clone());
         let experiment =
@@ -28,7 +27,7 @@ impl Varying {
         experiment.varying.extend(differing.map(|(name, _)| name.clone()));
     }
 
-    /// Whether an axis of an experiment does.
+    /// Whether an axis of an experiment varies.
     pub(crate) fn has(&self, experiment: &str, axis: &str) -> bool {
         self.experiments.get(experiment).is_some_and(|experiment| experiment.varying.contains(axis))
     }

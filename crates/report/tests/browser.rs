@@ -1,4 +1,4 @@
-//! The report in a real browser: everything is drawn, nothing goes wrong, no text of a record
+//! The report in a real browser: everything is drawn, no script fails, and no text of a record
 //! becomes a script.
 
 mod fixture;
@@ -41,7 +41,7 @@ fn every_figure_is_drawn_and_no_script_fails() {
         ("figure-10-plot-2", 2),
         ("figure-10-plot-3", 2),
         ("figure-11-plot", 5),
-        // The surface is no script's.
+        // The surface is not drawn by a script.
         ("figure-13-plot", 2),
     ];
     assert_eq!(seen.plots, expected.map(|(id, traces)| (id.to_owned(), traces)));
@@ -64,13 +64,13 @@ fn charts_have_lines_for_links_and_a_point_says_its_share() {
     let point = fixture.points.iter().find(is_shown).unwrap();
     let hash = format!("histogram={}", point.id);
     let seen = open(&browser, &html(&fixture), &View { hash: &hash, ..WIDE });
-    // One line for RC and UC, whose headers are the same.
+    // One line for RC and UC, which have the same headers.
     for plot in [("figure-7-plot", 5), ("figure-8-plot", 3), ("figure-9-plot", 3)] {
         assert!(seen.plots.contains(&(plot.0.to_owned(), plot.1)), "{plot:?}: {:?}", seen.plots);
     }
     // 2048 and 26 B at 100 Gb/s.
     let share = point.throughput.as_ref().unwrap().messages_per_s * (2048.0 + 26.0) * 8.0 / 100e9 * 100.0;
-    let text = format!("{share:.1} % of what the link carries at best");
+    let text = format!("{share:.1} % of the link limit");
     assert!(seen.fact("chosen").contains(&text), "{text}: {}", seen.fact("chosen"));
 }
 
@@ -108,13 +108,13 @@ fn a_one_way_point_shows_its_kinds_and_its_clocks() {
         "One_way: 2,000 samples; ",
         "Completion: 2,000 samples, from a recorded histogram; ",
         "Two clocks, +- 38 ns",
-        "rank 1 did not run for",
-        "Rank 0: 4 gaps of 1.00 us or more",
+        "rank 1 was preempted for",
+        "Rank 0: 4 preemptions of 1.00 us or more",
         "the first messages",
     ] {
         assert!(chosen.contains(text), "{text}: {chosen}");
     }
-    // The bound goes with what compares the clocks, and only with that.
+    // The bound is shown with numbers from two clocks, and only with those.
     assert!(
         chosen.contains(&format!("median{:.3} us ± 38 ns{:.3} us5.000 us ±", median(0), median(1))),
         "{chosen}"
@@ -141,7 +141,7 @@ fn a_phone_does_not_scroll_sideways_and_all_points_can_be_listed() {
     assert!(seen.widths.1 <= 390, "the page is {} wide", seen.widths.1);
     assert_eq!(seen.fact("plots beyond the window"), "0");
     assert_eq!(seen.fact("rows"), fixture.points.len().to_string());
-    // More than that the list asks to be narrowed.
+    // Longer lists say that they can be narrowed.
     assert!(fixture.points.len() > 400);
     assert_eq!(seen.fact("listed"), "400");
 }

@@ -1,71 +1,76 @@
 //! A software RDMA device in user space: no kernel module, no root, no hardware.
 //!
-//! Its interface is libibverbs' own ([`PROVIDER`]); its semantics are those of the InfiniBand
+//! The interface is that of libibverbs ([`PROVIDER`]). The semantics follow the InfiniBand
 //! Architecture Specification (volume 1): states, completion errors, retries, access checks,
-//! limits. Between processes of one host it moves bytes through shared memory.
+//! limits. The device moves bytes between processes of one host through shared memory.
 //!
 //! # How it works
 //!
-//! The requester does the work. Posting a send places the payload in the receiver's memory and
-//! completes the receiver's work request, all within `ibv_post_send`; the receiver finds the
-//! completion when it polls. An RDMA operation reaches for the peer's memory in the same way, and
-//! its peer need not call anything. No thread, no lock and no system call stands between two
-//! processes; what cannot be carried out yet (receiver not ready, peer not there yet) stays with
-//! the requester and is tried again from whatever verb its process calls next.
+//! The requester does the work. `ibv_post_send` places the payload in the receiver's memory and
+//! completes the receive; the receiver finds the completion when it polls. An RDMA operation
+//! accesses the peer's memory in the same way, and the peer calls nothing. No thread, lock or
+//! system call stands between two processes. A request that cannot be carried out yet (the receiver
+//! is not ready, or the peer does not exist yet) stays with the requester, and the next verb that
+//! its process calls tries it again.
 //!
-//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers. Any other is
-//! reached by a system call, and by messages of up to some kilobytes without one: through memory of
-//! the receiver's lane.
+//! Memory of the device ([`Provider::alloc_buffer`]) is mapped by the peers. Other memory is
+//! accessed by a system call; messages of up to some kilobytes avoid the call by going through
+//! memory of the receiver's lane.
 //!
 //! # A map of the code
 //!
-//! Folders are layers: a file uses its own layer and those below, never one above, and no files use
-//! each other in a circle.
+//! Folders are layers: a file uses its own layer and lower ones, never a higher one, and files do
+//! not depend on each other in a cycle.
 //!
-//! * `sys`: locks between threads, clocks, orders (`sync`: what protocols are written over to be
-//!   checked), limits, what the environment says of the devices, `errno`, signals, the network
-//!   interfaces (`netlink`), and whether the program's memory is there (`probe`).
+//! * `sys`: locks between threads, clocks, memory orders (`sync`: the primitives that a model
+//!   checker can replace), limits, the settings of the environment, `errno`, signals, the network
+//!   interfaces (`netlink`), and whether the program's memory exists (`probe`).
 //! * `memory`: what processes share. `arena`: the memory itself; `layout`: the tables in it;
-//!   `slots`: the slots of a lane; `touching`: use without a lock, and its end; `copy`: moving
-//!   bytes; `pieces`: those of a payload.
+//!   `slots`: the slots of a lane; `touching`: access without a lock, and waiting for its end;
+//!   `copy`: copying bytes; `pieces`: the pieces of a payload.
 //! * `transport`: how messages reach other queue pairs. `local` is shared memory of one host:
-//!   `host`: how processes find each other; `target`: the queue pair at the other end; `deliver`:
-//!   placing a `message` in its lane, the heart; `reach`: writes, reads and atomics; `lane`: the
-//!   requester's end of a lane, `claim`: that of one of several; `pool` and `order`: how requesters
-//!   take receives of a shared queue; `region`: the check of every access; `place` and `foreign`:
-//!   memory that only its process has mapped; `arming` and `notify`: waking a sleeper; `raise`:
-//!   events of a peer; `group`: members of multicast groups; `link`: a model of a link; `address`:
-//!   ports and routes; `gids`: addresses of the host's interfaces; `ends`: those that a datagram
-//!   had.
-//! * `objects`: what queue pairs, completion queues, shared receive queues and contexts keep. They
-//!   know nothing of what happens when they are used.
-//! * `engine`: what happens then. `send`: posting and carrying out; `eager`: the short way of what
-//!   is posted most; `task`: what a request does; `retry`: what has to wait; `flight` and `keeper`:
-//!   messages under way on a link; `receive`: posting receives; `arrive`: what polling finds of
-//!   them; `srq`; `poll`: taking completions; `channel`: sleeping; `state`: failing and resetting;
-//!   `progress`: carrying on with what waits; `quiesce`: waiting until no peer is at work; `port`:
-//!   ports that go down and come up.
+//!   `host`: how processes find each other; `target`: the peer's queue pair; `deliver`: placing a
+//!   `message` in its lane, the core of the device; `reach`: RDMA Writes, Reads and atomics;
+//!   `lane`: a lane with one requester; `claim`: a lane with several; `pool` and `order`: how
+//!   requesters take receives of a shared queue; `region`: the check of every access; `place` and
+//!   `foreign`: memory that only its owner has mapped; `arming` and `notify`: waking a sleeper;
+//!   `raise`: events of a peer; `group`: members of multicast groups; `link`: a model of a link;
+//!   `address`: ports and routes; `gids`: addresses of the host's interfaces; `ends`: the GIDs of
+//!   datagrams.
+//! * `objects`: the state of queue pairs, completion queues, shared receive queues and contexts,
+//!   without the code that uses it.
+//! * `engine`: that code. `send`: posting and carrying out; `eager`: the fast path for the most
+//!   common requests; `task`: what a request does; `retry`: requests that wait; `flight` and
+//!   `keeper`: messages under way on a link; `receive`: posting receives; `arrive`: taking
+//!   messages; `srq`: shared receive queues; `poll`: taking completions; `channel`: sleeping;
+//!   `state`: failing and resetting; `progress`: continuing requests that wait; `quiesce`: waiting
+//!   until no peer is at work; `port`: ports that go down and come up.
 //! * `verbs`: the functions that programs call, by object; [`tree`]: the files that the kernel
-//!   shows of such devices.
+//!   shows for RDMA devices.
 //!
-//! Methods of `Qp` stand in the engine's files by what they do, so the engine is one layer, whose
-//! files call each other through that type.
+//! The methods of `Qp` are in the engine's files by what they do, so the engine is one layer, and
+//! its files call each other through that type.
 //!
 //! # What is not supported
 //!
-//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering
-//! (refused: EINVAL or EOPNOTSUPP). While a send waits for its receiver, its process must call some
-//! verb now and then: nothing else carries on with it. After `fork`, the child must not use queue
-//! pairs, queues and regions of its parent; it may make its own, in a context of the parent too.
+//! Memory windows, and the extended verbs for XRC, device memory, raw packets and flow steering
+//! (refused with EINVAL or EOPNOTSUPP). While a send waits for its receiver, its process must call
+//! some verb now and then: nothing else continues the send. After `fork`, the child must not use
+//! queue pairs, queues and regions of its parent; it may make its own, even in a context of the
+//! parent.
 //!
 //! # Invariants
 //!
-//! * The requester does the work: a send is placed and completed within `ibv_post_send`. No thread,
-//!   but where a link is imitated and for a calibration; no lock between processes, but for atomics
-//!   on memory that peers have not mapped (taken from the dead); no system call on the polled path,
-//!   but for a look, about every millisecond, whether the target of one-sided operations lives.
-//! * Semantics are the specification's, cited beside the line. What is not supported is refused as
-//!   a real device would.
+//! * The requester does the work: `ibv_post_send` places the payload of a send and completes its
+//!   receive.
+//! * There is no thread, except for a link model and for the calibration.
+//! * There is no lock between processes, except for the calibration and for atomics on memory that
+//!   peers have not mapped. A lock whose holder has died is taken over.
+//! * The polled path makes no system call, except to copy to or from memory that only its owner has
+//!   mapped, and to check, about once per millisecond, whether the target of one-sided operations
+//!   is alive.
+//! * Semantics are those of the specification, which is cited beside the line. An unsupported
+//!   request is refused as a real device would refuse it.
 
 mod engine;
 mod memory;
@@ -87,8 +92,8 @@ pub use sys::settings::{
 };
 pub use transport::local::gids::place_of;
 
-/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it
-/// need not have.
+/// Verbs that [`PROVIDER`] does not contain: only other programs use them, or a provider may lack
+/// them.
 pub mod more {
     pub use crate::verbs::builder::qp_to_qp_ex;
     pub use crate::verbs::query::{query_gid_ex, used_gids};

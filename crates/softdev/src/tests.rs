@@ -1,4 +1,5 @@
-//! The slot protocol where only an accident leads: marks that lag behind, peers that die half-way.
+//! The slot protocol in states that only an accident reaches: marks that lag behind, peers that die
+//! half-way.
 
 mod hostile;
 
@@ -100,7 +101,7 @@ impl Echo {
         SlotState::decode(self.slot(n).load(SeqCst))
     }
 
-    /// Whether receive `n` is there for the taking.
+    /// Whether receive `n` can be taken.
     fn is_free(&self, n: u32) -> bool {
         self.state_of(n).is_free_for(n, self.shared().posted.ring_size.load(SeqCst))
     }
@@ -113,11 +114,11 @@ impl Echo {
             size: shared.posted.ring_size.load(SeqCst),
             stride: shared.posted.ring_stride.load(SeqCst),
         };
-        // SAFETY: the own arena is never unmapped.
+        // SAFETY: this process's arena is never unmapped.
         unsafe { &ring.slots(&host().unwrap().arena.view).unwrap().slot(n).state }
     }
 
-    /// What a peer leaves that dies while it places the payload of receive `n`.
+    /// Leaves the state of a peer that dies while it places the payload of receive `n`.
     fn claim_by_the_dead(&self, n: u32) {
         let host = host().unwrap();
         let dead = (1..1 << (24 - QP_INDEX_BITS)).rev().find(|block| !host.lives(*block)).unwrap();
@@ -125,7 +126,7 @@ impl Echo {
         self.slot(n).store(SlotState::Claimed(n, dead).encode(), SeqCst);
     }
 
-    /// Polls as often as it takes until a dead peer is found out.
+    /// Polls often enough to detect a dead peer.
     fn look(&self) {
         for _ in 0..=PATIENCE {
             assert!(poll(&self.receives).is_none());
@@ -158,7 +159,7 @@ fn a_mark_that_lags_behind_does_not_hide_later_receives() {
         for n in 0..10 {
             echo.post();
             echo.arrives_as(n);
-            // The requester has died between completing the receive and moving the mark on.
+            // The requester died after it completed the receive and before it advanced the mark.
             echo.shared().next.value.store(n as u32, SeqCst);
         }
     }
@@ -170,7 +171,7 @@ fn a_mark_before_all_that_is_posted_makes_nobody_deaf() {
         let mut echo = Echo::new(receives);
         (0..receives).for_each(|_| echo.post());
         for n in 0..10 {
-            // A requester that knows nothing of the receives before.
+            // This requester knows nothing of the earlier receives.
             Echo::new(1).send_to(echo.pair.number());
             echo.has_arrived_as(n);
             echo.post();
@@ -198,9 +199,9 @@ fn a_receive_that_came_back_is_not_passed_by() {
     echo.post();
     echo.claim_by_the_dead(0);
     echo.send();
-    assert_eq!(echo.state_of(1), SlotState::Done(1), "the datagram has passed the claimed receive by");
+    assert_eq!(echo.state_of(1), SlotState::Done(1), "the datagram has skipped the claimed receive");
     echo.look();
-    // A slow requester moves the mark on just now.
+    // A slow requester advances the mark now.
     echo.shared().next.value.store(2, SeqCst);
     assert!(poll(&echo.receives).is_none());
     echo.send();
@@ -225,7 +226,7 @@ fn what_the_dead_held_is_flushed_in_its_turn() {
         echo.post();
     }
     echo.claim_by_the_dead(1);
-    // Memory that nobody registered fails the queue pair.
+    // Memory that is not registered fails the queue pair.
     let bad = ibv_sge { addr: 0, length: 2000, lkey: 77 };
     echo.pair.post_receive(&mut ReceiveRequest::new(3, vec![bad])).unwrap();
     echo.arrives_as(0);
@@ -259,7 +260,7 @@ fn a_mark_beyond_the_ring_is_no_place_to_write() {
     echo.arrives_as(0);
 }
 
-/// Whatever a peer writes into a lane: nothing completes that was not posted, and nothing is longer
+/// Whatever a peer writes into a lane, only posted receives complete, and no completion is longer
 /// than its receive.
 #[test]
 fn what_a_peer_writes_is_not_believed() {
@@ -271,15 +272,16 @@ fn what_a_peer_writes_is_not_believed() {
     echo.post();
     assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(0));
     echo.post();
-    // SAFETY: the word is the first member of a slot in the own arena, which is never unmapped.
+    // SAFETY: the word is the first member of a slot in this process's arena, which is never
+    // unmapped.
     let slot = unsafe { &*std::ptr::from_ref(echo.slot(1)).cast::<Slot>() };
     slot.byte_len.store(u32::MAX, SeqCst);
     slot.flags.store(FLAG_IN_SLOT, SeqCst);
     assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(4096));
 }
 
-/// What a process that has died has taken from a shared queue and not delivered is found again:
-/// when the queue runs dry, and when its place in the order comes round.
+/// A receive that a dead process took from a shared queue and did not deliver is found again: when
+/// the queue runs dry, and when its place in the order is used again.
 #[test]
 fn a_shared_receive_comes_back_from_a_dead_peer() {
     let device = devices(&crate::PROVIDER).unwrap().remove(0);
@@ -290,14 +292,14 @@ fn a_shared_receive_comes_back_from_a_dead_peer() {
         let shared = pd.shared_receive_queue(4, 1).unwrap();
         let mut post = |id| shared.post_receive(&mut ReceiveRequest::new(id, Vec::new())).unwrap();
         (0..receives).for_each(&mut post);
-        // SAFETY: the queue is alive; it is this device's.
+        // SAFETY: the queue is alive and belongs to this device.
         let srq = unsafe { Srq::from(shared.raw()) };
         let take = |block| srq.pool.take(block, 0).map(|ticket| ticket.index);
         assert_eq!([take(dead), take(host.block)], [Ok(0), Ok(1)]);
         if runs_dry {
             assert_eq!(take(host.block), Err(Refusal::Empty));
             (0..4096).for_each(|_| srq.doubt());
-            // Only the dead one's.
+            // Only the receive of the dead process.
             assert_eq!([take(host.block), take(host.block)], [Ok(0), Err(Refusal::Empty)]);
         } else {
             srq.give_back(1);
@@ -310,7 +312,7 @@ fn a_shared_receive_comes_back_from_a_dead_peer() {
     }
 }
 
-/// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all
+/// If a peer finds an error and dies before it announces the error, the queue pair has failed all
 /// the same.
 #[test]
 fn a_failure_that_nobody_announces_flushes_everything() {
@@ -325,13 +327,13 @@ fn a_failure_that_nobody_announces_flushes_everything() {
     assert_eq!(found, [0, 1, 2].map(|id| (id, IBV_WC_WR_FLUSH_ERR)));
 }
 
-/// Who carries on with what waits has the list of queue pairs, without which nobody else can: it
-/// waits for no queue. (Where the two share a CPU, whoever is at the queue polls in vain for all of
-/// its time slice.)
+/// A thread that makes progress holds the list of queue pairs, which all threads need for that, so
+/// it waits for no queue. (If the two threads share a CPU, the one that uses the queue polls in
+/// vain for its whole time slice.)
 #[test]
 fn a_queue_that_a_thread_is_at_holds_up_nobody_else() {
     let echo = Echo::new(4);
-    // SAFETY: the queue pair is alive; it is this device's.
+    // SAFETY: the queue pair is alive and belongs to this device.
     let qp = unsafe { Qp::from(echo.pair.raw()) };
     qp.ctx().waiting.fetch_add(1, SeqCst);
     let queue = qp.send.lock();
@@ -346,7 +348,10 @@ fn a_queue_that_a_thread_is_at_holds_up_nobody_else() {
         });
         let looked = looked.recv_timeout(Duration::from_secs(10));
         drop(queue);
-        assert!(looked.expect("nobody is waited for").is_some(), "what a thread is at is due now");
+        assert!(
+            looked.expect("progress waits for no queue").is_some(),
+            "the work of a queue in use is due now"
+        );
     });
     qp.ctx().waiting.fetch_sub(1, SeqCst);
 }

@@ -1,8 +1,8 @@
-//! What the kernel's files would say of the devices (Linux,
-//! `Documentation/ABI/stable/sysfs-class-infiniband`): made when they are read, of what the verbs
-//! say.
+//! The files that the kernel would show for the devices (Linux,
+//! `Documentation/ABI/stable/sysfs-class-infiniband`). A file is made when it is read, from the
+//! answers of the verbs.
 //!
-//! A software port has no counters and no PCI function, so there are no files of these.
+//! A software port has no counters and no PCI function, so the files for these do not exist.
 
 use ::verbs::{Context, LinkLayer, Port, PortState, devices};
 use rustix::fs::{Mode, OFlags};
@@ -17,7 +17,7 @@ use crate::transport::local::gids::gids;
 /// A file or a directory.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Node {
-    /// The character device of a number.
+    /// The character device with this number.
     Device(u8),
     /// The character device of the connection manager.
     Manager,
@@ -27,23 +27,23 @@ pub enum Node {
     Directory(Vec<String>),
 }
 
-/// Directories in which the kernel has such files.
+/// The directories in which the kernel has such files.
 pub const PLACES: [&str; 4] =
     ["/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_verbs", "/sys/class/misc/rdma_cm"];
 
-/// Whether a path may be of the tree: a look that costs nothing.
+/// Whether a path may be in the tree; a cheap check.
 pub fn concerns(path: &[u8]) -> bool {
     PLACES.iter().any(|place| {
         path.strip_prefix(place.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     })
 }
 
-/// An absolute path without what means nothing in it; `None` for any other.
+/// Returns an absolute path without empty, `.` and `..` parts; `None` for any other path.
 pub fn plain(path: &[u8]) -> Option<String> {
     parts(path).map(|parts| format!("/{}", parts.join("/")))
 }
 
-/// The file or directory at an absolute path.
+/// Returns the file or directory at an absolute path.
 pub fn node(path: &[u8]) -> Option<Node> {
     if !concerns(path) {
         return None;
@@ -97,7 +97,7 @@ fn names(prefix: &str) -> Vec<String> {
     (0..count()).map(|number| format!("{prefix}{number}")).collect()
 }
 
-/// The number of a device by one of its names.
+/// Returns the number of a device from one of its names.
 fn number(prefix: &str, name: &str) -> Option<u8> {
     let number = name.strip_prefix(prefix)?;
     (0..count()).find(|device| number == device.to_string())
@@ -113,10 +113,10 @@ fn directory(names: &[&str]) -> Node {
 
 /// `IB_USER_VERBS_ABI_VERSION` (include/uapi/rdma/ib_user_verbs.h).
 const KERNEL_ABI: u32 = 6;
-/// The number that the kernel gives such devices (`INFINIBAND_MAJOR`,
+/// The major number of such devices in the kernel (`INFINIBAND_MAJOR`,
 /// drivers/infiniband/core/uverbs_main.c).
 pub const MAJOR: u32 = 231;
-/// The number of the first of them (`IB_UVERBS_BASE_MINOR`); the others follow.
+/// The minor number of the first device (`IB_UVERBS_BASE_MINOR`); the others follow.
 pub const FIRST_MINOR: u32 = 192;
 
 /// The connection manager's name in `/dev/infiniband` and `/sys/class/misc`.
@@ -124,16 +124,17 @@ const MANAGER: &str = "rdma_cm";
 /// `RDMA_USER_CM_ABI_VERSION` (include/uapi/rdma/rdma_user_cm.h).
 const MANAGER_ABI: u32 = 4;
 
-/// The number of the connection manager's device: the kernel's, where it has one, since librdmacm
-/// compares it with what the kernel says in other ways.
+/// Returns the number of the connection manager's device. It is the kernel's number if the kernel
+/// has one, because librdmacm compares it with other answers of the kernel.
 pub fn manager_number() -> (u32, u32) {
-    /// `MISC_MAJOR`, and one of the minor numbers that are given to any
+    /// `MISC_MAJOR`, and one of the dynamically assigned minor numbers
     /// (include/linux/miscdevice.h).
     const ANY: (u32, u32) = (10, 58);
     kernels_number().unwrap_or(ANY)
 }
 
-/// Asks the kernel itself: the C library's functions may be ours.
+/// Asks the kernel by a system call, because the preloaded library may replace the C library's
+/// functions.
 fn kernels_number() -> Option<(u32, u32)> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open("/sys/class/misc/rdma_cm/dev", flags, Mode::empty()).ok()?;
@@ -147,7 +148,7 @@ fn kernels_number() -> Option<(u32, u32)> {
 fn of_uverbs(device: u8, rest: &[&str]) -> Option<Node> {
     Some(match *rest {
         [] => directory(&["abi_version", "dev", "device", "ibdev"]),
-        // A driver's own version.
+        // The driver's own version.
         ["abi_version"] => file(1),
         ["dev"] => file(format!("{MAJOR}:{}", FIRST_MINOR + u32::from(device))),
         ["ibdev"] => file(format!("{DEVICE}{device}")),
@@ -175,13 +176,13 @@ fn of_device(device: u8, rest: &[&str]) -> Option<Node> {
         ["node_desc"] => Some(file(format!("{DEVICE}{device}"))),
         ["fw_ver"] => Some(file(open(device)?.limits().ok()?.firmware)),
         ["node_guid"] => Some(file(guid(open(device)?.limits().ok()?.node_guid))),
-        // All devices are of the one system.
+        // All devices belong to one system.
         ["sys_image_guid"] => Some(file(guid(open(0)?.limits().ok()?.node_guid))),
         _ => None,
     }
 }
 
-/// `/sys/class/infiniband/softdev0/device`: what would be a PCI function.
+/// `/sys/class/infiniband/softdev0/device`: the PCI function of a hardware device.
 fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
     let online = || std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     match *rest {
@@ -200,7 +201,7 @@ fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
         ["infiniband_verbs", name, ref rest @ ..] if number(UVERBS, name) == Some(device) => {
             of_uverbs(device, rest)
         }
-        // No CPU is nearer than another.
+        // No CPU is nearer to the device than another.
         ["numa_node"] => Some(file(-1)),
         ["local_cpulist"] => online().map(|list| file(list.trim_end())),
         ["local_cpus"] => online().and_then(|list| mask(list.trim_end())).map(file),
@@ -208,13 +209,13 @@ fn of_parent(device: u8, rest: &[&str]) -> Option<Node> {
     }
 }
 
-/// The network interfaces that a device sits on.
+/// Returns the network interfaces of a device.
 fn interfaces(device: u8) -> Vec<Interface> {
     gids().below(device, count()).into_iter().cloned().collect()
 }
 
-/// `/sys/class/infiniband/softdev0/device/net`: of each interface what names it and its port. All
-/// else of it is where the kernel has it, in `/sys/class/net`.
+/// `/sys/class/infiniband/softdev0/device/net`: for each interface, the files that name it and its
+/// port. The kernel has its other files in `/sys/class/net`.
 fn of_net(interfaces: &[Interface], rest: &[&str]) -> Option<Node> {
     let named = |name: &str| interfaces.iter().find(|interface| interface.name == name);
     match *rest {
@@ -223,27 +224,27 @@ fn of_net(interfaces: &[Interface], rest: &[&str]) -> Option<Node> {
         [name] => named(name).map(|_| directory(&["dev_port", "ifindex", "mtu"])),
         [name, "ifindex"] => named(name).map(|interface| file(interface.index)),
         [name, "mtu"] => named(name).map(|interface| file(interface.mtu_bytes)),
-        // Ports of a function count from 0 there.
+        // This file counts the ports of a function from 0.
         [name, "dev_port"] => named(name).map(|_| file(0)),
         _ => None,
     }
 }
 
-/// A file of an entry of a device's GID table. As the kernel has it, an entry that holds nothing
-/// has a GID of zeroes; it has neither of the other files, which cannot be read there.
+/// Returns a file of an entry of a device's GID table. An empty entry has a GID of zeroes, as in
+/// the kernel. It has neither of the other files: the kernel's files cannot be read there.
 fn of_gid(device: u8, directory: &str, number: &str) -> Option<Node> {
     let index = (0..table_length()).find(|index| number == index.to_string())?;
     let gids = gids();
     let held = held(&gids, device, index);
     match directory {
         "gids" => Some(file(groups(&held.map_or([0; 16], |held| held.gid.raw)))),
-        // One word for both, as the kernel has it.
+        // As in the kernel, one word stands for InfiniBand and for RoCE v1.
         "types" => held.map(|_| file(if link_layer() == Layer::Ethernet { "RoCE v2" } else { "IB/RoCE v1" })),
         _ => gids.interface(held?.interface).map(|interface| file(&interface.name)),
     }
 }
 
-/// The numbers of the entries that have a file in one of the directories of the GID table.
+/// Returns the numbers of the entries that have a file in one directory of the GID table.
 fn numbers(device: u8, directory: &str) -> Node {
     let gids = gids();
     let has_file = |index: &u8| match (directory, held(&gids, device, *index)) {
@@ -328,13 +329,14 @@ fn guid(guid: u64) -> String {
     groups(&guid.to_be_bytes())
 }
 
-/// All digits, in groups of four.
+/// Formats all digits in groups of four.
 fn groups(bytes: &[u8]) -> String {
     let group = |pair: &[u8]| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     bytes.chunks(2).map(group).collect::<Vec<_>>().join(":")
 }
 
-/// A list of CPUs, `0-3,8`, as the kernel writes sets: words of 32 bits, the highest first.
+/// Formats a list of CPUs such as `0-3,8` as the kernel writes CPU sets: words of 32 bits, the
+/// highest first.
 fn mask(list: &str) -> Option<String> {
     let mut words = vec![0_u32];
     for range in list.split(',') {
@@ -350,7 +352,7 @@ fn mask(list: &str) -> Option<String> {
     Some(std::iter::once(format!("{highest:x}")).chain(rest).collect())
 }
 
-/// More than any kernel is built for.
+/// More CPUs than any kernel supports.
 const MOST_CPUS: usize = 1 << 16;
 
 #[cfg(test)]
@@ -364,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Every path that a directory names is there.
+    /// Checks that every path that a directory names exists.
     fn walk(path: &str, files: &mut Vec<String>) {
         match node(path.as_bytes()).unwrap_or_else(|| panic!("{path} is not there")) {
             Node::Directory(names) => {
@@ -416,7 +418,7 @@ mod tests {
         assert_eq!(text("/sys/class/infiniband_verbs/uverbs0/dev"), "231:192\n");
     }
 
-    /// Entries of the table and files, and the interfaces of both.
+    /// Compares entries of the table with their files, and the interfaces of both.
     #[test]
     fn files_of_addresses_name_their_interfaces() {
         let Some(Node::Directory(names)) = node(b"/sys/class/infiniband/softdev0/device/net") else {

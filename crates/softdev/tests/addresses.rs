@@ -1,5 +1,5 @@
-//! GIDs that are the host's addresses, in a network namespace of this program's own, where they
-//! come and go.
+//! GIDs that are the host's addresses, in a network namespace of this program, where they appear
+//! and disappear.
 
 use std::os::fd::AsFd;
 use std::os::unix::thread::JoinHandleExt;
@@ -17,7 +17,7 @@ use conformance::rig::gid_of;
 use conformance::runner::{Skip, Trial, run};
 use conformance::{Node as End, QKEY, Send, Shape, Subject, Tuning};
 
-/// Set in the program once it is in the namespace, and for what it starts there.
+/// Set in the program once it is in the namespace, and for the processes that it starts there.
 const INSIDE: &str = "RDMASCOPE_SOFTDEV_ADDRESSES";
 
 /// A pair of interfaces.
@@ -68,14 +68,14 @@ fn main() {
     ]);
 }
 
-/// Enters a network namespace, without root one of users as well, and takes its loopback interface
-/// up; or says why that cannot be.
+/// Enters a network namespace, without root also a user namespace, and brings its loopback
+/// interface up; or says why that is impossible.
 fn enter() -> Result<(), String> {
     use rustix::thread::{UnshareFlags, unshare_unsafe};
     let user = rustix::process::geteuid().as_raw();
     let flags = if user == 0 { UnshareFlags::NEWNET } else { UnshareFlags::NEWUSER | UnshareFlags::NEWNET };
     // SAFETY: this process has no other thread, and opens what it uses afterwards.
-    unsafe { unshare_unsafe(flags) }.map_err(|error| format!("no network namespace of its own: {error}"))?;
+    unsafe { unshare_unsafe(flags) }.map_err(|error| format!("cannot make a network namespace: {error}"))?;
     if user != 0 {
         let write = |file: &str, text: &str| {
             std::fs::write(format!("/proc/self/{file}"), text).map_err(|error| format!("{file}: {error}"))
@@ -105,7 +105,7 @@ fn context(device: usize) -> Context {
     devices(&PROVIDER).expect("the devices").remove(device).open().expect("it opens")
 }
 
-/// Indexes and addresses of a table.
+/// Returns the indexes and addresses of a table.
 fn table(context: &Context) -> Vec<(u8, String)> {
     context.gids(1).unwrap().iter().map(|entry| (entry.index, entry.gid.to_string())).collect()
 }
@@ -129,7 +129,7 @@ fn addresses_are_gids_with_their_interfaces() {
     }
     assert_eq!(first.gid(1, 63).unwrap().0, [0; 16]);
     assert!(first.gid(1, 64).is_err());
-    // No route begins with an entry that holds nothing.
+    // No route begins with an empty entry.
     let pd = first.protection_domain().unwrap();
     let gid = first.gid(1, 0).unwrap();
     let route = |gid_index| {
@@ -140,7 +140,7 @@ fn addresses_are_gids_with_their_interfaces() {
     assert!(pd.address_handle(&route(3)).is_err());
 }
 
-/// Whether a context has something to say, within so many milliseconds.
+/// Whether a context has an event within `ms` milliseconds.
 fn speaks(context: &Context, ms: u64) -> bool {
     let descriptor = context.async_descriptor();
     let limit = Timespec::try_from(Duration::from_millis(ms)).unwrap();
@@ -161,18 +161,20 @@ fn an_address_that_comes_or_goes_is_an_event() {
     assert!(!speaks(&first, 0) && event(&first).is_none());
     let before = table(&first);
     ip("addr add 10.1.2.3/32 dev lo");
-    assert!(speaks(&first, 5000), "nothing is told");
+    assert!(speaks(&first, 5000), "no event arrives");
     assert_eq!([event(&first), event(&first)], [CHANGED, None]);
-    assert!(!speaks(&first, 0), "everything is told once");
+    assert!(!speaks(&first, 0), "each change is reported once");
     let with = [before.clone(), vec![(3, "::ffff:10.1.2.3".to_owned())]].concat();
     assert_eq!(table(&first), with);
-    // Each context is told, even of what another one has found by then; another device is not.
+    // Each context is told, even of a change that another one has already found; another device is
+    // not.
     assert_eq!([event(&again), event(&second)], [CHANGED, None]);
     ip("addr add 10.1.2.4/32 dev lo");
     ip("addr del 10.1.2.3/32 dev lo");
     assert!(speaks(&first, 5000));
     let other = [before.clone(), vec![(4, "::ffff:10.1.2.4".to_owned())]].concat();
-    // Looked at in between, it keeps its index; or it takes the first that is free.
+    // If the table was looked at in between, the address keeps its index; otherwise it takes the
+    // first free one.
     let first_free = [before.clone(), vec![(3, "::ffff:10.1.2.4".to_owned())]].concat();
     let found = table(&first);
     assert!(found == other || found == first_free, "{found:?}");
@@ -182,7 +184,7 @@ fn an_address_that_comes_or_goes_is_an_event() {
     assert_eq!(table(&first), before);
 }
 
-/// Of IPv4 only, whose addresses stay those of an interface that is down.
+/// Only IPv4, whose addresses stay with an interface that is down.
 fn an_interface_that_goes_down_or_up_is_an_event() {
     let first = context(0);
     let before = table(&first);
@@ -190,16 +192,16 @@ fn an_interface_that_goes_down_or_up_is_an_event() {
     assert!(speaks(&first, 5000));
     assert_eq!(event(&first), CHANGED);
     ip("link set lo down");
-    assert!(speaks(&first, 5000), "nothing is told");
+    assert!(speaks(&first, 5000), "no event arrives");
     assert_eq!(event(&first), CHANGED);
     assert_eq!(table(&first), before[..1]);
     ip("link set lo up");
-    assert!(speaks(&first, 5000), "nothing is told");
+    assert!(speaks(&first, 5000), "no event arrives");
     assert_eq!(event(&first), CHANGED);
     assert_eq!(table(&first), before);
 }
 
-/// Who has been told that there is something, and reads from a descriptor that waits, gets an
+/// A program that has found the descriptor readable, and reads from it while it blocks, gets an
 /// event.
 fn who_has_polled_does_not_wait() {
     let first = context(0);
@@ -212,7 +214,7 @@ fn who_has_polled_does_not_wait() {
 
 fn what_changes_no_gid_is_no_event() {
     let first = context(0);
-    // Another lifetime, which the kernel tells of as of a new address.
+    // The kernel reports another lifetime like a new address.
     ip("addr change 127.0.0.1/8 dev lo valid_lft 10000 preferred_lft 10000");
     assert!(speaks(&first, 5000));
     assert_eq!(event(&first), None);
@@ -237,7 +239,7 @@ fn who_waits_for_an_event_is_woken() {
     ip("addr del 10.1.2.5/32 dev lo");
 }
 
-/// Handles a signal by nothing.
+/// Installs a handler that does nothing.
 fn handle(signal: i32, flags: i32) {
     extern "C" fn handler(_: i32) {}
     // SAFETY: all-zero bytes are a valid sigaction; the handler does nothing.
@@ -249,7 +251,7 @@ fn handle(signal: i32, flags: i32) {
     }
 }
 
-/// Whether the handler lets system calls go on decides.
+/// The wait ends or goes on as the handler lets system calls restart.
 fn a_signal_ends_a_wait_as_it_does_elsewhere() {
     handle(libc::SIGUSR1, libc::SA_RESTART);
     let waiting = std::thread::spawn(|| context(0).async_event().map_err(|error| error.to_string()));
@@ -262,7 +264,7 @@ fn a_signal_ends_a_wait_as_it_does_elsewhere() {
     signal();
     assert!(!waiting.is_finished(), "a read would have gone on");
     handle(libc::SIGUSR1, 0);
-    // It may not have waited yet when the first comes.
+    // The thread may not be waiting yet when the first signal comes.
     for _ in 0..200 {
         signal();
         if waiting.is_finished() {
@@ -275,7 +277,7 @@ fn a_signal_ends_a_wait_as_it_does_elsewhere() {
     handle(libc::SIGUSR1, libc::SA_RESTART);
 }
 
-/// Ends at entries of the GID table of the first device, in two processes.
+/// Starts nodes on entries of the GID table of the first device, in two processes.
 fn ends(near: u8, far: u8) -> (End, End) {
     let [near, far] = [near, far].map(|index| subject(&format!("softdev0:1:{index}")));
     (End::local(&near), End::remote(&far))
@@ -318,7 +320,7 @@ fn datagrams_name_the_addresses_that_they_went_by() {
         near.connect_to(&a, 0, a.gid, &TUNING);
         far.connect_to(&b, 0, b.gid, &TUNING);
         let handle = near.handle(a.pd, b.gid);
-        // In the slot, in the lane and where it is to go.
+        // In the slot, in the lane and in the receive's memory.
         for size in [8, 1000, 4000] {
             for (room, requests) in [(4096, 2), (8192, 1)] {
                 for n in 0..requests {
@@ -335,8 +337,8 @@ fn datagrams_name_the_addresses_that_they_went_by() {
                             (&[127, 0, 0, 1][..], &[127, 0, 0, 1][..])
                         );
                     } else {
-                        assert_eq!(header[8..24], gid_of(a.gid), "the source, from {i} to {j}");
-                        assert_eq!(header[24..], gid_of(b.gid), "the destination");
+                        assert_eq!(header[8..24], gid_of(a.gid), "the sender's GID, from {i} to {j}");
+                        assert_eq!(header[24..], gid_of(b.gid), "the receiver's GID");
                     }
                 }
             }
@@ -365,7 +367,7 @@ fn a_handle_outlives_its_address() {
     assert_eq!(near.try_handle(a.pd, &route), Err(libc::EINVAL), "that entry is free");
 }
 
-/// A pair of interfaces, and a process that has another number of devices than its peer.
+/// Uses a pair of interfaces, and a process with another number of devices than its peer.
 fn an_address_is_found_whatever_devices_there_are() {
     ip(&format!("link add {PAIR}"));
     for line in ["addr add 10.7.0.1/24 dev veth0", "addr add 10.7.1.1/24 dev veth1"] {
@@ -377,7 +379,7 @@ fn an_address_is_found_whatever_devices_there_are() {
     let index_of = |context: &Context, address: &str| {
         table(context).into_iter().find(|entry| entry.1 == address).map(|entry| entry.0)
     };
-    // The names' order is not the one of their numbers.
+    // The order of the names is not that of the numbers.
     let [first, second] = [0, 1].map(context);
     let [one, other] = ["::ffff:10.7.0.1", "::ffff:10.7.1.1"];
     let is_first = index_of(&first, one).is_some();
@@ -385,7 +387,7 @@ fn an_address_is_found_whatever_devices_there_are() {
     let a_index = index_of(&first, a_address).expect("the first interface is the first device's");
     let b_index = index_of(&second, b_address).expect("the second one is the second's");
     assert_eq!(index_of(&first, b_address), None);
-    // All of them are of the one device of a process that has no other.
+    // All of them belong to the only device of a process with one device.
     let listed = |devices: &str, name: &str| {
         let mut command = conformance::runner::this_program();
         command.env(DEVICES_VARIABLE, devices);

@@ -1,7 +1,7 @@
-//! Sets of queue pairs that come and go, thousands of times, and leave nothing: no descriptor, no
-//! mapping, no memory.
+//! Sets of queue pairs are made and destroyed thousands of times, and leave nothing: no descriptor,
+//! no mapping, no memory.
 //!
-//! `RDMASCOPE_CYCLES` says how often; the usual number takes seconds.
+//! `RDMASCOPE_CYCLES` sets the number; the default takes seconds.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use verbs::{
     Route, SendRequest, Service, devices,
 };
 
-/// How often, unless `RDMASCOPE_CYCLES` says it.
+/// The number of cycles, unless `RDMASCOPE_CYCLES` sets it.
 const CYCLES: usize = 300;
-/// Queue pairs of a set.
+/// The number of queue pairs of a set.
 const PAIRS: usize = 100;
-/// Freed memory is given out again, and its pages are given back once more, after this.
+/// After this time, freed memory is allocated again, and its pages are freed once more.
 const QUARANTINE: Duration = Duration::from_millis(1200);
-/// Keys of a process, each of which is used once before one comes again: its entry then has its
+/// The number of keys of a process. Each is used once before one is reused: its entry then has its
 /// page.
 const KEYS: usize = 1 << 16;
 
-/// What a process has of the system.
+/// The resources that a process holds.
 #[derive(Debug)]
 struct Holdings {
     descriptors: usize,
@@ -51,7 +51,7 @@ fn holdings() -> Holdings {
     }
 }
 
-/// A set of connections of this process with itself: made, used once each, and gone.
+/// Makes a set of connections of this process with itself, uses each once, and destroys it.
 fn cycle(context: &Context) {
     let domain = context.protection_domain().unwrap();
     let channel = context.completion_channel().unwrap();
@@ -90,7 +90,7 @@ fn cycle(context: &Context) {
         responder_reads: 1,
         initiator_reads: 1,
     };
-    // Each sends to its neighbour, and the last one of two to the first.
+    // Queue pairs 2n and 2n + 1 send to each other.
     let ready = fresh.into_iter().enumerate().map(|(i, pair)| (pair, to(numbers[i ^ 1])));
     let ready: Vec<_> = ready.map(|(pair, to)| (pair.ready_to_receive(&to).unwrap(), to)).collect();
     let mut pairs: Vec<_> = ready.into_iter().map(|(pair, to)| pair.ready_to_send(&to).unwrap()).collect();
@@ -109,7 +109,8 @@ fn cycle(context: &Context) {
     }
 }
 
-/// What is made once, and the lists of what is in quarantine at most, come before the first look.
+/// Makes everything that is made once, and lets the quarantine lists reach their maximum, before
+/// the first look.
 fn warm_up(context: &Context) {
     let domain = context.protection_domain().unwrap();
     for _ in 0..KEYS {
@@ -139,7 +140,7 @@ fn sets_of_queue_pairs_come_and_go_without_a_trace() {
     for _ in 0..cycles {
         cycle(&context);
     }
-    // Freed pages are given back when the next allocation looks at the quarantine.
+    // Freed pages are returned when the next allocation looks at the quarantine.
     std::thread::sleep(QUARANTINE);
     cycle(&context);
     let after = holdings();

@@ -1,4 +1,4 @@
-//! Several devices of one host: each has addresses of its own, and a route leads to one of them.
+//! Several devices of one host: each has its own addresses, and a route leads to one of them.
 
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ use conformance::{Node, QKEY, Send, Shape, Subject, Tuning};
 
 const DEVICES: usize = 3;
 
-/// Argument of a process that only lists its devices.
+/// The argument of a process that only lists its devices.
 const LIST: &str = "--devices";
 
 fn main() {
@@ -25,7 +25,7 @@ fn main() {
         return list();
     }
     if std::env::var(DEVICES_VARIABLE).is_err() {
-        // The environment is read once, so this process begins again with the right one.
+        // The environment is read only once, so this process starts again with the right one.
         let mut again = again();
         panic!("{}", again.env(DEVICES_VARIABLE, DEVICES.to_string()).env_remove(LINK_LAYER_VARIABLE).exec());
     }
@@ -54,7 +54,7 @@ fn subject(device: usize) -> Subject {
     Subject::parse(&format!("softdev{device}"), |_| Ok(&PROVIDER)).expect("that is a device")
 }
 
-/// Ends in time where nobody answers: 4.2 ms each.
+/// A request without an answer ends soon: after 4.2 ms for each attempt.
 const TUNING: Tuning = Tuning { timeout: 10, retries: 1, ..Tuning::OPEN };
 
 fn every_device_has_names_of_its_own() {
@@ -72,7 +72,7 @@ fn every_device_has_names_of_its_own() {
     }
 }
 
-/// Ends on two devices, in two processes.
+/// Starts nodes on two devices, in two processes.
 fn ends(near: usize, far: usize) -> (Node, Node) {
     (Node::local(&subject(near)), Node::remote(&subject(far)))
 }
@@ -113,8 +113,8 @@ fn datagrams_name_both_devices() {
             near.send(a.qp, Send::new(1, &[a.at(0, size)]).to(handle, b.number, QKEY));
             assert_eq!(far.wait_one(b.receive_cq).flags, IBV_WC_GRH);
             let header = far.read(b.region, 0, 40);
-            assert_eq!(header[8..24], gid_of(a.gid), "the source is device {i}");
-            assert_eq!(header[24..], gid_of(b.gid), "the destination is device {j}");
+            assert_eq!(header[8..24], gid_of(a.gid), "the sender is device {i}");
+            assert_eq!(header[24..], gid_of(b.gid), "the receiver is device {j}");
         }
     }
 }
@@ -141,7 +141,7 @@ fn another_devices_address_leads_to_nobody() {
     assert_eq!(far.wait_one(d.receive_cq).imm, 2, "the first has gone to another device");
 }
 
-/// Handles of one device's objects mean nothing to another.
+/// Handles of one device's objects have no meaning for another.
 fn a_queue_pair_takes_queues_of_its_device_only() {
     let found = devices(&PROVIDER).expect("the devices");
     let [one, other] = [0, 1].map(|i| found[i].open().unwrap());
@@ -163,7 +163,7 @@ fn a_queue_pair_takes_queues_of_its_device_only() {
     }
 }
 
-/// As the kernel has it of RoCE (`rdma_check_ah_attr()`), and as pyverbs expects.
+/// As in the kernel for RoCE (`rdma_check_ah_attr()`), and as pyverbs expects.
 fn every_route_of_ethernet_is_global() {
     let mut near = Node::local(&subject(0));
     let pd: usize = near.pd();
@@ -191,7 +191,8 @@ fn settings_that_mean_nothing_list_no_devices() {
     }
 }
 
-/// The state of the port as the device says it, and the next asynchronous event, which comes soon.
+/// Returns the state of the port as the device reports it, and the next asynchronous event, which
+/// comes soon.
 fn port_and_event(node: &mut Node) -> (u64, u64, u64) {
     assert!(node.is_alarmed(900), "no event comes");
     let event = node.call(op::ASYNC, &[]);
@@ -214,7 +215,7 @@ fn bring_up(node: &mut Node) {
     assert_eq!(port_and_event(node), (state, event, 1));
 }
 
-/// Neither out of it nor into it, and the other device's goes on.
+/// Nothing leaves the port or arrives at it, and the other device's port works.
 fn a_port_that_is_down_carries_nothing() {
     let (mut near, mut far) = ends(0, 1);
     let [rc, ud] = [IBV_QPT_RC, IBV_QPT_UD].map(|service| {
@@ -250,11 +251,11 @@ fn a_port_that_is_down_carries_nothing() {
     set_port(0, true).expect("nothing changes");
     assert!(!near.is_alarmed(5) && !far.is_alarmed(5));
     let why = set_port(9, true).unwrap_err().to_string();
-    assert_eq!(why, "softdev has no device 9 whose port could change: its 3 count from 0");
+    assert_eq!(why, "softdev has no device 9: its 3 devices are numbered from 0");
     [near, far].into_iter().for_each(Node::close);
 }
 
-/// What is sent meanwhile arrives when the port is up before the retries are over.
+/// Messages sent meanwhile arrive if the port is up before the retries are over.
 fn a_connection_outlives_a_short_failure() {
     let (mut near, mut far) = ends(0, 1);
     let a = near.side(&Shape::of(IBV_QPT_RC));

@@ -1,5 +1,5 @@
-//! What softdev promises of the extended verbs beyond the man pages: which error number, and what
-//! becomes of a program that does not keep to the rules.
+//! What softdev promises of the extended verbs beyond the man pages: the error number, and what
+//! happens to a program that breaks the rules.
 
 use softdev::PROVIDER;
 use verbs::abi::*;
@@ -42,7 +42,7 @@ fn connected(bench: &mut Bench) -> (Side, Side) {
     (a, b)
 }
 
-/// Programs take EOPNOTSUPP for a feature that is missing, and go on without it.
+/// Programs take EOPNOTSUPP as a missing feature, and continue without it.
 fn what_is_not_built_is_refused_by_name(bench: &mut Bench) {
     let node = &mut bench.near;
     let pd = node.pd();
@@ -90,7 +90,7 @@ fn what_is_not_built_is_refused_by_name(bench: &mut Bench) {
     assert_eq!(node.errno(op::CQ_EX, &[16, 0, 0, 1 << 2, 0, 0]), libc::EOPNOTSUPP, "an attribute");
 }
 
-/// A program may call any function without a look at whether it is there.
+/// A program may call any function without checking that it exists.
 fn builders_that_are_not_there_refuse_the_batch(bench: &mut Bench) {
     let (a, b) = connected(bench);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -124,13 +124,13 @@ fn setters_out_of_place_refuse_the_batch(bench: &mut Bench) {
     let inline = vec![a.region as u64, 0, 8];
     type Steps = Vec<(u64, Vec<u64>)>;
     let batches: [(Side, i32, Steps); 7] = [
-        // An element of nothing.
+        // An element without a request.
         (a, libc::EINVAL, vec![(wr::SGE, sge.clone()), (wr::SEND, send.clone())]),
-        // What has no payload of its own cannot be inline.
+        // A request without a payload cannot be inline.
         (a, libc::EINVAL, vec![(wr::READ, reach.clone()), (wr::INLINE, inline)]),
-        // A connection has its address.
+        // A connection has its address already.
         (a, libc::EINVAL, vec![(wr::SEND, send.clone()), (wr::UD_ADDR, vec![handle, 1, 1])]),
-        // A datagram has none: the last one, and one that others follow.
+        // A datagram without an address: the last one, and one that others follow.
         (ud, libc::EINVAL, vec![(wr::SEND, send.clone())]),
         (
             ud,
@@ -141,7 +141,7 @@ fn setters_out_of_place_refuse_the_batch(bench: &mut Bench) {
                 (wr::UD_ADDR, vec![handle, u64::from(ud.number), 1]),
             ],
         ),
-        // Services without the operation.
+        // Services that lack the operation.
         (ud, libc::EOPNOTSUPP, vec![(wr::WRITE, reach.clone())]),
         (a, libc::EOPNOTSUPP, vec![(wr::SEND_INV, reach)]),
     ];
@@ -191,7 +191,7 @@ fn a_batch_is_refused_before_rts_and_flushed_after(bench: &mut Bench) {
     assert!(found.iter().all(|wc| wc.status == IBV_WC_WR_FLUSH_ERR), "{found:?}");
 }
 
-/// pyverbs asks again within a poll that has found nothing more.
+/// pyverbs polls again after a poll that has found nothing more.
 fn a_poll_may_go_on_after_it_found_nothing(bench: &mut Bench) {
     let shape = Shape::of(IBV_QPT_RC);
     let a = bench.near.reading_side(&shape, 0);
@@ -205,7 +205,7 @@ fn a_poll_may_go_on_after_it_found_nothing(bench: &mut Bench) {
     assert_eq!(node.try_read(op::START_POLL, a.send_cq).expect("a completion").wc.id, 0);
     for id in 1..3 {
         assert_eq!(node.try_read(op::NEXT_POLL, a.send_cq), Err(libc::ENOENT));
-        // Also by the thread that polls.
+        // The thread that polls may send, too.
         node.send(a.qp, Send::new(id, &[a.at(0, 8)]));
         assert_eq!(node.try_read(op::NEXT_POLL, a.send_cq).expect("a completion").wc.id, id);
     }

@@ -1,5 +1,5 @@
-//! A process that was forked from one that has opened the device, and opens it too: it does not
-//! keep its parent's name, by which peers tell whether the parent lives.
+//! A process forked from one that has opened the device opens it, too. The child does not keep its
+//! parent's name, by which peers tell whether the parent is alive.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use verbs::devices;
 
 /// Set in the process that forks.
 const FORKS: &str = "RDMASCOPE_SOFTDEV_FORKS";
-/// Longer than anything here takes on a machine with other work.
+/// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() {
@@ -25,8 +25,8 @@ fn main() {
     run(&[Trial { name, skipped: None, run: Box::new(a_child_keeps_nothing_of_its_parent_alive) }]);
 }
 
-/// Opens the device, and a child of this process does so as well; then both wait. The child ends
-/// with the pipe that it waits at.
+/// Opens the device, as does a child of this process; then both wait. The child ends when its
+/// standard input closes.
 fn fork() {
     let opened = || devices(&PROVIDER).unwrap().remove(0).open().unwrap();
     let own = opened();
@@ -43,7 +43,7 @@ fn fork() {
     drop(own);
 }
 
-/// The names of softdev's processes.
+/// Returns the names of softdev's processes.
 fn names() -> BTreeSet<String> {
     let list = fs::read_to_string("/proc/net/unix").unwrap();
     let names = list.lines().filter_map(|line| line.split_once("@rdmascope-softdev-"));
@@ -57,7 +57,7 @@ fn a_child_keeps_nothing_of_its_parent_alive() {
     let mut said = String::new();
     BufReader::new(parent.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "ready\n");
-    // Other tests come and go meanwhile.
+    // Other tests may start and end meanwhile.
     let both: BTreeSet<String> = names().difference(&before).cloned().collect();
     let left = || both.intersection(&names()).count();
     assert!(left() >= 2, "each has a name: {both:?}");

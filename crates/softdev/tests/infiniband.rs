@@ -1,5 +1,4 @@
-//! Ports with InfiniBand's link layer: everything that the conformance list asks for, and routes by
-//! LID alone.
+//! Ports with InfiniBand's link layer: all conformance cases, and routes by LID alone.
 
 use std::os::unix::process::CommandExt;
 
@@ -15,7 +14,7 @@ fn main() {
         return serve(&Subject::parse(&named, |_| Ok(&PROVIDER)).expect("the parent names a device"));
     }
     if std::env::var(LINK_LAYER_VARIABLE).as_deref() != Ok("infiniband") {
-        // The environment is read once, so this process begins again with the right one.
+        // The environment is read only once, so this process starts again with the right one.
         panic!("{}", again().env(DEVICES_VARIABLE, "2").env(LINK_LAYER_VARIABLE, "infiniband").exec());
     }
     let own = |name: &str, run: fn()| Trial { name: name.to_owned(), skipped: None, run: Box::new(run) };
@@ -44,12 +43,12 @@ fn subject(device: usize) -> Subject {
     Subject::parse(&format!("softdev{device}"), |_| Ok(&PROVIDER)).expect("that is a device")
 }
 
-/// Ends on two devices, in two processes.
+/// Starts nodes on two devices, in two processes.
 fn ends() -> (Node, Node) {
     (Node::local(&subject(0)), Node::remote(&subject(1)))
 }
 
-/// Ends in time where nobody answers: 4.2 ms each.
+/// A request without an answer ends soon: after 4.2 ms for each attempt.
 const TUNING: Tuning = Tuning { timeout: 10, retries: 1, ..Tuning::OPEN };
 
 fn a_port_has_what_a_subnet_manager_gives_it() {
@@ -66,7 +65,7 @@ fn a_port_has_what_a_subnet_manager_gives_it() {
     assert!(entries.iter().all(|entry| entry.kind == verbs::GidKind::InfiniBand) && entries.len() == 1);
 }
 
-/// A route by LID alone.
+/// Returns a route by LID alone.
 fn by_lid(dlid: u16) -> ibv_ah_attr {
     ibv_ah_attr { dlid, port_num: 1, ..ibv_ah_attr::default() }
 }
@@ -91,7 +90,7 @@ fn connections_need_no_gid() {
     }
 }
 
-/// Forty bytes of the buffer are theirs all the same (man ibv_post_recv).
+/// The header's forty bytes of the buffer stay reserved (man ibv_post_recv).
 fn datagrams_without_a_global_route_have_no_header() {
     let (mut near, mut far) = ends();
     let shape = Shape::of(IBV_QPT_UD);
@@ -115,7 +114,7 @@ fn datagrams_without_a_global_route_have_no_header() {
             far.check(b.region, 40, size, 5);
         }
     }
-    assert_eq!(far.read(b.region, 0, 8)[6], 0x1b, "a header of InfiniBand's names its transport as the next");
+    assert_eq!(far.read(b.region, 0, 8)[6], 0x1b, "an InfiniBand header names its transport as the next");
 }
 
 fn a_global_route_needs_the_lid_as_well() {

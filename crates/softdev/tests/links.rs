@@ -1,6 +1,6 @@
-//! When things happen on a link that is imitated, as a program sees it that polls.
+//! When things happen on a modelled link, as seen by a program that polls.
 //!
-//! Times are of milliseconds, so that what else the machine does hides none of them.
+//! Times are milliseconds, so that other work of the machine hides none of them.
 
 mod links {
     pub(crate) mod ends;
@@ -15,11 +15,11 @@ use verbs::abi::*;
 use verbs::{SendRequest, Service};
 
 const MS: Duration = Duration::from_millis(1);
-/// The longest packet.
+/// The size of the longest packet.
 const PACKET_BYTES: usize = 4096;
 const SERVICES: [Service; 3] = [Service::Rc, Service::Uc, Service::Ud];
 
-/// One after another: they share the process's port.
+/// The trials run one after another: they share the process's port.
 fn main() {
     let trial = |name: &str, case: fn()| {
         let run = Box::new(move || steadily(case));
@@ -56,7 +56,7 @@ fn main() {
     ]);
 }
 
-/// Attempts at a case: a machine that does something else for a tenth of a second spoils one.
+/// Attempts at a case: a machine that is busy for a tenth of a second spoils one.
 const ATTEMPTS: usize = 4;
 
 fn steadily(case: fn()) {
@@ -65,44 +65,44 @@ fn steadily(case: fn()) {
     }
 }
 
-/// A turn of a loop in which a program writes a stamp into a message and polls.
+/// An iteration of a loop in which a program writes a stamp into a message and polls.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     /// Nanoseconds since the start, and never 0.
     stamp: u64,
-    /// When it had been written.
+    /// When the stamp had been written.
     written: Duration,
 }
 
-/// What came of a message whose first and last words its sender kept changing.
+/// The history of a message whose first and last words its sender kept changing.
 struct Story {
     /// When the message had been posted.
     posted: Duration,
     turns: Vec<Turn>,
-    /// Which turn's stamp arrived.
+    /// The iteration whose stamp arrived.
     arrived: usize,
-    /// When that was seen.
+    /// When the arrival was seen.
     seen: Duration,
 }
 
 impl Story {
-    /// The message was fetched in the turn in which it was due, give or take what a busy machine
-    /// does to a loop.
+    /// Checks that the message was fetched in the iteration in which it was due, except for delays
+    /// on a busy machine.
     #[track_caller]
     fn was_fetched_after(&self, due: Duration) {
-        let next = self.turns.get(self.arrived + 1).expect("it is not there in the turn that fetches it");
+        let next = self.turns.get(self.arrived + 1).expect("it arrives later than it is fetched");
         assert!(next.written >= due, "fetched by {:?}, before {due:?}", next.written);
         let late = self.turns[self.arrived.saturating_sub(1)].written.saturating_sub(self.posted + due);
         assert!(late < 60 * MS, "the stamp of {late:?} after {due:?} was sent");
     }
 }
 
-/// Posts a message of so many bytes, changes it until it is there, and tells what happened.
+/// Posts a message of `bytes` bytes, and changes it until it arrives. Returns its history.
 fn rewrite_until_there(ends: &mut Ends, request: SendRequest, bytes: usize, at: usize) -> Story {
     ends.receive();
     let start = Instant::now();
     let is_send = at != WRITTEN;
-    // Of what is longer than a packet, only the first is certain to be fetched at once.
+    // Of a message longer than a packet, only the first packet is certain to be fetched at once.
     let places = [0, if bytes <= PACKET_BYTES { bytes - 8 } else { 0 }];
     let stamped = |ends: &mut Ends| {
         let stamp = u64::try_from(start.elapsed().as_nanos()).unwrap() + 1;
@@ -131,8 +131,8 @@ fn rewrite_until_there(ends: &mut Ends, request: SendRequest, bytes: usize, at: 
     Story { posted, turns, arrived, seen }
 }
 
-/// A Send and an RDMA Write, where the service has one, of so many bytes of the near end's region,
-/// and where each arrives.
+/// Returns a Send and, if the service has it, an RDMA Write of `bytes` bytes of the near side's
+/// region, with the place where each arrives.
 fn messages(ends: &Ends, service: Service, bytes: usize) -> Vec<(SendRequest, usize)> {
     let payload = || vec![ends.near.region.sge(0, bytes).unwrap()];
     let send = (SendRequest::send(1, payload()), ends.received_at());
@@ -141,7 +141,7 @@ fn messages(ends: &Ends, service: Service, bytes: usize) -> Vec<(SendRequest, us
     [send].into_iter().chain(write).collect()
 }
 
-/// The time from posting a request to its completion.
+/// Returns the time from posting a request to its completion.
 fn completes_after(ends: &mut Ends, request: SendRequest) -> Duration {
     let start = Instant::now();
     ends.post(request);
@@ -174,9 +174,9 @@ fn a_read_goes_there_and_takes_the_way_back() {
     assert!((210 * MS..400 * MS).contains(&after), "{after:?}");
 }
 
-/// Four reads of 60 ms each, of which so many may be under way, and behind them a write, which
-/// takes no longer and waits for its turn. Both ends have one port, from which answers leave as
-/// well: what is behind a read leaves with its answer at the earliest.
+/// Four Reads of 60 ms each, some of which may be under way at a time, and behind them a Write,
+/// which takes no longer and waits for them. Both sides have one port, from which answers leave as
+/// well: a request behind a Read leaves with its answer at the earliest.
 fn no_more_reads_are_under_way_than_may_be() {
     for (most, due) in [(1, [60, 120, 180, 240, 270]), (8, [60, 90, 120, 150, 180])] {
         let mut ends = Ends::asking(most, "latency=30ms");
@@ -209,7 +209,7 @@ fn a_message_is_fetched_in_its_time_and_not_when_it_arrives() {
     }
 }
 
-/// Nothing is said of fetching: it is fetched by the doorbell.
+/// The link states no fetch time: the message is fetched at the post.
 fn a_message_is_fetched_at_once_where_no_time_is_said() {
     for service in SERVICES {
         let mut ends = Ends::connected(service, "latency=50ms");
@@ -228,7 +228,7 @@ fn a_message_is_fetched_when_the_port_is_free() {
         let [elsewhere, to] = [WRITTEN + 2000, WRITTEN].map(|at| ends.far.region.remote(at).unwrap());
         ends.post(SendRequest::write(0, vec![first], elsewhere));
         let story = rewrite_until_there(&mut ends, SendRequest::write(1, vec![second], to), 8, WRITTEN);
-        // Nearly 85 ms: the first was posted a little before.
+        // Nearly 85 ms: the first message was posted slightly earlier.
         story.was_fetched_after(84 * MS);
     }
 }
@@ -243,7 +243,7 @@ fn what_is_inline_is_taken_by_posting_and_leaves_at_once() {
             posted.payload_mut().fill(9);
             let (wc, _) = ends.completions(start, 1)[0];
             assert!(wc.status().is_success(), "{wc:?}");
-            // An unreliable one is complete before it is there.
+            // A message of an unreliable service is complete before it arrives.
             while ends.far.poll().is_none() && ends.far.word(at) == 0 {
                 ends.near.poll();
             }
@@ -270,12 +270,12 @@ fn what_has_nothing_to_fetch_leaves_at_once() {
     }
 }
 
-/// A fence: what it sends may be what the read has brought.
+/// A fenced message may send what the Read has brought.
 fn a_fenced_message_is_fetched_when_the_read_is_over() {
     for (link, fence, least, most) in [
         ("latency=50ms,fetch=20ms", false, 120 * MS, 170 * MS),
         ("latency=50ms,fetch=20ms", true, 220 * MS, 400 * MS),
-        // Due in the moment in which the read is over.
+        // Due at the moment at which the Read is over.
         ("latency=50ms", true, 200 * MS, 400 * MS),
     ] {
         let mut ends = Ends::connected(Service::Rc, link);
@@ -293,7 +293,7 @@ fn a_fenced_message_is_fetched_when_the_read_is_over() {
     }
 }
 
-/// An unreliable service reports that a message has left, and not before it was fetched.
+/// An unreliable service reports that a message has left, which is not before it was fetched.
 fn a_completion_comes_after_fetching() {
     for (service, least) in [(Service::Rc, 170 * MS), (Service::Uc, 150 * MS), (Service::Ud, 150 * MS)] {
         let mut ends = Ends::connected(service, "latency=10ms,fetch=150ms");
@@ -304,7 +304,7 @@ fn a_completion_comes_after_fetching() {
     }
 }
 
-/// A reliable connection keeps what it has fetched until its receiver is ready.
+/// A reliable connection keeps the fetched payload until its receiver is ready.
 fn what_is_sent_again_was_fetched_once() {
     let mut ends = Ends::connected(Service::Rc, "latency=5ms");
     ends.near.region.write(0, &1_u64.to_ne_bytes()).unwrap();
@@ -321,7 +321,7 @@ fn what_is_sent_again_was_fetched_once() {
     assert_eq!(ends.far.word(ends.received_at()), 1);
 }
 
-/// A request that its own end refuses fails when it should leave, in its turn.
+/// A request that the requester itself refuses fails when it should leave, in its turn.
 fn what_cannot_be_fetched_fails_when_it_should_leave() {
     for service in SERVICES {
         let link = "latency=200ms,fetch=50ms";

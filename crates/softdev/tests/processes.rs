@@ -1,5 +1,5 @@
-//! softdev between processes: what a process that is killed leaves behind, what two busy ones do to
-//! each other, and what an unprivileged user can do.
+//! softdev between processes: what a killed process leaves behind, how two busy ones affect each
+//! other, and what an unprivileged user can do.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn main() {
         trial("a_sender_without_descriptors_wakes_its_peer", a_sender_without_descriptors_wakes_its_peer),
         trial("nobody_can_use_the_device", nobody_can_use_the_device),
         trial("users_are_strangers", users_are_strangers),
-        // The last, since it maps the arenas of whatever other processes this host has.
+        // The last trial, since it maps the arenas of all other processes of this host.
         trial("killed_members_of_a_group_are_forgotten", killed_members_of_a_group_are_forgotten),
     ]);
 }
@@ -62,7 +62,7 @@ fn shape() -> Shape {
     Shape { bytes: 2 * 8 * (SIZE + 64) + SIZE, entries: 256, ..Shape::of(IBV_QPT_RC) }
 }
 
-/// Ends in time where nobody answers: 16.8 ms each.
+/// A request without an answer ends soon: after 16.8 ms for each attempt.
 const TUNING: Tuning =
     Tuning { mtu: IBV_MTU_4096, timeout: 12, retries: 1, rnr_timer: 1, psn: 7, ..Tuning::OPEN };
 
@@ -76,7 +76,7 @@ fn connect(near: &mut Node, a: &Side, far: &mut Node, b: &Side) {
     far.ready_to_send(b, &TUNING);
 }
 
-/// Words of an exchange: see `Rig::exchange`.
+/// The words of an exchange: see `Rig::exchange`.
 fn exchange_words(side: &Side, size: usize, counts: [u64; 2], idle_ms: u64) -> Vec<u64> {
     let mut words: Vec<u64> =
         [side.qp, side.send_cq, side.receive_cq, side.region, size, 8].map(|w| w as u64).to_vec();
@@ -85,28 +85,29 @@ fn exchange_words(side: &Side, size: usize, counts: [u64; 2], idle_ms: u64) -> V
     words
 }
 
-/// Exchanges messages: how many were sent and received, and the status that ended it.
+/// Exchanges messages. Returns how many were sent and received, and the status that ended the
+/// exchange.
 #[track_caller]
 fn exchange(node: &mut Node, words: &[u64]) -> (u64, u64, ibv_wc_status) {
     let answer = node.call(op::EXCHANGE, words);
     (answer[1], answer[2], answer[3] as u32)
 }
 
-/// A different moment in each round, from before the first message on.
+/// Returns a different time for each round, from before the first message on.
 fn moment(round: u64) -> Duration {
     Duration::from_micros(round.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 0xfff)
 }
 
-/// Arenas that this process has mapped.
+/// Returns the number of arenas that this process has mapped.
 fn arenas() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("a process sees its mappings");
     maps.lines().filter(|line| line.contains("memfd:rdmascope-softdev")).count()
 }
 
-/// Nothing of a peer that has gone is left: only this process's own arena and what it had open
-/// before.
+/// Checks that nothing of an ended peer is left: only this process's own arena and its descriptors
+/// from before.
 fn assert_nothing_left(descriptors: usize) {
-    // Looking for new peers is when old ones are forgotten.
+    // A look for new peers drops old ones.
     let mut node = near();
     node.side(&Shape::of(IBV_QPT_RC));
     assert_eq!(arenas(), 1, "arenas of dead peers are mapped");
@@ -170,13 +171,13 @@ fn a_killed_sender_leaves_a_receiver_that_works() {
             std::thread::sleep(moment(round));
             far.kill();
         });
-        // What arrives is whole; then it is quiet.
+        // Every message that arrives is whole; then nothing arrives.
         let words = exchange_words(&a, SIZE, [0, u64::MAX >> 1], 30);
         let (_, _, status) = exchange(&mut near, &words);
         killer.join().expect("the killer");
         assert_eq!(status, IBV_WC_SUCCESS);
-        // Eight receives are posted, whatever has become of them; each completes once when the
-        // queue pair is failed.
+        // Eight receives are posted, whatever has happened to them; each completes once when the
+        // queue pair fails.
         near.change_state(a.qp, IBV_QPS_ERR);
         let mut left = near.wait(a.receive_cq, 8);
         left.retain(|wc| wc.status != IBV_WC_SUCCESS);
@@ -214,7 +215,7 @@ fn killed_senders_of_datagrams_disturb_no_others() {
             repost(&mut near, &side);
         }
         far.kill();
-        // Datagrams of others still arrive: none is lost for ever.
+        // Other senders' datagrams still arrive: none is lost for ever.
         let start = Instant::now();
         loop {
             assert!(start.elapsed() < PATIENCE, "the receiver is deaf in round {round}");
@@ -233,14 +234,14 @@ fn killed_senders_of_datagrams_disturb_no_others() {
     let start = Instant::now();
     let mut got = 0;
     while got < 2 {
-        assert!(start.elapsed() < PATIENCE, "a receive has got lost");
+        assert!(start.elapsed() < PATIENCE, "a receive is lost");
         got += near.poll(side.receive_cq, 2).len();
     }
     near.close();
     assert_nothing_left(descriptors);
 }
 
-/// Posts what has completed again; who sent it.
+/// Posts completed receives again; returns their senders.
 fn repost(near: &mut Node, side: &Side) -> Vec<u32> {
     let found = near.poll(side.receive_cq, 2);
     for wc in &found {
@@ -263,8 +264,8 @@ fn a_killed_sleeper_does_no_harm() {
         connect(&mut near, &a, &mut far, &b);
         far.receive(b.qp, 1, &[b.at(0, 64)]);
         far.receive(b.qp, 2, &[b.at(0, 64)]);
-        // The first event makes the channel known to the sender, the second is for a sleeper that
-        // is dead.
+        // The first event makes the channel known to the sender; the second one is for a dead
+        // sleeper.
         far.arm(cq, false);
         near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
         assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, cq as u64]);
@@ -280,7 +281,7 @@ fn a_killed_sleeper_does_no_harm() {
     assert_nothing_left(descriptors);
 }
 
-/// Others in the group go on, and nothing of the dead is kept.
+/// Other members of the group continue, and nothing of a dead one is kept.
 fn killed_members_of_a_group_are_forgotten() {
     let mut blocks = Vec::new();
     let mut near = near();
@@ -314,14 +315,14 @@ fn killed_members_of_a_group_are_forgotten() {
     }
     assert_eq!(near.errno(op::DETACH, &words(&own)), 0);
     near.close();
-    // Looking for new peers is when old ones are forgotten.
+    // A look for new peers drops old ones.
     self::near().side(&Shape::of(IBV_QPT_RC));
     let maps = std::fs::read_to_string("/proc/self/maps").expect("a process sees its mappings");
     let kept = |block: &u32| maps.contains(&format!("memfd:rdmascope-softdev-{block} "));
     assert!(!blocks.iter().any(kept), "arenas of dead members are mapped");
 }
 
-/// Neither before its pipe is known nor after.
+/// Neither before the owner's pipe is known nor after.
 fn a_dead_owner_of_events_harms_nobody() {
     let descriptors = descriptors_at_rest();
     for is_known in [false, true] {
@@ -349,8 +350,8 @@ fn a_dead_owner_of_events_harms_nobody() {
     assert_nothing_left(descriptors);
 }
 
-/// Whoever reaches for the memory of a process that has died learns of it, although the memory is
-/// still there.
+/// A requester that accesses the memory of a dead process learns of the death, although the memory
+/// still exists.
 fn a_killed_target_exhausts_the_retries() {
     let descriptors = descriptors_at_rest();
     for round in 0..32_u64 {
@@ -374,7 +375,7 @@ fn a_killed_target_exhausts_the_retries() {
         let status = loop {
             near.send(a.qp, request.clone());
             match near.wait_one(a.send_cq).status {
-                IBV_WC_SUCCESS => assert!(start.elapsed() < PATIENCE, "round {round}: nobody is missed"),
+                IBV_WC_SUCCESS => assert!(start.elapsed() < PATIENCE, "round {round}: death not noticed"),
                 status => break status,
             }
         };
@@ -387,7 +388,7 @@ fn a_killed_target_exhausts_the_retries() {
     assert_nothing_left(descriptors);
 }
 
-/// Words of a count in a word of `to`: see `Rig::count`.
+/// The words of a count in a word of `to`: see `Rig::count`.
 fn count_words(side: &Side, to: &Side, ms: u64) -> Vec<u64> {
     let spot = to.spot(64);
     let mut words: Vec<u64> = [side.qp, side.send_cq, side.region, 8].map(|w| w as u64).to_vec();
@@ -395,8 +396,8 @@ fn count_words(side: &Side, to: &Side, ms: u64) -> Vec<u64> {
     words
 }
 
-/// A process that is killed in the middle of an atomic, also of one that holds a lock, does not
-/// keep others from theirs.
+/// A process that is killed in the middle of an atomic, even one that holds a lock, does not block
+/// the atomics of others.
 fn a_killed_counter_holds_nobody_up() {
     let descriptors = descriptors_at_rest();
     for round in 0..24 {
@@ -409,10 +410,10 @@ fn a_killed_counter_holds_nobody_up() {
         let own = near.side_with(&shape, a.pd, [a.send_cq, a.receive_cq], a.region);
         near.connect_to(&own, own.number, own.gid, &TUNING);
         far.start(op::COUNT, &count_words(&b, &a, 60_000));
-        // It is at it when it is killed.
+        // It is counting when it is killed.
         let start = Instant::now();
         while near.word(a.region, 64) == 0 {
-            assert!(start.elapsed() < PATIENCE, "the far end counts nothing");
+            assert!(start.elapsed() < PATIENCE, "the far node counts nothing");
         }
         std::thread::sleep(moment(round));
         far.kill();
@@ -425,8 +426,8 @@ fn a_killed_counter_holds_nobody_up() {
     assert_nothing_left(descriptors);
 }
 
-/// In memory of the device, atomics of peers and of the owner's CPU count together: more than the
-/// device promises.
+/// In memory of the device, atomics of peers and of the owner's CPU count together, which is more
+/// than the device promises.
 fn the_owners_cpu_counts_as_well() {
     let mut near = near();
     let mut far = far();
@@ -448,7 +449,7 @@ fn the_owners_cpu_counts_as_well() {
 fn two_busy_processes_exchange_whole_messages() {
     let mut near = near();
     let mut far = far();
-    // ThreadSanitizer looks at every byte.
+    // ThreadSanitizer checks every byte.
     let share = if cfg!(sanitized) { 100 } else { 1 };
     for (service, size, count) in [(IBV_QPT_RC, SIZE, 30_000 / share), (IBV_QPT_RC, 80, 600_000 / share)] {
         let shape = Shape { service, ..shape() };
@@ -479,7 +480,7 @@ fn two_processes_reach_each_others_own_memory() {
     far.close();
 }
 
-/// Two processes that both sleep between messages: each event of one wakes the other.
+/// Two processes sleep between messages: each event of one wakes the other.
 fn sleeping_processes_wake_each_other() {
     let mut ends = [far(), far()];
     let sides = ends.each_mut().map(|node| {
@@ -499,7 +500,7 @@ fn sleeping_processes_wake_each_other() {
         ends[to].arm(side.receive_cq, false);
         ends[to].start(op::EVENT, &[channel as u64]);
         if round % 10 < 2 {
-            std::thread::sleep(Duration::from_millis(2)); // So that it sleeps for certain.
+            std::thread::sleep(Duration::from_millis(2)); // So that it certainly sleeps.
         }
         ends[from].send(sides[from].0.qp, Send::new(1, &[sides[from].0.at(0, 8)]));
         assert_eq!(ends[from].wait_one(sides[from].0.send_cq).status, IBV_WC_SUCCESS);
@@ -510,8 +511,8 @@ fn sleeping_processes_wake_each_other() {
     ends.into_iter().for_each(Node::close);
 }
 
-/// Who has used up its descriptors before it first has to wake a peer, whose pipe it would open for
-/// that.
+/// A process has used up its descriptors before it first has to wake a peer, for which it would
+/// open the peer's pipe.
 fn a_sender_without_descriptors_wakes_its_peer() {
     let mut near = near();
     let mut far = far();
@@ -526,7 +527,7 @@ fn a_sender_without_descriptors_wakes_its_peer() {
         near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
         assert_eq!(near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
     };
-    send(&mut near, &mut far); // The two know each other.
+    send(&mut near, &mut far); // Now the two know each other.
     assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
     let before = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
@@ -534,7 +535,7 @@ fn a_sender_without_descriptors_wakes_its_peer() {
     for round in 0..3 {
         far.arm(b.receive_cq, false);
         send(&mut near, &mut far);
-        assert!(far.is_ready(channel, 5000), "round {round}: nobody wakes the peer");
+        assert!(far.is_ready(channel, 5000), "round {round}: the peer is not woken");
         assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, b.receive_cq as u64]);
         far.errno(op::ACK, &[b.receive_cq as u64, 1]);
         assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
@@ -551,9 +552,9 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A far end without privileges: of the user nobody where this process is root's.
+/// Starts an unprivileged node: of the user `nobody` if this process is root's.
 fn unprivileged() -> Node {
-    // Not by its path, which nobody may be unable to follow.
+    // Not by its path, which the user `nobody` may be unable to follow.
     let mut command = Command::new("/proc/self/exe");
     command.current_dir("/");
     if is_root() {
@@ -578,7 +579,7 @@ fn nobody_can_use_the_device() {
     ends.into_iter().for_each(Node::close);
 }
 
-/// Processes of different users do not see each other, neither way.
+/// Processes of different users do not see each other, in either direction.
 fn users_are_strangers() {
     if !is_root() {
         println!("users_are_strangers needs root to become another user: skipped");

@@ -1,5 +1,5 @@
-//! What softdev promises beyond the specification, so that programs that rely on more than they may
-//! are found here and not on an adapter. What every device promises is the conformance list's.
+//! What softdev promises beyond the specification, so that programs that rely on too much are found
+//! here and not on an adapter. The conformance cases check what every device promises.
 
 use softdev::PROVIDER;
 use verbs::abi::*;
@@ -51,7 +51,7 @@ fn a_header_is_with_datagrams_only(bench: &mut Bench) {
     }
 }
 
-/// Failed sends of both kinds, and the two ends of a message that does not fit.
+/// Failed sends of both kinds, and both sides of a message that does not fit.
 fn an_error_shows_in_the_state_with_its_completion(bench: &mut Bench) {
     for (service, state) in [(IBV_QPT_RC, IBV_QPS_ERR), (IBV_QPT_UC, IBV_QPS_SQE)] {
         let (a, _) = bench.connected(&Shape::of(service), &Tuning::default());
@@ -70,7 +70,7 @@ fn an_error_shows_in_the_state_with_its_completion(bench: &mut Bench) {
     assert_eq!(bench.far.state(b.qp), IBV_QPS_ERR);
 }
 
-/// A program that never asks for completions is found out: an adapter may stop it much later.
+/// A program that never asks for completions is detected: an adapter may stop it much later.
 fn places_are_held_until_a_completion_is_polled(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 16, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::default());
@@ -116,7 +116,7 @@ fn places_of_flushed_requests_are_held_as_well(bench: &mut Bench) {
     }
 }
 
-/// As adapters have it; the specification wants it dropped in silence.
+/// As on adapters; the specification demands that it is dropped silently.
 fn a_datagram_that_is_too_long_is_an_error(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
     let handle = bench.near.handle(a.pd, b.gid);
@@ -144,8 +144,8 @@ fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
     assert_eq!(bench.near.try_poll(cq, 1), Err(libc::EOVERFLOW));
 }
 
-/// A packet does not say which queue pair of RC it is from: an adapter that gets one with the right
-/// sequence number from the peer's address takes it for the peer's.
+/// A packet does not say which queue pair of RC it is from: an adapter takes any packet with the
+/// right sequence number from the peer's address for the peer's.
 fn only_the_peer_is_answered(bench: &mut Bench) {
     let tuning = Tuning { timeout: 10, retries: 2, ..Tuning::default() };
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning { access: Tuning::OPEN.access, ..tuning });
@@ -165,7 +165,8 @@ fn only_the_peer_is_answered(bench: &mut Bench) {
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
 }
 
-/// Not even what of its receive lies in the region, or what would have fitted of the message.
+/// No byte is written, neither to the part of the receive that lies in the region, nor of the part
+/// of the message that would fit.
 fn a_message_that_does_not_fit_leaves_no_byte(bench: &mut Bench) {
     for service in SERVICES {
         let shape = Shape::of(service);
@@ -208,11 +209,11 @@ fn a_wrong_value_is_an_invalid_argument(bench: &mut Bench) {
         | IBV_QP_RQ_PSN
         | IBV_QP_MAX_DEST_RD_ATOMIC
         | IBV_QP_MIN_RNR_TIMER;
-    assert_eq!(bench.near.modify(side.qp, &attr, mask), libc::EINVAL, "a GID index that there is not");
-    assert_eq!(bench.near.try_handle(side.pd, &ah_attr), Err(libc::EINVAL), "the same of an address handle");
+    assert_eq!(bench.near.modify(side.qp, &attr, mask), libc::EINVAL, "a GID index that does not exist");
+    assert_eq!(bench.near.try_handle(side.pd, &ah_attr), Err(libc::EINVAL), "the same for an address handle");
 }
 
-/// IBTA volume 1, section 11.6.3.2: who cannot report completions any more has failed.
+/// IBTA volume 1, section 11.6.3.2: a queue pair that can no longer report completions has failed.
 fn an_overrun_queue_takes_its_pair_along(bench: &mut Bench) {
     let pd = bench.near.pd();
     let cq = bench.near.cq(4);
@@ -237,7 +238,7 @@ fn an_overrun_queue_takes_its_pair_along(bench: &mut Bench) {
     assert!(!bench.near.is_alarmed(0), "once each");
 }
 
-/// As adapters have it unless they are told otherwise (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
+/// As on adapters by default (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
 fn a_member_hears_itself(bench: &mut Bench) {
     let group = [0xff12_0000_0000_0000, u64::from(std::process::id())];
     let side = bench.near.side(&Shape::of(IBV_QPT_UD));
@@ -256,7 +257,7 @@ fn a_member_hears_itself(bench: &mut Bench) {
     assert_eq!(bench.near.errno(op::DETACH, &[side.qp as u64, group[0], group[1]]), 0);
 }
 
-/// Also those of a peer and of this process.
+/// Events of a peer and of this process, too.
 fn events_come_in_their_order(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     let own = bench.far.side(&Shape::of(IBV_QPT_RC));
@@ -277,10 +278,10 @@ fn events_come_in_their_order(bench: &mut Bench) {
     }
 }
 
-/// There are no memory windows, and what `ibv_reg_mr` has registered cannot be invalidated (IBTA
-/// vol. 1, section 10.6.7; `rxe_invalidate_mr()` in the kernel's rxe_mr.c takes only
-/// `IB_MR_TYPE_MEM_REG`, which programs cannot make). So the device does not say that it has these
-/// operations (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
+/// There are no memory windows, and a region of `ibv_reg_mr` cannot be invalidated (IBTA vol. 1,
+/// section 10.6.7; `rxe_invalidate_mr()` in the kernel's rxe_mr.c takes only `IB_MR_TYPE_MEM_REG`,
+/// which programs cannot make). The device therefore does not claim these operations
+/// (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
 fn what_would_invalidate_is_refused(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -289,15 +290,15 @@ fn what_would_invalidate_is_refused(bench: &mut Bench) {
         assert_eq!(bench.near.try_send(a.qp, &[request]), (libc::EINVAL, Some(0)), "opcode {opcode}");
     }
     bench.near.send(a.qp, Send::write(2, &[a.at(0, 8)], b.spot(128)));
-    assert_eq!(bench.near.wait_one(a.send_cq).id, 2, "the queue pair goes on");
+    assert_eq!(bench.near.wait_one(a.send_cq).id, 2, "the queue pair still works");
     bench.near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
 }
 
-/// A program that arms one queue again and again and takes no event, until there is no room for
-/// another queue's.
+/// A program arms one queue again and again and takes no event, until there is no room for another
+/// queue's event.
 fn an_event_waits_for_room(bench: &mut Bench) {
-    /// More than fit in a pipe.
+    /// More events than fit in a pipe.
     const EVENTS: usize = 10_000;
     let near = &mut bench.near;
     let channel = near.channel();
@@ -334,8 +335,7 @@ fn an_event_waits_for_room(bench: &mut Bench) {
     }
 }
 
-/// A region of whole pages whose memory has gone since it was registered: unmapped, or a file that
-/// was truncated.
+/// Makes a region of whole pages whose memory is gone: unmapped, or a file that was truncated.
 fn region_without_memory(node: &mut Node, side: &Side, memory: Memory) -> usize {
     let words = [side.pd as u64, 1 << 20, u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), memory.word()];
     let region = node.call(op::MR, &words)[1] as usize;
@@ -345,7 +345,7 @@ fn region_without_memory(node: &mut Node, side: &Side, memory: Memory) -> usize 
     region
 }
 
-/// An adapter reaches the pages that it has pinned. The device pins nothing, and finds none.
+/// An adapter accesses the pages that it has pinned. The device pins nothing, and finds no pages.
 fn memory_that_has_gone_is_an_access_error(bench: &mut Bench) {
     for memory in [Memory::Own, Memory::File] {
         for operation in 0..6 {
@@ -369,8 +369,8 @@ fn memory_that_has_gone_is_an_access_error(bench: &mut Bench) {
     }
 }
 
-/// As far as the requester places the payload: what goes through the lane is placed by whoever
-/// polls, in its own memory.
+/// This concerns payloads that the requester places: one that goes through the lane is placed by
+/// the poller, in its own memory.
 fn a_receive_in_memory_that_has_gone_is_an_error(bench: &mut Bench) {
     for memory in [Memory::Own, Memory::File] {
         let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
@@ -382,8 +382,8 @@ fn a_receive_in_memory_that_has_gone_is_an_error(bench: &mut Bench) {
     }
 }
 
-/// Messages up to some kilobytes for memory that only the receiver has mapped: they wait in the
-/// lane until they are polled, as many as it has room for. Longer ones, and those beyond that room,
+/// Messages of up to some kilobytes for memory that only the receiver has mapped wait in the lane
+/// until they are polled, as many as it has room for. Longer messages, and those beyond that room,
 /// are in place before.
 fn what_the_receiver_has_to_place_needs_no_system_call(bench: &mut Bench) {
     const LONGEST: usize = 8320;
@@ -415,7 +415,8 @@ fn what_the_receiver_has_to_place_needs_no_system_call(bench: &mut Bench) {
             assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
             bench.far.check(region, 0, size, seed);
         }
-        // That messages were taken is said now and then only, so it may be some fewer.
+        // The receiver says only now and then that messages were taken, so the room may be slightly
+        // smaller.
         bench.far.fill(region, 0, 100, 1000);
         for seed in 0..2 * ROOM as u64 - 8 {
             send(bench, 100, seed);

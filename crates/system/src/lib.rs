@@ -1,4 +1,4 @@
-//! What Linux tells a process and rustix has no function for.
+//! System calls that rustix has no function for.
 
 mod peer;
 mod signals;

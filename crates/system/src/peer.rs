@@ -24,7 +24,7 @@ impl Peer {
         let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
         let to = (&raw mut found).cast();
-        // SAFETY: `found` is all integers, and the kernel writes at most as many bytes as it has.
+        // SAFETY: `found` is all integers, and the kernel writes at most its size.
         let returned = unsafe {
             libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &raw mut bytes)
         };

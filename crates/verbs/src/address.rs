@@ -17,32 +17,32 @@ impl fmt::Display for Gid {
     }
 }
 
-/// The way to a remote port.
+/// The route to a remote port.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// Local port, from 1.
+    /// The local port, from 1.
     pub port: u8,
     /// LID of the remote port; 0 on Ethernet.
     pub lid: u16,
     /// Service level.
     pub service_level: u8,
-    /// What the global route header says; without one a packet stays in its InfiniBand subnet. RoCE
-    /// always has one.
+    /// The global route header; without one, a packet stays in its InfiniBand subnet. RoCE always
+    /// has one.
     pub global: Option<GlobalRoute>,
 }
 
-/// What a global route header says (IBTA vol. 1, section 8.3).
+/// The content of a global route header (IBTA vol. 1, section 8.3).
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalRoute {
-    /// Index of the local GID.
+    /// The index of the local GID.
     pub gid_index: u8,
-    /// GID of the remote port.
+    /// The GID of the remote port.
     pub gid: Gid,
     /// Traffic class; for RoCE v2 the type of service of the IP header.
     pub traffic_class: u8,
 }
 
-/// Hops after which a packet dies; the default of the kernel's RDMA CM for RoCE v2.
+/// The hop limit; the default of the kernel's RDMA CM for RoCE v2.
 const HOP_LIMIT: u8 = 64;
 
 impl Route {
@@ -74,7 +74,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// An address handle: where a datagram goes. Clones share it.
+/// An address handle: the route to the peer of a datagram. Clones share it.
 #[derive(Clone, Debug)]
 pub struct AddressHandle {
     pub(crate) inner: Arc<AhInner>,
@@ -86,7 +86,7 @@ pub(crate) struct AhInner {
     pd: Arc<PdInner>,
 }
 
-// SAFETY: verbs are thread-safe; the handle is only read after it was made.
+// SAFETY: verbs are thread-safe; the handle is never changed after its creation.
 unsafe impl Send for AhInner {}
 // SAFETY: as above.
 unsafe impl Sync for AhInner {}
@@ -95,12 +95,12 @@ impl ProtectionDomain {
     /// Makes an address handle (`ibv_create_ah`).
     ///
     /// # Errors
-    /// When the device refuses the route.
+    /// The device refuses the route.
     pub fn address_handle(&self, route: &Route) -> Result<AddressHandle> {
         self.address_handle_of(&mut route.raw())
     }
 
-    /// The same from attributes that somebody else has found.
+    /// Makes an address handle from attributes of the connection manager.
     pub(crate) fn address_handle_of(&self, attr: &mut ibv_ah_attr) -> Result<AddressHandle> {
         // SAFETY: the domain is alive and the attributes are readable.
         let raw = unsafe { (self.inner.context.provider().create_ah)(self.inner.raw, attr) };
@@ -113,7 +113,7 @@ impl ProtectionDomain {
 
 impl Drop for AhInner {
     fn drop(&mut self) {
-        // SAFETY: the handle was made once and is destroyed once, before its domain.
+        // SAFETY: the handle is destroyed once, before its domain.
         unsafe { (self.pd.context.provider().destroy_ah)(self.raw) };
     }
 }

@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, Result};
 
-/// A completion channel: a pollable descriptor that becomes readable when an armed queue gets a
+/// A completion channel: a pollable descriptor that becomes readable when an armed queue receives a
 /// completion.
 #[derive(Clone, Debug)]
 pub struct CompletionChannel {
@@ -28,7 +28,7 @@ unsafe impl Sync for ChannelInner {}
 
 impl Drop for ChannelInner {
     fn drop(&mut self) {
-        // SAFETY: the channel is alive, and the queues that use it held it and are gone.
+        // SAFETY: the channel is alive, and the queues that used it are gone, because they held it.
         unsafe { (self.context.provider().destroy_comp_channel)(self.raw) };
     }
 }
@@ -41,11 +41,11 @@ impl AsFd for CompletionChannel {
 }
 
 impl CompletionChannel {
-    /// Takes one event (`ibv_get_cq_event`) and acknowledges it. Blocks unless the descriptor was
-    /// made non-blocking.
+    /// Takes one event (`ibv_get_cq_event`) and acknowledges it. Blocks unless the descriptor is
+    /// non-blocking.
     ///
     /// # Errors
-    /// EINTR on a signal, EAGAIN where a non-blocking descriptor has no event.
+    /// EINTR on a signal, EAGAIN if a non-blocking descriptor has no event.
     pub fn event(&self) -> Result<()> {
         let provider = self.inner.context.provider();
         let mut cq = std::ptr::null_mut();
@@ -53,8 +53,8 @@ impl CompletionChannel {
         // SAFETY: the channel is alive and the two results are writable.
         let returned = unsafe { (provider.get_cq_event)(self.inner.raw, &raw mut cq, &raw mut context) };
         Error::check("get_cq_event", || "the completion channel".to_owned(), returned)?;
-        // SAFETY: the queue is the one that has just reported an event; it cannot be destroyed
-        // before this acknowledgement (ibv_destroy_cq waits for it).
+        // SAFETY: the queue has just reported an event; it cannot be destroyed before this
+        // acknowledgement (ibv_destroy_cq waits for it).
         unsafe { (provider.ack_cq_events)(cq, 1) };
         Ok(())
     }
@@ -81,7 +81,8 @@ unsafe impl Sync for CqInner {}
 
 impl Drop for CqInner {
     fn drop(&mut self) {
-        // SAFETY: the queue is alive, and the queue pairs that use it held it and are gone.
+        // SAFETY: the queue is alive, and the queue pairs that used it are gone, because they held
+        // it.
         unsafe { (self.context.provider().destroy_cq)(self.raw) };
     }
 }
@@ -90,7 +91,7 @@ impl Context {
     /// Makes a completion channel (`ibv_create_comp_channel`).
     ///
     /// # Errors
-    /// When the process has no more descriptors.
+    /// The process has no more descriptors.
     pub fn completion_channel(&self) -> Result<CompletionChannel> {
         // SAFETY: the context is open.
         let raw = unsafe { (self.inner.provider().create_comp_channel)(self.inner.raw) };
@@ -103,7 +104,7 @@ impl Context {
     /// Makes a completion queue for at least `entries` completions (`ibv_create_cq`).
     ///
     /// # Errors
-    /// When the device has no more of them or none so long.
+    /// The device has no more completion queues, or none of this length.
     pub fn completion_queue(
         &self,
         entries: u32,
@@ -123,18 +124,18 @@ impl Context {
 }
 
 impl CompletionQueue {
-    /// Takes completions that have arrived, at most as many as `into` has room for.
+    /// Takes completions that have arrived, at most the length of `into`.
     ///
     /// # Errors
-    /// When the queue has been overrun.
+    /// The queue has been overrun.
     #[inline]
     pub fn poll<'a>(&self, into: &'a mut [Completion]) -> Result<&'a [Completion]> {
         let room = i32::try_from(into.len()).unwrap_or(i32::MAX);
         // SAFETY: the context of a live queue is alive; libibverbs reads its operations in the same
         // way.
         let poll = unsafe { (*(*self.inner.raw).context).ops.poll_cq };
-        // SAFETY: every provider fills poll_cq; `Completion` is a transparent ibv_wc and there is
-        // room for `room`.
+        // SAFETY: every provider sets poll_cq; `Completion` is a transparent ibv_wc, and there is
+        // space for `room` completions.
         let found = unsafe { poll.unwrap_unchecked()(self.inner.raw, room, into.as_mut_ptr().cast()) };
         match usize::try_from(found) {
             Ok(found) => Ok(&into[..found]),
@@ -142,15 +143,15 @@ impl CompletionQueue {
         }
     }
 
-    /// Asks for one event on the channel with the next completion (`ibv_req_notify_cq`). Poll once
-    /// more after it: what came before is not announced.
+    /// Requests one event on the channel for the next completion (`ibv_req_notify_cq`). Poll once
+    /// more after this call: earlier completions cause no event.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// The device refuses.
     pub fn arm(&self) -> Result<()> {
         // SAFETY: as in `poll`.
         let notify = unsafe { (*(*self.inner.raw).context).ops.req_notify_cq };
-        // SAFETY: every provider fills req_notify_cq, and the queue is alive.
+        // SAFETY: every provider sets req_notify_cq, and the queue is alive.
         let returned = unsafe { notify.unwrap_unchecked()(self.inner.raw, 0) };
         Error::check("req_notify_cq", || "a completion queue".to_owned(), returned)
     }
@@ -183,14 +184,14 @@ impl Completion {
         WcStatus(self.0.status)
     }
 
-    /// What completed. Only defined where the status is success.
+    /// The completed operation. Defined only if the status is success.
     #[must_use]
     #[inline]
     pub fn opcode(&self) -> WcOpcode {
         WcOpcode(self.0.opcode)
     }
 
-    /// Bytes received, for UD with the 40 of the global route header.
+    /// Bytes received; for UD, including the 40 of the global route header.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> u32 {
@@ -203,7 +204,7 @@ impl Completion {
         self.0.qp_num
     }
 
-    /// Number of the sending queue pair; only for UD.
+    /// Number of the sending queue pair. UD only.
     #[must_use]
     pub fn source_qp(&self) -> u32 {
         self.0.src_qp

@@ -11,7 +11,7 @@ use crate::link::LinkModel;
 use crate::port::Port;
 use crate::provider::{LIBIBVERBS, Provider};
 
-/// A device that a provider has found. Opening it gives a [`Context`].
+/// A device that a provider has found. Opening it returns a [`Context`].
 #[derive(Clone, Debug)]
 pub struct Device {
     provider: &'static Provider,
@@ -20,25 +20,25 @@ pub struct Device {
     path: String,
 }
 
-/// What a device speaks (`ibv_transport_type`).
+/// The transport of a device (`ibv_transport_type`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Transport {
     /// InfiniBand or RoCE.
     InfiniBand,
     /// iWARP: connections are made through RDMA CM only.
     Iwarp,
-    /// Anything else, as the device has it.
+    /// Any other value that the device reports.
     Other(u32),
 }
 
-/// The devices of a provider.
+/// Returns the devices of a provider.
 ///
 /// # Errors
-/// When the provider cannot list them, e.g. because the kernel has no RDMA support.
+/// The provider cannot list them, e.g. because the kernel has no RDMA support.
 pub fn devices(provider: &'static Provider) -> Result<Vec<Device>> {
     let list = DeviceList::new(provider)?;
-    // What libibverbs lists without a path in sysfs is no kernel's: it is softdev in its place
-    // (`rdmascope exec`), which is a provider of its own here.
+    // A device of libibverbs without a path in sysfs is softdev (under `rdmascope exec`), which is
+    // a separate provider here.
     let is_of_provider = |device: &Device| provider.name != LIBIBVERBS || !device.path.is_empty();
     Ok(list.iter().map(|(_, device)| device).filter(is_of_provider).collect())
 }
@@ -56,13 +56,13 @@ impl Device {
         self.provider
     }
 
-    /// What it speaks.
+    /// Its transport.
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// Its directory under `/sys/class/infiniband`; empty where the kernel does not know it.
+    /// Its directory under `/sys/class/infiniband`; empty if the kernel does not know the device.
     #[must_use]
     pub fn sysfs_path(&self) -> &str {
         &self.path
@@ -71,14 +71,14 @@ impl Device {
     /// Opens the device.
     ///
     /// # Errors
-    /// When the device has gone or the provider refuses it.
+    /// The device is gone, or the provider refuses to open it.
     pub fn open(&self) -> Result<Context> {
         let list = DeviceList::new(self.provider)?;
         let Some((device, _)) = list.iter().find(|(_, device)| device.name == self.name) else {
             let known = list.iter().map(|(_, device)| device.name).collect::<Vec<_>>().join(", ");
             return Err(Error::NoSuchDevice { name: self.name.clone(), known });
         };
-        // SAFETY: the device comes from the list that is still held.
+        // SAFETY: the device is in the list, which is still held.
         let raw = unsafe { (self.provider.open_device)(device) };
         if raw.is_null() {
             return Err(Error::last("open_device", &self.name));
@@ -117,7 +117,7 @@ impl DeviceList {
             let raw = unsafe { *self.list.add(i) };
             // SAFETY: a device's name is a string that lives as long as the device.
             let name = unsafe { CStr::from_ptr((self.provider.get_device_name)(raw)) };
-            // SAFETY: as above; libibverbs fills these members before it lists a device and does
+            // SAFETY: as above; libibverbs fills these members before it lists a device, and does
             // not change them.
             let (transport, path) = unsafe { ((*raw).transport_type, (*raw).ibdev_path) };
             let device = Device {
@@ -135,9 +135,9 @@ impl DeviceList {
     }
 }
 
-/// The characters before the first zero.
+/// The characters before the first zero byte.
 fn text(field: &[c_char]) -> String {
-    field.iter().take_while(|c| **c != 0).map(|c| c.cast_unsigned() as char).collect()
+    field.iter().take_while(|c| **c != 0).map(|c| char::from(c.to_ne_bytes()[0])).collect()
 }
 
 impl Drop for DeviceList {
@@ -147,7 +147,7 @@ impl Drop for DeviceList {
     }
 }
 
-/// An open device. Clones share it; it is closed with the last object that was made from it.
+/// An open device. Clones share it; it is closed with the last object that was made in it.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
@@ -157,7 +157,7 @@ pub struct Context {
 pub(crate) struct ContextInner {
     pub(crate) raw: *mut ibv_context,
     pub(crate) device: Device,
-    /// Whether its links are like a model.
+    /// Whether its links follow a model.
     pub(crate) imitates_link: AtomicBool,
 }
 
@@ -175,39 +175,39 @@ impl ContextInner {
 
 impl Drop for ContextInner {
     fn drop(&mut self) {
-        // SAFETY: the context is open, and everything made from it held it and is gone.
+        // SAFETY: the context is open, and all objects made in it are gone, because they held it.
         unsafe { (self.provider().close_device)(self.raw) };
     }
 }
 
-/// What a device allows (`ibv_query_device`).
+/// The limits of a device (`ibv_query_device`).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeviceLimits {
     /// Firmware (or software) version.
     pub firmware: String,
     /// EUI-64 of the node.
     pub node_guid: u64,
-    /// EUI-64 of the system that the node is part of.
+    /// EUI-64 of the system that contains the node.
     pub system_guid: u64,
     /// Vendor and part.
     pub vendor: (u32, u32),
-    /// Queue pairs.
+    /// The most queue pairs.
     pub max_qp: u32,
-    /// Work requests of one queue.
+    /// The most work requests of a queue.
     pub max_qp_wr: u32,
-    /// Scatter-gather elements of one work request.
+    /// The most scatter/gather elements of a work request.
     pub max_sge: u32,
-    /// Entries of one completion queue.
+    /// The most entries of a completion queue.
     pub max_cqe: u32,
-    /// Bytes of one memory region.
+    /// The most bytes of a memory region.
     pub max_mr_bytes: u64,
-    /// RDMA Reads and atomics that one queue pair answers at the same time.
+    /// The most RDMA Reads and atomics that a queue pair answers at the same time.
     pub max_responder_reads: u8,
-    /// RDMA Reads and atomics that one queue pair has under way at the same time.
+    /// The most outstanding RDMA Reads and atomics of a queue pair.
     pub max_initiator_reads: u8,
-    /// Whether it has atomic operations at all.
+    /// Whether it supports atomic operations.
     pub has_atomics: bool,
-    /// Ports.
+    /// The number of ports.
     pub ports: u8,
 }
 
@@ -218,10 +218,10 @@ impl Context {
         &self.inner.device
     }
 
-    /// What the device allows.
+    /// Returns the limits of the device.
     ///
     /// # Errors
-    /// When the device does not answer.
+    /// The device does not answer.
     pub fn limits(&self) -> Result<DeviceLimits> {
         // SAFETY: all-zero bytes are a valid ibv_device_attr: it has only integers.
         let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -246,11 +246,11 @@ impl Context {
         })
     }
 
-    /// Makes the device's links like a model from now on, or as they are.
+    /// Makes the device's links follow a model, or removes the model.
     ///
     /// # Errors
-    /// When its links are what they are ([`Provider::set_link`] says why), or a queue pair has work
-    /// under way.
+    /// The device cannot model links ([`Provider::set_link`] contains the reason), or a queue pair
+    /// has outstanding work.
     pub fn set_link(&self, link: Option<&LinkModel>) -> Result<()> {
         let object = || self.device().name.clone();
         let Ok(set_link) = self.inner.provider().set_link else {
@@ -264,16 +264,16 @@ impl Context {
         Ok(())
     }
 
-    /// Whether [`set_link`](Self::set_link) has made its links like a model. Messages then go on
-    /// when the process that has sent them calls a verb.
+    /// Whether [`set_link`](Self::set_link) has set a model. Messages then progress only when their
+    /// sender calls a verb.
     pub fn imitates_link(&self) -> bool {
         self.inner.imitates_link.load(Relaxed)
     }
 
-    /// What a port is; ports count from 1.
+    /// Returns the attributes of a port. Port numbers start at 1.
     ///
     /// # Errors
-    /// When the device does not answer or has no such port.
+    /// The device does not answer, or has no such port.
     pub fn port(&self, port: u8) -> Result<Port> {
         let mut attr = ibv_port_attr::default();
         // SAFETY: the context is open and the attributes are writable.
@@ -282,10 +282,10 @@ impl Context {
         Ok(Port::from(&attr))
     }
 
-    /// An entry of a port's P_Key table.
+    /// Returns an entry of a port's P_Key table.
     ///
     /// # Errors
-    /// When there is no such entry.
+    /// There is no such entry.
     pub fn pkey(&self, port: u8, index: u16) -> Result<u16> {
         let mut pkey = 0;
         // SAFETY: the context is open and the key is writable.

@@ -1,4 +1,4 @@
-//! What can go wrong with a verb.
+//! Errors of verbs.
 
 use std::ffi::CStr;
 
@@ -8,11 +8,11 @@ use crate::transition::{self, Refusal};
 /// Result of a verb.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of a verb: what was tried, on which object, and the system's own words.
+/// An error of a verb: what failed, on which object, and the system's own words.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No device of that name.
+    /// No device has the name.
     #[error("there is no device named `{name}`; this provider has: {known}")]
     NoSuchDevice {
         /// The name that was asked for.
@@ -25,7 +25,7 @@ pub enum Error {
     Verb {
         /// Name of the C function.
         verb: &'static str,
-        /// What it was called on.
+        /// The object that it was called on.
         object: String,
         /// The error number.
         errno: i32,
@@ -38,17 +38,17 @@ pub enum Error {
         qp_num: u32,
         /// Its service.
         service: &'static str,
-        /// State that it was in.
+        /// The state that it was in.
         from: ibv_qp_state,
-        /// State that was asked for.
+        /// The state that was asked for.
         to: ibv_qp_state,
         /// What is wrong, in words.
         why: String,
     },
-    /// The device allows less than was asked for.
+    /// The device's limit is lower than the value asked for.
     #[error("{what} of {asked} is more than {device} allows ({limit})")]
     Limit {
-        /// What is limited.
+        /// The limited quantity.
         what: &'static str,
         /// What was asked for.
         asked: u64,
@@ -57,18 +57,18 @@ pub enum Error {
         /// The device's name.
         device: String,
     },
-    /// The connection manager did not do what was expected.
+    /// The connection manager reported another event than the expected one.
     #[error(
         "RDMA CM answered {got} where {wanted} was expected: are both addresses on RDMA devices of one network, is the \
-         module rdma_ucm loaded at both ends, and does no firewall drop the packets?"
+         module rdma_ucm loaded on both hosts, and does no firewall drop the packets?"
     )]
     Manager {
         /// The event that was waited for.
         wanted: String,
-        /// What came instead.
+        /// The event that came instead.
         got: String,
     },
-    /// A range that does not lie in its memory region.
+    /// A range outside of its memory region.
     #[error("bytes {offset} to {} lie outside a memory region of {length} B", offset + len)]
     Range {
         /// First byte.
@@ -81,14 +81,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of the verb that has just failed with `errno` set.
+    /// Returns the error of the verb that has just failed and set `errno`.
     pub(crate) fn last(verb: &'static str, object: impl Into<String>) -> Self {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
         Self::Verb { verb, object: object.into(), errno }
     }
 
-    /// `Ok` where a verb returned 0, else the error with the number that it returned (or `errno`
-    /// where that is -1).
+    /// Returns `Ok` if a verb returned 0, otherwise the error with the number that it returned (or
+    /// `errno` if that is -1).
     pub(crate) fn check(verb: &'static str, object: impl FnOnce() -> String, returned: i32) -> Result<()> {
         match returned {
             0 => Ok(()),
@@ -97,7 +97,7 @@ impl Error {
         }
     }
 
-    /// Whether a signal has ended a sleep.
+    /// Whether a signal has interrupted the call.
     #[must_use]
     pub fn is_interruption(&self) -> bool {
         matches!(self, Self::Verb { errno: libc::EINTR, .. })
@@ -112,7 +112,7 @@ impl Error {
         errno: i32,
     ) -> Self {
         let why = match transition::check(qp.1, from, to, mask) {
-            Err(Refusal::NoSuchTransition) => "these states do not follow each other".to_owned(),
+            Err(Refusal::NoSuchTransition) => "there is no transition between these states".to_owned(),
             Err(Refusal::Mask { missing, invalid }) => {
                 let missing = (missing != 0).then(|| format!("it needs {}", transition::names(missing)));
                 let invalid =
@@ -125,86 +125,86 @@ impl Error {
     }
 }
 
-/// What to do about an error that the field knows by its cryptic text only; empty where nothing is
-/// known.
+/// Returns a remedy for an error whose text does not explain it; empty if none is known.
 fn remedy(verb: &str, errno: i32) -> String {
     match (verb, errno) {
         ("get_device_list", libc::ENOSYS) => {
-            ": the kernel has no RDMA loaded; load it with `modprobe ib_uverbs` and the module of the adapter, or for \
-             Soft-RoCE `modprobe rdma_rxe` and `rdma link add rxe0 type rxe netdev eth0`"
+            ": the kernel's RDMA modules are not loaded; load them with `modprobe ib_uverbs` and the module of the adapter, \
+             or for Soft-RoCE `modprobe rdma_rxe` and `rdma link add rxe0 type rxe netdev eth0`"
                 .to_owned()
         }
-        // libibverbs says that there is no such file where one may not be opened, too.
+        // libibverbs also reports ENOENT if the file may not be opened.
         ("open_device", libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::EACCES | libc::EPERM) => {
-            ": its node in /dev/infiniband is missing (a container needs `--device /dev/infiniband`), or this user may not \
+            ": its file in /dev/infiniband is missing (a container needs `--device /dev/infiniband`), or this user may not \
              read and write it (`ls -l /dev/infiniband`; rdma-core's udev rules make it mode 666)"
                 .to_owned()
         }
-        // Memory that processes share is a file to the kernel.
+        // To the kernel, shared memory is a file.
         ("open_device", libc::EFBIG) => {
-            ": the limit on the size of files holds for the memory that the device shares, too; raise it with \
+            ": the file size limit also limits the memory that the device shares; raise it with \
              `ulimit -f unlimited`"
                 .to_owned()
         }
         ("post_send", libc::ENOMEM) if limit(libc::RLIMIT_AS, "").is_empty() => {
             ": the send queue is full".to_owned()
         }
-        // Over datagrams softdev learns only with the first one which process it is for.
+        // softdev connects a datagram's sender to the peer's process only when the first datagram
+        // is posted.
         ("open_device" | "modify_qp" | "post_send", libc::ENOMEM) => {
             let whose = if verb == "open_device" { "the device's" } else { "the peer's" };
             format!(
                 ": {whose} memory could not be mapped; the limit of address space is {}; raise it with \
                  `ulimit -v unlimited`, for a service with LimitAS=infinity",
-                limit(libc::RLIMIT_AS, "unlimited (then the host has no more memory)")
+                limit(libc::RLIMIT_AS, "unlimited (so the host has no more memory)")
             )
         }
-        // No adapter looks its peers up: these are softdev's.
+        // Adapters do not return these errors; softdev does, when it looks up a peer.
         ("modify_qp" | "post_send", libc::ESRCH) => {
             ": softdev reaches its peers through /proc/PID, and /proc shows the processes of another PID namespace; mount \
              this one's (`unshare --mount-proc`, or `mount -t proc proc /proc`)"
                 .to_owned()
         }
         ("modify_qp" | "post_send", libc::EACCES | libc::EPERM) => {
-            ": softdev reaches its peers through /proc/PID/fd, which this process may not read; run both as the same user \
+            ": softdev reaches its peers through /proc/PID/fd, which this process may not read; run both ranks as the same user \
              with the same capabilities"
                 .to_owned()
         }
-        // Where the limit is 0 the kernel says that it is not permitted.
+        // If the limit is 0, the kernel returns EPERM.
         ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM | libc::EPERM) => format!(
             ": the limit of locked memory is {}; raise it with `ulimit -l unlimited`, for good in \
              /etc/security/limits.d, for a service with LimitMEMLOCK=infinity, for a container with --ulimit memlock=-1",
-            limit(libc::RLIMIT_MEMLOCK, "unlimited (then the device has no more of what it needs)")
+            limit(libc::RLIMIT_MEMLOCK, "unlimited (so the device has run out of a resource of its own)")
         ),
         ("rdma_create_event_channel", _) => {
-            ": the kernel's connection manager is not there; load it with `modprobe rdma_ucm`, and in a container add \
+            ": the kernel's connection manager is not loaded; load it with `modprobe rdma_ucm`, and in a container add \
              --device /dev/infiniband/rdma_cm"
                 .to_owned()
         }
         ("rdma_bind_addr", libc::ENODEV | libc::EADDRNOTAVAIL) => {
-            ": the address must be one of the network interface of the RDMA device (`rdma link` shows it)".to_owned()
+            ": the address must belong to the network interface of the RDMA device (`rdma link` shows it)".to_owned()
         }
         ("modify_qp" | "create_ah", libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ETIMEDOUT) => {
-            ": the peer's GID cannot be resolved to a link address: both ends need GIDs of one kind, and interfaces with \
-             addresses of one network (`ip addr`); see `rdmascope devices` at both, and choose with -x"
+            ": the peer's GID cannot be resolved to a link address: both hosts need GIDs of one kind, and interfaces with \
+             addresses of one network (`ip addr`); run `rdmascope devices` on both, and choose a GID with -x"
                 .to_owned()
         }
         _ => String::new(),
     }
 }
 
-/// A limit of this process in words.
+/// Describes a limit of this process.
 fn limit(resource: libc::__rlimit_resource_t, unlimited: &str) -> String {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is writable.
     let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
     match limit.rlim_cur {
-        _ if !known => "not known".to_owned(),
+        _ if !known => "unknown".to_owned(),
         libc::RLIM_INFINITY => unlimited.to_owned(),
         bytes => format!("{} KiB", bytes / 1024),
     }
 }
 
-/// The field's abbreviation of a service.
+/// The abbreviation of a service.
 pub(crate) fn service_name(service: ibv_qp_type) -> &'static str {
     match service {
         IBV_QPT_RC => "RC",
@@ -214,10 +214,10 @@ pub(crate) fn service_name(service: ibv_qp_type) -> &'static str {
     }
 }
 
-/// The system's words for an error number.
+/// Returns the system's text for an error number.
 pub(crate) fn describe(errno: i32) -> String {
     let mut text = [0; 128];
-    // SAFETY: the buffer is valid for its length and strerror_r ends what it writes with a zero
+    // SAFETY: the buffer is valid for its length, and strerror_r terminates its output with a zero
     // byte.
     let found = unsafe { libc::strerror_r(errno, text.as_mut_ptr(), text.len()) } == 0;
     if !found {

@@ -1,4 +1,4 @@
-//! Asynchronous events: what happens to a device and its objects unasked (man ibv_get_async_event).
+//! Asynchronous events of a device and its objects (man ibv_get_async_event).
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -7,12 +7,12 @@ use crate::abi::*;
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// Something that has happened, and what to.
+/// An event, and the object that it is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AsyncEvent {
-    /// What has happened.
+    /// The type of the event.
     pub event: AsyncEventType,
-    /// What to.
+    /// The object.
     pub of: Affected,
 }
 
@@ -20,7 +20,7 @@ pub struct AsyncEvent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AsyncEventType(pub ibv_event_type);
 
-/// What an event is about.
+/// The object that an event is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Affected {
     /// The queue pair with this number.
@@ -64,19 +64,18 @@ impl fmt::Display for AsyncEventType {
 }
 
 impl Context {
-    /// The descriptor that events come through, to be polled for reading or made not to block.
+    /// The descriptor that events arrive on, for polling, or to make it non-blocking.
     #[must_use]
     pub fn async_descriptor(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as the context, which is borrowed.
         unsafe { BorrowedFd::borrow_raw((*self.inner.raw).async_fd) }
     }
 
-    /// Waits for the next event, unless the descriptor does not block, and acknowledges it at once,
-    /// so that whatever it is about can be destroyed at any time.
+    /// Waits for the next event, unless the descriptor is non-blocking, and acknowledges it at
+    /// once, so that the object can be destroyed at any time.
     ///
     /// # Errors
-    /// When a signal comes (`EINTR`) or, where the descriptor does not block, there is no event
-    /// (`EAGAIN`).
+    /// EINTR on a signal, EAGAIN if a non-blocking descriptor has no event.
     pub fn async_event(&self) -> Result<AsyncEvent> {
         let provider = self.inner.provider();
         let mut raw = ibv_async_event { element: ibv_async_element { port_num: 0 }, event_type: 0 };
@@ -84,7 +83,7 @@ impl Context {
         if unsafe { (provider.get_async_event)(self.inner.raw, &raw mut raw) } != 0 {
             return Err(Error::last("get_async_event", self.device().name()));
         }
-        // SAFETY: the type says which member the device has written; a queue pair lives until the
+        // SAFETY: the type tells which member the device has written; a queue pair lives until the
         // event is acknowledged.
         let of = unsafe {
             match raw.event_type {

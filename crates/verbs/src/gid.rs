@@ -1,4 +1,4 @@
-//! The GID table of a port, and which of its entries to use where nobody says.
+//! The GID table of a port, and which of its entries to use by default.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::port::LinkLayer;
 
-/// What packets with a GID look like (`ibv_gid_type`).
+/// The type of a GID, which decides the format of packets (`ibv_gid_type`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GidKind {
     /// InfiniBand.
@@ -18,7 +18,7 @@ pub enum GidKind {
     RoceV1,
     /// RoCE version 2: UDP packets, routable.
     RoceV2,
-    /// The library is too old to say.
+    /// The library is too old to report the type.
     Unknown,
 }
 
@@ -33,19 +33,19 @@ impl fmt::Display for GidKind {
     }
 }
 
-/// An entry of a GID table that is in use.
+/// A used entry of a GID table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GidEntry {
     /// Its index.
     pub index: u8,
     /// The GID.
     pub gid: Gid,
-    /// What packets with it look like.
+    /// The type of the GID.
     pub kind: GidKind,
 }
 
 impl GidEntry {
-    /// How far the address reaches, in words.
+    /// How far the GID is routable, in words.
     #[must_use]
     pub fn reach(&self) -> &'static str {
         match scope(&self.gid) {
@@ -56,13 +56,13 @@ impl GidEntry {
         }
     }
 
-    /// Whether it is an address of IPv4.
+    /// Whether the GID is an IPv4 address.
     #[must_use]
     pub fn is_ipv4(&self) -> bool {
         std::net::Ipv6Addr::from(self.gid.0).to_ipv4_mapped().is_some()
     }
 
-    /// The less, the better a choice for a connection.
+    /// The order of preference for a connection: a lower value is better.
     fn rank(&self) -> (u8, u8, u8) {
         let kind = match self.kind {
             GidKind::RoceV2 | GidKind::InfiniBand => 0,
@@ -96,11 +96,11 @@ fn scope(gid: &Gid) -> Scope {
     }
 }
 
-/// The entry that both ends of a connection should choose by themselves: on InfiniBand the first,
-/// which the subnet manager made; on Ethernet RoCE v2 rather than v1, because it is routed, and an
-/// IPv4 address rather than a global IPv6 one rather than a link-local one, because a link-local
-/// one reaches nobody behind a router or in another VLAN. Loopback's come last: they are
-/// every host's own.
+/// Returns the default entry for a connection. On InfiniBand it is the first, which the subnet
+/// manager made. On Ethernet, RoCE v2 comes before v1, because it is routable, and an IPv4 address
+/// before a global IPv6 address before a link-local one, because a link-local address is not
+/// routable and is not reachable from another VLAN. Loopback addresses come last: every host has
+/// the same ones.
 #[must_use]
 pub fn default_gid(entries: &[GidEntry], link_layer: LinkLayer) -> Option<&GidEntry> {
     match link_layer {
@@ -110,20 +110,20 @@ pub fn default_gid(entries: &[GidEntry], link_layer: LinkLayer) -> Option<&GidEn
 }
 
 impl Context {
-    /// The entries of a port's GID table that are in use.
+    /// Returns the used entries of a port's GID table.
     ///
     /// # Errors
-    /// When the device has no such port or does not answer.
+    /// The device has no such port, or does not answer.
     pub fn gids(&self, port: u8) -> Result<Vec<GidEntry>> {
         let length = self.port(port)?.gids.min(u32::from(u8::MAX) + 1);
         let entries = (0..length).filter_map(|index| self.gid_entry(port, u8::try_from(index).ok()?).ok());
         Ok(entries.filter(|entry| entry.gid != Gid([0; 16])).collect())
     }
 
-    /// An entry of a port's GID table.
+    /// Returns an entry of a port's GID table.
     ///
     /// # Errors
-    /// When there is no such entry.
+    /// There is no such entry.
     pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
         let mut gid = ibv_gid::default();
         let raw_index = c_int::try_from(index).unwrap_or(c_int::MAX);
@@ -135,10 +135,10 @@ impl Context {
         Ok(Gid(gid.raw))
     }
 
-    /// An entry of a port's GID table, with its kind where the library can tell.
+    /// Returns an entry of a port's GID table, with its type if the library reports types.
     ///
     /// # Errors
-    /// When there is no such entry; with newer libraries also when it is empty.
+    /// There is no such entry. Newer libraries also return an error if the entry is empty.
     pub fn gid_entry(&self, port: u8, index: u8) -> Result<GidEntry> {
         let Some(query) = self.inner.provider().query_gid_ex else {
             return Ok(GidEntry { index, gid: self.gid(port, u32::from(index))?, kind: GidKind::Unknown });
@@ -147,7 +147,7 @@ impl Context {
         let port_num = u32::from(port);
         let gid_index = u32::from(index);
         let size = size_of::<ibv_gid_entry>();
-        // SAFETY: the context is open and the entry is writable and as long as it says.
+        // SAFETY: the context is open, and the entry is writable and has the given size.
         let returned = unsafe { query(self.inner.raw, port_num, gid_index, &raw mut entry, 0, size) };
         let object = || format!("{} port {port} index {index}", self.device().name());
         Error::check("query_gid_ex", object, returned as c_int)?;
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(index(&table[..3]), Some(1), "a link-local address of v2 before a global one of v1");
         assert_eq!(index(&table[..1]), Some(0));
         let lo = [entry(1, "::ffff:127.0.0.1", GidKind::RoceV2), entry(0, "fe80::1", GidKind::RoceV2)];
-        assert_eq!(index(&lo), Some(0), "what reaches this host alone comes last");
+        assert_eq!(index(&lo), Some(0), "a loopback address comes last");
         assert_eq!(index(&lo[..1]), Some(1));
         assert_eq!(index(&[]), None);
     }

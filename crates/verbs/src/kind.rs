@@ -1,18 +1,18 @@
-//! Whether a device is hardware.
+//! Tells hardware devices from software devices.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::context::{Device, DeviceLimits};
 
-/// What a device is made of. What is measured on software is the host, not a network.
+/// What a device is made of. A measurement on software shows the host, not a network.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum DeviceKind {
-    /// An adapter, or what a hypervisor shows as one.
+    /// An adapter, or a virtual one of a hypervisor.
     Hardware,
-    /// A driver of the kernel over any network interface: Soft-RoCE (rxe) or Soft-iWARP (siw).
+    /// A driver of the kernel on top of a network interface: Soft-RoCE (rxe) or Soft-iWARP (siw).
     KernelSoftware,
-    /// A library in this process.
+    /// A library in this process: softdev.
     UserSoftware,
 }
 
@@ -27,7 +27,8 @@ impl fmt::Display for DeviceKind {
 }
 
 impl DeviceKind {
-    /// The kind of a device; `limits` where it could be opened, which make the answer sure.
+    /// Returns the kind of a device. With `limits`, which need an open device, the answer is
+    /// certain.
     #[must_use]
     pub fn of(device: &Device, limits: Option<&DeviceLimits>) -> Self {
         Self::new(Path::new(device.sysfs_path()), device.name(), limits.map(|limits| limits.vendor.0))
@@ -35,12 +36,12 @@ impl DeviceKind {
 
     fn new(sysfs: &Path, name: &str, vendor: Option<u32>) -> Self {
         if sysfs.as_os_str().is_empty() {
-            // What the kernel does not know cannot be reached but in user space.
+            // A device that the kernel does not know is in user space.
             return Self::UserSoftware;
         }
         let is_software = match vendor {
             Some(RXE_VENDOR | SIW_VENDOR) => true,
-            // Of all drivers only rxe has such a file (drivers/infiniband/sw/rxe/rxe_verbs.c).
+            // Only the driver rxe has this file (drivers/infiniband/sw/rxe/rxe_verbs.c).
             _ if sysfs.join("parent").exists() => true,
             Some(_) => false,
             None => name.starts_with("rxe") || name.starts_with("siw"),
@@ -73,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(DeviceKind::new(nowhere, name, vendor), kind, "{name} {vendor:?}");
         }
-        // An rxe that is too old for a vendor of its own still has the file.
+        // An old rxe without a vendor ID of its own has the file, too.
         let sysfs = std::env::temp_dir().join(format!("rdmascope-kind-{}", std::process::id()));
         std::fs::create_dir_all(&sysfs).unwrap();
         std::fs::write(sysfs.join("parent"), "eth0\n").unwrap();

@@ -3,12 +3,12 @@
 //! * [`abi`]: the types and constants of `<infiniband/verbs.h>`, laid out as in rdma-core 44 and
 //!   checked at compile time. rdma-core keeps this ABI stable, so that one set of types serves
 //!   every provider.
-//! * [`provider`]: the table of functions through which all verbs are reached: the seam between
-//!   what measures and what is measured.
-//! * [`manager`]: connections by librdmacm, opened at run time as well;
+//! * [`provider`]: the table of functions through which all verbs are called. It separates the
+//!   measuring code from the measured library.
+//! * [`manager`]: connections by librdmacm, which is opened at run time, too;
 //! * [`library`]: shared libraries, opened at run time;
 //! * [`system`]: the system's libibverbs as a provider, opened at run time;
-//! * [`LinkModel`]: what a link is to be like, where a device can imitate one;
+//! * [`LinkModel`]: the properties of a link, for a device that can model one;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
 //! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`],
 //!   [`CompletionChannel`], [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work

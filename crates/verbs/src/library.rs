@@ -1,4 +1,4 @@
-//! Shared libraries of the system, opened when they are first asked for.
+//! Shared libraries of the system, opened on first use.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -44,34 +44,34 @@ impl Library {
     /// Opens the library `name` of a project, which is in the Debian package `package`.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// The library cannot be opened.
     pub fn open(name: &'static str, project: &'static str, package: &'static str) -> Result<Self, Missing> {
         // SAFETY: opening runs the library's initialisers; those of installed libraries have no
         // preconditions.
         let opened = unsafe { unix::Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
         let failed = |error| Missing { library: name, project, package, reason: in_words(&error) };
-        // Leaked on purpose: its functions are handed out for ever.
+        // Leaked on purpose: its functions are used until the process ends.
         let library = Box::leak(Box::new(opened.map_err(failed)?));
         Ok(Self { library, name, project, package })
     }
 
-    /// The function `name`.
+    /// Returns the function `name`.
     ///
     /// # Errors
-    /// When the library has none of that name.
+    /// The library has no function of this name.
     ///
     /// # Safety
-    /// `F` is the type of the function's declaration in the headers of the library.
+    /// `F` is the type of the function in the headers of the library.
     pub unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, Missing> {
         let Self { library, name: of, project, package } = *self;
-        // SAFETY: the caller vouches for the type, and the library is never closed.
+        // SAFETY: the caller guarantees the type, and the library is never closed.
         let found = unsafe { library.get::<F>(name.to_bytes_with_nul()) };
         let failed = |error| Missing { library: of, project, package, reason: in_words(&error) };
         found.map(|symbol| *symbol).map_err(failed)
     }
 }
 
-/// What the dynamic linker said.
+/// The dynamic linker's message.
 fn in_words(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), ToString::to_string)

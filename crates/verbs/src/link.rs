@@ -1,49 +1,49 @@
-//! A model of a link, for devices that can imitate one.
+//! A model of a link, for devices that can model one.
 //!
-//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`,
-//! `fetch=`, `gap=`, `mtu=`, `header=`, separated by commas, e.g. `4X FDR,latency=700ns`.
-//! [`LinkModel`] reads it and prints it.
+//! One text describes a link in plans, flags, environment variables and records: a rate and any of
+//! `latency=`, `back=`, `fetch=`, `gap=`, `mtu=`, `header=`, separated by commas, e.g. `4X
+//! FDR,latency=700ns`. [`LinkModel`] parses it and prints it.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a link is to be like. What is not said is not modelled: no rate is a rate without limit.
+/// The properties of a link. A property that is absent is not modelled: without a rate, the rate is
+/// unlimited.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LinkModel {
     /// Rate of the bytes on the link, headers included, after line coding.
     pub rate: Option<LinkRate>,
-    /// Time that every packet is under way besides its serialization, in ns: wire, switches,
-    /// adapters.
+    /// Time that every packet takes besides its serialization, in ns: wire, switches, adapters.
     pub latency_ns: u64,
-    /// The same, in ns, of what comes from the other end, acknowledgements included; as
-    /// [`latency_ns`](Self::latency_ns) where absent.
+    /// The same, in ns, for packets that arrive from the peer, acknowledgements included;
+    /// [`latency_ns`](Self::latency_ns) if absent.
     ///
-    /// A model is one end's. The other end of such a link has
-    /// [`seen_from_other_end`](Self::seen_from_other_end); one that is given the same model as this
-    /// end sends with `latency_ns`, too.
+    /// A model describes one side of a link. The peer's side of the same link is
+    /// [`seen_from_other_end`](Self::seen_from_other_end); a peer with the same model as this side
+    /// sends with `latency_ns`, too.
     pub back_ns: Option<u64>,
-    /// Time from posting a message to the moment at which the adapter fetches it from memory, in
-    /// ns: doorbell, work request, DMA. Until then a program may still change it; then it begins to
-    /// leave.
+    /// Time from the post of a message until the adapter fetches it from memory, in ns: doorbell,
+    /// work request, DMA. Until then a program may still change the message; after it, the message
+    /// begins to leave.
     ///
-    /// What has nothing to fetch leaves without: inline and empty messages (the CPU hands them over
-    /// with the doorbell), RDMA reads and atomics.
+    /// Requests without data to fetch skip this time: inline and empty messages (the CPU hands them
+    /// over with the doorbell), RDMA Reads and atomics.
     pub fetch_ns: u64,
-    /// Least time between the beginnings of two messages of a port, in ns (g of LogGP).
+    /// The least time between the starts of two messages of a port, in ns (g of LogGP).
     pub gap_ns: u64,
-    /// Most payload bytes of a packet; the path MTU of the queue pair where absent.
+    /// The most payload bytes of a packet; the path MTU of the queue pair if absent.
     pub mtu_bytes: Option<u32>,
-    /// Bytes of a packet that are no payload; where absent, those of the link layer's usual headers
-    /// and of the operation's own.
+    /// Bytes of a packet besides the payload; if absent, the usual headers of the link layer and of
+    /// the operation.
     pub header_bytes: Option<u32>,
 }
 
-/// Rate of a link, as it was told.
+/// The rate of a link, as it was given.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkRate {
-    /// So many bits in a second.
+    /// Bits per second.
     Bits(u64),
-    /// InfiniBand's: lanes, and an entry of [`GENERATIONS`].
+    /// A rate of InfiniBand: lanes, and an entry of [`GENERATIONS`].
     InfiniBand(u8, Generation),
 }
 
@@ -52,14 +52,14 @@ pub enum LinkRate {
 pub struct Generation {
     /// e.g. `FDR`.
     pub name: &'static str,
-    /// Signalled bits of a lane in a second.
+    /// Signalled bits of a lane per second.
     lane_bits_per_s: u64,
-    /// Data bits in so many signalled ones.
+    /// The line code: data bits, and the signalled bits that carry them.
     coding: (u64, u64),
 }
 
-/// The generations (IBTA vol. 2, chapter 5, and the trade association's roadmap for those with
-/// forward error correction, whose data rate is given).
+/// The generations (IBTA vol. 2, chapter 5, and the trade association's roadmap). For those with
+/// forward error correction, the data rate is given.
 pub const GENERATIONS: [Generation; 8] = [
     Generation { name: "SDR", lane_bits_per_s: 2_500_000_000, coding: (8, 10) },
     Generation { name: "DDR", lane_bits_per_s: 5_000_000_000, coding: (8, 10) },
@@ -73,18 +73,17 @@ pub const GENERATIONS: [Generation; 8] = [
 
 /// Link widths, in lanes (IBTA vol. 1, section 14.2.5.6).
 const WIDTHS: [u8; 5] = [1, 2, 4, 8, 12];
-/// The width that is meant where none is said: every adapter and switch of the last twenty years
-/// has it.
+/// The default width: every adapter and switch of the last twenty years has it.
 const USUAL_WIDTH: u8 = 4;
 
 impl LinkRate {
-    /// A link of InfiniBand by the name of its signal rate, four lanes wide.
+    /// Returns a link of InfiniBand by the name of its signal rate, with four lanes.
     #[must_use]
     pub fn usual(name: &str) -> Option<Self> {
         GENERATIONS.into_iter().find(|g| g.name == name).map(|g| Self::InfiniBand(USUAL_WIDTH, g))
     }
 
-    /// Data bits in a second.
+    /// Data bits per second.
     #[must_use]
     pub fn bits_per_s(self) -> u64 {
         match self {
@@ -100,7 +99,7 @@ impl LinkRate {
 impl FromStr for LinkRate {
     type Err = String;
 
-    /// Reads `16Gb/s` or `4X DDR`; without a width four lanes are meant.
+    /// Parses `16Gb/s` or `4X DDR`. The default width is four lanes.
     fn from_str(text: &str) -> Result<Self, String> {
         rate(text)
     }
@@ -119,9 +118,9 @@ impl fmt::Display for LinkRate {
     }
 }
 
-/// Units of rates, the largest first.
+/// Units of rates, in descending order.
 const UNITS: [(u64, &str); 4] = [(1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1000, "kb/s"), (1, "b/s")];
-/// Units of times, the largest first.
+/// Units of times, in descending order.
 const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
 
 impl fmt::Display for LinkModel {
@@ -144,10 +143,10 @@ impl fmt::Display for LinkModel {
     }
 }
 
-/// Why a text describes no link.
+/// Why a text does not describe a link.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, back=1us, \
+    "`{text}` is not a link: {why}; give a rate such as 4X FDR or 40Gb/s and any of latency=700ns, back=1us, \
      fetch=300ns, gap=50ns, mtu=2048, header=30, separated by commas"
 )]
 pub struct BadLink {
@@ -167,7 +166,7 @@ impl FromStr for LinkModel {
             let key = key.trim();
             let value = value.trim();
             if seen.contains(&key) {
-                return Err(bad(format!("it says {key} twice")));
+                return Err(bad(format!("{key} is given twice")));
             }
             seen.push(key);
             model.set(key, value).map_err(bad)?;
@@ -177,8 +176,8 @@ impl FromStr for LinkModel {
 }
 
 impl LinkModel {
-    /// The same link as the other end has it: what comes `back` to this end leaves that one with
-    /// its latency.
+    /// Returns the same link from the peer's side: a packet that takes `back` to this side leaves
+    /// the peer with that latency.
     #[must_use]
     pub fn seen_from_other_end(self) -> Self {
         match self.back_ns {
@@ -205,20 +204,20 @@ impl LinkModel {
                 let bytes = value.parse().ok().filter(|bytes| HEADERS.contains(bytes));
                 self.header_bytes = Some(bytes.ok_or_else(|| not("a header of 0 to 1024 bytes", value))?);
             }
-            _ => return Err(format!("`{key}` is nothing that a link has")),
+            _ => return Err(format!("a link has no property `{key}`")),
         }
         Ok(())
     }
 }
 
-/// Payload of a packet: from what would be mostly headers to what no fabric has.
+/// The accepted payload of a packet. Below it, a packet is mostly headers; no fabric has more.
 const MTUS: std::ops::RangeInclusive<u32> = 64..=65536;
-/// Headers of a packet: more than any encapsulation in use.
+/// The accepted header size of a packet, above every encapsulation in use.
 const HEADERS: std::ops::RangeInclusive<u32> = 0..=1024;
-/// Rates: slower than a modem, or faster than this model's time can tell apart, is a slip of the
-/// pen.
+/// The accepted rates. A rate slower than a modem, or faster than the resolution of this model, is
+/// a typing error.
 const RATES_BITS_PER_S: std::ops::RangeInclusive<u64> = 1000..=100_000_000_000_000;
-/// Longest latency and gap: no link on Earth is slower.
+/// The longest accepted latency and gap: no link on Earth is slower.
 const LONGEST_NS: u64 = 1_000_000_000;
 
 fn not(what: &str, value: &str) -> String {
@@ -247,12 +246,12 @@ fn time(value: &str) -> Option<u64> {
     scaled(number, unit).filter(|ns| *ns <= LONGEST_NS)
 }
 
-/// A text that ends with one of these units, without it.
+/// Returns a text without its unit, if it ends with one of these.
 fn with_unit<'a, 'u>(text: &'a str, units: &'u [(u64, &'u str)]) -> Option<(&'a str, (u64, &'u str))> {
     units.iter().find_map(|unit| Some((text.strip_suffix(unit.1)?.trim(), *unit)))
 }
 
-/// A decimal number in units, as a whole number; `None` where it is none.
+/// Parses a decimal number of units as a whole number; `None` if it is not one.
 fn scaled(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -334,21 +333,21 @@ mod tests {
             ("4X FRD", "`4X FRD` is not a rate"),
             ("3X FDR", "no links of 3 lanes"),
             ("", "`` is not a rate"),
-            ("FDR,FDR", "it says rate twice"),
+            ("FDR,FDR", "rate is given twice"),
             ("latency=fast", "`fast` is not a latency"),
             ("latency=2s", "`2s` is not a latency up to 1s"),
             ("latency=0.5ns", "`0.5ns` is not a latency"),
             ("back=1", "`1` is not a latency up to 1s"),
-            ("back=1us,back=1us", "it says back twice"),
+            ("back=1us,back=1us", "back is given twice"),
             ("fetch=2s", "`2s` is not a time up to 1s until a message is fetched"),
             ("mtu=0", "`0` is not an MTU"),
             ("header=-1", "`-1` is not a header"),
-            ("delay=1us", "`delay` is nothing that a link has"),
+            ("delay=1us", "a link has no property `delay`"),
             ("0Gb/s", "`0Gb/s` is not a rate"),
             ("1e9b/s", "is not a rate"),
         ] {
             let error = text.parse::<LinkModel>().unwrap_err().to_string();
-            assert!(error.contains(why) && error.contains("say a rate such as 4X FDR"), "{text}: {error}");
+            assert!(error.contains(why) && error.contains("give a rate such as 4X FDR"), "{text}: {error}");
         }
     }
 }

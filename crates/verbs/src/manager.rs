@@ -1,9 +1,9 @@
 //! Connections by the communication manager of librdmacm (`rdma_cm(7)`).
 //!
-//! The manager finds the way to an address, tells the peers each other's queue-pair numbers and
-//! sequence numbers, and knows when both are there. The queue pairs are made and driven like any
-//! others (`rdma_connect(3)`: "if a QP is not created on the rdma_cm_id"), so that what is measured
-//! differs in nothing but the set-up.
+//! The manager finds the route to an address, exchanges queue-pair numbers and sequence numbers
+//! between the peers, and knows when both are connected. The queue pairs are made and used like all
+//! others (`rdma_connect(3)`: "if a QP is not created on the rdma_cm_id"), so only the set-up
+//! differs.
 
 mod functions;
 mod identifier;
@@ -25,33 +25,34 @@ use crate::memory::ProtectionDomain;
 use crate::queue_pair::{Connection, Init, QueuePair, ReadyToSend, Service};
 use crate::sockaddr::Sockaddr;
 
-/// Waits for peers at an address.
+/// A listener for connections to an address.
 pub struct Listener {
     id: Id,
     service: Service,
     address: SocketAddr,
 }
 
-/// A connection that is up. Dropping it takes it down.
+/// An established connection. Dropping it disconnects.
 pub struct Link {
     id: Id,
-    /// Where the peer's datagrams go, on the side that asked for the connection.
+    /// The address of the peer's datagrams, on the side that asked for the connection.
     datagram: Option<rdma_ud_param>,
 }
 
 impl Link {
-    /// The peer's queue pair as the manager found it, for datagrams; only on the side that asked.
+    /// The address handle of the peer, as the manager found it. Only for datagrams, on the side
+    /// that asked.
     ///
     /// # Errors
-    /// When the device refuses the route.
+    /// The device refuses the route.
     pub fn address_handle(&self, domain: &ProtectionDomain) -> Result<Option<AddressHandle>> {
         self.datagram.map(|peer| domain.address_handle_of(&mut { peer.ah_attr })).transpose()
     }
 
-    /// Ends the connection and waits for the peer's answer, on the side that asked for it.
+    /// Ends the connection and waits for the peer's answer. For the side that asked for it.
     ///
     /// # Errors
-    /// What the manager says, or that the peer says nothing within `patience`.
+    /// An error of the manager, or no answer of the peer within `patience`.
     pub fn disconnect(&self, patience: Duration) -> Result<()> {
         // SAFETY: the identifier is alive and connected; its queue pair is not the manager's.
         let returned = unsafe { (self.id.manager().disconnect)(self.id.raw) };
@@ -62,7 +63,7 @@ impl Link {
     /// Answers the peer that has ended the connection.
     ///
     /// # Errors
-    /// What the manager says.
+    /// An error of the manager.
     pub fn answer_end(&self) -> Result<()> {
         // SAFETY: the identifier is alive; its queue pair is not the manager's.
         let returned = unsafe { (self.id.manager().disconnect)(self.id.raw) };
@@ -71,19 +72,19 @@ impl Link {
 }
 
 impl Manager {
-    /// A channel for one connection.
+    /// Makes a channel for one connection.
     ///
     /// # Errors
-    /// When the kernel has no manager, or the process no more descriptors.
+    /// The kernel has no manager, or the process has no more descriptors.
     pub fn channel(&'static self) -> Result<Channel> {
         Channel::new(self)
     }
 
-    /// The name of the device that an address of this host belongs to; `None` where it is no
-    /// device's.
+    /// Returns the name of the device that an address of this host belongs to; `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// When the manager does not work at all.
+    /// The manager does not work at all.
     pub fn device_of(&'static self, address: IpAddr) -> Result<Option<String>> {
         let id = Id::new(self.channel()?, Service::Rc)?;
         let socket = Sockaddr::new(SocketAddr::new(address, 0));
@@ -91,8 +92,8 @@ impl Manager {
         if unsafe { (self.bind_addr)(id.raw, socket.as_ptr()) } != 0 {
             return Ok(None);
         }
-        // SAFETY: the identifier is alive. Bound to a device's address it has that device's
-        // context, which librdmacm keeps open, as it does the device and its name.
+        // SAFETY: the identifier is alive. An identifier that is bound to a device's address has
+        // the device's context, which librdmacm keeps open together with the device and its name.
         let name = unsafe {
             let context = (*id.raw).verbs.as_ref();
             context.map(|context| std::ffi::CStr::from_ptr((*context.device).name.as_ptr()))
@@ -100,12 +101,12 @@ impl Manager {
         Ok(name.map(|name| name.to_string_lossy().into_owned()))
     }
 
-    /// Waits at an address of a port of this host.
+    /// Listens at an address of this host.
     ///
     /// # Errors
-    /// When the address belongs to no RDMA device.
+    /// The address belongs to no RDMA device.
     pub fn listen(&'static self, service: Service, address: SocketAddr) -> Result<Listener> {
-        /// Connections of one point that wait to be taken.
+        /// The connections of one point that may wait to be accepted.
         const BACKLOG: c_int = 64;
         let id = Id::new(self.channel()?, service)?;
         let socket = Sockaddr::new(address);
@@ -122,11 +123,11 @@ impl Manager {
 }
 
 impl Channel {
-    /// Connects a queue pair from an address of this host to a listener. `tag` tells it which of
-    /// several connections this is.
+    /// Connects a queue pair from an address of this host to a listener. `tag` is the number of the
+    /// connection, for the listener.
     ///
     /// # Errors
-    /// What the manager says, or that it says nothing within `patience` a step.
+    /// An error of the manager, or no answer within `patience` in one of the steps.
     pub fn connect(
         self,
         pair: QueuePair<Init>,
@@ -159,7 +160,7 @@ impl Channel {
         Error::check("rdma_connect", || to.to_string(), returned)?;
         if service == Service::Ud {
             let event = id.expect(RDMA_CM_EVENT_ESTABLISHED, patience)?;
-            // SAFETY: an established datagram identifier's event has the datagram parameters.
+            // SAFETY: the event of an established datagram identifier has datagram parameters.
             let mut datagram = unsafe { event.param.ud };
             set_own_gid(&mut datagram.ah_attr, tuning);
             let datagram = Some(datagram);
@@ -174,7 +175,7 @@ impl Channel {
         id.expect(answer, patience)?;
         let pair = id.ready(pair, tuning, transport)?;
         if transport != Transport::Iwarp {
-            // SAFETY: the queue pair is ready, which is what this tells the peer.
+            // SAFETY: the queue pair is ready, and this call tells the peer so.
             let returned = unsafe { (manager.establish)(id.raw) };
             Error::check("rdma_establish", || to.to_string(), returned)?;
         }
@@ -183,16 +184,16 @@ impl Channel {
 }
 
 impl Listener {
-    /// Where peers find it.
+    /// The address for peers.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes the next connection, which must have this tag, and connects the queue pair with it.
+    /// Accepts the next connection, which must have this tag, and connects the queue pair with it.
     ///
     /// # Errors
-    /// What the manager says, or that it says nothing within `patience` a step.
+    /// An error of the manager, or no answer within `patience` in one of the steps.
     pub fn accept(
         &self,
         pair: QueuePair<Init>,
@@ -204,7 +205,7 @@ impl Listener {
         let request = self.id.expect(RDMA_CM_EVENT_CONNECT_REQUEST, patience)?;
         let id = Id { raw: request.id, channel: Arc::clone(&self.id.channel) };
         if self.service != Service::Ud && request.tag != Some(tag) {
-            let got = format!("one with the number {:?}", request.tag);
+            let got = format!("a request for connection {:?}", request.tag);
             return Err(Error::Manager { wanted: format!("a request for connection {tag}"), got });
         }
         let transport = pair.transport();
@@ -213,8 +214,7 @@ impl Listener {
             (Service::Ud, _) => pair.ready_to_receive(tuning)?.ready_to_send(tuning)?,
             _ => id.ready(pair, tuning, transport)?,
         };
-        // SAFETY: the identifier is that of a request that nobody has answered; the parameters are
-        // readable.
+        // SAFETY: the identifier belongs to an unanswered request, and the parameters are readable.
         let returned = unsafe { (manager.accept)(id.raw, &raw mut parameters) };
         Error::check("rdma_accept", || self.address.to_string(), returned)?;
         if self.service != Service::Ud {
@@ -222,14 +222,14 @@ impl Listener {
         }
         Ok((pair, Link { id, datagram: None }))
     }
-    /// Waits until the peer of one of these connections ends it, and takes that connection from
-    /// them, to be [answered](Link::answer_end). Dropping it answers the peer as well.
+    /// Waits until the peer of one of these connections ends it, and removes that connection from
+    /// `links`, to be [answered](Link::answer_end). Dropping it answers the peer, too.
     ///
     /// # Errors
-    /// What the manager says, or that it says nothing within `patience`.
+    /// An error of the manager, or no event within `patience`.
     pub fn ended(&self, links: &mut Vec<Link>, patience: Duration) -> Result<Link> {
         let event = loop {
-            // Connections that were answered before may be over for good meanwhile.
+            // Connections that were answered before may leave the state TIMEWAIT in the meantime.
             let event = self.id.event(RDMA_CM_EVENT_DISCONNECTED, patience)?;
             if event.kind != RDMA_CM_EVENT_TIMEWAIT_EXIT {
                 break self.id.wanted(RDMA_CM_EVENT_DISCONNECTED, event)?;

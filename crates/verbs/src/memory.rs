@@ -28,7 +28,7 @@ unsafe impl Sync for PdInner {}
 
 impl Drop for PdInner {
     fn drop(&mut self) {
-        // SAFETY: the domain is alive, and everything made in it held it and is gone.
+        // SAFETY: the domain is alive, and all objects made in it are gone, because they held it.
         unsafe { (self.context.provider().dealloc_pd)(self.raw) };
     }
 }
@@ -37,7 +37,7 @@ impl Context {
     /// Makes a protection domain (`ibv_alloc_pd`).
     ///
     /// # Errors
-    /// When the device has no more of them.
+    /// The device has no more protection domains.
     pub fn protection_domain(&self) -> Result<ProtectionDomain> {
         // SAFETY: the context is open.
         let raw = unsafe { (self.inner.provider().alloc_pd)(self.inner.raw) };
@@ -49,23 +49,23 @@ impl Context {
 }
 
 impl ProtectionDomain {
-    /// The context that it was made in.
+    /// Its context.
     #[must_use]
     pub fn context(&self) -> Context {
         Context { inner: Arc::clone(&self.inner.context) }
     }
 
-    /// Allocates `length` zeroed bytes, in the device's own memory where it has some, and registers
+    /// Allocates `length` zeroed bytes, in the device's own memory if it has some, and registers
     /// them (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`).
     ///
     /// # Errors
-    /// When there is no memory, the locked-memory limit is too small, or the access flags do not
-    /// fit each other.
+    /// There is no memory, the limit of locked memory is too small, or the access flags are not a
+    /// valid combination.
     pub fn memory_region(&self, length: usize, access: u32) -> Result<MemoryRegion> {
         self.memory_region_of(MemoryKind::Device, length, access)
     }
 
-    /// As [`memory_region`](Self::memory_region), of memory of a kind.
+    /// As [`memory_region`](Self::memory_region), with memory of the given kind.
     ///
     /// # Errors
     /// As [`memory_region`](Self::memory_region).
@@ -73,20 +73,20 @@ impl ProtectionDomain {
         self.register(Buffer::new(&self.inner.context, kind, length)?, access)
     }
 
-    /// Allocates `length` zeroed bytes of a kind and registers nothing: memory of the process is
-    /// mapped, but no page of it is there before it is touched.
+    /// Allocates `length` zeroed bytes of the given kind without registering them. Memory of the
+    /// process is mapped, but its pages do not exist before they are touched.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// There is no memory.
     pub fn buffer(&self, kind: MemoryKind, length: usize) -> Result<Buffer> {
         Buffer::new(&self.inner.context, kind, length)
     }
 
-    /// Registers a buffer (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`); where that fails, the
-    /// buffer is gone.
+    /// Registers a buffer (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`). If this fails, the buffer
+    /// is freed.
     ///
     /// # Errors
-    /// When the locked-memory limit is too small, or the access flags do not fit each other.
+    /// The limit of locked memory is too small, or the access flags are not a valid combination.
     #[inline]
     pub fn register(&self, buffer: Buffer, access: u32) -> Result<MemoryRegion> {
         let provider = self.inner.context.provider();
@@ -101,16 +101,16 @@ impl ProtectionDomain {
     }
 }
 
-/// Whose memory is registered.
+/// The kind of memory to register.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MemoryKind {
-    /// What the device gives ([`crate::Provider::alloc_buffer`]), where it gives any.
+    /// The device's memory ([`crate::Provider::alloc_buffer`]), if it has some.
     Device,
-    /// The process's own, as any program has it.
+    /// The process's memory, as in any program.
     Process,
 }
 
-/// A place in a peer's memory, as the peer has told it.
+/// A location in a peer's memory, as told by the peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Remote {
     /// Virtual address.
@@ -119,21 +119,21 @@ pub struct Remote {
     pub rkey: u32,
 }
 
-/// Memory that a device may reach.
+/// A memory region.
 ///
-/// The device writes to it at any time, so there are no references into it: bytes are copied in and
-/// out.
+/// The device may write to it at any time, so there are no references into it: bytes are copied in
+/// and out.
 #[derive(Debug)]
 pub struct MemoryRegion {
-    // Dropped first: it ends before its buffer.
+    // Dropped first: the registration ends before its buffer is freed.
     registration: Registration,
     buffer: Buffer,
 }
 
-/// What makes a region of a buffer.
+/// The registration of a buffer.
 #[derive(Debug)]
 struct Registration {
-    /// Null once it has ended.
+    /// Null after the registration has ended.
     raw: *mut ibv_mr,
     pd: Arc<PdInner>,
 }
@@ -144,10 +144,10 @@ unsafe impl Send for MemoryRegion {}
 unsafe impl Sync for MemoryRegion {}
 
 impl MemoryRegion {
-    /// Ends the registration (`ibv_dereg_mr`); gives the buffer back.
+    /// Ends the registration (`ibv_dereg_mr`) and returns the buffer.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// The device refuses.
     #[inline]
     pub fn deregister(self) -> Result<Buffer> {
         let Self { mut registration, buffer } = self;
@@ -161,7 +161,7 @@ impl MemoryRegion {
         self.buffer.len
     }
 
-    /// Whether it has no bytes.
+    /// Whether its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.len == 0
@@ -174,20 +174,20 @@ impl MemoryRegion {
         unsafe { (*self.registration.raw).lkey }
     }
 
-    /// A scatter-gather element of `len` bytes from `offset`.
+    /// Returns a scatter/gather element of `len` bytes from `offset`.
     ///
     /// # Errors
-    /// [`Error::Range`] when the bytes do not lie in the region.
+    /// [`Error::Range`] if the bytes do not lie in the region.
     pub fn sge(&self, offset: usize, len: usize) -> Result<ibv_sge> {
         self.check(offset, len)?;
         let length = u32::try_from(len).map_err(|_| Error::Range { offset, len, length: self.len() })?;
         Ok(ibv_sge { addr: (self.buffer.addr as usize + offset) as u64, length, lkey: self.lkey() })
     }
 
-    /// Where a peer's one-sided operations find the byte at `offset`.
+    /// Returns the remote address of the byte at `offset`, for a peer's one-sided operations.
     ///
     /// # Errors
-    /// [`Error::Range`] when there is no such byte.
+    /// [`Error::Range`] if there is no such byte.
     pub fn remote(&self, offset: usize) -> Result<Remote> {
         self.check(offset, 1)?;
         // SAFETY: the registration is alive.
@@ -195,33 +195,34 @@ impl MemoryRegion {
         Ok(Remote { addr: (self.buffer.addr as usize + offset) as u64, rkey })
     }
 
-    /// The byte at `offset`, read afresh: what a peer's RDMA write has put there by now. What was
-    /// written before it, by the same operation or an earlier one of the same queue pair, is then
-    /// there as well on every device that writes in ascending order, as the field's tools assume.
+    /// Reads the byte at `offset` from memory, to see whether a peer's RDMA Write has changed it.
+    /// Bytes that were written before it, by the same operation or an earlier one of the same queue
+    /// pair, are then visible as well, on every device that writes in ascending order. perftest and
+    /// other benchmarks assume this order, too.
     ///
     /// # Errors
-    /// [`Error::Range`] when there is no such byte.
+    /// [`Error::Range`] if there is no such byte.
     #[inline]
     pub fn peek(&self, offset: usize) -> Result<u8> {
         self.check(offset, 1)?;
-        // SAFETY: the byte lies in the buffer, which lives as long as the region; it is only
-        // reached by copies and by devices, so an atomic may be made of it.
+        // SAFETY: the byte lies in the buffer, which lives as long as the region. Only copies and
+        // devices access it, so it may be used as an atomic.
         let byte = unsafe { AtomicU8::from_ptr(self.buffer.addr.cast::<u8>().add(offset)) };
         Ok(byte.load(Ordering::Acquire))
     }
 
-    /// Writes eight bytes at once, in the order of this machine: a device that reads them meanwhile
-    /// finds the old or the new ones.
+    /// Writes eight bytes atomically, in native byte order: a device that reads them at the same
+    /// time sees the old or the new value.
     ///
     /// # Errors
-    /// [`Error::Range`] when there is no room for them, or `offset` is no multiple of eight.
+    /// [`Error::Range`] if they do not fit, or `offset` is not a multiple of 8.
     #[inline]
     pub fn store(&self, offset: usize, value: u64) -> Result<()> {
         self.word(offset)?.store(value, Ordering::Release);
         Ok(())
     }
 
-    /// Eight bytes that are aligned.
+    /// Returns eight aligned bytes as an atomic.
     #[inline]
     fn word(&self, offset: usize) -> Result<&AtomicU64> {
         let len = size_of::<u64>();
@@ -229,12 +230,12 @@ impl MemoryRegion {
         if !(self.buffer.addr as usize + offset).is_multiple_of(len) {
             return Err(Error::Range { offset, len, length: self.len() });
         }
-        // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned;
-        // they are only reached by copies and by devices, so an atomic may be made of them.
+        // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned.
+        // Only copies and devices access them, so they may be used as an atomic.
         Ok(unsafe { AtomicU64::from_ptr(self.buffer.addr.cast::<u8>().add(offset).cast()) })
     }
 
-    /// Reads eight bytes at once, in the order of this machine.
+    /// Reads eight bytes atomically, in native byte order.
     ///
     /// # Errors
     /// As [`store`](Self::store).
@@ -246,12 +247,12 @@ impl MemoryRegion {
     /// Copies bytes into the region.
     ///
     /// # Errors
-    /// [`Error::Range`] when they do not fit.
+    /// [`Error::Range`] if they do not fit.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
-        // SAFETY: the range was checked, and the source cannot overlap memory that only raw
-        // pointers reach.
+        // SAFETY: the range was checked, and `bytes` cannot overlap memory that is accessed only
+        // through raw pointers.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 bytes.as_ptr(),
@@ -265,12 +266,12 @@ impl MemoryRegion {
     /// Copies bytes out of the region.
     ///
     /// # Errors
-    /// [`Error::Range`] when there are not so many.
+    /// [`Error::Range`] if the region has fewer bytes.
     #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
-        // SAFETY: the range was checked, and the target cannot overlap memory that only raw
-        // pointers reach.
+        // SAFETY: the range was checked, and `bytes` cannot overlap memory that is accessed only
+        // through raw pointers.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 self.buffer.addr.cast::<u8>().add(offset),
@@ -282,10 +283,10 @@ impl MemoryRegion {
     }
 
     /// Reads from a file into the region (`pread`): at most `len` bytes from `at` in the file, to
-    /// `offset`. Gives how many; fewer than `len` where the file ends before.
+    /// `offset`. Returns the number of bytes, fewer than `len` if the file ends before.
     ///
     /// # Errors
-    /// [`Error::Range`] when the bytes do not lie in the region, as `EINVAL`; what the system says.
+    /// [`Error::Range`], as `EINVAL`, if the bytes do not lie in the region; errors of `pread`.
     pub fn read_file(
         &mut self,
         offset: usize,
@@ -295,14 +296,14 @@ impl MemoryRegion {
     ) -> std::io::Result<usize> {
         let to = self.bytes_at(offset, len)?;
         let at = libc::off_t::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
-        // SAFETY: the range was checked; nothing refers to it, and the kernel may write there as a
-        // device may.
+        // SAFETY: the range was checked; there are no references to it, and the kernel may write
+        // there as a device may.
         let read = unsafe { libc::pread(file.as_raw_fd(), to.cast(), len, at) };
         usize::try_from(read).map_err(|_| std::io::Error::last_os_error())
     }
 
     /// Writes from the region to a file (`pwrite`): at most `len` bytes from `offset`, to `at` in
-    /// the file. Gives how many.
+    /// the file. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`read_file`](Self::read_file).
@@ -315,13 +316,13 @@ impl MemoryRegion {
     ) -> std::io::Result<usize> {
         let from = self.bytes_at(offset, len)?;
         let at = libc::off_t::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
-        // SAFETY: the range was checked. Whatever a device writes there meanwhile, the kernel
-        // copies some bytes.
+        // SAFETY: the range was checked. If a device writes there at the same time, the kernel
+        // copies the old or the new bytes.
         let written = unsafe { libc::pwrite(file.as_raw_fd(), from.cast(), len, at) };
         usize::try_from(written).map_err(|_| std::io::Error::last_os_error())
     }
 
-    /// Where so many bytes begin.
+    /// Returns the address of `len` bytes at `offset`, after a check of the range.
     fn bytes_at(&self, offset: usize, len: usize) -> std::io::Result<*mut u8> {
         self.check(offset, len)
             .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error))?;
@@ -336,14 +337,14 @@ impl MemoryRegion {
 }
 
 impl Registration {
-    /// Ends it, once; gives what the verb returned.
+    /// Ends the registration once. Returns the result of the verb.
     fn end(&mut self) -> i32 {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         if raw.is_null() {
             return 0;
         }
-        // SAFETY: the registration is alive, and ends before its buffer, which whoever holds both
-        // drops later.
+        // SAFETY: the registration is alive, and ends before its buffer, which its owner drops
+        // later.
         unsafe { (self.pd.context.provider().dereg_mr)(raw) }
     }
 }
@@ -354,8 +355,8 @@ impl Drop for Registration {
     }
 }
 
-/// Page-aligned zeroed memory, from the device where it gives some. Nothing refers to it while it
-/// is not registered.
+/// Page-aligned zeroed memory, from the device if it provides some. There are no references to it
+/// while it is not registered.
 #[derive(Debug)]
 pub struct Buffer {
     addr: *mut c_void,
@@ -377,27 +378,27 @@ impl Buffer {
         Ok(Self { addr, len, kind, context: Arc::clone(context) })
     }
 
-    /// Writes to every page, so that all of them are there.
+    /// Writes to every page, so that all pages exist.
     pub fn touch(&mut self) {
         for offset in (0..self.len).step_by(PAGE) {
-            // SAFETY: the byte lies in the buffer, which nobody else refers to; volatile, or it
-            // would not be written.
+            // SAFETY: the byte lies in the buffer, which has no other reference. The write is
+            // volatile so that the compiler keeps it.
             unsafe { self.addr.cast::<u8>().add(offset).write_volatile(0) };
         }
     }
 }
 
-/// Bytes of the smallest page.
+/// The size of the smallest page, in bytes.
 const PAGE: usize = 4096;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         match self.context.provider().free_buffer {
-            // SAFETY: the buffer came from the same provider with this length.
+            // SAFETY: the buffer came from the same provider, with this length.
             Some(free) if self.kind == MemoryKind::Device => unsafe {
                 free(self.context.raw, self.addr, self.len);
             },
-            // SAFETY: the mapping was made with this length and nothing refers to it any more.
+            // SAFETY: the mapping was made with this length, and there are no references to it.
             _ => unsafe {
                 libc::munmap(self.addr, self.len.max(1));
             },
@@ -405,11 +406,11 @@ impl Drop for Buffer {
     }
 }
 
-/// Anonymous private memory, or null with `errno` set.
+/// Maps anonymous private memory. Returns null, with `errno` set, on failure.
 fn map_anonymous(len: usize) -> *mut c_void {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    // SAFETY: a new mapping at an address that the kernel chooses does not change existing memory.
     let addr = unsafe { libc::mmap(std::ptr::null_mut(), len.max(1), protection, flags, -1, 0) };
     if addr == libc::MAP_FAILED { std::ptr::null_mut() } else { addr }
 }

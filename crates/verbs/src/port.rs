@@ -1,11 +1,11 @@
-//! Ports: their state, their link and the sizes that they carry.
+//! Ports: their state, link and message sizes.
 
 use std::fmt;
 
 use crate::abi::*;
 use crate::link::{GENERATIONS, LinkRate};
 
-/// What a port is (`ibv_query_port`).
+/// The attributes of a port (`ibv_query_port`).
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
     /// State.
@@ -14,18 +14,18 @@ pub struct Port {
     pub physical_state: PhysicalState,
     /// Link layer.
     pub link_layer: LinkLayer,
-    /// Largest MTU that it can have.
+    /// The largest MTU that the port supports.
     pub max_mtu: Mtu,
-    /// MTU that it has.
+    /// The MTU in use.
     pub active_mtu: Mtu,
-    /// Longest message, in bytes.
+    /// The longest message, in bytes.
     pub max_message_bytes: u32,
     /// Local identifier; 0 on Ethernet.
     pub lid: u16,
-    /// Low bits of the LID that choose a path: the port has 2^LMC of them (IBTA vol. 1, section
+    /// Low bits of the LID that select a path: the port has 2^LMC LIDs (IBTA vol. 1, section
     /// 4.1.3).
     pub lmc: u8,
-    /// LID of the subnet manager; 0 on Ethernet, and where none has been there.
+    /// The LID of the subnet manager; 0 on Ethernet, or if there was none.
     pub sm_lid: u16,
     /// Entries of the GID table.
     pub gids: u32,
@@ -64,12 +64,12 @@ impl From<&ibv_port_attr> for Port {
     }
 }
 
-/// A path MTU. The five that the specification knows.
+/// A path MTU: one of the five values of the specification.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Mtu(ibv_mtu);
 
 impl Mtu {
-    /// The MTU of so many bytes, if there is one.
+    /// Returns the MTU of this size, if there is one.
     #[must_use]
     pub fn from_bytes(bytes: u32) -> Option<Self> {
         (IBV_MTU_256..=IBV_MTU_4096).map(Self).find(|mtu| mtu.bytes() == bytes)
@@ -93,13 +93,13 @@ impl Mtu {
 pub enum PortState {
     /// Ready for traffic.
     Active,
-    /// Configured by the subnet manager, which has not made it active yet.
+    /// Configured by the subnet manager, which has not activated it yet.
     Armed,
     /// Not connected.
     Down,
-    /// Connected; waits for a subnet manager.
+    /// Connected, and waiting for a subnet manager.
     Initialize,
-    /// Anything else, as the device has it.
+    /// Any other value that the device reports.
     Other(u32),
 }
 
@@ -115,8 +115,8 @@ impl fmt::Display for PortState {
     }
 }
 
-/// State of the link below a port, as the device has it (PortPhysicalState of PortInfo, IBTA vol.
-/// 1, section 14.2.5.6).
+/// State of the link below a port, as the device reports it (PortPhysicalState of PortInfo, IBTA
+/// vol. 1, section 14.2.5.6).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PhysicalState(pub u8);
 
@@ -142,11 +142,11 @@ pub enum LinkLayer {
     Ethernet,
     /// InfiniBand.
     InfiniBand,
-    /// Anything else, as the device has it.
+    /// Any other value that the device reports.
     Other(u8),
 }
 
-/// Width and signal rate of a link, as its port has them.
+/// Width and signal rate of a link, as its port reports them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkSpeed {
     width: u8,
@@ -154,9 +154,9 @@ pub struct LinkSpeed {
 }
 
 impl LinkSpeed {
-    /// What a port says whose link has such a rate: the fastest of InfiniBand's that is not faster,
-    /// or the slowest. (XDR has no code in the eight bits that there are; as the kernel does, NDR's
-    /// is given.)
+    /// Returns the width and speed that a port reports for a link rate: the fastest rate of
+    /// InfiniBand that is not faster, or else the slowest. (XDR has no code in 8 bits; NDR's is
+    /// used, as in the kernel.)
     #[must_use]
     pub fn of(rate: LinkRate) -> Self {
         const SLOWEST: LinkSpeed = LinkSpeed { width: 1, speed: 1 };
@@ -173,7 +173,7 @@ impl LinkSpeed {
             .unwrap_or(SLOWEST)
     }
 
-    /// As `active_width` and `active_speed` of `ibv_port_attr` have it.
+    /// The values `active_width` and `active_speed` of `ibv_port_attr`.
     #[must_use]
     pub fn codes(self) -> (u8, u8) {
         (self.width, self.speed)
@@ -186,7 +186,7 @@ impl LinkSpeed {
         Some(LinkRate::InfiniBand(lanes, generation))
     }
 
-    /// Lanes; `None` where the device says something that no specification names.
+    /// The number of lanes; `None` for a value that no specification defines.
     #[must_use]
     pub fn lanes(self) -> Option<u8> {
         Some(match self.width {
@@ -199,23 +199,22 @@ impl LinkSpeed {
         })
     }
 
-    /// InfiniBand's name of the signal rate of a lane; `None` where the device says something that
-    /// no specification names.
+    /// InfiniBand's name of the signal rate of a lane; `None` for a value that no specification
+    /// defines.
     #[must_use]
     pub fn rate_name(self) -> Option<&'static str> {
         self.rate().map(|(name, _)| name)
     }
 
-    /// The rate of the link in Gb/s as its users know it and `ibstat` and the kernel print it: 40
-    /// for 4X QDR, 56 for 4X FDR, 100 for 4X EDR. Neither quite the signal rate nor quite the data
-    /// rate.
+    /// The nominal rate of the link in Gb/s, as `ibstat` and the kernel print it: 40 for 4X QDR, 56
+    /// for 4X FDR, 100 for 4X EDR. It is neither exactly the signal rate nor exactly the data rate.
     #[must_use]
     pub fn gbit_per_s(self) -> Option<f64> {
         let (_, lane) = self.rate()?;
         Some(lane * f64::from(self.lanes()?))
     }
 
-    /// Name and rate of a lane in Gb/s (`ib_port_attr_to_speed_info` in
+    /// The name and rate of a lane in Gb/s (`ib_port_attr_to_speed_info` in
     /// drivers/infiniband/core/verbs.c).
     fn rate(self) -> Option<(&'static str, f64)> {
         Some(match self.speed {

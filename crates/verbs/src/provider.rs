@@ -1,26 +1,25 @@
 //! The table of functions through which verbs are reached.
 //!
-//! A provider is whatever fills the table: softdev with its own functions, the system's libibverbs
-//! with the symbols that it exports. Posting and polling are not in it: as in C, they go through
-//! the context's own [`ibv_context_ops`], so the measured path is the one that any verbs program
-//! takes.
+//! A provider fills the table: softdev with its own functions, the system's libibverbs with its
+//! exported symbols. Posting and polling are not in the table: as in C, they go through the
+//! context's own [`ibv_context_ops`], so the measured path is that of every verbs program.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::*;
 use crate::link::LinkModel;
 
-/// The name of the provider that is the system's libibverbs.
+/// The name of the provider for the system's libibverbs.
 pub(crate) const LIBIBVERBS: &str = "libibverbs";
 
-/// The verbs of one library. The members are the functions of the same name in libibverbs (with
-/// `ibv_` in front), with the same contracts: see their man pages.
+/// The verbs of one library. The members are functions of libibverbs, without the prefix `ibv_`.
+/// Their man pages are the contracts.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the man pages of the functions of the same name")]
 pub struct Provider {
     /// Short name, e.g. `softdev`.
     pub name: &'static str,
-    /// What it is, for people, e.g. `software device in user space`.
+    /// A description for users, e.g. `software device in user space`.
     pub about: &'static str,
     pub get_device_list: unsafe extern "C" fn(*mut c_int) -> *mut *mut ibv_device,
     pub free_device_list: unsafe extern "C" fn(*mut *mut ibv_device),
@@ -68,18 +67,18 @@ pub struct Provider {
     pub detach_mcast: unsafe extern "C" fn(*mut ibv_qp, *const ibv_gid, u16) -> c_int,
     pub create_ah: unsafe extern "C" fn(*mut ibv_pd, *mut ibv_ah_attr) -> *mut ibv_ah,
     pub destroy_ah: unsafe extern "C" fn(*mut ibv_ah) -> c_int,
-    /// Memory that the device reaches without a copy in between, if it has such memory: what is
-    /// registered from it costs the device nothing extra. Page-aligned, zeroed. Not part of
+    /// Allocates memory that the device accesses without a copy, if it has such memory:
+    /// registration of it costs the device nothing extra. Page-aligned, zeroed. Not part of
     /// libibverbs.
     pub alloc_buffer: Option<unsafe extern "C" fn(*mut ibv_context, usize) -> *mut c_void>,
-    /// Gives a buffer of `alloc_buffer` back, with the length that was asked for.
+    /// Frees a buffer of `alloc_buffer`, with the length that was asked for.
     pub free_buffer: Option<unsafe extern "C" fn(*mut ibv_context, *mut c_void, usize)>,
-    /// Whether completions and a peer's writes come from another CPU of this host. Then a loop that
-    /// waits for them should pause (`PAUSE` of x86): the line arrives sooner. What an adapter or a
-    /// kernel writes is waited for without, as by the field's tools.
+    /// Whether completions and a peer's writes come from another CPU of this host. A loop that
+    /// waits for them should then pause (`PAUSE` of x86), because the cache line arrives sooner.
+    /// For writes of an adapter or a kernel, a loop does not pause, as in perftest.
     pub pauses: bool,
-    /// Makes the links of a context's device like a model from now on, or as they are (null);
-    /// `EBUSY` while a queue pair has work under way. Where links are what they are, why. Not part
-    /// of libibverbs.
+    /// Makes the links of a context's device follow a model, or removes it (null); `EBUSY` while a
+    /// queue pair has outstanding work. If the device cannot model links, the reason. Not part of
+    /// libibverbs.
     pub set_link: Result<unsafe extern "C" fn(*mut ibv_context, *const LinkModel) -> c_int, &'static str>,
 }

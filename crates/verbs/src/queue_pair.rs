@@ -39,13 +39,13 @@ impl Service {
     }
 }
 
-/// Just made: nothing may be posted.
+/// New: nothing may be posted.
 #[derive(Debug)]
 pub enum Reset {}
 /// Initialised: receives may be posted.
 #[derive(Debug)]
 pub enum Init {}
-/// Ready to receive (RTR): receives are served.
+/// Ready to receive (RTR): messages are received.
 #[derive(Debug)]
 pub enum ReadyToReceive {}
 /// Ready to send (RTS).
@@ -58,7 +58,7 @@ impl CanReceive for Init {}
 impl CanReceive for ReadyToReceive {}
 impl CanReceive for ReadyToSend {}
 
-/// What a queue pair is made with (`ibv_qp_cap`).
+/// The attributes for making a queue pair (`ibv_qp_cap`).
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePairOptions {
     /// Transport service.
@@ -75,52 +75,53 @@ pub struct QueuePairOptions {
     pub max_inline_data: u32,
 }
 
-/// The attributes that `ibv_modify_qp` knows; a kernel may have further ones of its own.
+/// The attributes of `ibv_modify_qp`; a kernel may have more.
 const ATTRIBUTES: u32 = (IBV_QP_DEST_QPN << 1) - 1;
 
-/// What a queue pair is initialised with.
+/// The attributes for initialising a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Initialisation {
     /// Local port, from 1.
     pub port: u8,
     /// Index of the partition key.
     pub pkey_index: u16,
-    /// What protects datagrams; means nothing to the connected services.
+    /// The key that protects datagrams; unused by connected services.
     pub qkey: u32,
-    /// What peers may do (`IBV_ACCESS_REMOTE_*`); means nothing to datagrams.
+    /// The access of peers (`IBV_ACCESS_REMOTE_*`); unused by datagrams.
     pub access: u32,
 }
 
-/// What a queue pair must know of its peer and of the way there.
+/// The attributes for connecting a queue pair with its peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// Number of the peer's queue pair.
+    /// The number of the peer's queue pair.
     pub qp_num: u32,
-    /// First packet sequence number that the peer sends.
+    /// The first packet sequence number that the peer sends.
     pub peer_psn: u32,
-    /// First packet sequence number that this end sends.
+    /// The first packet sequence number that this queue pair sends.
     pub own_psn: u32,
     /// Path MTU.
     pub mtu: Mtu,
-    /// The way there.
+    /// The route to the peer.
     pub route: Route,
-    /// Local ACK timeout as the exponent of 4.096 us x 2^n; 0 waits for ever. RC only.
+    /// The local ACK timeout, as the exponent n of 4.096 us x 2^n; 0 waits for ever. RC only.
     pub timeout: u8,
-    /// How often a request is repeated when nothing answers. RC only.
+    /// How often a request is repeated without an answer. RC only.
     pub retry_count: u8,
-    /// How often a request is repeated when the peer has no receive posted; 7 repeats for ever. RC
+    /// How often a request is repeated if the peer has no posted receive; 7 repeats for ever. RC
     /// only.
     pub rnr_retry: u8,
-    /// Code of the time that the peer is told to wait when no receive is posted (IBTA vol. 1, table
+    /// The code of the time that the peer must wait if no receive is posted (IBTA vol. 1, table
     /// 45). RC only.
     pub min_rnr_timer: u8,
-    /// RDMA Reads and atomics of the peer that this end answers at the same time. RC only.
+    /// The RDMA Reads and atomics of the peer that are answered at the same time. RC only.
     pub responder_reads: u8,
-    /// RDMA Reads and atomics that this end has under way at the same time. RC only.
+    /// The outstanding RDMA Reads and atomics of this queue pair. RC only.
     pub initiator_reads: u8,
 }
 
-/// A queue pair in a state, which says what may be posted: a send once it is ready to send,
+/// A queue pair in a state. The state decides what may be posted. A send may be posted once the
+/// queue pair is ready to send,
 ///
 /// ```
 /// # use verbs::{QueuePair, ReadyToSend, Result, SendRequest};
@@ -129,7 +130,7 @@ pub struct Connection {
 /// }
 /// ```
 ///
-/// not before,
+/// but not before:
 ///
 /// ```compile_fail,E0599
 /// # use verbs::{QueuePair, Init, Result, SendRequest};
@@ -145,7 +146,7 @@ pub struct Connection {
 /// }
 /// ```
 ///
-/// a receive from INIT on,
+/// A receive may be posted from INIT on,
 ///
 /// ```
 /// # use verbs::{QueuePair, Init, ReceiveRequest, Result};
@@ -154,7 +155,7 @@ pub struct Connection {
 /// }
 /// ```
 ///
-/// not before,
+/// but not before:
 ///
 /// ```compile_fail,E0599
 /// # use verbs::{QueuePair, ReceiveRequest, Reset, Result};
@@ -163,7 +164,7 @@ pub struct Connection {
 /// }
 /// ```
 ///
-/// and no state is skipped or kept behind:
+/// No state is skipped, and none can be used after it was left:
 ///
 /// ```compile_fail,E0599
 /// # use verbs::{Connection, QueuePair, ReadyToReceive, Reset, Result};
@@ -192,9 +193,9 @@ pub struct QueuePair<State> {
 struct QpInner {
     raw: *mut ibv_qp,
     pd: Arc<PdInner>,
-    /// Multicast groups that it has joined.
+    /// The multicast groups that it has joined.
     groups: Vec<(ibv_gid, u16)>,
-    /// Held so that they outlive the queue pair.
+    /// Held so that the queues outlive the queue pair.
     _queues: [CompletionQueue; 2],
     _shared: Option<SharedReceiveQueue>,
 }
@@ -222,8 +223,8 @@ impl ProtectionDomain {
     /// Makes a queue pair (`ibv_create_qp`).
     ///
     /// # Errors
-    /// [`Error::Limit`] where the device allows less inline data than asked for; else what the
-    /// device says.
+    /// [`Error::Limit`] if the device's limit of inline data is lower than asked for; otherwise the
+    /// device's error.
     pub fn queue_pair(
         &self,
         options: &QueuePairOptions,
@@ -233,10 +234,10 @@ impl ProtectionDomain {
         self.queue_pair_with(options, send_queue, receive_queue, None)
     }
 
-    /// Makes a queue pair whose receives are those of a shared queue, in place of its own.
+    /// Makes a queue pair that takes receives from a shared queue instead of a queue of its own.
     ///
     /// # Errors
-    /// What the device says.
+    /// The device's error.
     pub fn queue_pair_sharing(
         &self,
         options: &QueuePairOptions,
@@ -295,7 +296,7 @@ impl<State> QueuePair<State> {
         unsafe { (*self.inner.raw).qp_num }
     }
 
-    /// The queue pair as C programs have it, as long as this is alive.
+    /// The raw queue pair, valid as long as this is alive.
     #[must_use]
     pub fn raw(&self) -> *mut ibv_qp {
         self.inner.raw
@@ -307,12 +308,12 @@ impl<State> QueuePair<State> {
         self.service
     }
 
-    /// What its device speaks.
+    /// The transport of its device.
     pub(crate) fn transport(&self) -> Transport {
         self.inner.pd.context.device.transport()
     }
 
-    /// Bytes that may be sent inline: what the device gave, at least what was asked for.
+    /// The bytes that may be sent inline, at least as many as asked for.
     #[must_use]
     pub fn max_inline_data(&self) -> u32 {
         self.max_inline_data
@@ -323,10 +324,10 @@ impl<State> QueuePair<State> {
         QueuePair { inner, service, max_inline_data, state: PhantomData }
     }
 
-    /// Asks the device for the state that the queue pair is in: an error may have moved it.
+    /// Asks the device for the state of the queue pair: an error may have changed it.
     ///
     /// # Errors
-    /// When the device does not answer.
+    /// The device does not answer.
     pub fn device_state(&self) -> Result<ibv_qp_state> {
         let mut attr = ibv_qp_attr::default();
         // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
@@ -344,7 +345,7 @@ impl QueuePair<Reset> {
     /// RESET to INIT.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// The device refuses.
     pub fn init(self, with: &Initialisation) -> Result<QueuePair<Init>> {
         let mut attr = ibv_qp_attr {
             qp_state: IBV_QPS_INIT,
@@ -361,10 +362,10 @@ impl QueuePair<Reset> {
 }
 
 impl QueuePair<Init> {
-    /// INIT to RTR. A datagram queue pair needs nothing of the connection.
+    /// INIT to RTR. A datagram queue pair uses nothing of the connection.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// The device refuses.
     pub fn ready_to_receive(self, to: &Connection) -> Result<QueuePair<ReadyToReceive>> {
         let mut attr = ibv_qp_attr {
             qp_state: IBV_QPS_RTR,
@@ -386,7 +387,7 @@ impl QueuePair<Init> {
         Ok(self.into_state())
     }
 
-    /// INIT to RTR with the attributes of somebody who knows them.
+    /// INIT to RTR, with attributes of the connection manager.
     pub(crate) fn ready_to_receive_as(
         self,
         attr: &mut ibv_qp_attr,
@@ -396,7 +397,7 @@ impl QueuePair<Init> {
         Ok(self.into_state())
     }
 
-    /// INIT to RTS where the adapter's connection manager has done it.
+    /// INIT to RTS, after the adapter's connection manager has made the transition.
     pub(crate) fn assume_connected(self) -> QueuePair<ReadyToSend> {
         self.into_state()
     }
@@ -406,7 +407,7 @@ impl QueuePair<ReadyToReceive> {
     /// RTR to RTS.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// The device refuses.
     pub fn ready_to_send(self, to: &Connection) -> Result<QueuePair<ReadyToSend>> {
         let mut attr = ibv_qp_attr {
             qp_state: IBV_QPS_RTS,
@@ -423,7 +424,7 @@ impl QueuePair<ReadyToReceive> {
         Ok(self.into_state())
     }
 
-    /// RTR to RTS with the attributes of somebody who knows them.
+    /// RTR to RTS, with attributes of the connection manager.
     pub(crate) fn ready_to_send_as(
         self,
         attr: &mut ibv_qp_attr,
@@ -437,11 +438,11 @@ impl QueuePair<ReadyToReceive> {
 impl<State: CanReceive> QueuePair<State> {
     /// Posts a receive (`ibv_post_recv`).
     ///
-    /// This is safe whatever the elements say: a device touches only bytes that a live registration
-    /// covers, and ends the request with an error otherwise.
+    /// This is safe whatever the elements contain: a device accesses only bytes of a live
+    /// registration, and otherwise ends the request with an error.
     ///
     /// # Errors
-    /// ENOMEM when the queue is full; EINVAL when the request has too many elements.
+    /// ENOMEM if the queue is full; EINVAL if the request has too many elements.
     #[inline]
     pub fn post_receive(&mut self, request: &mut ReceiveRequest) -> Result<()> {
         request.raw.sg_list = request.elements.as_mut_ptr();
@@ -449,35 +450,35 @@ impl<State: CanReceive> QueuePair<State> {
         // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the
         // same way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_recv };
-        // SAFETY: every provider fills post_recv; the request and its elements are readable until
-        // it returns.
+        // SAFETY: every provider sets post_recv; the request and its elements are readable until it
+        // returns.
         let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, &raw mut request.raw, &raw mut bad) };
         Error::check("post_recv", || format!("queue pair {:#08x}", self.number()), returned)
     }
 }
 
 impl QueuePair<ReadyToSend> {
-    /// Posts a send (`ibv_post_send`). Safe whatever the elements say, as
-    /// [`post_receive`](Self::post_receive) is.
+    /// Posts a send (`ibv_post_send`). This is safe whatever the elements contain, as with
+    /// [`post_receive`](Self::post_receive).
     ///
     /// # Errors
-    /// ENOMEM when the queue is full; EINVAL when the request has too many elements, too much
-    /// inline data, or an operation that the service does not have.
+    /// ENOMEM if the queue is full; EINVAL if the request has too many elements, too much inline
+    /// data, or an operation that the service does not have.
     #[inline]
     pub fn post_send(&mut self, request: &mut SendRequest) -> Result<()> {
         self.post_sends(std::slice::from_mut(request))
     }
 
-    /// Posts sends as one list, for which the device is told once.
+    /// Posts sends as one list, with one call.
     ///
     /// # Errors
-    /// As [`post_send`](Self::post_send); those before the one that is refused are posted.
+    /// As [`post_send`](Self::post_send); requests before the refused one are posted.
     #[inline]
     pub fn post_sends(&mut self, requests: &mut [SendRequest]) -> Result<()> {
         let mut next = std::ptr::null_mut();
         for request in requests.iter_mut().rev() {
             if self.service == Service::Ud && !request.is_datagram() {
-                let object = format!("queue pair {:#08x}: no datagram with an address", self.number());
+                let object = format!("queue pair {:#08x}: not a datagram with an address", self.number());
                 return Err(Error::Verb { verb: "post_send", object, errno: libc::EINVAL });
             }
             request.raw.sg_list = request.elements.as_mut_ptr();
@@ -491,8 +492,8 @@ impl QueuePair<ReadyToSend> {
         // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the
         // same way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_send };
-        // SAFETY: every provider fills post_send; the requests and their elements are readable
-        // until it returns.
+        // SAFETY: every provider sets post_send; the requests and their elements are readable until
+        // it returns.
         let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, next, &raw mut bad) };
         Error::check("post_send", || format!("queue pair {:#08x}", self.number()), returned)
     }

@@ -1,18 +1,18 @@
-//! Socket addresses in C's form.
+//! Socket addresses as C structures.
 
 use std::ffi::c_int;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// A `sockaddr` of either family.
+/// A `sockaddr` of IPv4 or IPv6.
 pub enum Sockaddr {
-    /// Of IPv4.
+    /// An IPv4 address.
     V4(libc::sockaddr_in),
-    /// Of IPv6.
+    /// An IPv6 address.
     V6(libc::sockaddr_in6),
 }
 
 impl Sockaddr {
-    /// That of an address.
+    /// Makes the structure of an address.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         match address {
@@ -32,12 +32,12 @@ impl Sockaddr {
         }
     }
 
-    /// The address that C has written; none for another family.
+    /// Reads an address that C has written; `None` for another family.
     #[must_use]
     pub fn read(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
         match c_int::from(from.ss_family) {
             libc::AF_INET => {
-                // SAFETY: the family says that it is this structure, which fits into the storage.
+                // SAFETY: the family shows the type of the structure, which fits into the storage.
                 let v4 = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in>() };
                 let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
@@ -53,7 +53,7 @@ impl Sockaddr {
         }
     }
 
-    /// For C to read.
+    /// A pointer for C functions that read the address.
     #[must_use]
     pub fn as_ptr(&self) -> *const libc::sockaddr {
         match self {
@@ -93,7 +93,7 @@ mod tests {
             } else {
                 size_of::<libc::sockaddr_in6>()
             };
-            // SAFETY: a storage has room for either structure.
+            // SAFETY: a storage has space for either structure.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     written.as_ptr().cast::<u8>(),

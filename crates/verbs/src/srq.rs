@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::{PdInner, ProtectionDomain};
 use crate::work::ReceiveRequest;
 
-/// Receives that several queue pairs take from. Clones share it.
+/// A shared receive queue: several queue pairs take receives from it. Clones share it.
 #[derive(Clone, Debug)]
 pub struct SharedReceiveQueue {
     pub(crate) inner: Arc<SrqInner>,
@@ -33,10 +33,10 @@ impl Drop for SrqInner {
 }
 
 impl ProtectionDomain {
-    /// Makes a shared receive queue for so many receives of so many elements (`ibv_create_srq`).
+    /// Makes a shared receive queue for `max_wr` receives of `max_sge` elements (`ibv_create_srq`).
     ///
     /// # Errors
-    /// What the device says, also where it has no such queues.
+    /// The device's error, also if it has no shared receive queues.
     pub fn shared_receive_queue(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
         let mut attr = ibv_srq_init_attr {
             srq_context: std::ptr::null_mut(),
@@ -52,11 +52,11 @@ impl ProtectionDomain {
 }
 
 impl SharedReceiveQueue {
-    /// Posts a receive (`ibv_post_srq_recv`). Safe whatever the elements say, as
-    /// [`QueuePair::post_receive`](crate::QueuePair::post_receive) is.
+    /// Posts a receive (`ibv_post_srq_recv`). This is safe whatever the elements contain, as with
+    /// [`QueuePair::post_receive`](crate::QueuePair::post_receive).
     ///
     /// # Errors
-    /// ENOMEM when the queue is full; EINVAL when the request has too many elements.
+    /// ENOMEM if the queue is full; EINVAL if the request has too many elements.
     #[inline]
     pub fn post_receive(&self, request: &mut ReceiveRequest) -> Result<()> {
         request.raw.sg_list = request.elements.as_mut_ptr();
@@ -72,11 +72,11 @@ impl SharedReceiveQueue {
         Error::check("post_srq_recv", || "shared receive queue".to_owned(), returned)
     }
 
-    /// Asks for an event as soon as fewer receives than this are left; 0 asks for none
+    /// Requests an event when fewer than `limit` receives are left; 0 requests none
     /// (`ibv_modify_srq`).
     ///
     /// # Errors
-    /// What the device says: EINVAL where the queue is not as long.
+    /// The device's error: EINVAL if the queue is shorter.
     pub fn set_limit(&self, limit: u32) -> Result<()> {
         let mut attr = ibv_srq_attr { srq_limit: limit, ..ibv_srq_attr::default() };
         let mask = IBV_SRQ_LIMIT.cast_signed();
@@ -86,16 +86,16 @@ impl SharedReceiveQueue {
         Error::check("modify_srq", || format!("limit {limit}"), returned)
     }
 
-    /// The queue as C programs have it, as long as this is alive.
+    /// The raw queue, valid as long as this is alive.
     #[must_use]
     pub fn raw(&self) -> *mut ibv_srq {
         self.inner.raw
     }
 
-    /// What the device says of the queue (`ibv_query_srq`).
+    /// Returns the attributes of the queue (`ibv_query_srq`).
     ///
     /// # Errors
-    /// When the device does not answer.
+    /// The device does not answer.
     pub fn attributes(&self) -> Result<ibv_srq_attr> {
         let mut attr = ibv_srq_attr::default();
         // SAFETY: the queue is alive and the attributes are writable.

@@ -1,18 +1,18 @@
-//! The system's libibverbs, opened when it is first asked for.
+//! The system's libibverbs, opened on first use.
 //!
-//! Never linked: a machine without it builds and runs everything else, and is told what is missing.
-//! Only functions of the public ABI are used, by the versions that `dlsym` gives, which are those
-//! that a program linked today would get.
+//! rdmascope is never linked to it: without libibverbs, everything else builds and runs, and an
+//! error names the missing library. Only functions of the public ABI are used, in the versions that
+//! `dlsym` returns, which are those of a program linked today.
 
 use std::sync::OnceLock;
 
 use crate::library::{Library, Missing};
 use crate::provider::{LIBIBVERBS, Provider};
 
-/// The system's libibverbs as a provider, which lives as long as the process.
+/// Returns the system's libibverbs as a provider, which lives as long as the process.
 ///
 /// # Errors
-/// When the library or a function of it is missing; always the same answer.
+/// The library or one of its functions is missing. The answer never changes.
 pub fn provider() -> Result<&'static Provider, &'static Missing> {
     static PROVIDER: OnceLock<Result<Provider, Missing>> = OnceLock::new();
     PROVIDER.get_or_init(load).as_ref()
@@ -31,7 +31,7 @@ fn load() -> Result<Provider, Missing> {
             open_device: library.function(c"ibv_open_device")?,
             close_device: library.function(c"ibv_close_device")?,
             query_device: library.function(c"ibv_query_device")?,
-            // The symbol fills all but `port_cap_flags2`, which stays as the caller has set it.
+            // The function fills all members except `port_cap_flags2`, which the caller has set.
             query_port: library.function(c"ibv_query_port")?,
             query_gid: library.function(c"ibv_query_gid")?,
             query_gid_ex: library.function(c"_ibv_query_gid_ex").ok(),

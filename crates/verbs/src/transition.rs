@@ -1,13 +1,14 @@
-//! Queue-pair state transitions and the attributes that each needs and allows.
+//! Queue-pair state transitions, and the attributes that each requires and allows.
 //!
 //! The table is that of the InfiniBand Architecture Specification, volume 1 (section 10.3.1,
-//! states, and the verb Modify Queue Pair of chapter 11), for RC, UC and UD, as Linux has it in
-//! `qp_state_table`. A device refuses what is not in it (softdev does so from this very table), and
-//! the wrapper uses it to say which attributes were wrong when a device answers EINVAL.
+//! states, and the verb Modify Queue Pair of chapter 11), for RC, UC and UD, as in Linux's
+//! `qp_state_table`. A device refuses all other transitions; softdev uses this table. The wrapper
+//! uses it to say which attributes were wrong when a device returns EINVAL.
 
 use crate::abi::*;
 
-/// What a transition needs and allows, as `IBV_QP_*` bits; `IBV_QP_STATE` is implied.
+/// The attributes that a transition requires and allows, as `IBV_QP_*` bits; `IBV_QP_STATE` is
+/// implied.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Attributes {
     /// Bits that must be set.
@@ -19,13 +20,13 @@ pub struct Attributes {
 /// Why a transition is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// The states do not follow each other.
+    /// There is no transition between the states.
     NoSuchTransition,
-    /// Attributes are missing, or there are some that do not belong.
+    /// Attributes are missing or not allowed.
     Mask {
-        /// Bits that the transition needs and that are not set.
+        /// Required bits that are not set.
         missing: u32,
-        /// Bits that are set and that the transition does not allow.
+        /// Bits that are set but not allowed.
         invalid: u32,
     },
 }
@@ -33,7 +34,7 @@ pub enum Refusal {
 /// Checks a transition from one `ibv_qp_state` to another with the attributes in `mask`.
 ///
 /// # Errors
-/// A [`Refusal`] that says which rule is broken.
+/// A [`Refusal`] with the broken rule.
 pub fn check(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state, mask: u32) -> Result<(), Refusal> {
     let attributes = attributes(service, from, to).ok_or(Refusal::NoSuchTransition)?;
     let missing = attributes.required & !mask;
@@ -41,7 +42,7 @@ pub fn check(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state, mask: u
     if missing | invalid == 0 { Ok(()) } else { Err(Refusal::Mask { missing, invalid }) }
 }
 
-/// The attributes of a transition, or `None` where the states do not follow each other.
+/// Returns the attributes of a transition, or `None` if there is no such transition.
 #[must_use]
 pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) -> Option<Attributes> {
     let rc = service == IBV_QPT_RC;
@@ -62,8 +63,8 @@ pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) ->
     let identity = addressing | when(ud, IBV_QP_QKEY) | when(connected, IBV_QP_ACCESS_FLAGS);
     let (required, optional) = match (from, to) {
         (IBV_QPS_RESET..=IBV_QPS_ERR, IBV_QPS_RESET) => (0, 0),
-        // Not from RESET: note to the state diagram of section 10.3.1, and what the Linux kernel
-        // enforces.
+        // Not from RESET, by the note to the state diagram of section 10.3.1, and as the Linux
+        // kernel enforces.
         (IBV_QPS_INIT..=IBV_QPS_ERR, IBV_QPS_ERR) => (0, 0),
         (IBV_QPS_RESET, IBV_QPS_INIT) => (identity, 0),
         (IBV_QPS_INIT, IBV_QPS_INIT) => (0, identity),
@@ -89,7 +90,7 @@ pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) ->
     Some(Attributes { required, optional })
 }
 
-/// What may be changed while the send queue is drained.
+/// The attributes that may be changed while the send queue is drained.
 fn drained(rc: bool, uc: bool) -> u32 {
     const CONNECTED: u32 =
         IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE;
@@ -137,7 +138,7 @@ pub fn names(mask: u32) -> String {
     known.map(|(_, name)| format!("IBV_QP_{name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The abbreviation of a state in the specification.
+/// The specification's abbreviation of a state.
 #[must_use]
 pub fn state_name(state: ibv_qp_state) -> &'static str {
     ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"].get(state as usize).copied().unwrap_or("unknown")

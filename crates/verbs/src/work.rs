@@ -1,7 +1,6 @@
 //! Work requests.
 //!
-//! A request is made once and posted often: posting fills in the pointer to its elements and
-//! nothing else.
+//! A request is made once and posted many times: posting only sets the pointer to its elements.
 
 use crate::abi::*;
 use crate::address::AddressHandle;
@@ -11,19 +10,19 @@ use crate::memory::Remote;
 pub struct SendRequest {
     pub(crate) raw: ibv_send_wr,
     pub(crate) elements: Vec<ibv_sge>,
-    /// Bytes that are sent inline: the CPU reads them when the request is posted, unchecked by any
-    /// key, so they are the request's own.
+    /// The inline bytes. The CPU reads them when the request is posted and no key protects them, so
+    /// the request owns them.
     payload: Box<[u8]>,
     /// The address handle is in `raw`; this keeps it alive.
     handle: Option<AddressHandle>,
 }
 
-// SAFETY: posting, which needs the request for itself alone, sets the pointers to elements and to
+// SAFETY: posting needs exclusive access to the request, and sets the pointers to elements and to
 // the next request before a device reads them. An address handle may be used from any thread.
 unsafe impl Send for SendRequest {}
 
 impl SendRequest {
-    /// A Send of what `elements` gather.
+    /// A Send of the bytes of `elements`.
     #[must_use]
     pub fn send(id: u64, elements: Vec<ibv_sge>) -> Self {
         // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
@@ -34,7 +33,7 @@ impl SendRequest {
         Self { raw, elements, payload: Box::default(), handle: None }
     }
 
-    /// An RDMA Write of what `elements` gather.
+    /// An RDMA Write of the bytes of `elements`.
     #[must_use]
     pub fn write(id: u64, elements: Vec<ibv_sge>, to: Remote) -> Self {
         let mut request = Self::send(id, elements);
@@ -43,7 +42,7 @@ impl SendRequest {
         request
     }
 
-    /// An RDMA Read into what `elements` scatter.
+    /// An RDMA Read into `elements`.
     #[must_use]
     pub fn read(id: u64, elements: Vec<ibv_sge>, from: Remote) -> Self {
         let mut request = Self::write(id, elements, from);
@@ -51,7 +50,7 @@ impl SendRequest {
         request
     }
 
-    /// A compare-and-swap of the eight bytes at `at`, whose value before goes to `element`.
+    /// A compare-and-swap of the eight bytes at `at`. The value before goes to `element`.
     #[must_use]
     pub fn compare_swap(id: u64, element: ibv_sge, at: Remote, compare: u64, swap: u64) -> Self {
         let mut request = Self::send(id, vec![element]);
@@ -61,7 +60,7 @@ impl SendRequest {
         request
     }
 
-    /// A fetch-and-add to the eight bytes at `at`, whose value before goes to `element`.
+    /// A fetch-and-add to the eight bytes at `at`. The value before goes to `element`.
     #[must_use]
     pub fn fetch_add(id: u64, element: ibv_sge, at: Remote, add: u64) -> Self {
         let mut request = Self::compare_swap(id, element, at, add, 0);
@@ -69,9 +68,9 @@ impl SendRequest {
         request
     }
 
-    /// With its own bytes instead of what its elements gather: the CPU copies them when the request
-    /// is posted (`IBV_SEND_INLINE`). For Send and RDMA Write; the others have nothing to gather
-    /// and stay as they are.
+    /// Makes the request inline: it sends `payload` instead of its elements, and the CPU copies
+    /// these bytes when the request is posted (`IBV_SEND_INLINE`). Applies to Send and RDMA Write;
+    /// other requests have no payload and do not change.
     #[must_use]
     pub fn inline(mut self, payload: &[u8]) -> Self {
         let gathers = [IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM];
@@ -87,13 +86,13 @@ impl SendRequest {
         self
     }
 
-    /// The bytes that are sent inline; none where the request is not inline.
+    /// The inline bytes; none if the request is not inline.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.payload
     }
 
-    /// With immediate data. For Send and RDMA Write, inline or not; the others have none and stay
-    /// as they are.
+    /// Adds immediate data. Applies to Send and RDMA Write, inline or not; other requests do not
+    /// change.
     #[must_use]
     pub fn immediate(mut self, data: u32) -> Self {
         self.raw.opcode = match self.raw.opcode {
@@ -105,22 +104,22 @@ impl SendRequest {
         self
     }
 
-    /// Whether it asks for a completion.
+    /// Sets whether the request is signalled.
     #[must_use]
     pub fn signaled(mut self, signaled: bool) -> Self {
         self.set_signaled(signaled);
         self
     }
 
-    /// Whether it begins only when the reads and atomics before it are over (`IBV_SEND_FENCE`): it
-    /// may send what they bring.
+    /// Sets whether the request waits for all RDMA Reads and atomics before it (`IBV_SEND_FENCE`),
+    /// so that it may send the data that they return.
     #[must_use]
     pub fn fenced(mut self, fenced: bool) -> Self {
         self.flag(IBV_SEND_FENCE, fenced);
         self
     }
 
-    /// Where a datagram goes.
+    /// Sets the peer of a datagram.
     #[must_use]
     pub fn to(mut self, handle: &AddressHandle, qp_num: u32, qkey: u32) -> Self {
         self.raw.wr.ud = ibv_wr_ud { ah: handle.inner.raw, remote_qpn: qp_num, remote_qkey: qkey };
@@ -128,13 +127,14 @@ impl SendRequest {
         self
     }
 
-    /// Whether it may be posted as a datagram: a device reads the address handle unasked.
+    /// Whether the request may be posted as a datagram: the device reads the address handle without
+    /// a check.
     #[inline]
     pub(crate) fn is_datagram(&self) -> bool {
         self.handle.is_some() && matches!(self.raw.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
     }
 
-    /// Changes whether it asks for a completion.
+    /// Changes whether the request is signalled.
     #[inline]
     pub fn set_signaled(&mut self, signaled: bool) {
         self.flag(IBV_SEND_SIGNALED, signaled);
@@ -152,8 +152,8 @@ impl SendRequest {
         self.raw.imm_data = data.to_be();
     }
 
-    /// Changes what its first element gathers. A request that is inline keeps its own bytes, and
-    /// one without elements none.
+    /// Changes the memory of the first element. An inline request keeps its own bytes, and a
+    /// request without elements does not change.
     #[inline]
     pub fn set_element(&mut self, element: ibv_sge) {
         if let (Some(first), true) = (self.elements.first_mut(), self.payload.is_empty()) {
@@ -161,7 +161,7 @@ impl SendRequest {
         }
     }
 
-    /// Changes where an RDMA Write or Read goes; any other request stays as it is.
+    /// Changes the remote address of an RDMA Write or Read; other requests do not change.
     #[inline]
     pub fn set_remote(&mut self, to: Remote) {
         if matches!(self.raw.opcode, IBV_WR_RDMA_WRITE | IBV_WR_RDMA_WRITE_WITH_IMM | IBV_WR_RDMA_READ) {
@@ -185,7 +185,7 @@ pub struct ReceiveRequest {
 unsafe impl Send for ReceiveRequest {}
 
 impl ReceiveRequest {
-    /// A receive that scatters to `elements`.
+    /// A receive into `elements`.
     #[must_use]
     pub fn new(id: u64, elements: Vec<ibv_sge>) -> Self {
         let num_sge = i32::try_from(elements.len()).unwrap_or(i32::MAX);

@@ -1,4 +1,4 @@
-//! The layout of the ABI beside the system's own header, member by member.
+//! Compares the layout of the ABI with the system's own header, member by member.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use verbs::abi::rdma_cm::*;
 use verbs::abi::*;
 
-/// `(what, C expression, Rust value)` of every size and offset.
+/// `(name, C expression, Rust value)` of every size and offset.
 fn layout() -> Vec<(String, String, usize)> {
     let mut rows = Vec::new();
     macro_rules! rows {
@@ -119,7 +119,7 @@ fn layout() -> Vec<(String, String, usize)> {
     rows
 }
 
-/// Compiles and runs a C program that prints every size and offset; `None` where the header is not
+/// Compiles and runs a C program that prints every size and offset; `None` if the header is not
 /// installed.
 fn measured_by_c(rows: &[(String, String, usize)]) -> Option<BTreeMap<String, usize>> {
     let mut program =

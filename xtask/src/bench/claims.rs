@@ -1,4 +1,4 @@
-//! Claims that are compared with nobody: what time stamps cost, and the report of a large run.
+//! Absolute claims: the cost of a time stamp, of a `write` under `exec`, and of a large report.
 
 use std::fs;
 use std::path::Path;
@@ -14,20 +14,20 @@ use crate::stats::median;
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 3] = ["stamp", "report", "interposed"];
 
-/// Runs whose time stamps are asked for; each has two ranks.
+/// Runs that report the cost of time stamps; each has two ranks.
 const RUNS: usize = 5;
-/// Most that a time stamp may cost, and all of them that the sender takes of a message, in ns.
+/// The most that a time stamp may cost, and the most that all stamps of a message may cost its
+/// sender, in ns.
 const STAMP_NS_MAX: f64 = 25.0;
-/// Most that a `write` may cost more under `exec`, in ns, and the program that calls it.
+/// The most that `exec` may add to a `write`, in ns, and the program that calls it.
 const INTERPOSED_NS_MAX: f64 = 2.0;
 const CALLS: &str = "xtask/src/bench/interposed.c";
-/// Samples in the large report, the most seconds that it may take and the most bytes that it may
-/// have.
+/// The samples of the large report, and its limits of time and size.
 const REPORT_SAMPLES: u64 = 10_000_000;
 const REPORT_S_MAX: f64 = 2.0;
 const REPORT_BYTES_MAX: u64 = 6_000_000;
 
-/// Measures those whose name has `only` in it.
+/// Measures the claims whose name contains `only`.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
     let [stamps, large, interposed] = NAMES.map(|name| name.contains(only));
     if stamps {
@@ -42,8 +42,7 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// What a program pays for each `write` that has nothing to do with RDMA CM, since the library of
-/// `exec` stands in front of it.
+/// Measures what the library of `exec` adds to a `write` that has nothing to do with RDMA CM.
 fn interpose(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let source = shell::root().join(CALLS).to_string_lossy().into_owned();
     let [program, nothing] =
@@ -61,14 +60,14 @@ fn interpose(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
         more.push(cost(&["env", &preload, &rdmascope, "exec", "--"])? - without);
     }
     let more = median(&mut more).context("nothing was measured")?;
-    println!("a write under exec costs {more:.2} ns more than without (at most {INTERPOSED_NS_MAX})");
+    println!("exec adds {more:.2} ns to a write (at most {INTERPOSED_NS_MAX})");
     if more > INTERPOSED_NS_MAX {
-        broken.push(format!("a write under exec costs {more:.2} ns more"));
+        broken.push(format!("exec adds {more:.2} ns to a write"));
     }
     Ok(())
 }
 
-/// What the ranks say that a time stamp costs them.
+/// Reads from the ranks' records what a time stamp costs.
 fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let mut stamps = Vec::new();
     let mut messages = Vec::new();
@@ -81,10 +80,9 @@ fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
             messages.extend(overhead["one_way_ns"].as_f64());
         }
     }
-    for (what, mut costs) in
-        [("a time stamp", stamps), ("stamping a message at its sender, twice,", messages)]
+    for (what, mut costs) in [("a time stamp", stamps), ("stamping a message twice at its sender", messages)]
     {
-        let cost = median(&mut costs).with_context(|| format!("no record says what {what} costs"))?;
+        let cost = median(&mut costs).with_context(|| format!("no record has the cost of {what}"))?;
         println!("{what} costs {cost:.1} ns (at most {STAMP_NS_MAX})");
         if cost > STAMP_NS_MAX {
             broken.push(format!("{what} costs {cost:.1} ns"));
@@ -93,7 +91,7 @@ fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The report of a run with ten million samples.
+/// Measures the time and the size of the report of a run with ten million samples.
 fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let out = scratch.join("report");
     let iterations = format!("iterations={}", REPORT_SAMPLES / 2 / 4);
@@ -111,9 +109,9 @@ fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     let bytes = fs::metadata(&file)?.len();
     println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
-    println!("and has {bytes} B (at most {REPORT_BYTES_MAX})");
+    println!("the report has {bytes} B (at most {REPORT_BYTES_MAX})");
     if samples < REPORT_SAMPLES {
-        broken.push(format!("the report was of only {samples} samples"));
+        broken.push(format!("the report had only {samples} samples"));
     }
     if seconds > REPORT_S_MAX || bytes > REPORT_BYTES_MAX {
         broken.push("the report is too slow or too large".to_owned());

@@ -5,19 +5,19 @@ use anyhow::{Context, Result};
 use super::process;
 use super::value::Value;
 
-/// fi_pingpong's own.
+/// The default port of fi_pingpong.
 const PORT: u16 = 47592;
-/// Round trips of 8 B: some twenty milliseconds.
+/// Round trips of 8 B: they take about 20 ms.
 const ROUND_TRIPS: &str = "20000";
 
-/// Runs it once: half the mean round trip of 8 B in ns. It knows no median.
+/// Runs fi_pingpong once and returns half the mean round trip of 8 B in ns. It prints no median.
 pub(super) fn measure(cpus: &[String; 2]) -> Result<Value> {
     let server = ["fi_pingpong", "-p", "shm", "-e", "rdm", "-I", ROUND_TRIPS, "-S", "8"];
     let client: Vec<&str> = server.iter().copied().chain(["127.0.0.1"]).collect();
     read(&process::pair(cpus, &server, PORT, &client)?)
 }
 
-/// Finds the number in what was printed: under `usec/xfer`, where a transfer is one way.
+/// Finds the number in the output: the column `usec/xfer`, in which a transfer is one way.
 fn read(printed: &str) -> Result<Value> {
     let mut lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let mut column = None;
@@ -37,7 +37,7 @@ fn read(printed: &str) -> Result<Value> {
 mod tests {
     use super::*;
 
-    /// Of fi_pingpong 1.17.0, `-p shm -e rdm -I 200000 -S 8 127.0.0.1`.
+    /// The output of fi_pingpong 1.17.0, `-p shm -e rdm -I 200000 -S 8 127.0.0.1`.
     const PRINTED: &str = "\
 bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 8       200k    =200k    3m          0.24s     13.33       0.60       1.67

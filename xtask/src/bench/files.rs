@@ -1,5 +1,5 @@
-//! Transfers of files beside what else moves files on a host, as whole processes: start-up
-//! included, what arrives compared outside of the time.
+//! Compares file transfers with other programs that move files on a host. The time of a whole
+//! process counts, start-up included; the received files are verified after the time.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -25,22 +25,22 @@ pub(super) const NAMES: [&str; 6] = [
     "transfer-to-memory",
 ];
 
-/// Rounds of each, in which everything is measured one right after the other.
+/// The number of rounds. In a round, all programs are measured one right after the other.
 const ROUNDS: usize = 5;
 /// Bytes of the long file.
 const LONG_BYTES: u64 = 1 << 30;
-/// Where files are: memory, since a disk would be what is measured.
+/// The directory of the files: in memory, because otherwise the disk would be measured.
 const PLACE: &str = "/dev/shm";
 
-/// What moves a tree from `$1` to `$2`, or the long file alone, `$file`; `$3` is rdmascope, and
-/// `$port` is free. `is_there` waits until something listens on it.
+/// A program that moves a tree from `$1` to `$2`, or only the long file, `$file`. `$3` is
+/// rdmascope, and `$port` is a free port. `is_there` waits until a process listens on it.
 #[derive(Clone, Copy)]
 struct Mover {
     name: &'static str,
-    /// The program that must be installed; what every host has is not asked for.
+    /// The program that must be installed; `None` for programs of every host.
     needs: Option<&'static str>,
     script: &'static str,
-    /// Whether all that it moves arrives.
+    /// Whether the whole content arrives.
     is_whole: bool,
 }
 
@@ -84,7 +84,7 @@ const CURL: Mover = mover(
      find \"$2\" -mindepth 1 -maxdepth 1 -not -name d0 -exec rm -r {} +",
 )
 .of("nginx");
-/// Its server ends before the last of the file is written.
+/// The server of iperf3 ends before it has written the end of the file.
 const IPERF3: Mover = Mover {
     is_whole: false,
     ..mover(
@@ -95,20 +95,20 @@ const IPERF3: Mover = Mover {
     .of("iperf3")
 };
 
-/// What scripts of movers use.
+/// Definitions for the scripts of movers.
 const PRELUDE: &str = "file=d0/f0; port=$4; \
     is_there() { until ss -Hltn \"sport = :$port\" | grep -q .; do kill -0 $! || exit 1; done; }";
-/// How long moving a tree once may take, in seconds.
+/// The longest time to move a tree once, in seconds.
 const LIMIT_S: &str = "120";
 
-/// What a mover took, in seconds: of the clock, and of CPUs.
+/// The wall time and the CPU time of a mover, in seconds.
 #[derive(Clone, Copy)]
 struct Took {
     wall_s: f64,
     cpu_s: f64,
 }
 
-/// A goal: our time in terms of another's, at most so much.
+/// A goal: the highest ratio of one mover's time to another mover's time.
 struct Goal {
     ours: &'static str,
     other: &'static str,
@@ -121,7 +121,7 @@ const fn time(ours: &'static str, other: &'static str, most: f64) -> Goal {
     Goal { ours, other, of: |took| took.wall_s, what: "time", most }
 }
 
-/// Measures those whose name has `only` in it.
+/// Measures the transfers whose name contains `only`.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
     let [memory, file, small, mixed, busy, to_memory] = NAMES.map(|name| name.contains(only));
     if !NAMES.iter().any(|name| name.contains(only)) {
@@ -136,7 +136,7 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
             let from = place.join("long");
             make(&from, &[(1, LONG_BYTES)])?;
             println!(
-                "a file of 1 GiB from memory's file system to itself; writing it alone: {:.3} s",
+                "a file of 1 GiB within a file system in memory; writing alone takes {:.3} s",
                 stage(&place)?
             );
             let cpu = Goal { of: |took| took.cpu_s, what: "CPU time", ..time("verbs", "TCP", 0.7) };
@@ -176,11 +176,11 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
 
 fn tempfile_in(place: &str) -> Result<PathBuf> {
     let path = Path::new(place).join(format!("rdmascope-bench-{}", std::process::id()));
-    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
     Ok(path)
 }
 
-/// Makes a tree of so many files of so many bytes, a hundred to a directory.
+/// Makes a tree of files: `of` lists counts and sizes in bytes. A directory has 100 files.
 fn make(at: &Path, of: &[(usize, u64)]) -> Result<()> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let piece: Vec<u8> = std::iter::repeat_with(|| {
@@ -207,7 +207,8 @@ fn make(at: &Path, of: &[(usize, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// What writing a new file takes by itself, by blocks of 256 KiB: no sink can be faster.
+/// The time in which this process writes a new file by blocks of 256 KiB, in seconds: no receiver
+/// can be faster.
 fn stage(place: &Path) -> Result<f64> {
     let block = vec![7; 256 << 10];
     let path = place.join("stage");
@@ -239,16 +240,16 @@ fn moved(place: &Path, from: &Path, mover: Mover) -> Result<Took> {
     ensure!(output.status.success(), "{} failed: {said}", mover.name);
     let numbers = said.lines().last().unwrap_or_default().split(' ').map(str::parse::<f64>);
     let [wall_s, user_s, system_s] = numbers.collect::<Result<Vec<_>, _>>().unwrap_or_default()[..] else {
-        bail!("{} said {said} instead of its times", mover.name)
+        bail!("{} printed {said} instead of its times", mover.name)
     };
     let is_same =
         !mover.is_whole || shell::works(&["diff", "-r", &from.to_string_lossy(), &to.to_string_lossy()]);
-    ensure!(is_same, "{} brought something else", mover.name);
+    ensure!(is_same, "{}: the received files differ from the sent files", mover.name);
     fs::remove_dir_all(&to)?;
     Ok(Took { wall_s, cpu_s: user_s + system_s })
 }
 
-/// Moves a tree by several, turn and turn about, and compares their times.
+/// Moves a tree by several movers in turn, and compares their times.
 fn compare(
     place: &Path,
     from: &Path,
@@ -263,7 +264,7 @@ fn compare(
         println!("  {:<12} not measured: {program} is not installed", mover.name);
     }
     let mut took: Vec<Vec<Took>> = there.iter().map(|_| Vec::new()).collect();
-    // The first round only makes the host give the memory.
+    // In the first round, the host allocates the memory: it does not count.
     for round in 0..=ROUNDS {
         for (mover, took) in there.iter().zip(&mut took) {
             let one = moved(place, from, *mover)?;
@@ -284,16 +285,19 @@ fn compare(
             took[ours].iter().zip(&took[other]).map(|(ours, other)| (goal.of)(*ours) / (goal.of)(*other));
         let ratio = median(&mut ratios.collect::<Vec<_>>()).context("no round")?;
         let Goal { ours, other, what, most, .. } = goal;
-        println!("  {what} of {ours} beside {other}: {ratio:.2} (at most {most:.2})");
+        println!("  {what} of {ours} / {other}: {ratio:.2} (at most {most:.2})");
         if ratio > *most {
-            broken.push(format!("the {what} of a transfer over {ours} is {ratio:.2} of that of {other}"));
+            broken.push(format!(
+                "the {what} of a transfer over {ours} is {ratio:.2} times the {what} of {other}"
+            ));
         }
     }
     fs::remove_dir_all(from)?;
     Ok(())
 }
 
-/// The rate beside other work: a process on each CPU that never sleeps.
+/// Compares the rate while a process on each CPU never sleeps with the rate without these
+/// processes.
 fn beside_others(place: &Path, from: &Path, broken: &mut Vec<String>) -> Result<()> {
     let mut ratios = Vec::new();
     for round in 0..=ROUNDS {
@@ -307,10 +311,10 @@ fn beside_others(place: &Path, from: &Path, broken: &mut Vec<String>) -> Result<
     }
     let ratio = median(&mut ratios).context("no round")?;
     println!(
-        "a file of 1 GiB beside a busy process on each CPU: {ratio:.2} of the rate without (at least 0.50)"
+        "a file of 1 GiB, with a busy process on each CPU: {ratio:.2} of the rate without (at least 0.50)"
     );
     if ratio < 0.5 {
-        broken.push(format!("beside busy processes a transfer has {ratio:.2} of its rate"));
+        broken.push(format!("with a busy process on each CPU, a transfer has {ratio:.2} of its rate"));
     }
     Ok(fs::remove_dir_all(from)?)
 }
@@ -328,14 +332,14 @@ impl Spinner {
 
 impl Drop for Spinner {
     fn drop(&mut self) {
-        // One that has ended is as good.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Memory to memory without a checksum, beside a flood of RDMA Writes with as many blocks of the
-/// same size under way.
+/// Compares a transfer from memory to memory without a checksum with a stream of RDMA Writes that
+/// has as many outstanding blocks of the same size.
 fn from_memory(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let axes = "endpoint = \"verbs\"\nfile_source = \"memory\"\nsize_bytes = \"4GiB\"\n";
     let plan = plan_to_memory(scratch, "", axes)?;
@@ -346,14 +350,14 @@ fn from_memory(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
         ratios.push(files / rate(scratch, &flood)?);
     }
     let ratio = median(&mut ratios).context("no round")?;
-    println!("memory to memory: {ratio:.2} of a flood of Writes of as many bytes (at least 0.60)");
+    println!("memory to memory: {ratio:.2} of the rate of a stream of RDMA Writes (at least 0.60)");
     if ratio < 0.6 {
-        broken.push(format!("memory to memory a transfer has {ratio:.2} of the rate of Writes"));
+        broken.push(format!("a transfer from memory to memory has {ratio:.2} of the rate of RDMA Writes"));
     }
     Ok(())
 }
 
-/// A plan of one transfer to memory without a checksum.
+/// Writes a plan of one transfer to memory without a checksum, and returns its path.
 fn plan_to_memory(scratch: &Path, settings: &str, axes: &str) -> Result<String> {
     let plan = scratch.join("to-memory.toml");
     let text = format!(
@@ -364,7 +368,7 @@ fn plan_to_memory(scratch: &Path, settings: &str, axes: &str) -> Result<String> 
     Ok(plan.to_string_lossy().into_owned())
 }
 
-/// The throughput of the one point of a run, in bytes a second.
+/// The throughput of the one point of a run, in bytes per second.
 fn rate(scratch: &Path, words: &[&str]) -> Result<f64> {
     let out = scratch.join("transfer");
     process::rdmascope(words, &out)?;
@@ -373,8 +377,8 @@ fn rate(scratch: &Path, words: &[&str]) -> Result<f64> {
     rate.with_context(|| format!("{} has no throughput: {point}", words.join(" ")))
 }
 
-/// A file to memory over TCP, beside iperf3 whose client reads a file and whose server forgets what
-/// it gets.
+/// Compares a transfer of a file to memory over TCP with iperf3, whose client reads a file and
+/// whose server discards the data.
 fn to_memory_over_tcp(scratch: &Path, place: &Path, broken: &mut Vec<String>) -> Result<()> {
     if !shell::is_there("iperf3") {
         println!("a file of 1 GiB to memory over TCP: not measured: iperf3 is not installed");
@@ -385,7 +389,7 @@ fn to_memory_over_tcp(scratch: &Path, place: &Path, broken: &mut Vec<String>) ->
     let settings = format!("sink_dir = {:?}\n", place.to_string_lossy());
     let plan = plan_to_memory(scratch, &settings, "endpoint = \"tcp\"\nsize_bytes = \"1GiB\"\n")?;
     let mut ratios = Vec::new();
-    // The first round only makes the host give the memory.
+    // In the first round, the host allocates the memory: it does not count.
     for round in 0..=ROUNDS {
         let ours = rate(scratch, &["run", &plan])?;
         let theirs = iperf3(&from.join("d0/f0"))?;
@@ -396,12 +400,12 @@ fn to_memory_over_tcp(scratch: &Path, place: &Path, broken: &mut Vec<String>) ->
     let ratio = median(&mut ratios).context("no round")?;
     println!("a file of 1 GiB to memory over TCP: {ratio:.2} of the rate of iperf3 -c -F (at least 0.90)");
     if ratio < 0.9 {
-        broken.push(format!("to memory a transfer over TCP has {ratio:.2} of the rate of iperf3"));
+        broken.push(format!("a transfer to memory over TCP has {ratio:.2} of the rate of iperf3"));
     }
     Ok(fs::remove_dir_all(from)?)
 }
 
-/// The rate at which iperf3's server receives a file, in bytes a second, without its start.
+/// The rate at which iperf3's server receives a file, in bytes per second, start-up excluded.
 fn iperf3(file: &Path) -> Result<f64> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let script = "iperf3 -s -1 -p $port > /dev/null & is_there; \
@@ -409,7 +413,7 @@ fn iperf3(file: &Path) -> Result<f64> {
     let mut command = Command::new("timeout");
     command.args([LIMIT_S, "bash", "-c", &format!("{PRELUDE}; {script}"), "bash"]);
     let output = command.arg(file).args(["", ""]).arg(port).output()?;
-    let said: Value = serde_json::from_slice(&output.stdout).context("iperf3 says no JSON")?;
+    let said: Value = serde_json::from_slice(&output.stdout).context("iperf3 printed no JSON")?;
     let bits_per_s = said.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
-    Ok(bits_per_s.with_context(|| format!("iperf3 says no rate: {said}"))? / 8.0)
+    Ok(bits_per_s.with_context(|| format!("iperf3 printed no rate: {said}"))? / 8.0)
 }

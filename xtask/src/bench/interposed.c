@@ -1,6 +1,6 @@
-/* What a call of write(2)'s function costs: a program, and with -DNOTHING a library whose function does nothing, so that
- * the C library's system call is not in the way of a difference of a nanosecond. Prints ns for a call, the least of many
- * batches. */
+/* Measures the cost of a call of write(2). With -DNOTHING this is a library whose write does nothing,
+ * so that the system call does not hide a difference of a nanosecond; otherwise it is the program.
+ * Prints the time of a call in ns: the smallest of many batches. */
 #ifdef NOTHING
 
 #include <stddef.h>

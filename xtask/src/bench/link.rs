@@ -1,4 +1,4 @@
-//! Whether a link that softdev imitates is what it was told to be: rate and added latency.
+//! Whether softdev's link model has the rate and the added latency that were set.
 
 use std::path::Path;
 
@@ -11,32 +11,32 @@ use crate::stats::median;
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 2] = ["link-rate", "link-latency"];
 
-/// Rounds of each, of which the median counts.
+/// The number of rounds, of which the median counts.
 const ROUNDS: usize = 5;
-/// Rates by their names, with their data rates in bit/s (Gamess and Ortiz-Zuazaga 2016, table 1,
-/// cut after the last bit).
+/// Names of link rates with their data rates in bit/s (Gamess and Ortiz-Zuazaga 2016, table 1,
+/// rounded down).
 const RATES: [(&str, f64); 4] =
     [("4X SDR", 8e9), ("4X DDR", 16e9), ("4X QDR", 32e9), ("4X FDR", 54_545_454_545.0)];
-/// Payload and headers of a packet; with these given, nothing is left to a default.
+/// The payload and the headers of a packet; both are set, so that no default applies.
 const MTU_BYTES: f64 = 4096.0;
 const HEADER_BYTES: f64 = 26.0;
-/// What a rate may differ from what was told.
+/// The largest relative error of a rate.
 const RATE_ERROR_MAX: f64 = 0.01;
-/// Latencies that are added, in ns, and what may be added besides.
+/// Latencies that are added, in ns, and their largest error.
 const LATENCIES_NS: [f64; 3] = [500.0, 1000.0, 5000.0];
 const LATENCY_ERROR_NS_MAX: f64 = 100.0;
 
-/// Measures those whose name has `only` in it.
+/// Measures the link models whose name contains `only`.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
     let [rates, latencies] = NAMES.map(|name| name.contains(only));
     if rates {
         println!(
-            "a link that is imitated: Send 64 KiB in one direction, beside the payload's share of the rate"
+            "rate of a link model: Send 64 KiB in one direction; `set` is the payload's share of the rate"
         );
         RATES.into_iter().try_for_each(|(name, bits_per_s)| rate(scratch, name, bits_per_s, broken))?;
     }
     if latencies {
-        println!("a link that is imitated: Send 8 B, the latency that it adds");
+        println!("latency of a link model: Send 8 B, the latency that it adds");
         LATENCIES_NS.into_iter().try_for_each(|told_ns| latency(scratch, told_ns, broken))?;
     }
     Ok(())
@@ -52,9 +52,14 @@ fn rate(scratch: &Path, name: &str, bits_per_s: f64, broken: &mut Vec<String>) -
     }
     let found = median(&mut found).context("no round")?;
     let error = found / told - 1.0;
-    println!("  {name:<8} told {:8.1} MB/s, found {:8.1}, {:+.2} %", told / 1e6, found / 1e6, error * 100.0);
+    println!(
+        "  {name:<8} set {:8.1} MB/s, measured {:8.1}, {:+.2} %",
+        told / 1e6,
+        found / 1e6,
+        error * 100.0
+    );
     if error.abs() > RATE_ERROR_MAX {
-        broken.push(format!("{name} is {:.1} % off", error * 100.0));
+        broken.push(format!("the rate of a link model of {name} is {:.1} % off", error * 100.0));
     }
     Ok(())
 }
@@ -69,14 +74,14 @@ fn latency(scratch: &Path, told_ns: f64, broken: &mut Vec<String>) -> Result<()>
         added.push(figure(scratch, &linked, "/latency/p50_ns")? - without);
     }
     let added = median(&mut added).context("no round")?;
-    println!("  told {told_ns:6.0} ns, added {added:6.0} ns, {:+.0} ns", added - told_ns);
+    println!("  set {told_ns:6.0} ns, added {added:6.0} ns, {:+.0} ns", added - told_ns);
     if (added - told_ns).abs() > LATENCY_ERROR_NS_MAX {
-        broken.push(format!("a latency of {told_ns} ns adds {added:.0} ns"));
+        broken.push(format!("a link model with a latency of {told_ns} ns adds {added:.0} ns"));
     }
     Ok(())
 }
 
-/// One figure of the one point of a benchmark.
+/// One number of the one point of a benchmark, by its path in the record.
 fn figure(scratch: &Path, words: &[&str], path: &str) -> Result<f64> {
     let point = process::point(words, &scratch.join("link"))?;
     let figure = point.pointer(path).and_then(Value::as_f64);

@@ -1,17 +1,17 @@
-//! `cargo xtask bench`: the project's performance claims, and softdev beside what else moves bytes
-//! between two processes of a host.
+//! `cargo xtask bench`: the project's performance claims, and a comparison of softdev with other
+//! programs that move bytes between two processes of a host.
 //!
 //! ```text
-//! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
-//! link.rs: what softdev is told to be; one_way.rs: where stamps are; files.rs: transfers of files;
-//! claims.rs: what is compared with nobody
+//! plan.rs ─► rounds.rs, with place.rs and a file for each program ─► table.rs
+//! link.rs: the link model; one_way.rs: time stamps; files.rs: file transfers;
+//! claims.rs: absolute claims
 //! ```
 //!
-//! In each round everything of a row is measured one right after the other, in an order that
-//! alternates. Where a hypervisor moves the two CPUs, everything between them gets slower or
-//! faster, up to forty times, within seconds: so the raw time of a cache line is taken before and
-//! after each measurement, and what it moved under does not count. Whatever is said is a ratio of
-//! two measurements of one round with the same line.
+//! In each round, the items of a row are measured one right after the other, in alternating order.
+//! When a hypervisor moves the two CPUs, communication between them becomes up to forty times
+//! slower or faster within seconds. So the core-to-core latency is measured before and after each
+//! item, and an item during which it changed does not count. All results are ratios of two
+//! measurements of one round with the same core-to-core latency.
 
 mod claims;
 mod fabric;
@@ -38,22 +38,23 @@ use crate::shell;
 const USAGE: &str = "\
 usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 
-Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
-CPUs can do at most, turn and turn about; says of each goal whether it is met. Then whether a link that softdev imitates is
-what it was told to be, and found so by the stamps of both ends, transfers of files beside cp, rsync and tar, what time stamps
-cost, and how long the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
+Compares softdev with UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and with the raw limits of
+the two CPUs, in alternating order, and prints whether each goal is met. Then checks the rate and the latency of a link model,
+also by the time stamps of both ranks; compares file transfers with cp, rsync and tar; and measures the cost of a time stamp,
+what `rdmascope exec` adds to a write(2), and the time and size of the report of ten million samples. Exit status 1 if a goal
+is missed.
 
-  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
+  --only WORD    only rows whose name contains WORD: send, write, stream, unread, rate, eager, tag, tag-large, ranks,
                  ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file,
-                 transfer-small, transfer-mixed, transfer-busy, stamp, report, interposed
-  --rounds N     rounds (5)
-  --cpus A,B     the two CPUs (0,1)
-  --verbose      shows every measurement";
+                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed
+  --rounds N     the number of rounds (default 5)
+  --cpus A,B     the two CPUs (default 0,1)
+  --verbose      prints every measurement";
 
-/// Rounds, unless told otherwise.
+/// The default number of rounds.
 const ROUNDS: usize = 5;
 
-/// What is asked for.
+/// The options of the command line.
 struct Options {
     only: String,
     rounds: usize,
@@ -62,7 +63,7 @@ struct Options {
     help: bool,
 }
 
-/// Measures every claim, prints tables, and fails where one does not hold.
+/// Measures every claim, prints tables, and fails if a claim does not hold.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let words: Vec<String> = words.collect();
     if let [word, words @ ..] = words.as_slice()
@@ -108,7 +109,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
             }
             "--verbose" => options.is_verbose = true,
             "--help" | "-h" => options.help = true,
-            other => bail!("`{other}` is no option of bench (--help lists them)"),
+            other => bail!("unknown option `{other}` (--help lists the options)"),
         }
     }
     ensure!(options.rounds > 0, "--rounds needs at least 1");
@@ -121,7 +122,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         .chain(claims::NAMES);
     let names: Vec<&str> = rows.collect();
     let is_known = names.iter().any(|name| name.contains(&options.only));
-    ensure!(is_known, "no row's name has `{}` in it: {}", options.only, names.join(", "));
+    ensure!(is_known, "no row's name contains `{}`; the rows are {}", options.only, names.join(", "));
     Ok(options)
 }
 
@@ -171,12 +172,13 @@ mod tests {
             ("--rounds 0", "--rounds needs at least 1"),
             ("--cpus 1,1", "--cpus needs two CPUs such as 0,1, not `1,1`"),
             ("--cpus 1", "--cpus needs two CPUs such as 0,1, not `1`"),
-            ("--fast", "`--fast` is no option of bench (--help lists them)"),
+            ("--fast", "unknown option `--fast` (--help lists the options)"),
             (
                 "--only gather",
-                "no row's name has `gather` in it: send, write, stream, unread, rate, eager, tag, tag-large, ranks, \
-                 ranks-large, link-rate, link-latency, one-way-link, one-way-half, transfer-memory, transfer-file, \
-                 transfer-small, transfer-mixed, transfer-busy, transfer-to-memory, stamp, report, interposed",
+                "no row's name contains `gather`; the rows are send, write, stream, unread, rate, eager, tag, \
+                 tag-large, ranks, ranks-large, link-rate, link-latency, one-way-link, one-way-half, \
+                 transfer-memory, transfer-file, transfer-small, transfer-mixed, transfer-busy, \
+                 transfer-to-memory, stamp, report, interposed",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -1,4 +1,4 @@
-//! Open MPI's point-to-point calls over shared memory, by a program of ours (`pingpong.c`).
+//! Open MPI's point-to-point calls over shared memory, by the program `pingpong.c`.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -20,25 +20,25 @@ pub(super) fn build(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What carries the messages.
+/// The transport of the messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Over {
     SharedMemory,
-    /// UCX's RC, over softdev.
+    /// UCX's RC transport over softdev.
     Softdev,
 }
 
-/// Runs a test once, `lat`, `rate` or `stream`: what its batches gave.
+/// Runs a test once, `lat`, `rate` or `stream`, and summarises its batches.
 pub(super) fn measure(program: &Path, test: &str, over: Over, cpus: &[String; 2]) -> Result<Value> {
     let program = program.to_string_lossy();
-    // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound
-    // below.
+    // Open MPI's shared-memory transport is vader up to version 4 and sm since version 5. The ranks
+    // are bound to CPUs below.
     let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
     let rdmascope = process::built("rdmascope");
     let mut words = match over {
         Over::SharedMemory => vec!["mpirun", "--mca", "pml", "ob1", "--mca", "btl", &transports],
         Over::Softdev => {
-            // Open MPI leaves UCX out unless it knows the transports and the devices.
+            // Open MPI does not use UCX unless these lists have its transports and devices.
             let ucx = ["pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"];
             [&["env", "UCX_TLS=rc,self", "mpirun", "--mca"], &ucx[..]].concat()
         }
@@ -62,7 +62,7 @@ pub(super) fn measure(program: &Path, test: &str, over: Over, cpus: &[String; 2]
     read(&process::launcher(&words)?)
 }
 
-/// The first number of Open MPI's version, which is asked for once.
+/// The major version of Open MPI, which is read once.
 fn version() -> Result<u32> {
     static VERSION: OnceLock<u32> = OnceLock::new();
     if let Some(version) = VERSION.get() {
@@ -80,10 +80,10 @@ fn read_version(printed: &str) -> Result<u32> {
     version.split('.').next().and_then(|number| number.parse().ok()).context("Open MPI has no version")
 }
 
-/// A number per batch.
+/// Reads the output: one number for each batch.
 fn read(printed: &str) -> Result<Value> {
     let numbers = printed.split_whitespace().map(|word| {
-        word.parse::<f64>().with_context(|| format!("`{word}` is no number of the Open MPI program"))
+        word.parse::<f64>().with_context(|| format!("the Open MPI program printed `{word}`, not a number"))
     });
     Value::of_parts(numbers.collect::<Result<_>>()?)
 }

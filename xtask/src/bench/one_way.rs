@@ -1,5 +1,5 @@
-//! Whether stamps of both ends are where they should be: what an imitated link adds to each kind of
-//! latency, and how half of a round trip compares with one way.
+//! Whether the time stamps of both ranks are right: what a link model adds to each kind of latency,
+//! and how half of a round trip compares with the one-way latency.
 
 use std::path::Path;
 
@@ -12,34 +12,33 @@ use crate::stats::median;
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 2] = ["one-way-link", "one-way-half"];
 
-/// Rounds of each, of which the median counts.
+/// The number of rounds, of which the median counts.
 const ROUNDS: usize = 5;
-/// The least link, in ns, and what is added to it: so the same path of the device is taken.
+/// The smallest latency of a link model, in ns, and what is added to it: the device takes the same
+/// path with all of them.
 const BASE_NS: f64 = 1000.0;
 const MORE_NS: [f64; 3] = [500.0, 4000.0, 20_000.0];
-/// From post to post, more than any round trip here: what a CPU has forgotten in between is then
-/// the same with every link.
+/// The time from post to post, longer than any round trip here: the caches are then equally cold
+/// with every link model.
 const PAUSE: &str = "60us";
-/// What a stamp may be off.
+/// The largest error of a time stamp.
 const ERROR_NS_MAX: f64 = 100.0;
-/// How far half of a round trip and the one-way median may be apart, on a link of two microseconds.
-/// Without one the time stamp itself, which is no part of a round trip, is as much.
+/// The largest relative difference of half a round trip and the one-way median, on a link of 2 us.
+/// Without a link model the time stamp itself, which is no part of a round trip, takes as long.
 const HALF_ERROR_MAX: f64 = 0.05;
 
-/// Measures those whose name has `only` in it.
+/// Measures what has a name that contains `only`.
 pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
     let [link, half] = NAMES.map(|name| name.contains(only));
     if link {
-        println!(
-            "messages one way on a link that is imitated: what is told beside what is found, medians in ns"
-        );
+        println!("one-way latency that a link model adds: set and measured, medians in ns");
         for more_ns in MORE_NS {
             latency(scratch, more_ns, broken)?;
             fetch(scratch, more_ns, broken)?;
         }
     }
     if half {
-        println!("half of a round trip beside one way, each message alone, 32 B, medians in ns");
+        println!("half of a round trip and one-way latency, one message at a time, 32 B, medians in ns");
         for link in ["none", "latency=2us"] {
             for service in ["RC", "UC", "UD"] {
                 round_trip(scratch, service, link, broken)?;
@@ -49,8 +48,8 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// What more latency adds to one way, and to the completion: twice as much over RC, where it is
-/// acknowledged, nothing over UC.
+/// Checks what a higher latency of the link adds to the one-way latency and to the completion
+/// latency: twice as much over RC, which acknowledges messages, and nothing over UC.
 fn latency(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
     for (service, ways) in [("RC", 2.0), ("UC", 0.0)] {
         let link = |ns: f64| format!("latency={ns}ns");
@@ -61,7 +60,7 @@ fn latency(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// A delay between post and fetch is in one way, and not in what is counted from the fetch.
+/// Checks that a delay between post and fetch is part of `one_way` and not of `one_way_send`.
 fn fetch(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
     let link = |ns: f64| format!("latency={BASE_NS}ns,fetch={ns}ns");
     let stamped = ["--stamp", "sent"];
@@ -71,7 +70,7 @@ fn fetch(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// What the second link adds to the first kind of latency and to the second.
+/// What the second link adds to the first two kinds of latency.
 fn added(scratch: &Path, service: &str, more: &[&str], links: [&str; 2]) -> Result<[f64; 2]> {
     let mut found = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
@@ -89,7 +88,7 @@ fn added(scratch: &Path, service: &str, more: &[&str], links: [&str; 2]) -> Resu
 }
 
 fn check(what: &str, found_ns: f64, told_ns: f64, broken: &mut Vec<String>) {
-    println!("  {what:<32} told {told_ns:6.0}, found {found_ns:6.0}, {:+.0}", found_ns - told_ns);
+    println!("  {what:<32} set {told_ns:6.0}, measured {found_ns:6.0}, {:+.0}", found_ns - told_ns);
     if (found_ns - told_ns).abs() > ERROR_NS_MAX {
         broken.push(format!("{what} adds {found_ns:.0} instead of {told_ns:.0} ns"));
     }
@@ -104,7 +103,8 @@ fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String
     for _ in 0..ROUNDS {
         let half = point(scratch, &[&["lat", "send", "--imm"], &same[..]].concat())?;
         let one_way = point(scratch, &[&["one-way", "send"], &same[..]].concat())?;
-        let half = half.pointer("/latency/p50_ns").and_then(Value::as_f64).context("there is no median")?;
+        let half =
+            half.pointer("/latency/p50_ns").and_then(Value::as_f64).context("the point has no median")?;
         let one_way = median_ns(&one_way, 0)?;
         ratios.push(half / one_way);
         halves.push(half);
@@ -115,12 +115,14 @@ fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String
     let one_way = median(&mut ones).unwrap_or(0.0);
     println!("  {service} link {link:<12} half {half:6.0}, one way {one_way:6.0}, ratio {ratio:.3}");
     if link != "none" && (ratio - 1.0).abs() > HALF_ERROR_MAX {
-        broken.push(format!("over {service} with link {link} half of a round trip is {ratio:.2} of one way"));
+        broken.push(format!(
+            "half of a round trip over {service} with the link {link} is {ratio:.2} of the one-way latency"
+        ));
     }
     Ok(())
 }
 
-/// The median of a kind of latency by its place in the record: one_way is the first.
+/// The median of a kind of latency, by its place in the record: `one_way` is the first.
 fn median_ns(point: &Value, kind: usize) -> Result<f64> {
     let found = point.pointer(&format!("/kinds/{kind}/latency/p50_ns")).and_then(Value::as_f64);
     found.with_context(|| format!("the point has no median of kind {kind}: {point}"))

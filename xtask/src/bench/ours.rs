@@ -1,4 +1,4 @@
-//! softdev: by rdmascope and a plan, and by `baseline`, whose receiver reads what it gets.
+//! softdev, measured by rdmascope with a plan, and by `baseline`, whose receiver reads the data.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::place::BASELINE;
 use super::process;
 use super::value::{Unit, Value};
 
-/// Short runs of which the median counts, each with queue pairs of its own.
+/// The number of short runs, of which the median counts. Each has its own queue pairs.
 const REPETITIONS: u32 = 3;
 
 /// A benchmark of rdmascope with 8 B over RC.
@@ -18,13 +18,13 @@ const REPETITIONS: u32 = 3;
 pub(super) struct Experiment {
     pub(super) pattern: &'static str,
     pub(super) operation: &'static str,
-    /// Messages, which take some ten milliseconds.
+    /// The number of messages: they take about 10 ms.
     pub(super) messages: u64,
-    /// Whether a request carries its bytes itself.
+    /// Whether the payload is in the work request.
     pub(super) inline: bool,
 }
 
-/// Measures with rdmascope. Its record is left behind in `scratch` until the next of the same kind.
+/// Measures with rdmascope. The record stays in `scratch` until the next run of this experiment.
 pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: &Path) -> Result<Value> {
     let name = format!("{}-{}{}", of.pattern, of.operation, if of.inline { "-inline" } else { "" });
     let plan = scratch.join(format!("{name}.toml"));
@@ -41,8 +41,8 @@ pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: 
     read(&fs::read_to_string(out.join("points.jsonl"))?, unit)
 }
 
-/// Takes the numbers out of a record's points; those under which the placement changed do not
-/// count, so that there may be none.
+/// Reads the numbers of a record's points. Points during which the placement changed do not count;
+/// all of them may be missing.
 fn read(points: &str, unit: Unit) -> Result<Value> {
     let points: Vec<Json> = points.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let mut runs = Vec::new();
@@ -90,7 +90,7 @@ fn read_raw(printed: &str, unit: Unit) -> Result<Value> {
 mod tests {
     use super::*;
 
-    /// Of `rdmascope run`, without the ends and the axes.
+    /// A point of `rdmascope run`, without its ranks and axes.
     const STEADY: &str = concat!(
         r#"{"id":0,"experiment":"send","pattern":"ping-pong","status":"measured","repetition":0,"#,
         r#""latency":{"kind":"rtt_half","count":50000,"min_ns":113,"p10_ns":208,"p50_ns":245,"#,
@@ -101,7 +101,7 @@ mod tests {
         r#"{"id":0,"experiment":"send","pattern":"ping-pong","status":"measured","repetition":1,"#,
         r#""latency":{"kind":"rtt_half","count":50000,"min_ns":113,"p50_ns":221,"#,
         r#""mean_ns":2463.66968},"calibration":{"before_ns":58.3,"after_ns":92.1},"#,
-        r#""unstable":"the time of a cache line between the two CPUs changed from 58 to 92 ns around the point"}"#,
+        r#""unstable":"the core-to-core latency changed from 58 ns before the point to 92 ns after it"}"#,
     );
     const STREAM: &str = concat!(
         r#"{"status":"measured","repetition":0,"throughput":{"bytes_per_s":7727313.4216440655,"#,

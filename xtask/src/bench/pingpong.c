@@ -1,17 +1,18 @@
-/* Ping-pong, message rate and a stream that is read, between two ranks, by plain MPI point-to-point calls: what
- * `cargo xtask bench` measures of Open MPI. Usage: mpirun -n 2 pingpong lat|rate|stream. Rank 0 prints a number for each
- * batch: half a round trip of 8 B in ns, messages of 8 B per second, or bytes per second in messages of 1 MiB. */
+/* Ping-pong, message rate and a stream whose receiver reads the data, between two ranks, by plain MPI
+ * point-to-point calls: `cargo xtask bench` measures Open MPI with this program.
+ * Usage: mpirun -n 2 pingpong lat|rate|stream. Rank 0 prints a number for each batch: half a round
+ * trip of 8 B in ns, messages of 8 B per second, or bytes per second in messages of 1 MiB. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Batches that are printed, after one that warms up. */
+/* Printed batches, after one warm-up batch. */
 enum { BATCHES = 40 };
-/* Round trips, small and large messages in a batch: about a millisecond each. */
+/* Round trips, small messages and large messages of a batch, which takes about 1 ms. */
 enum { ROUND_TRIPS = 2000, SMALL = 8192, LARGE = 16 };
-/* Small messages under way, the OSU benchmarks' window; large ones, as in the stream that it is compared with. */
+/* The windows: of small messages as in the OSU Micro-Benchmarks, of large messages as in `baseline`. */
 enum { WINDOW = 64, LARGE_WINDOW = 4 };
 enum { BYTES = 1 << 20, WORDS = BYTES / 8 };
 
@@ -58,7 +59,7 @@ static double rate(void) {
     return SMALL / (MPI_Wtime() - start);
 }
 
-/* Reads a message, every word. */
+/* Reads every word of a message. */
 static uint64_t sum(const uint64_t *words) {
     uint64_t sum = 0;
     for (int i = 0; i < WORDS; i++) {
@@ -76,12 +77,12 @@ static double stream(uint64_t *buffers[LARGE_WINDOW]) {
         if (i >= LARGE_WINDOW) {
             MPI_Wait(&requests[at], MPI_STATUS_IGNORE);
             if (rank == 1 && sum(buffers[at]) != (uint64_t)WORDS) {
-                fprintf(stderr, "a message is not what was sent\n");
+                fprintf(stderr, "rank 1: a received message differs from the sent message\n");
                 MPI_Abort(MPI_COMM_WORLD, 1);
             }
         }
         if (i < LARGE && rank == 0) {
-            /* Always the same source, as in the stream that it is compared with. */
+            /* Always from the same buffer, as in `baseline`. */
             MPI_Isend(buffers[0], BYTES, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[at]);
         } else if (i < LARGE) {
             MPI_Irecv(buffers[at], BYTES, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[at]);

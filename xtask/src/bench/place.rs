@@ -1,4 +1,4 @@
-//! Where the two CPUs are just now, as the raw time of a cache line between them tells.
+//! The current placement of the two CPUs, by the core-to-core latency between them.
 
 use anyhow::{Context, Result};
 use serde_json::Value as Json;
@@ -7,10 +7,10 @@ use super::process;
 
 /// The program that measures raw limits.
 pub(super) const BASELINE: &str = "baseline";
-/// Two times of the line are of one placement where they differ by no more than this share.
+/// Two core-to-core latencies belong to one placement if they differ by at most this share.
 const SAME: f64 = 0.2;
 
-/// Half the round trip of a cache line between the CPUs, in ns.
+/// The core-to-core latency: half the round trip of a cache line between the CPUs, in ns.
 pub(super) fn line_ns(cpus: &[String; 2]) -> Result<f64> {
     read_line(&process::alone(&[&process::built(BASELINE), "line", &cpus[0], &cpus[1]])?)
 }
@@ -20,7 +20,7 @@ fn read_line(printed: &str) -> Result<f64> {
     object["line_ns"].as_f64().filter(|ns| *ns > 0.0).context("the calibration printed no line_ns")
 }
 
-/// Whether two times of the line are of one placement.
+/// Whether two core-to-core latencies belong to one placement.
 pub(super) fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() <= SAME * one.min(other)
 }

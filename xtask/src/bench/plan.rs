@@ -1,10 +1,10 @@
-//! What is compared: rows of things that do the same, and the goals of ours among them.
+//! The comparisons: rows of items that do the same, and the goals of each row's first item.
 
 use super::ours::Experiment;
 use super::ucx::Test;
 use super::value::Unit;
 
-/// How a thing is measured.
+/// How an item is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     Rdmascope(Experiment),
@@ -12,31 +12,31 @@ pub(super) enum Way {
     Baseline(&'static str),
     Ucx(Test),
     Fabric,
-    /// A test of ours over Open MPI's shared memory.
+    /// A test of `pingpong.c` over Open MPI's shared memory.
     Mpi(&'static str),
-    /// The same over UCX's RC on softdev.
+    /// The same test over UCX's RC transport on softdev.
     MpiOnSoftdev(&'static str),
 }
 
-/// A thing that is measured.
+/// A program or library that is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) name: &'static str,
     pub(super) way: Way,
 }
 
-/// What a goal is a ratio to.
+/// The denominator of a goal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Against {
-    /// The raw time of a cache line.
+    /// The core-to-core latency.
     Line,
-    /// Another thing of the row.
+    /// Another item of the row.
     Item(&'static str),
-    /// One, in the row's unit.
+    /// One, in the row's unit: the goal is absolute.
     Nothing,
 }
 
-/// Where the ratio of ours has to be.
+/// The bound of a goal's ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bound {
     AtMost(f64),
@@ -51,7 +51,7 @@ pub(super) struct Goal {
     pub(super) bound: Bound,
 }
 
-/// Things that are compared; the first of them is ours.
+/// Items that are compared; the first one runs on softdev.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
@@ -71,11 +71,11 @@ const SEND: Item = Item {
     }),
 };
 const MIB: u64 = 1 << 20;
-/// The streams of a mebibyte, as copied by the raw stores.
+/// A stream of 1 MiB messages that `baseline` copies by non-temporal stores.
 const STREAMING: &str = "raw non-temporal copy";
 
-/// A test of ucx_perftest. Of its transports over shared memory posix and sysv are as fast as each
-/// other; with cma besides, large messages are copied once instead of twice.
+/// A test of ucx_perftest. Its shared-memory transports posix and sysv are equally fast; with cma
+/// in addition, large messages are copied once instead of twice.
 const fn ucx(name: &'static str, test: Test) -> Item {
     Item { name, way: Way::Ucx(test) }
 }
@@ -89,10 +89,10 @@ const fn on_softdev(name: &'static str, transports: &'static str, size_bytes: u6
     ucx(name, Test { on_softdev: true, ..test("tag_lat", Some(transports), size_bytes, 50_000) })
 }
 
-/// A rendezvous: the receiver has the kernel fetch the message.
+/// A rendezvous: the receiver asks the kernel to fetch the message.
 const AM_BW: Item = ucx("UCX am_bw (UCP posix,cma)", test("ucp_am_bw", Some("posix,cma,self"), MIB, 200));
 
-/// All that is compared.
+/// All rows.
 pub(super) fn rows() -> Vec<Row> {
     vec![send(), write(), stream(), unread(), rate(), eager(), tag(), tag_large(), ranks(), ranks_large()]
 }
@@ -108,20 +108,20 @@ fn send() -> Row {
     let mut row = row("send", title, Unit::Latency, SEND, peers, Bound::Below(1.0));
     row.goals.insert(0, Goal { against: Against::Line, bound: Bound::AtMost(1.5) });
     row.items.extend([
-        Item { name: "raw lines of two lanes", way: Way::Baseline("lanes") },
+        Item { name: "raw: a line per direction", way: Way::Baseline("lanes") },
         Item { name: "the same, 40 ns to answer", way: Way::Baseline("worked-lanes") },
-        Item { name: "raw line, 40 ns to answer", way: Way::Baseline("worked-line") },
+        Item { name: "raw: one line, 40 ns to answer", way: Way::Baseline("worked-line") },
     ]);
     row
 }
 
-/// UCX's short put takes its bytes from the program when it is called, as an inline write does.
+/// RDMA Write. UCX's short put copies the payload when it is called, as an inline write does.
 fn write() -> Row {
     let experiment = Experiment { pattern: "ping-pong", operation: "write", messages: 100_000, inline: true };
     let ours = Item { name: "rdmascope lat write -I 8", way: Way::Rdmascope(experiment) };
     let gathered = Way::Rdmascope(Experiment { inline: false, ..experiment });
     let put = ucx("UCX put_lat (UCT posix)", test("put_lat", None, 8, 100_000));
-    let title = "RC RDMA Write 8 B: half a round trip between ends that poll their memory";
+    let title = "RC RDMA Write 8 B: half a round trip between ranks that poll their memory";
     let mut row = row("write", title, Unit::Latency, ours, vec![put], Bound::AtMost(1.0));
     row.items.push(Item { name: "the same, not inline", way: gathered });
     row.items.push(SEND);
@@ -136,8 +136,7 @@ fn stream() -> Row {
         ucx("UCX tag_bw (UCP posix,cma)", test("tag_bw", Some("posix,cma,self"), MIB, 200)),
         Item { name: "Open MPI isend/irecv", way: Way::Mpi("stream") },
     ];
-    let title =
-        "1 MiB messages, read by their receiver (UCX has no test that reads: its numbers are without)";
+    let title = "1 MiB messages that their receiver reads (the receivers of UCX's tests do not read them)";
     let mut row = row("stream", title, Unit::Bandwidth, ours, peers, Bound::Above(1.0));
     row.items.push(Item { name: STREAMING, way: Way::Baseline("streaming") });
     row.items.push(Item { name: "raw memcpy", way: Way::Baseline("cached") });
@@ -145,7 +144,8 @@ fn stream() -> Row {
     row
 }
 
-/// What tools call the bandwidth of a write. It has no goals: nobody has the data in hand.
+/// The bandwidth of a write as tools define it. It has no goals, because the receiver does not read
+/// the data.
 fn unread() -> Row {
     let items = vec![
         Item { name: "softdev RDMA Write", way: Way::Baseline("write-unread") },
@@ -155,7 +155,8 @@ fn unread() -> Row {
         ucx("UCX put_bw (UCT posix)", test("put_bw", None, MIB, 400)),
         ucx("UCX ucp_put_bw (UCP posix,cma)", test("ucp_put_bw", Some("posix,cma,self"), MIB, 400)),
     ];
-    let title = "1 MiB messages that nobody reads: no goal (UCX puts to one place again and again, ours and raw go to four)";
+    let title =
+        "1 MiB messages that no receiver reads: no goal (UCX writes to one buffer, softdev and raw to four)";
     Row { name: "unread", title, unit: Unit::Bandwidth, items, goals: Vec::new() }
 }
 
@@ -172,8 +173,8 @@ fn rate() -> Row {
     Row { name: "rate", title: "RC Send 8 B in one direction, no lists", unit: Unit::Rate, items, goals }
 }
 
-/// What UCX receives into memory that softdev has not given it, by a shared receive queue over RC:
-/// a message that it copies costs little more than one that goes inline, or over UD.
+/// UCX's eager messages through a shared receive queue over RC: a message that UCX copies costs
+/// little more than an inline message or a message over UD.
 fn eager() -> Row {
     let inline = on_softdev("the same, 8 B", "rc,self", 8);
     let datagrams = on_softdev("the same over UD", "ud,self", 128);
@@ -189,7 +190,7 @@ fn eager() -> Row {
     Row { name: "eager", title, unit: Unit::Latency, items, goals: goals.into() }
 }
 
-/// What a program of UCX's loses by softdev's verbs against UCX's own shared memory.
+/// The cost of softdev's verbs for a program of UCX, compared with UCX's own shared memory.
 fn tag() -> Row {
     let ours = on_softdev("UCX tag_lat (UCP rc on softdev)", "rc,self", 8);
     let peers = vec![ucx("UCX tag_lat (UCP posix)", test("tag_lat", Some("posix,self"), 8, 50_000))];
@@ -197,7 +198,7 @@ fn tag() -> Row {
     row("tag", title, Unit::Latency, ours, peers, Bound::AtMost(1.3))
 }
 
-/// The same for large messages, against the faster of the two ways that UCX has.
+/// The same for large messages, compared with both of UCX's configurations.
 fn tag_large() -> Row {
     let on = Test { on_softdev: true, ..test("tag_bw", Some("rc,self"), MIB, 200) };
     let peers = vec![
@@ -209,7 +210,7 @@ fn tag_large() -> Row {
     row("tag-large", title, Unit::Bandwidth, ours, peers, Bound::AtLeast(0.9))
 }
 
-/// What ranks of Open MPI lose by it, which has shared memory of its own: no goal.
+/// The cost of softdev for ranks of Open MPI, which has its own shared memory: no goal.
 fn ranks() -> Row {
     let items = vec![
         Item { name: "Open MPI (UCX rc on softdev)", way: Way::MpiOnSoftdev("lat") },
@@ -242,7 +243,7 @@ fn row(
 }
 
 impl Way {
-    /// Programs that it needs, and the package that has them.
+    /// The programs that a measurement needs, and the packages that have them.
     pub(super) fn needs(&self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Rdmascope(_) | Self::Baseline(_) => (&[], ""),
@@ -276,7 +277,7 @@ mod tests {
             };
             assert!(is_ours(row.items[0].way), "{}", row.name);
         }
-        // Every peer of a latency has a goal, and ours one beside the raw line.
+        // Every peer of a latency has a goal, and so has the core-to-core latency.
         let send = send();
         let is_raw = |item: &&Item| matches!(item.way, Way::Baseline(_));
         assert_eq!(send.goals.len() + send.items.iter().filter(is_raw).count(), send.items.len());

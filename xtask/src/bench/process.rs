@@ -1,5 +1,5 @@
-//! Starting what is measured: ahead of whoever else wants the CPUs, and so that it does not outlive
-//! this program, however that ends.
+//! Starts the measured programs with real-time priority, and ends them with this program, however
+//! it ends.
 
 use std::convert::Infallible;
 use std::fs;
@@ -16,25 +16,26 @@ use crate::{process, shell};
 
 /// The word of `cargo xtask bench` that makes it become another program: see [`start`].
 pub(super) const START: &str = "--start";
-/// Makes the kernel kill a program when whoever has started it ends, if he has not ended already.
+/// Makes the kernel kill a program when its parent ends, unless the parent has ended already.
 const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
-/// Gives it the lowest real-time priority, and the next. Threads of one priority take turns: MPI
-/// libraries have some that their main thread waits for while it polls.
+/// Gives a program the lowest real-time priority. Threads of one priority take turns: in MPI
+/// libraries the main thread polls while it waits for other threads.
 const FIRST: [&str; 3] = ["chrt", "--rr", "1"];
-/// Leaves a program without the user's cache directory.
+/// Hides the user's cache directory from a program.
 const WITHOUT_CACHE: [&str; 5] = ["env", "-u", "XDG_CACHE_HOME", "-u", "HOME"];
+/// Gives a program the next higher real-time priority.
 const BEFORE_THE_FIRST: [&str; 3] = ["chrt", "--rr", "2"];
 
-/// Whether what is measured may have real-time priority. Then nobody else gets between, as on an
-/// idle machine; the kernel keeps a twentieth of the time for all others (sched(7),
+/// Whether measured programs may have real-time priority. Then other processes do not preempt them,
+/// as on an idle machine; the kernel reserves a twentieth of the time for all others (sched(7),
 /// `sched_rt_runtime_us`).
 pub(super) fn is_first() -> bool {
     static IS_FIRST: OnceLock<bool> = OnceLock::new();
     *IS_FIRST.get_or_init(|| shell::works(&[&FIRST[..], &["true"]].concat()))
 }
 
-/// What the client of a server prints; both end by themselves. The client is on the first of the
-/// CPUs.
+/// Runs a server and its client, and returns what the client prints. Both end by themselves. The
+/// client runs on the first CPU.
 pub(super) fn pair(cpus: &[String; 2], server: &[&str], port: u16, client: &[&str]) -> Result<String> {
     let server = ours(&first(server))?;
     let client = ours(&first(client))?;
@@ -43,14 +44,14 @@ pub(super) fn pair(cpus: &[String; 2], server: &[&str], port: u16, client: &[&st
     process::pair([&cpus[0], &cpus[1]], &server, port, &client, true)
 }
 
-/// What a program prints that places its own processes.
+/// Runs a program that places its own processes, and returns what it prints.
 pub(super) fn alone(words: &[&str]) -> Result<String> {
     run(words, &first(words))
 }
 
-/// Runs rdmascope with some words; its record is left in a directory, where none of before stays.
-/// It remembers nothing of the host: rounds are compared with each other under any placement that
-/// lasts, also one that was better before.
+/// Runs rdmascope with some words and replaces the record in a directory. rdmascope remembers
+/// nothing about the host: rounds are compared with each other under any placement that lasts, even
+/// if an earlier placement was better.
 pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
@@ -62,7 +63,7 @@ pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a benchmark of rdmascope between this host's ranks and takes its one point.
+/// Runs a benchmark of rdmascope between ranks of this host and returns its one point.
 pub(super) fn point(words: &[&str], out: &Path) -> Result<Value> {
     rdmascope(&[words, &["--local"]].concat(), out)?;
     recorded(out)
@@ -74,28 +75,28 @@ pub(super) fn recorded(out: &Path) -> Result<Value> {
     Ok(serde_json::from_str(points.lines().next().context("no point was measured")?)?)
 }
 
-/// What a program prints that starts those of [`rank`] and has to get a word in while they poll.
+/// Runs a launcher of [`rank`]s, which must run while they poll, and returns what it prints.
 pub(super) fn launcher(words: &[&str]) -> Result<String> {
     let before = if is_first() { &BEFORE_THE_FIRST[..] } else { &[] };
     run(words, &[before, words].concat())
 }
 
-/// The words of a program that somebody else starts: it goes first, and ends with whoever that is.
+/// The words of a program that a launcher starts: it has real-time priority and ends with the
+/// launcher.
 pub(super) fn rank<'a>(words: &[&'a str]) -> Vec<&'a str> {
     first(&[&WITH_PARENT[..], words].concat())
 }
 
-/// Becomes another program, one that ends with the one that has started this: `PARENT PROGRAM
-/// WORD...`.
+/// Executes another program in this process, which ends with its parent: `PARENT PROGRAM WORD...`.
 ///
 /// # Errors
-/// When that has ended, or the program cannot be started.
+/// If the parent has ended, or the program cannot be started.
 pub(super) fn start(words: &[String]) -> Result<Infallible> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let [parent, program, words @ ..] = words else { bail!("{START} needs a process and a program") };
+    let [parent, program, words @ ..] = words else { bail!("{START} needs a process id and a program") };
     let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().to_string() == *parent);
     ensure!(is_there, "process {parent} has ended before it could start {program}");
-    Err(Command::new(program).args(words).exec()).with_context(|| format!("{program} cannot be started"))
+    Err(Command::new(program).args(words).exec()).with_context(|| format!("cannot start {program}"))
 }
 
 fn run(named: &[&str], words: &[&str]) -> Result<String> {
@@ -115,7 +116,7 @@ fn first<'a>(words: &[&'a str]) -> Vec<&'a str> {
     [if is_first() { &FIRST[..] } else { &[] }, words].concat()
 }
 
-/// A program of ours.
+/// The path of a program of this repository.
 pub(super) fn built(name: &str) -> String {
     shell::root().join("target/release").join(name).to_string_lossy().into_owned()
 }
@@ -130,7 +131,7 @@ mod tests {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             start(&words).unwrap_err().to_string()
         };
-        assert_eq!(told(&["1"]), "--start needs a process and a program");
+        assert_eq!(told(&["1"]), "--start needs a process id and a program");
         assert_eq!(told(&["0", "true"]), "process 0 has ended before it could start true");
     }
 

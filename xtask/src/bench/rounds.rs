@@ -1,4 +1,4 @@
-//! The rounds: each thing once, with the raw line before and after it.
+//! The rounds: each item once, with the core-to-core latency before and after it.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use super::value::{Unit, Value};
 use super::{fabric, mpi, ours, place, ucx};
 use crate::shell;
 
-/// How often a measurement is tried in a round until the placement stands still.
+/// How often a measurement is tried in a round until the placement is stable.
 const ATTEMPTS: usize = 3;
-/// Short runs of tools that know only the mean of a run, of which the median counts.
+/// The number of short runs, of which the median counts, for tools that print only a mean.
 const RUNS: usize = 3;
 
-/// A measurement under which the placement stood still.
+/// A measurement during which the placement was stable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) round: usize,
@@ -22,23 +22,23 @@ pub(super) struct Sample {
     pub(super) value: Value,
 }
 
-/// What came of an item.
+/// The results of an item.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) item: Item,
     pub(super) samples: Vec<Sample>,
-    /// Measurements that do not count, because the line changed under them or rdmascope saw its
-    /// messages' times change.
+    /// Measurements that do not count, because the core-to-core latency changed during them or
+    /// rdmascope marked them as unstable.
     pub(super) unstable: usize,
     pub(super) failures: Vec<String>,
-    /// What it needs is not there.
+    /// The item cannot be measured here.
     pub(super) is_missing: bool,
 }
 
-/// What came of a row.
+/// A row and the results of its items.
 pub(super) type Measured = (Row, Vec<Outcome>);
 
-/// Where and how it is measured.
+/// Where and how rows are measured.
 pub(super) struct Bench<'a> {
     pub(super) cpus: &'a [String; 2],
     pub(super) scratch: &'a Path,
@@ -46,10 +46,10 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Measures all rows, so many rounds.
+    /// Measures all rows in a number of rounds.
     ///
     /// # Errors
-    /// When the raw line cannot be measured; whatever else fails is told in its outcome.
+    /// If the core-to-core latency cannot be measured; other failures are in the outcomes.
     pub(super) fn run(&self, rows: Vec<Row>, rounds: usize) -> Result<Vec<Measured>> {
         let mut measured: Vec<Measured> = rows.into_iter().map(|row| (row.clone(), outcomes(&row))).collect();
         let program = self.scratch.join("pingpong");
@@ -66,7 +66,7 @@ impl Bench<'_> {
             eprintln!("xtask: bench: round {} of {rounds}", round + 1);
             for (row, outcomes) in &mut measured {
                 let mut line_ns = place::line_ns(self.cpus)?;
-                // Whoever is first finds the caches and the placement of the one before.
+                // An item inherits caches and placement from the item before it.
                 let mut order: Vec<&mut Outcome> = outcomes.iter_mut().collect();
                 if round % 2 == 1 {
                     order.reverse();
@@ -79,7 +79,7 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// Measures an item until the placement stands still under it.
+    /// Measures an item until the placement is stable during the measurement.
     fn take(
         &self,
         outcome: &mut Outcome,
@@ -121,7 +121,7 @@ impl Bench<'_> {
             Ok(Value::of_runs(&runs))
         };
         match &item.way {
-            // It repeats within a run.
+            // The plan has repetitions.
             Way::Rdmascope(experiment) => ours::measure(experiment, unit, cpus, self.scratch),
             Way::Baseline(what) => repeat(&|| ours::raw(what, unit, cpus)),
             Way::Ucx(test) => repeat(&|| ucx::measure(test, unit, cpus)),
@@ -139,7 +139,7 @@ impl Outcome {
         Self { item, samples, unstable: 0, failures, is_missing: false }
     }
 
-    /// It cannot be measured here.
+    /// Marks the item as impossible to measure here.
     fn miss(&mut self, reason: String) {
         self.failures.push(reason);
         self.is_missing = true;

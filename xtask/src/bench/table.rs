@@ -1,4 +1,4 @@
-//! The comparison: a table for each row, and whether its goals are met.
+//! The comparison: a table for each row, and its goals with whether they are met.
 
 use std::fmt::Write;
 
@@ -9,17 +9,18 @@ use super::{place, process};
 use crate::stats::median;
 
 const HEAD: &str = "\
-# runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them, or rdmascope
-# saw the times of its messages shift
-# m: the tool knows the mean only, which is compared with our mean; all else is medians
-# ours/it: the ratios within a round, where the line was the same within 20 %: their median and the best for us
+# runs: how many count, of all. The others were unstable: the core-to-core latency changed by more than 20 % around them, or
+# rdmascope marked its point as unstable
+# m: the tool prints only a mean, which is compared with the mean of the first line; all other numbers are medians
+# in lines: the latency divided by the core-to-core latency around it
+# ratio: the first line's number divided by this line's, in rounds in which the core-to-core latency is the same within 20 %
 ";
-const FIRST: &str = "# all with real-time priority: others on this machine did not get between\n";
+const FIRST: &str = "# all programs have real-time priority: other processes did not preempt them\n";
 const NOT_FIRST: &str = "\
-# without real-time priority, which is not allowed here: others on these CPUs are in all means and rates
+# no real-time priority, which is not allowed here: all means and rates include preemption by other processes
 ";
 
-/// All tables. Goals that are missed, and rows without anything of ours, go to `broken`.
+/// Formats all tables. Missed goals, and rows whose first item was not measured, go to `broken`.
 pub(super) fn print(rows: &[Measured], broken: &mut Vec<String>) -> String {
     let mut out = format!("{HEAD}{}", if process::is_first() { FIRST } else { NOT_FIRST });
     for (row, outcomes) in rows {
@@ -44,14 +45,14 @@ fn table(out: &mut String, row: &Row, outcomes: &[Outcome]) {
     if let Some(middle) = median(&mut lines) {
         let low = lines[0];
         let high = lines[lines.len() - 1];
-        let _ = write!(out, "; cache line {low:.0} to {high:.0} ns, median {middle:.0}");
+        let _ = write!(out, "; core-to-core latency {low:.0} to {high:.0} ns, median {middle:.0}");
     }
     let is_latency = row.unit == Unit::Latency;
     let in_lines = if is_latency { format!("{:>8} {:>6}", "in lines", "best") } else { String::new() };
     let _ = writeln!(
         out,
         "\n  {:<30} {:>6} {:>8} {:>8}    {:<9} {in_lines:>15}  {:>8} {:>6} {:>6}",
-        "", "runs", "median", "best", "", "ours/it", "best", "pairs"
+        "", "runs", "median", "best", "", "ratio", "best", "pairs"
     );
     for outcome in outcomes {
         let _ = writeln!(out, "  {}", line(row, outcome, &outcomes[0]).trim_end());
@@ -102,11 +103,11 @@ fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
     text
 }
 
-/// Of runs, or of the ratios of two things' runs.
+/// A summary of runs, or of the ratios of two items' runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Summary {
     median: f64,
-    /// The fastest of them.
+    /// The fastest run.
     best: f64,
     count: usize,
 }
@@ -121,7 +122,7 @@ impl Summary {
     }
 }
 
-/// How ours compares with something: the ratios within a round.
+/// The ratios of the first item's runs to another item's runs in the same rounds.
 fn ratios(ours: &Outcome, other: &Outcome, unit: Unit) -> Option<Summary> {
     let in_a_round = |own: &Sample| {
         let is_near = |it: &&Sample| it.round == own.round && place::is_same(it.line_ns, own.line_ns);
@@ -130,7 +131,7 @@ fn ratios(ours: &Outcome, other: &Outcome, unit: Unit) -> Option<Summary> {
     Summary::of(ours.samples.iter().filter_map(in_a_round), unit)
 }
 
-/// A goal with what came of it, and whether it is missed.
+/// A goal with its result, and whether it is missed.
 fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
     let ours = &outcomes[0];
     let (wanted, limit) = match goal.bound {
@@ -141,7 +142,7 @@ fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
     };
     let (scale, unit) = scale(row.unit);
     let (of, found) = match goal.against {
-        Against::Line => (format!("{limit} cache lines"), in_lines(ours)),
+        Against::Line => (format!("{limit} core-to-core latencies"), in_lines(ours)),
         Against::Item(name) => {
             let other = outcomes.iter().find(|outcome| outcome.item.name == name);
             let found = other.and_then(|other| ratios(ours, other, row.unit));
@@ -150,7 +151,7 @@ fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
         Against::Nothing => (format!("{} {unit}", limit / scale), shown(ours, row.unit)),
     };
     let Some(Summary { median, best, .. }) = found else {
-        return (format!("{wanted} {of}: not measured: no steady runs of both in one placement"), false);
+        return (format!("{wanted} {of}: not measured: no round has stable runs of both"), false);
     };
     let shown = if goal.against == Against::Nothing { scale } else { 1.0 };
     let numbers = format!("{:.2}, best {:.2}", median / shown, best / shown);
@@ -173,13 +174,13 @@ fn samples(outcomes: &[Outcome]) -> impl Iterator<Item = &Sample> {
     outcomes.iter().flat_map(|outcome| &outcome.samples)
 }
 
-/// The runs' latencies in raw lines of their moments.
+/// The runs' latencies, each divided by the core-to-core latency around it.
 fn in_lines(outcome: &Outcome) -> Option<Summary> {
     let in_lines = |sample: &Sample| Some(sample.value.shown()? / sample.line_ns);
     Summary::of(outcome.samples.iter().filter_map(in_lines), Unit::Latency)
 }
 
-/// The runs.
+/// The summary of an item's runs.
 fn shown(outcome: &Outcome, unit: Unit) -> Option<Summary> {
     Summary::of(outcome.samples.iter().filter_map(|sample| sample.value.shown()), unit)
 }
@@ -211,7 +212,7 @@ mod tests {
         Outcome { item, samples, unstable: 0, failures: Vec::new(), is_missing: false }
     }
 
-    /// The row of Send, with what came of each item, ours first.
+    /// The row of Send with the results of its items, in their order.
     fn measured(runs: &[&[(usize, f64, f64)]]) -> Measured {
         let row = rows().remove(0);
         let none: &[(usize, f64, f64)] = &[];
@@ -240,14 +241,17 @@ mod tests {
         let missed = |text: &str, is_missed| (text.to_owned(), is_missed);
         assert_eq!(
             said(0, &outcomes),
-            missed("at most 1.5 cache lines: MISSED by 7 % (1.60, best 1.40)", true)
+            missed("at most 1.5 core-to-core latencies: MISSED by 7 % (1.60, best 1.40)", true)
         );
         assert_eq!(
             said(1, &outcomes),
             missed("below UCX am_lat (UCT posix): MISSED by 0 % (1.00, best 0.88)", true)
         );
         outcomes[0].samples.remove(2);
-        assert_eq!(said(0, &outcomes), missed("at most 1.5 cache lines: met (1.50, best 1.40)", false));
+        assert_eq!(
+            said(0, &outcomes),
+            missed("at most 1.5 core-to-core latencies: met (1.50, best 1.40)", false)
+        );
         let (text, is_missed) = said(2, &outcomes);
         assert!(text.contains("not measured") && !is_missed, "{text}");
     }

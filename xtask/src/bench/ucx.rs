@@ -5,29 +5,28 @@ use anyhow::{Context, Result};
 use super::process;
 use super::value::{Unit, Value};
 
-/// ucx_perftest's own.
+/// The default port of ucx_perftest.
 const PORT: &str = "13337";
 
 /// A test of ucx_perftest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) name: &'static str,
-    /// Transports for tests of its upper layer (UCP), which takes them from the environment.
+    /// Transports for tests of the upper layer (UCP), which reads them from the environment.
     pub(super) transports: Option<&'static str>,
     pub(super) size_bytes: u64,
-    /// Messages, which take some ten milliseconds.
+    /// The number of messages: they take about 10 ms.
     pub(super) messages: u64,
-    /// By `rdmascope exec`.
+    /// Whether the test runs under `rdmascope exec`.
     pub(super) on_softdev: bool,
 }
 
-/// Runs a test once. Its responder ends by itself.
+/// Runs a test once. The server ends by itself.
 pub(super) fn measure(test: &Test, unit: Unit, cpus: &[String; 2]) -> Result<Value> {
     let tls = test.transports.map(|transports| format!("UCX_TLS={transports}"));
     let size = test.size_bytes.to_string();
     let messages = test.messages.to_string();
     let warmup = (test.messages / 10).to_string();
-    // Final numbers only.
     let mut server = vec!["ucx_perftest", "-p", PORT];
     if let Some(tls) = &tls {
         server.splice(0..0, ["env", tls]);
@@ -39,16 +38,15 @@ pub(super) fn measure(test: &Test, unit: Unit, cpus: &[String; 2]) -> Result<Val
     let mut client = server.clone();
     client.extend(["127.0.0.1", "-t", test.name, "-s", &size, "-n", &messages, "-w", &warmup]);
     if tls.is_none() {
-        // A test of the lower layer (UCT) names its one transport and device.
+        // A test of the lower layer (UCT) needs one transport and device.
         client.extend(["-x", "posix", "-d", "memory"]);
     }
     read(&process::pair(cpus, &server, PORT.parse()?, &client)?, unit)
 }
 
-/// Finds the number in what was printed: `Final:`, iterations, then latency in microseconds (a
-/// percentile, which is the median unless told otherwise, the average since the last report and of
-/// all), bandwidth in 2^20 bytes and messages per second (the average since the last report and of
-/// all).
+/// Finds the number in the output: `Final:`, iterations, latency in microseconds (a percentile, by
+/// default the median; the average since the last report; the overall average), bandwidth in 2^20
+/// bytes per second and messages per second (average since the last report and overall).
 fn read(printed: &str, unit: Unit) -> Result<Value> {
     let row = printed.lines().find_map(|line| line.trim_start().strip_prefix("Final:"));
     let row = row.context("ucx_perftest printed no final numbers")?;
@@ -68,8 +66,8 @@ fn read(printed: &str, unit: Unit) -> Result<Value> {
 mod tests {
     use super::*;
 
-    /// Of ucx_perftest 1.13.1: `UCX_TLS=posix,self ucx_perftest 127.0.0.1 -t ucp_am_lat -s 8 -n
-    /// 1000000`.
+    /// The output of ucx_perftest 1.13.1: `UCX_TLS=posix,self ucx_perftest 127.0.0.1 -t ucp_am_lat
+    /// -s 8 -n 1000000`.
     const LATENCY: &str = "\
 +--------------+--------------+------------------------------+---------------------+-----------------------+
 |              |              |        latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |

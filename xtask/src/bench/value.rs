@@ -1,13 +1,13 @@
-//! What a measurement gives, and in which unit.
+//! The result of a measurement, and its unit.
 
 use anyhow::{Result, ensure};
 
 use crate::stats::median;
 
-/// What is measured in a row.
+/// The quantity that a row measures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Unit {
-    /// ns; the less the better.
+    /// ns; lower is better.
     Latency,
     /// Bytes per second.
     Bandwidth,
@@ -15,7 +15,7 @@ pub(super) enum Unit {
     Rate,
 }
 
-/// A tool knows a median, a mean or both. The two are never compared with each other.
+/// A median, a mean or both, as a tool prints them. A median is never compared with a mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Value {
     pub(super) median: Option<f64>,
@@ -27,31 +27,28 @@ impl Value {
         Self { mean: Some(mean), median: None }
     }
 
-    /// Of the parts of a run that took equally long or did equally much.
+    /// Summarises parts of a run that took equally long or had equally many messages.
     pub(super) fn of_parts(mut parts: Vec<f64>) -> Result<Self> {
-        ensure!(
-            parts.iter().all(|part| part.is_finite() && *part > 0.0),
-            "a number that cannot be: {parts:?}"
-        );
+        ensure!(parts.iter().all(|part| part.is_finite() && *part > 0.0), "impossible numbers: {parts:?}");
         let mean = parts.iter().sum::<f64>() / parts.len() as f64;
         let median = median(&mut parts);
-        ensure!(median.is_some(), "it printed no number");
+        ensure!(median.is_some(), "the program printed no number");
         Ok(Self { median, mean: Some(mean) })
     }
 
-    /// The medians of several short runs.
+    /// The median over several short runs, of their medians and of their means.
     pub(super) fn of_runs(runs: &[Self]) -> Self {
         let middle =
             |pick: fn(&Self) -> Option<f64>| median(&mut runs.iter().filter_map(pick).collect::<Vec<_>>());
         Self { median: middle(|run| run.median), mean: middle(|run| run.mean) }
     }
 
-    /// The median, where it is known.
+    /// The median if it is known, or else the mean.
     pub(super) fn shown(&self) -> Option<f64> {
         self.median.or(self.mean)
     }
 
-    /// The ratio to another, of what both know.
+    /// The ratio to another value: of the medians if both have one, or else of the means.
     pub(super) fn over(&self, other: &Self) -> Option<f64> {
         let ratio = |own: Option<f64>, other: Option<f64>| Some(own? / other?);
         ratio(self.median, other.median).or_else(|| ratio(self.mean, other.mean))

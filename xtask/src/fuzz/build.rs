@@ -1,4 +1,4 @@
-//! The programs of the fuzz targets.
+//! Builds the programs of the fuzz targets.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use crate::shell;
 const TOOLCHAIN: &str = "nightly";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Of every crate.
+/// Flags for every crate.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1";
-/// Of every crate, too, unless it is told to go without.
+/// The flag for every crate unless `--no-sanitizer` is set.
 const SANITIZER: &str = "-Zsanitizer=address";
-/// Of all crates but [`UNCOUNTED`], as cargo-fuzz has them: counters of edges and comparisons for
-/// libFuzzer, and arithmetic that panics where it overflows.
+/// Flags for all crates but [`UNCOUNTED`], as cargo-fuzz sets them: counters of edges and
+/// comparisons for libFuzzer, and panics on arithmetic overflow.
 const COUNTED: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -25,8 +25,8 @@ const COUNTED: &[&str] = &[
     "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
     "-Cdebug-assertions",
 ];
-/// Crates that calculate with whole inputs and decide nothing by them: counters in their loops cost
-/// more than all else, and lead nowhere.
+/// Crates whose control flow does not depend on the input: counters in their loops cost more than
+/// all other counters and reveal nothing.
 const UNCOUNTED: &[&str] = &[
     "adler2",
     "base64",
@@ -46,25 +46,25 @@ const UNCOUNTED: &[&str] = &[
     "zlib-rs",
 ];
 
-/// Where all of it is.
+/// The directory of all files that fuzzing writes.
 pub(super) fn directory() -> PathBuf {
     shell::root().join("target/fuzz")
 }
 
-/// Where programs are built, with AddressSanitizer or without.
+/// The build directory, with AddressSanitizer or without.
 fn place(sanitized: bool) -> PathBuf {
     directory().join(if sanitized { "build" } else { "build-unsanitized" })
 }
 
-/// The program of a target.
+/// The path of a target's program.
 pub(super) fn program(target: &str, sanitized: bool) -> PathBuf {
     place(sanitized).join(TARGET).join("release").join(target)
 }
 
-/// What is not installed, and how it is.
+/// Says what is not installed, and how to install it.
 pub(super) fn missing() -> Result<Option<String>> {
     const INSTALL: &str = "rustup toolchain install nightly --profile minimal";
-    // A toolchain that is not there has nothing, and rustup might fetch it for the question.
+    // rustup might install a missing toolchain when it is asked about it.
     let is_there = shell::works(&["rustup", "--version"])
         && shell::output(&["rustup", "toolchain", "list"])?.lines().any(|line| line.starts_with(TOOLCHAIN));
     if !is_there {
@@ -90,7 +90,7 @@ pub(super) fn build(targets: &[String], sanitized: bool) -> Result<()> {
     let uncounted = uncounted.map(|name| format!("profile.release.package.{name}.rustflags=[]"));
     let all = [
         format!("profile.release.rustflags={COUNTED:?}"),
-        // What runs while it is built has no libFuzzer.
+        // Build scripts and procedural macros are not linked to libFuzzer.
         "profile.release.build-override.rustflags=[]".to_owned(),
     ];
     let profiles: Vec<String> = all.into_iter().chain(uncounted).collect();
@@ -106,7 +106,7 @@ pub(super) fn build(targets: &[String], sanitized: bool) -> Result<()> {
     shell::run_with(&words, &variables)
 }
 
-/// The names of all crates that the targets are built of.
+/// The names of all crates that the targets depend on.
 fn packages() -> Result<Vec<String>> {
     let lock = std::fs::read_to_string(shell::root().join("fuzz/Cargo.lock"))?;
     let name = |line: &str| Some(line.strip_prefix("name = \"")?.strip_suffix('"')?.to_owned());

@@ -1,4 +1,4 @@
-//! Which inputs are kept: few, and as different as they can be.
+//! Chooses the inputs that are kept: few, and as different as possible.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -9,18 +9,18 @@ use anyhow::{Context, Result, ensure};
 use crate::fuzz::{build, libfuzzer};
 use crate::shell;
 
-/// Inputs that are kept of a target, and their bytes.
+/// The largest corpus of a target: its inputs and their bytes.
 const MOST_FILES: usize = 150;
 const MOST_BYTES: u64 = 300 << 10;
 
-/// An input, and what it reaches: edges and how often, as numbers of libFuzzer.
+/// An input with its features: libFuzzer's numbers for edges with how often they are taken.
 struct Input {
     path: PathBuf,
     bytes: u64,
     features: HashSet<u32>,
 }
 
-/// Chooses among what is kept and what has been found, and says how much that is.
+/// Chooses among the kept inputs and the new ones, and returns a line about the new corpus.
 pub(super) fn keep(target: &str, sanitized: bool) -> Result<String> {
     let own = build::directory().join(target);
     let [merged, control] = ["merged", "merge.txt"].map(|name| own.join(name));
@@ -33,8 +33,8 @@ pub(super) fn keep(target: &str, sanitized: bool) -> Result<String> {
     command.arg("-merge=1").arg(format!("-max_len={}", libfuzzer::longest(target)));
     command.arg(format!("-merge_control_file={}", control.display()));
     command.arg(&merged).args(libfuzzer::kept(target)).arg(own.join("corpus"));
-    let status = command.status().with_context(|| format!("{target} cannot be started"))?;
-    ensure!(status.success(), "{target} fails to merge ({status}): see {}", log.display());
+    let status = command.status().with_context(|| format!("cannot start {target}"))?;
+    ensure!(status.success(), "{target} failed to merge its inputs ({status}): see {}", log.display());
     let text = fs::read_to_string(&control)?;
     let (chosen, all) = chosen(inputs(&text), MOST_FILES, MOST_BYTES);
     ensure!(!chosen.is_empty(), "{} names no input of {target}", control.display());
@@ -44,8 +44,8 @@ pub(super) fn keep(target: &str, sanitized: bool) -> Result<String> {
     Ok(format!("           kept: {files} inputs, {bytes} bytes, {reached} of {all} features"))
 }
 
-/// The inputs of the file in which libFuzzer notes what each reaches: how many there are, how many
-/// of them are new ones, their paths, and then a line `FT` of features for each, by its number.
+/// Reads libFuzzer's merge control file: the number of inputs, the number of inputs in the first
+/// folder, their paths, and then a line `FT` with the features of each input, by its number.
 fn inputs(text: &str) -> Vec<Input> {
     let mut lines = text.lines();
     let mut number = || lines.next().and_then(|line| line.parse::<usize>().ok()).unwrap_or_default();
@@ -70,8 +70,8 @@ fn inputs(text: &str) -> Vec<Input> {
     inputs
 }
 
-/// Again and again the input that adds most for what it takes of the room, as long as there is any;
-/// and how many features all have together.
+/// Chooses, one after the other, the input that adds most features for its share of the limits.
+/// Also returns how many features all inputs have.
 fn chosen(mut inputs: Vec<Input>, most_files: usize, most_bytes: u64) -> (Vec<Input>, usize) {
     let all: HashSet<u32> = inputs.iter().flat_map(|input| input.features.iter().copied()).collect();
     let mut reached = HashSet::new();
@@ -94,8 +94,8 @@ fn chosen(mut inputs: Vec<Input>, most_files: usize, most_bytes: u64) -> (Vec<In
     (chosen, all.len())
 }
 
-/// Puts the chosen inputs in the place of those that were kept, by names that say what is in them.
-/// Returns how many there are, and their bytes.
+/// Replaces the kept inputs by the chosen ones, which are named by a hash of their content. Returns
+/// their number and their bytes.
 fn replace(folder: &Path, chosen: &[Input]) -> Result<(usize, usize)> {
     let mut contents = BTreeMap::new();
     for input in chosen {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(paths(9, 99), ["a/short", "a/other"]);
         assert_eq!(paths(1, 99), ["a/short"]);
         assert_eq!(paths(9, 4), Vec::<String>::new());
-        assert_eq!(paths(9, 13), ["a/short"], "there is no room for the other one");
+        assert_eq!(paths(9, 13), ["a/short"], "both have more than 13 bytes");
         assert!(inputs("").is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! One target under libFuzzer, and what it says of the run.
+//! Runs one target under libFuzzer and reads its output.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,27 +10,27 @@ use anyhow::{Context, Result, ensure};
 use crate::fuzz::build;
 use crate::shell;
 
-/// When a run ends.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Limits {
     pub(super) runs: u64,
     pub(super) seconds: Option<u64>,
 }
 
-/// Where files of a target cost no disk.
+/// A directory in memory for temporary files of targets.
 const MEMORY: &str = "/dev/shm";
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 pub(super) struct Done {
     runs: u64,
     seconds: f64,
-    /// Edges that were taken, and how many there are in the program.
+    /// The number of edges that were taken, and of all edges in the program.
     edges: [u64; 2],
     pub(super) crashes: usize,
 }
 
-/// What stands above [`Done::row`].
+/// The heading of [`Done::row`].
 pub(super) const HEADING: &str = "target           runs   seconds    runs/s     edges   in program   crashes";
 
 impl Done {
@@ -42,7 +42,8 @@ impl Done {
     }
 }
 
-/// The longest input of a target: about what its seeds have, as longer ones are slower.
+/// The longest input of a target in bytes: about as long as its seeds, because longer ones are
+/// slower.
 pub(super) fn longest(target: &str) -> u64 {
     match target {
         "units" => 64,
@@ -54,7 +55,7 @@ pub(super) fn longest(target: &str) -> u64 {
     }
 }
 
-/// Runs a target over what is kept and what it finds.
+/// Runs a target on the kept inputs and on the inputs that it finds.
 pub(super) fn run(target: &str, sanitized: bool, limits: &Limits) -> Result<Done> {
     let own = build::directory().join(target);
     let [found, artifacts] = ["corpus", "artifacts"].map(|name| own.join(name));
@@ -64,7 +65,7 @@ pub(super) fn run(target: &str, sanitized: bool, limits: &Limits) -> Result<Done
     let before = files(&artifacts)?;
     let log = own.join("log.txt");
     let mut command = command(target, sanitized, &log)?;
-    // The first folder is the one that it writes to.
+    // libFuzzer writes new inputs to the first folder.
     command.arg(&found).args(kept(target)).arg(format!("-runs={}", limits.runs));
     command.arg(format!("-max_len={}", longest(target)));
     // No input of these lengths takes a second.
@@ -74,25 +75,25 @@ pub(super) fn run(target: &str, sanitized: bool, limits: &Limits) -> Result<Done
         command.arg(format!("-max_total_time={seconds}"));
     }
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("{target} cannot be started"))?;
+    let status = command.status().with_context(|| format!("cannot start {target}"))?;
     let seconds = start.elapsed().as_secs_f64();
     let crashes = files(&artifacts)?.saturating_sub(before);
     ensure!(status.success() || crashes > 0, "{target} failed ({status}): see {}", log.display());
     if crashes > 0 {
-        eprintln!("xtask: {target} fails on inputs in {}: see {}", artifacts.display(), log.display());
+        eprintln!("xtask: {target} failed on the inputs in {}: see {}", artifacts.display(), log.display());
     }
     let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     let Said { runs, edges } = Said::read(&text);
     Ok(Done { runs, seconds, edges, crashes })
 }
 
-/// The program of a target, which writes what it says to a file.
+/// The program of a target. Its output goes to a file.
 pub(super) fn command(target: &str, sanitized: bool, log: &Path) -> Result<Command> {
     let log = File::create(log)?;
     let mut command = Command::new(build::program(target, sanitized));
     command.current_dir(shell::root()).stdout(log.try_clone()?).stderr(log);
-    // Where memory was allocated costs a walk over the stack each time: an input that fails says it
-    // when it is run once more without this.
+    // Without the call stacks of allocations, which are slow to collect: run a failing input again
+    // without this variable to see them.
     command.env("ASAN_OPTIONS", "malloc_context_size=0:quarantine_size_mb=16");
     if Path::new(MEMORY).is_dir() {
         command.env("TMPDIR", MEMORY);
@@ -100,7 +101,7 @@ pub(super) fn command(target: &str, sanitized: bool, log: &Path) -> Result<Comma
     Ok(command)
 }
 
-/// The folders with inputs that are kept.
+/// The folders with kept inputs.
 pub(super) fn kept(target: &str) -> Vec<std::path::PathBuf> {
     let folders = ["corpus", "regressions"].map(|name| shell::root().join("fuzz").join(name).join(target));
     folders.into_iter().filter(|folder| folder.is_dir()).collect()
@@ -110,7 +111,7 @@ fn files(folder: &Path) -> Result<usize> {
     Ok(fs::read_dir(folder)?.count())
 }
 
-/// What libFuzzer has said.
+/// The numbers in libFuzzer's output.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Said {
     runs: u64,

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: the fuzz targets under libFuzzer and AddressSanitizer.
 //!
-//! The tests run the same bodies on the stable toolchain over what is kept in `fuzz/corpus`; this
-//! finds more, and keeps it.
+//! The tests run the same bodies on the stable toolchain with the inputs in `fuzz/corpus`; this
+//! command finds and keeps more inputs.
 
 mod build;
 mod choose;
@@ -15,35 +15,35 @@ use crate::shell;
 const USAGE: &str = "\
 usage: cargo xtask fuzz [TARGET...] [--runs N] [--seconds N] [--keep] [--no-sanitizer]
 
-  TARGET     one of fuzz/fuzz_targets; without a name all run, one after the other
-  --runs     inputs for each target; 1000000 unless told
-  --seconds  each target ends after that time, whatever it has run
-  --keep     chooses anew what is kept in fuzz/corpus: at most 150 inputs and 300 KiB of each target, those with the most
-             different ways through its body
+  TARGET     a target of fuzz/fuzz_targets; without a name all targets run, one after the other
+  --runs     inputs for each target (default 1000000)
+  --seconds  the longest time of each target
+  --keep     selects a new corpus in fuzz/corpus: at most 150 inputs and 300 KiB for each target, which take the most
+             different paths through its code
   --no-sanitizer
-             without AddressSanitizer: two to four times as many inputs in a second; what only that finds (memory that
-             unsafe code may not touch) stays unseen
+             without AddressSanitizer: two to four times as many inputs per second, but invalid accesses to memory by
+             unsafe code are not found
 
-Needs Rust's nightly and a C++ compiler, runs at low priority, and leaves all that it finds in target/fuzz/TARGET. Inputs that
-make a target panic are in its `artifacts`; once that is mended, they belong into fuzz/regressions/TARGET";
+Needs Rust's nightly and a C++ compiler, runs at low priority, and writes to target/fuzz/TARGET. Inputs that make a target
+panic are in its `artifacts`; when the fault is fixed, move them to fuzz/regressions/TARGET";
 
-/// Inputs of a run unless told otherwise.
+/// The default number of inputs of a run.
 const RUNS: u64 = 1_000_000;
 
-/// The least priority that a process can have: others on the machine come first.
+/// The lowest priority of a process: other processes run first.
 const NICENESS: i32 = 19;
 
-/// What the words ask for.
+/// The options of the command line.
 #[derive(Debug, PartialEq)]
 struct Asked {
     targets: Vec<String>,
     limits: Limits,
-    /// Under AddressSanitizer.
+    /// Whether AddressSanitizer is on.
     sanitized: bool,
     keep: bool,
 }
 
-/// Runs what the words say.
+/// `cargo xtask fuzz`.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let all = targets()?;
     let Some(asked) = parse(words, &all)? else {
@@ -54,7 +54,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
         eprintln!("xtask: SKIPPED: {missing}");
         return Ok(());
     }
-    rustix::process::nice(NICENESS).context("the priority cannot be lowered")?;
+    rustix::process::nice(NICENESS).context("cannot lower the priority")?;
     build::build(&asked.targets, asked.sanitized)?;
     println!("{}", libfuzzer::HEADING);
     let mut crashed = Vec::new();
@@ -67,11 +67,11 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
             println!("{}", choose::keep(target, asked.sanitized)?);
         }
     }
-    ensure!(crashed.is_empty(), "{} found inputs that it must not fail on", crashed.join(", "));
+    ensure!(crashed.is_empty(), "some inputs made these targets fail: {}", crashed.join(", "));
     Ok(())
 }
 
-/// What the words ask for; `None` for help.
+/// Reads the options; `None` for help.
 fn parse(mut words: impl Iterator<Item = String>, all: &[String]) -> Result<Option<Asked>> {
     let mut asked = Asked {
         targets: Vec::new(),
@@ -91,7 +91,9 @@ fn parse(mut words: impl Iterator<Item = String>, all: &[String]) -> Result<Opti
             "--no-sanitizer" => asked.sanitized = false,
             "--keep" => asked.keep = true,
             _ if all.contains(&word) => asked.targets.push(word),
-            _ => bail!("fuzz: `{word}` is unknown; targets are {}\n{USAGE}", all.join(", ")),
+            _ => {
+                bail!("fuzz: unknown target or option `{word}`; the targets are {}\n{USAGE}", all.join(", "))
+            }
         }
     }
     if asked.targets.is_empty() {

@@ -1,4 +1,4 @@
-//! Strongly connected components: files each of which needs all the others.
+//! Strongly connected components: groups of files in which each file needs all other files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +22,8 @@ pub(crate) fn arrows_within<'a>(
     arrows.map(|((from, to), names)| (from.as_str(), to.as_str(), names)).collect()
 }
 
-/// How many files the largest circle has when each of the arrows is cut alone: the arrow and that
-/// number, the best cut first.
+/// For each arrow, how many files the largest circle has without it. Returns this number and the
+/// arrow, the best cut first.
 pub(crate) fn cuts<'a>(arrows: &[(&'a str, &'a str, &BTreeSet<String>)]) -> Vec<(usize, &'a str, &'a str)> {
     let mut cuts = Vec::new();
     for (from, to, _) in arrows {

@@ -1,8 +1,8 @@
-//! Which file of a crate uses what another file defines, and the circles that such arrows make.
+//! Which file of a crate uses definitions of which other file, and the circles of these arrows.
 //!
-//! An arrow leads from the file that names a thing, by a path or a `use`, to the file that defines
-//! it: past every `pub use` between them, which is an arrow of the file that it stands in. `mod
-//! child;` and what tests use are no arrows.
+//! An arrow leads from the file that names an item, by a path or a `use`, to the file that defines
+//! the item. A `pub use` between them is an arrow of its own file. `mod child;` and imports of
+//! tests are no arrows.
 
 pub(crate) mod circles;
 mod module;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Where the modules of a crate begin, relative to its folder.
+/// The root files of a crate, relative to its folder.
 const ROOTS: [&str; 2] = ["src/lib.rs", "src/main.rs"];
 
 /// The files of a crate and the arrows between them.
@@ -28,7 +28,7 @@ const ROOTS: [&str; 2] = ["src/lib.rs", "src/main.rs"];
 pub(crate) struct Graph {
     /// Paths relative to the root of the repository.
     pub(crate) files: BTreeSet<String>,
-    /// From a file to another one: the names that the first takes from the second.
+    /// From one file to another file: the names that the first file uses from the second.
     pub(crate) arrows: BTreeMap<(String, String), BTreeSet<String>>,
 }
 

@@ -1,9 +1,9 @@
-//! The modules of a crate: which file each is in, what it defines, what it imports and which paths
-//! its code names.
+//! The modules of a crate: the file of each, its definitions, its imports and the paths in its
+//! code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The segments of a path as they are written; the first may be `crate`, `self` or `super`.
+/// The segments of a path as written; the first may be `crate`, `self` or `super`.
 pub(super) type Segments = Vec<String>;
 
 /// `use path as name`.
@@ -11,7 +11,7 @@ pub(super) struct Import {
     /// `*` for a glob.
     pub(super) name: String,
     pub(super) path: Segments,
-    /// Other modules can import the name from here.
+    /// Whether other modules can import the name from this module.
     pub(super) is_public: bool,
 }
 
@@ -24,13 +24,13 @@ pub(super) struct Module {
     pub(super) items: BTreeSet<String>,
     pub(super) imports: Vec<Import>,
     pub(super) used: BTreeSet<Segments>,
-    /// Macros that the code calls by their name alone, which may come from any file above.
+    /// Macros that the code calls by their name alone; any file above may define them.
     pub(super) called: BTreeSet<String>,
 }
 
 pub(super) struct Tree {
     pub(super) files: Vec<String>,
-    /// The root comes first.
+    /// The root is first.
     pub(super) modules: Vec<Module>,
     /// The file of each `macro_rules!`, by its name.
     pub(super) macros: BTreeMap<String, usize>,

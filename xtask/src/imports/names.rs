@@ -1,4 +1,4 @@
-//! What the text of a module says: the names that it defines, imports and uses.
+//! The names that a module defines, imports and uses.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, UseTree, Visibility};
@@ -6,7 +6,7 @@ use syn::{Attribute, Item, UseTree, Visibility};
 use super::module::{Import, Module, Segments};
 use super::tokens;
 
-/// Puts what code imports and names into its module.
+/// Collects the imports and paths of code in its module.
 pub(super) struct Collector<'a> {
     pub(super) module: &'a mut Module,
 }
@@ -46,8 +46,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         visit::visit_path(self, path);
     }
 
-    /// The content of a macro call cannot be parsed without the macro; paths look the same
-    /// everywhere.
+    /// The content of a macro call cannot be parsed without the macro, but its paths can be found.
     fn visit_macro(&mut self, called: &'ast syn::Macro) {
         if let Some(name) = called.path.get_ident() {
             self.module.called.insert(name.to_string());
@@ -56,15 +55,14 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         self.module.used.extend(tokens::paths(called.tokens.clone()));
     }
 
-    /// Of an attribute only the paths in its strings count, such as `#[serde(with =
-    /// "super::hex")]`.
+    /// Only the paths in the strings of an attribute count, as in `#[serde(with = "super::hex")]`.
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if let syn::Meta::List(list) = &attribute.meta {
             self.module.used.extend(tokens::quoted_paths(list.tokens.clone()));
         }
     }
 
-    /// `pub(in path)` says who may look, and uses nothing.
+    /// `pub(in path)` restricts visibility and uses nothing.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 }
 
@@ -95,7 +93,7 @@ fn import(prefix: &mut Segments, tree: &UseTree, is_public: bool, imports: &mut 
     }
 }
 
-/// The names that an item gives to its module.
+/// The names that an item defines in its module.
 pub(super) fn defined(item: &Item) -> Vec<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
@@ -136,7 +134,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an item exists in tests or documentation alone: `#[test]`, `#[cfg(test)]`,
+/// Whether an item exists only in tests or documentation: `#[test]`, `#[cfg(test)]`,
 /// `#[cfg(all(test, ...))]` and `#[cfg(doc)]`.
 pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {

@@ -1,4 +1,4 @@
-//! A crate for tests of what reads crates.
+//! A crate for tests of the code that reads crates.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{Graph, of_crate};
 
-/// A crate of files in a temporary folder, which is removed with it.
+/// A crate in a temporary folder, which is removed when this is dropped.
 pub(crate) struct Planted(tempfile::TempDir);
 
 impl Planted {

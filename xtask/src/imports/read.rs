@@ -1,4 +1,4 @@
-//! Reads the files of a crate, from module to module.
+//! Reads the files of a crate, module by module.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a file, which is a module. `children` is the folder of the files of its own modules.
+    /// Reads a file, which is a module. `children` is the folder of its child modules.
     fn file(&mut self, path: &Path, children: &Path, parent: Option<usize>) -> Result<usize> {
         let shown = path.strip_prefix(self.repository).unwrap_or(path).to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
@@ -78,7 +78,7 @@ impl Reader<'_> {
 /// The file of `mod name;` in the folder of its parent's modules.
 fn file_of(folder: &Path, name: &str, child: &syn::ItemMod) -> Result<PathBuf> {
     let moved = child.attrs.iter().any(|attribute| attribute.path().is_ident("path"));
-    ensure!(!moved, "mod {name} in {}: `#[path]` hides a module from xtask", folder.display());
+    ensure!(!moved, "mod {name} in {}: xtask cannot follow `#[path]`; move the file", folder.display());
     let beside = folder.join(format!("{name}.rs"));
     if beside.exists() { Ok(beside) } else { Ok(folder.join(name).join("mod.rs")) }
 }

@@ -1,18 +1,18 @@
-//! Which file defines what a path names.
+//! Finds the file that defines the item of a path.
 
 use super::module::{Module, Segments, Tree};
 
-/// The longest chain of imports that is followed; a longer one leads round in a ring.
+/// The longest chain of imports that is followed; a longer one is a ring.
 const LONGEST_CHAIN: usize = 16;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
     Module(usize),
-    /// Something that is defined in a file.
+    /// An item that a file defines.
     Item(usize),
 }
 
-/// All arrows: from file, to file, name. A file has none to itself.
+/// All arrows: from file, to file, name. A file has no arrow to itself.
 pub(super) fn arrows(tree: &Tree) -> Vec<(usize, usize, String)> {
     let mut arrows = Vec::new();
     for (at, module) in tree.modules.iter().enumerate() {
@@ -38,16 +38,15 @@ pub(super) fn arrows(tree: &Tree) -> Vec<(usize, usize, String)> {
     arrows
 }
 
-/// The file that defines what a path names, and the name. A module alone defines nothing: what is
-/// named through it does.
+/// The file that defines the item of a path, and the item's name. `None` if the path is a module.
 fn definition(tree: &Tree, at: usize, path: &Segments) -> Option<(usize, String)> {
     let (found, used) = resolve(tree, at, path, 0)?;
     let Found::Item(file) = found else { return None };
     Some((file, path.get(used - 1).cloned().unwrap_or_default()))
 }
 
-/// What a path names, and how many of its segments say so: the rest of `Kind::First` is part of
-/// `Kind`.
+/// The target of a path, and how many of its segments name the target: `Kind::First` names `Kind`
+/// by one segment.
 fn resolve(tree: &Tree, at: usize, path: &Segments, chain: usize) -> Option<(Found, usize)> {
     let first = path.first()?;
     let last = path.len() - 1;
@@ -62,7 +61,8 @@ fn resolve(tree: &Tree, at: usize, path: &Segments, chain: usize) -> Option<(Fou
         found = if name == "super" {
             Found::Module(tree.modules[module].parent?)
         } else {
-            // What a macro defines is not seen: it stands where the path says.
+            // An item that a macro defines is not seen: it is taken to be in the module of the
+            // path.
             let file = tree.modules[module].file;
             lookup(tree, module, name, n == last, chain).unwrap_or(Found::Item(file))
         };
@@ -70,8 +70,8 @@ fn resolve(tree: &Tree, at: usize, path: &Segments, chain: usize) -> Option<(Fou
     Some((found, path.len()))
 }
 
-/// What a name means in a module. An item may have the name of a module; only the last segment of a
-/// path can be an item.
+/// The meaning of a name in a module. An item and a module may have the same name; only the last
+/// segment of a path can be an item.
 fn lookup(tree: &Tree, at: usize, name: &str, is_last: bool, chain: usize) -> Option<Found> {
     if chain > LONGEST_CHAIN {
         return None;

@@ -1,4 +1,4 @@
-//! What can be said of tokens that nothing parses: the content of macro calls and of attributes.
+//! Finds names and paths in tokens that are not parsed: the content of macro calls and attributes.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -83,7 +83,7 @@ pub(super) fn defined(stream: TokenStream) -> Vec<String> {
     found
 }
 
-/// Whether a `cfg` holds in tests or in documentation alone.
+/// Whether a `cfg` holds only in tests or in documentation.
 pub(super) fn requires_test(condition: TokenStream) -> bool {
     let trees: Vec<_> = condition.into_iter().collect();
     let is_word =

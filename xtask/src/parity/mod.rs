@@ -1,16 +1,16 @@
-//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, beside sockperf, qperf
-//! and iperf3 over sockets, and beside programs that are linked to an MPI, turn and turn about.
+//! `cargo xtask parity`: compares rdmascope with perftest and qperf on one device, with sockperf,
+//! qperf and iperf3 over sockets, and with programs that are linked to an MPI, in alternating
+//! order.
 //!
 //! ```text
-//! plan.rs ─► rounds: perftest.rs | qperf.rs | sockets.rs | mpi.rs | ours.rs ─► table.rs
+//! plan.rs ─► rounds, with a file for each tool and for rdmascope ─► table.rs
 //! ```
 //!
-//! Each round measures every point with each program, one right after the other, in an order that
-//! alternates. What one CPU can do is compared in a machine that counts instructions as its time,
-//! where runs agree to some tenths of a percent. Two ends that poll need two CPUs; where a
-//! hypervisor moves those apart for a while, everything between them is slow for a while, whoever
-//! measures. So each program's best three runs are compared, and a point is measured again until
-//! those agree among themselves.
+//! Each round measures every point with both programs, one right after the other, in alternating
+//! order. Comparisons on one CPU run in a machine whose clock counts instructions, where runs agree
+//! to some tenths of a percent. A server and a client that poll need two CPUs. When a hypervisor
+//! moves these CPUs apart, every program is slow for a while. So each program's best three runs are
+//! compared, and a point is measured again until the three agree.
 
 mod mpi;
 mod ours;
@@ -34,55 +34,55 @@ const USAGE: &str = "\
 usage: cargo xtask parity [--part counted|timed|native|sockets|sockets-counted|mpi] [--quick] [--rounds N] [--only WORD]
                           [--device NAME] [--verbose]
 
-Runs rdmascope and perftest, qperf, sockperf, iperf3 or a program of MPI turn and turn about, and prints the ratios of their
-figures for each point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %;
-points where they do not are measured again. There are six parts, with a table each; three have a boot of the virtual machine
-(rxe0):
+Compares rdmascope with perftest, qperf, sockperf, iperf3 or an MPI program, in alternating order, and prints two ratios for
+each point: of the medians of all runs, and of the second best runs. A point is measured again until the best three runs of
+each program agree within 3 %. There are six parts, with a table each. Three of them boot a virtual machine:
 
-  counted   both ends on one CPU whose time is the number of its instructions, so that nothing else has a say: operations
-            that the target's program has no part in, by polling, and Send by events
-  timed     an end on each of two CPUs, both polling
-  native    the same on softdev of this host, where perftest runs by `rdmascope exec`, and messages come from and go to the
-            process's own memory, as perftest's do; with real-time priority where that is allowed
-  sockets   TCP and UDP over the loopback of this host, both ends asleep until something comes: request/response beside
-            sockperf and qperf, floods and their CPU time beside iperf3
-  sockets-counted   the same, both ends on one CPU whose time is the number of its instructions, in a virtual machine; its
-            sockets have buffers of which nothing is lost
-  mpi       Open MPI and MPICH between two CPUs of this host, in ten rounds, by the ratio of the medians: beside a loop of the
-            same calls in C, and beside the OSU benchmarks and the Intel MPI Benchmarks where the directories of the
-            variables OSU and IMB ({mpi} in them stands for openmpi or mpich) or PATH have them
+  counted   rxe0, with server and client on one CPU whose clock counts instructions, so that nothing else affects the times:
+            operations that do not involve the target's program, by polling, and Send by events
+  timed     rxe0, with server and client on one CPU each, both polling
+  native    the same on softdev of this host. perftest runs under `rdmascope exec`. Messages are in the process's own memory,
+            as perftest's are. Both programs have real-time priority if that is allowed
+  sockets   TCP and UDP over the loopback of this host; server and client sleep until data arrives. Request/response is
+            compared with sockperf and qperf, streams and their CPU time with iperf3
+  sockets-counted
+            the same in a virtual machine, on one CPU whose clock counts instructions; the socket buffers are large enough
+            that no datagram is lost
+  mpi       Open MPI and MPICH between two CPUs of this host, in ten rounds, by the ratio of the medians: compared with a loop
+            of the same calls in C, and with the OSU Micro-Benchmarks and the Intel MPI Benchmarks if PATH or the directories
+            in the variables OSU and IMB have them ({mpi} in these variables stands for openmpi or mpich)
 
-  --part PART    only one of the six
-  --quick        one round of fewer points: what CI runs
-  --rounds N     rounds at most (16; at least 3 are measured)
-  --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
-  --device NAME  on this machine's device, without a virtual machine: the counted and the timed part; the others are
-                 none of a device, and measured only by their `--part`
-  --verbose      shows every run";
+  --part PART    only this part
+  --quick        one round of fewer points, as in CI
+  --rounds N     the most rounds (default 16); after round 3, only points whose runs do not agree are measured
+  --only WORD    only tests whose name contains WORD, such as lat or ib_write
+  --device NAME  measures this device of this host, without a virtual machine: the counted and the timed part. Other parts
+                 do not use the device and are measured only by `--part`
+  --verbose      prints every run";
 
-/// How long the whole may take in the machine, in seconds.
+/// The longest time of a part in the virtual machine, in seconds.
 const LIMIT_S: &str = "5400";
 
-/// Rounds of which none is left out, and the most that there are.
+/// The number of rounds that measure every point, and of all rounds.
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 16;
-/// Rounds of MPI, whose medians are compared.
+/// The number of rounds of MPI, whose medians are compared.
 const ROUNDS_OF_MPI: usize = 10;
 
-/// rxe does its work in softirqs, which the kernel leaves to ksoftirqd when they are many; that
-/// waits for whole time slices behind a program that polls, and then half of all messages take
-/// milliseconds, whoever sent them. With priority it does not wait.
+/// rxe works in softirqs. If there are many, the kernel defers them to ksoftirqd, which waits for
+/// whole time slices of a program that polls; then half of all messages of any program take
+/// milliseconds. With priority, ksoftirqd does not wait.
 const SOFTIRQS_FIRST: &str =
     "for pid in $(ps -e | awk '/ksoftirqd/ { print $1 }'); do chrt -f -p 50 $pid; done";
 
-/// Datagrams are lost where a buffer is full; in one that takes a time slice of them, neither
-/// program loses any.
+/// Datagrams are lost if a socket buffer is full. In buffers for the datagrams of a whole time
+/// slice, neither program loses any.
 const BUFFERS: &str = "for limit in max default; do echo 4194304 > /proc/sys/net/core/rmem_$limit; done";
 
 /// The device of the native part.
 const SOFTDEV: &str = "softdev0";
 
-/// What is asked for.
+/// The options of the command line.
 #[derive(Default)]
 struct Options {
     part: Option<Part>,
@@ -94,7 +94,7 @@ struct Options {
     help: bool,
 }
 
-/// Measures and prints.
+/// `cargo xtask parity`.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let words: Vec<String> = words.collect();
     let options = match options(&words) {
@@ -119,13 +119,13 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What CI runs: that each program gives each number, of the parts that need no virtual machine.
-/// How near the numbers are says little on a machine that others share.
+/// Checks that every program prints every number, for the parts without a virtual machine. On a
+/// shared machine, the ratios themselves say little.
 pub(crate) fn quick() -> Result<()> {
     quick_of(|part| !part.is_booted())
 }
 
-/// The other parts, in the same way.
+/// The same for the parts in a virtual machine.
 pub(crate) fn quick_booted() -> Result<()> {
     quick_of(Part::is_booted)
 }
@@ -149,7 +149,7 @@ fn options(words: &[String]) -> Result<Options> {
                 let part = Part::ALL.into_iter().find(|part| part.name() == name);
                 options.part = Some(part.with_context(|| {
                     let known = Part::ALL.map(Part::name).join(", ");
-                    format!("`{name}` is no part: {known}")
+                    format!("unknown part `{name}`; the parts are {known}")
                 })?);
             }
             "--quick" => options.quick = true,
@@ -158,14 +158,14 @@ fn options(words: &[String]) -> Result<Options> {
             "--device" => options.device = Some(value()?.clone()),
             "--verbose" => options.is_verbose = true,
             "--help" | "-h" => options.help = true,
-            other => bail!("`{other}` is no option of parity (--help lists them)"),
+            other => bail!("unknown option `{other}` (--help lists the options)"),
         }
     }
     Ok(options)
 }
 
-/// The parts that are asked for: beside a device that is named the native one only by its own name,
-/// since it runs on softdev.
+/// The selected parts: with `--device`, only the parts that use the device, unless `--part` names
+/// another part.
 fn parts(options: &Options) -> impl Iterator<Item = Part> {
     let is_asked_for = |part: &Part| match options.part {
         Some(only) => only == *part,
@@ -174,17 +174,16 @@ fn parts(options: &Options) -> impl Iterator<Item = Part> {
     Part::ALL.into_iter().filter(is_asked_for)
 }
 
-/// The device of a part where one is named.
+/// The device of a part if `--device` names a device.
 fn device_of(part: Part, named: &str) -> &str {
     if part != Part::Native || named.starts_with("softdev") {
         return named;
     }
-    eprintln!("xtask: parity: the native part is measured on {SOFTDEV}, not on {named}: it is softdev's");
+    eprintln!("xtask: parity: the native part measures {SOFTDEV}, not {named}: it compares on softdev only");
     SOFTDEV
 }
 
-/// Measures each part on the machine that it needs: inside a virtual one by running this program
-/// again there.
+/// Measures each part on the machine that it needs: in a virtual machine, this program runs again.
 fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     parts.try_for_each(|part| match part.is_booted() {
@@ -193,8 +192,8 @@ fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[Stri
     })
 }
 
-/// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the
-/// same. Then nobody else on this machine gets between, where that is allowed: whether it is.
+/// Gives this program and the programs that it starts the lowest real-time priority, so that other
+/// processes do not preempt them, or the normal priority. Returns whether that is allowed.
 fn go_first(goes_first: bool) -> bool {
     let how = if goes_first { ["--rr", "1"] } else { ["--other", "0"] };
     let own = std::process::id().to_string();
@@ -218,7 +217,8 @@ fn boot_for(part: Part, words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// All rounds of a part on a device of this machine, or of the one that we are in.
+/// Measures all rounds of a part on a device of this host, or of the virtual machine in which this
+/// program runs.
 fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     let amount = if options.quick { Amount::Quick } else { Amount::Full };
     let (least, most) =
@@ -227,7 +227,7 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     let program = shell::root().join("target/release/rdmascope");
     let scratch = std::env::temp_dir().join(format!("parity-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
-    // In the virtual machine nobody else runs.
+    // No other process runs in the virtual machine.
     let goes_first = part == Part::Native && go_first(true);
     let points = plan::points(part, amount, &options.only).into_iter().filter(can_be_measured);
     let mut rows: Vec<Row> = points.map(Row::new).collect();
@@ -239,8 +239,7 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
         }
         eprintln!("xtask: parity: round {}, {} points", round + 1, wanting.len());
         for row in wanting {
-            // Whoever is first finds the caches of the one before: that changes from round to
-            // round.
+            // The second program inherits the caches of the first: the order alternates.
             for is_ours in [!round.is_multiple_of(2), round.is_multiple_of(2)] {
                 let value = if is_ours {
                     ours::measure(&program, device, &row.point, &scratch.join("record"))
@@ -262,11 +261,12 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     }
     println!("# part: {}{priority}\n{}", part.name(), table::print(&rows));
     let empty = rows.iter().filter(|row| row.is_empty()).count();
-    ensure!(empty == 0, "{empty} points were not measured by both");
+    ensure!(empty == 0, "{empty} points were not measured by both programs");
     Ok(())
 }
 
-/// Whether their program is there. What nobody has built is said not to be measured.
+/// Whether the other program of a point is installed. If not, prints that the point is not
+/// measured.
 fn can_be_measured(point: &Point) -> bool {
     let lacks = if point.part == Part::Mpi { mpi::lacks(point) } else { None };
     if let Some(why) = &lacks {
@@ -276,14 +276,15 @@ fn can_be_measured(point: &Point) -> bool {
     lacks.is_none()
 }
 
-/// Measures a point once with their tool, which `program` starts where it runs on softdev.
+/// Measures a point once with the other tool. `program` is rdmascope, which starts the tool on
+/// softdev.
 fn measure_theirs(point: &Point, program: &Path, device: &str, scratch: &Path) -> Result<f64> {
     if point.part.is_of_sockets() {
         return sockets::measure(point);
     }
     match point.tool {
         Tool::Imb | Tool::Linked | Tool::Osu => mpi::measure(point, scratch),
-        Tool::Iperf3 | Tool::Sockperf => unreachable!("they know sockets alone"),
+        Tool::Iperf3 | Tool::Sockperf => unreachable!("iperf3 and sockperf measure sockets only"),
         Tool::Perftest => perftest::measure(program, point, device),
         Tool::Qperf => qperf::measure(point, device),
     }
@@ -293,7 +294,7 @@ fn measure_theirs(point: &Point, program: &Path, device: &str, scratch: &Path) -
 mod tests {
     use super::*;
 
-    /// The parts that words ask for, with the devices that they name.
+    /// The parts that options select, with their devices.
     fn asked(words: &str) -> Vec<(Part, Option<String>)> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let options = options(&words).unwrap();

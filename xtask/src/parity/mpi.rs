@@ -1,6 +1,6 @@
-//! Ping-pongs and floods of MPI by programs that are linked to it: a loop of ours in C, the OSU
-//! benchmarks and the Intel MPI Benchmarks. Nobody builds the last two here: they are measured
-//! where `OSU` and `IMB` or `PATH` say they are.
+//! Ping-pongs and streams of programs that are linked to an MPI: `pingpong.c`, the OSU
+//! Micro-Benchmarks and the Intel MPI Benchmarks. The last two are not built here: they are
+//! measured if the directories in `OSU` and `IMB` or `PATH` have them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::{process, shell};
 
 const SOURCE: &str = "xtask/src/parity/pingpong.c";
 
-/// Words that start two ranks of an MPI, which it does not bind: both programs choose the same
-/// CPUs.
+/// The command that starts ranks of an MPI without binding them: both programs choose the same CPUs
+/// themselves.
 pub(super) fn launcher(mpi: &str) -> &'static str {
     match mpi {
         "openmpi" => "mpirun.openmpi --oversubscribe --bind-to none",
@@ -22,25 +22,25 @@ pub(super) fn launcher(mpi: &str) -> &'static str {
     }
 }
 
-/// Root may start ranks as well.
+/// Variables that allow root to start ranks.
 pub(super) const VARIABLES: [(&str, &str); 2] =
     [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
 
-/// Why a point cannot be measured here, if so.
+/// Returns why a point cannot be measured here, or `None` if it can.
 pub(super) fn lacks(point: &Point) -> Option<String> {
     let mpi = point.service;
     let launcher = launcher(mpi).split(' ').next().unwrap_or_default();
     match point.tool {
-        _ if !shell::is_there(launcher) => Some(format!("there is no {launcher}")),
+        _ if !shell::is_there(launcher) => Some(format!("{launcher} is not installed")),
         Tool::Linked => {
             let compiler = format!("mpicc.{mpi}");
-            (!shell::is_there(&compiler)).then(|| format!("there is no {compiler}"))
+            (!shell::is_there(&compiler)).then(|| format!("{compiler} is not installed"))
         }
         _ => program(point).err().map(|error| error.to_string()),
     }
 }
 
-/// Runs the test once: a mean latency in ns, or messages per second.
+/// Runs the test once and returns a mean latency in ns, or messages per second.
 pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
     let size = point.size_bytes.to_string();
     let messages = point.messages.to_string();
@@ -48,7 +48,7 @@ pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
     let lengths = scratch.join("lengths");
     fs::write(&lengths, format!("{size}\n"))?;
     let range = format!("{size}:{size}");
-    // A window of the OSU benchmarks has 64 messages, which are one iteration.
+    // An iteration of the OSU Micro-Benchmarks is a window of 64 messages.
     let windows = (point.messages / 64).to_string();
     let lengths = lengths.to_string_lossy();
     let words: Vec<&str> = match (point.tool, point.quantity) {
@@ -58,9 +58,9 @@ pub(super) fn measure(point: &Point, scratch: &Path) -> Result<f64> {
             let name = point.test.rsplit(' ').next().unwrap_or_default();
             [&[&*program], &exactly[..], &[&lengths, name]].concat()
         }
-        // Each message has memory of its own, as ours has.
+        // Each message has its own buffer, as in rdmascope.
         (_, Quantity::Rate) => vec![&program, "-m", &range, "-i", &windows, "-b", "multiple"],
-        // Theirs would be chars.
+        // rdmascope reduces floats; the default of OSU would be chars.
         (_, Quantity::MeanOfRanks) => vec![&program, "-m", &range, "-i", &messages, "-T", "mpi_float"],
         _ => vec![&program, "-m", &range, "-i", &messages],
     };
@@ -88,7 +88,7 @@ fn start(point: &Point, words: &[&str]) -> Command {
     command
 }
 
-/// The program of a point; the one of ours is compiled once.
+/// The program of a point; `pingpong.c` is compiled once.
 fn program_or_build(point: &Point, scratch: &Path) -> Result<PathBuf> {
     if point.tool != Tool::Linked {
         return program(point);
@@ -104,7 +104,7 @@ fn program_or_build(point: &Point, scratch: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A program of somebody else's that is linked to the MPI of the point.
+/// Finds the OSU or Intel benchmark that is linked to the MPI of the point.
 fn program(point: &Point) -> Result<PathBuf> {
     let (variable, name) = match point.tool {
         Tool::Imb => ("IMB", "IMB-MPI1"),
@@ -116,20 +116,20 @@ fn program(point: &Point) -> Result<PathBuf> {
     let found = find_all(name, &directories).find(|path| is_linked(path, library));
     found.with_context(|| {
         format!(
-            "neither the directories of {variable} nor PATH have a {name} that is linked to {library} ({{mpi}} in {variable} \
+            "neither the directories in {variable} nor PATH have a {name} that is linked to {library} ({{mpi}} in {variable} \
              stands for {})",
             point.service
         )
     })
 }
 
-/// Whether a file names a library that it needs.
+/// Whether a file contains the name of a library.
 fn is_linked(path: &Path, library: &str) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
     bytes.windows(library.len()).any(|window| window == library.as_bytes())
 }
 
-/// The files of a name in some directories, then in those of `PATH`.
+/// The files with a name in some directories, then in the directories of `PATH`.
 fn find_all(name: &str, directories: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all: Vec<PathBuf> = directories.iter().cloned().chain(std::env::split_paths(&path)).collect();
@@ -137,14 +137,16 @@ fn find_all(name: &str, directories: &[PathBuf]) -> impl Iterator<Item = PathBuf
     all.into_iter().map(move |directory| directory.join(&name)).filter(|file| file.is_file())
 }
 
-/// The last row of the OSU benchmarks: `8   0.11` in us, `8   196.3` in 10^6 bytes per second, or
-/// `8   196.3   24537500.0` with messages per second.
+/// Reads the last row of an OSU benchmark: `8   0.11` in us, `8   196.3` in 10^6 bytes per second,
+/// or `8   196.3   24537500.0` with messages per second.
 fn osu(printed: &str, point: &Point) -> Result<f64> {
     let mut rows = printed.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let row = rows.next_back().context("it printed no row")?;
+    let row = rows.next_back().context("the program printed no row")?;
     let numbers: Vec<f64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    ensure!(numbers.first() == Some(&(point.size_bytes as f64)), "a row `{row}`");
-    let number = |index: usize| numbers.get(index).copied().with_context(|| format!("a row `{row}`"));
+    ensure!(numbers.first() == Some(&(point.size_bytes as f64)), "the program printed a row `{row}`");
+    let number = |index: usize| {
+        numbers.get(index).copied().with_context(|| format!("the program printed a row `{row}`"))
+    };
     Ok(match point.quantity {
         Quantity::Rate if numbers.len() > 2 => number(2)?,
         Quantity::Rate => number(1)? * 1e6 / point.size_bytes as f64,
@@ -152,15 +154,15 @@ fn osu(printed: &str, point: &Point) -> Result<f64> {
     })
 }
 
-/// The row of the Intel MPI Benchmarks: `#bytes #repetitions t[usec] Mbytes/sec`, or `#bytes
-/// #repetitions t_min[usec] t_max[usec] t_avg[usec]` of a collective operation.
+/// Reads the row of an Intel MPI Benchmark: `#bytes #repetitions t[usec] Mbytes/sec`, or of a
+/// collective operation `#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]`.
 fn imb(printed: &str, point: &Point) -> Result<f64> {
     let (columns, wanted) = if point.quantity == Quantity::MeanOfRanks { (5, 4) } else { (4, 2) };
     let numbers =
         |line: &str| -> Vec<f64> { line.split_whitespace().map_while(|word| word.parse().ok()).collect() };
     let mut rows = printed.lines().map(numbers);
     let row = rows.find(|row| row.len() == columns && row[0] == point.size_bytes as f64);
-    Ok(row.context("it printed no row of the size")?[wanted] * 1e3)
+    Ok(row.context("the program printed no row for the size")?[wanted] * 1e3)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Our own benchmark of the same, through its command line; numbers come from its record.
+//! rdmascope's benchmark, by its command line; the numbers come from its record.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::mpi;
 use super::plan::{Part, Point, Quantity};
 
-/// Measures a point once: the median latency or its mean in ns, or messages per second.
+/// Measures a point once: the median or mean latency in ns, CPU time in ns, or messages per second.
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
     let mut command = Command::new(program);
     command.args(point.ours).args(["--cpus", &point.part.cpus().join(",")]);
@@ -22,10 +22,9 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
         command.arg("--local");
     }
     if point.part == Part::Mpi {
-        // A library of MPI takes what carries its messages by itself.
+        // The MPI library chooses the transport of its messages.
     } else if point.part.is_of_sockets() {
-        // As long as theirs; each sample is kept, as it is where nothing is said, and not put into
-        // a histogram.
+        // As long as the other tool's run; every sample is kept, as by default, not a histogram.
         let length = if point.is_counted_latency() { ["-n", &messages] } else { ["-D", "1"] };
         command.args(length);
     } else {
@@ -35,7 +34,7 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
         }
     }
     if point.part == Part::Native {
-        // As theirs, who know of no other.
+        // As perftest, which can use no other memory.
         command.args(["--memory", "process"]);
     }
     command.args(["-s", &point.size_bytes.to_string(), "--out"]).arg(out);
@@ -47,10 +46,10 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
     measured
 }
 
-/// Takes the number out of a record of one point.
+/// Reads the number from a record of one point.
 fn read(record: &Path, quantity: Quantity) -> Result<f64> {
     let points = fs::read_to_string(record.join("points.jsonl"))?;
-    let point: Value = serde_json::from_str(points.lines().next().context("its record has no point")?)?;
+    let point: Value = serde_json::from_str(points.lines().next().context("the record has no point")?)?;
     if quantity == Quantity::Cost {
         return cost(&point);
     }
@@ -60,20 +59,20 @@ fn read(record: &Path, quantity: Quantity) -> Result<f64> {
         Quantity::MeanOfRanks => "/own/collective/t_avg_ns",
         Quantity::Cost | Quantity::Rate => "/throughput/messages_per_s",
     };
-    // Of pairs each sender has a latency of its own.
+    // In the pattern `pairs`, each sender has its own latency.
     let of_end = || point.pointer(&format!("/ends/0{path}"));
     let value = point.pointer(path).or_else(of_end).and_then(Value::as_f64);
-    value.with_context(|| format!("its point has no {path}: {}", point["status"]))
+    value.with_context(|| format!("the point has no {path}: {}", point["status"]))
 }
 
-/// The CPU time of both ends for 2^20 bytes of payload, in ns.
+/// The CPU time of both ranks for 2^20 bytes of payload, in ns.
 fn cost(point: &Value) -> Result<f64> {
-    let size = point["axes"]["size_bytes"].as_f64().context("its point has no size")?;
-    let ends = point["ends"].as_array().context("its point has no ends")?;
+    let size = point["axes"]["size_bytes"].as_f64().context("the point has no size_bytes")?;
+    let ends = point["ends"].as_array().context("the point has no ends")?;
     let of = |end: &Value| {
         let cpu = &end["cpu"];
         let spent_ns = cpu["user_ns"].as_f64()? + cpu["system_ns"].as_f64()?;
         Some(spent_ns / (cpu["messages"].as_f64()? * size) * 1_048_576.0)
     };
-    ends.iter().map(of).sum::<Option<f64>>().context("its ends have no CPU time")
+    ends.iter().map(of).sum::<Option<f64>>().context("the point's ends have no CPU time")
 }

@@ -1,4 +1,4 @@
-//! A test of perftest: a server and a client of one program.
+//! A test of perftest: a server and a client.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::plan::{Part, Point, Quantity};
 use crate::process;
 
-/// perftest's own.
+/// The default port of perftest.
 const PORT: u16 = 18515;
 
-/// Runs the test once: the median latency in ns, or messages per second.
+/// Runs the test once and returns the median latency in ns, or messages per second.
 pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64> {
     let size = point.size_bytes.to_string();
     let messages = point.messages.to_string();
@@ -24,7 +24,7 @@ pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64
         words.extend(["-c", point.service]);
     }
     if point.quantity == Quantity::Rate {
-        // No peak: its stamps are as many as the messages, and it means nothing for so few.
+        // No peak bandwidth: it needs a stamp for each message, and means nothing for so few.
         words.push("-N");
     }
     if point.has_events {
@@ -35,21 +35,22 @@ pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64
     read(&printed, point.quantity, point.size_bytes)
 }
 
-/// Finds the number in what was printed. The columns of a latency are `#bytes #iterations t_min
-/// t_max t_typical ...` in microseconds, those of a bandwidth `#bytes #iterations peak average
-/// MsgRate` in 2^20 bytes and millions.
+/// Finds the number in the output. The columns of a latency are `#bytes #iterations t_min t_max
+/// t_typical ...` in microseconds. The columns of a bandwidth are `#bytes #iterations peak average
+/// MsgRate` in 2^20 bytes per second and millions per second.
 fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
     let mut lines = printed.lines();
-    lines.find(|line| line.trim_start().starts_with("#bytes")).context("it printed no table")?;
-    let row = lines.next().context("its table is empty")?;
+    lines.find(|line| line.trim_start().starts_with("#bytes")).context("perftest printed no table")?;
+    let row = lines.next().context("perftest printed an empty table")?;
     let numbers: Vec<f64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
     let number = |index: usize| {
-        numbers.get(index).copied().filter(|n| *n > 0.0).with_context(|| format!("a row `{row}`"))
+        let number = numbers.get(index).copied().filter(|n| *n > 0.0);
+        number.with_context(|| format!("perftest printed a row `{row}`"))
     };
     Ok(match quantity {
         Quantity::Latency | Quantity::MeanLatency => number(4)? * 1e3,
         Quantity::Cost | Quantity::MeanOfRanks => anyhow::bail!("perftest has no such test"),
-        // Of the two columns that say the same, the one with more digits.
+        // Bandwidth or message rate: the column with more digits.
         Quantity::Rate if size < 1024 => number(4)? * 1e6,
         Quantity::Rate => number(3)? * 1_048_576.0 / size as f64,
     })

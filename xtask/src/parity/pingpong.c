@@ -1,7 +1,7 @@
-/* Two ranks that send each other messages by MPI_Send and MPI_Recv: what `cargo xtask parity --part mpi` compares rdmascope
- * with, which makes the same calls, on a duplicate of MPI_COMM_WORLD as well, of a library that it opens at run time.
- * Usage: mpirun -np 2 pingpong BYTES ROUND_TRIPS. Each round trip has stamps and is kept, as rdmascope's; rank 0 prints the
- * mean of half of one, in ns. */
+/* Two ranks that exchange messages by MPI_Send and MPI_Recv. `cargo xtask parity --part mpi` compares
+ * rdmascope with this program: rdmascope makes the same calls, also on a duplicate of MPI_COMM_WORLD,
+ * in a library that it opens at run time. Usage: mpirun -np 2 pingpong BYTES ROUND_TRIPS. Each round
+ * trip is stamped and kept, as in rdmascope; rank 0 prints the mean of half a round trip in ns. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdint.h>
@@ -73,7 +73,7 @@ int main(int count, char **words) {
     double ns_per_tick = (double)(wall_ns() - since_ns) / (double)ticks;
     MPI_Get_count(&status, MPI_BYTE, &received);
     if (received != bytes || in[0] != 'a' || status.MPI_TAG != TAG) {
-        fprintf(stderr, "rank %d: a message of %d bytes is not what was sent\n", rank, received);
+        fprintf(stderr, "rank %d: a received message of %d bytes differs from the sent message\n", rank, received);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     double sum = 0;

@@ -1,5 +1,4 @@
-//! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and
-//! the sizes.
+//! The comparisons: tests of other tools, the equivalent benchmark of rdmascope, and the sizes.
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -8,13 +7,13 @@ pub(super) enum Amount {
     Quick,
 }
 
-/// Whose test it is.
+/// The tool that is compared with rdmascope.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tool {
     /// The Intel MPI Benchmarks.
     Imb,
     Iperf3,
-    /// A loop of ours in C.
+    /// The loop of `pingpong.c`.
     Linked,
     Osu,
     Perftest,
@@ -22,14 +21,14 @@ pub(super) enum Tool {
     Sockperf,
 }
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Quantity {
-    /// CPU time of both ends for 2^20 bytes, in ns.
+    /// CPU time of both ranks for 2^20 bytes, in ns.
     Cost,
     /// Median latency in ns.
     Latency,
-    /// Mean latency in ns, of a tool that knows no other.
+    /// Mean latency in ns, for tools that print no median.
     MeanLatency,
     /// The mean over the ranks of each rank's mean time in a collective operation, in ns.
     MeanOfRanks,
@@ -37,21 +36,21 @@ pub(super) enum Quantity {
     Rate,
 }
 
-/// Where it is measured.
+/// Where a test is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
-    /// Both ends on one CPU, whose time in the virtual machine is the number of its instructions:
-    /// the same runs take the same time. For what needs one end only, as reads do, and for ends
-    /// that sleep in turn, by events.
+    /// Both ranks on one CPU of the virtual machine, whose clock counts instructions: equal runs
+    /// take equal times. For operations that need one rank only, such as reads, and for ranks that
+    /// sleep until events.
     Counted,
-    /// An end on each of two CPUs, both polling, in the time of the machine beneath.
+    /// Both ranks poll, on one CPU each, with the host's clock.
     Timed,
-    /// The same on softdev of this host, where theirs run by `rdmascope exec`.
+    /// The same on softdev of this host, where the other tool runs under `rdmascope exec`.
     Native,
-    /// Sockets over the loopback of this host, both ends asleep until something comes.
+    /// Sockets over the loopback of this host; both ranks sleep until data arrives.
     Sockets,
-    /// The same on one CPU whose time is counted: what a message costs both ends and the kernel,
-    /// and nothing else.
+    /// The same on one CPU whose clock counts instructions: the time that a message takes in both
+    /// ranks and in the kernel.
     SocketsCounted,
     /// MPI between two CPUs of this host, by each MPI's own transport.
     Mpi,
@@ -61,7 +60,7 @@ impl Part {
     pub(super) const ALL: [Self; 6] =
         [Self::Counted, Self::Timed, Self::Native, Self::SocketsCounted, Self::Sockets, Self::Mpi];
 
-    /// Whether it is measured on a device that is named.
+    /// Whether `--device` selects the device.
     pub(super) fn is_of_device(self) -> bool {
         matches!(self, Self::Counted | Self::Timed)
     }
@@ -77,22 +76,22 @@ impl Part {
         }
     }
 
-    /// Whether it is measured in a machine that counts.
+    /// Whether the clock counts instructions.
     pub(super) fn is_counted(self) -> bool {
         matches!(self, Self::Counted | Self::SocketsCounted)
     }
 
-    /// Whether it is measured in a virtual machine.
+    /// Whether the part runs in a virtual machine.
     pub(super) fn is_booted(self) -> bool {
         self.is_counted() || self == Self::Timed
     }
 
-    /// Whether sockets are what carries messages.
+    /// Whether sockets carry the messages.
     pub(super) fn is_of_sockets(self) -> bool {
         matches!(self, Self::Sockets | Self::SocketsCounted)
     }
 
-    /// CPUs of the client (our rank 0) and the server (rank 1).
+    /// The CPUs of the client (rdmascope's rank 0) and the server (rank 1).
     pub(super) fn cpus(self) -> [&'static str; 2] {
         match self {
             Self::Counted | Self::SocketsCounted => ["0", "0"],
@@ -101,34 +100,35 @@ impl Part {
     }
 }
 
-/// A test of theirs with one size, and our benchmark of the same.
+/// A test of another tool with one size, and the equivalent benchmark of rdmascope.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) part: Part,
     pub(super) tool: Tool,
-    /// Their name for it.
+    /// The tool's name of the test.
     pub(super) test: &'static str,
-    /// What carries it: the service of a queue pair, or whose MPI.
+    /// The service of the queue pairs, or the MPI.
     pub(super) service: &'static str,
     pub(super) quantity: Quantity,
-    /// Whether both ends sleep until events wake them.
+    /// Whether both ranks sleep until events.
     pub(super) has_events: bool,
-    /// Our words for it, `lat send`, and what else it takes to be the same.
+    /// The arguments of rdmascope, such as `lat send`, for the equivalent benchmark.
     pub(super) ours: &'static [&'static str],
     pub(super) size_bytes: u64,
     pub(super) messages: u64,
 }
 
 impl Point {
-    /// Whether it is a latency where each instruction counts, those of a histogram as well.
+    /// Whether the point is a latency on a clock that counts instructions: a histogram would add
+    /// its own.
     pub(super) fn is_counted_latency(&self) -> bool {
         self.part == Part::SocketsCounted
             && matches!(self.quantity, Quantity::Latency | Quantity::MeanLatency)
     }
 }
 
-/// Emulation moves some tens of megabytes a second, so that large messages are few. Where memory is
-/// the link, a rate is that of a longer time.
+/// The number of messages of a point. An emulated machine moves some tens of megabytes per second,
+/// so large messages are few. On softdev and MPI, rates need more messages.
 fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
     match (quantity, size) {
         (Quantity::Rate, _) if part == Part::Mpi => 320_000,
@@ -145,16 +145,16 @@ fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
     }
 }
 
-/// A test over one service, and whether both ends sleep until events wake them.
+/// A test: tool, name, service, quantity, whether both ranks sleep until events, and the arguments
+/// of rdmascope.
 type Test = (Tool, &'static str, &'static str, Quantity, bool, &'static [&'static str]);
 
-/// What is measured in a part.
+/// The tests of a part.
 fn tests(part: Part) -> Vec<Test> {
     use Quantity::{Cost, Latency, MeanLatency, Rate};
     use Tool::{Iperf3, Perftest, Qperf, Sockperf};
-    // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run,
-    // through RDMA CM; it knows means alone. On one CPU its connections are rejected more often
-    // than not, whoever is to blame.
+    // qperf creates no address handles with global routes, so on Ethernet only its RC tests run,
+    // through RDMA CM. It prints only means. On one CPU, most of its connections are rejected.
     match part {
         Part::Mpi => ["openmpi", "mpich"].into_iter().flat_map(tests_of_mpi).collect(),
         Part::Counted => vec![
@@ -197,7 +197,7 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_write_lat", "RC", Latency, false, &["lat", "write"]),
             (Perftest, "ib_write_lat", "UC", Latency, false, &["lat", "write"]),
             (Perftest, "ib_send_bw", "RC", Rate, false, &["bw", "send"]),
-            // Our target takes part where nothing is acknowledged: it confirms that all has come.
+            // Without acknowledgements, rdmascope's target confirms that all messages have arrived.
             (Perftest, "ib_write_bw", "UC", Rate, false, &["bw", "write"]),
             (Qperf, "rc_lat", "RC", MeanLatency, false, &["lat", "send", "-R"]),
             (Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, false, &["lat", "write", "-R"]),
@@ -209,10 +209,10 @@ fn tests(part: Part) -> Vec<Test> {
     }
 }
 
-/// What is measured of an MPI. The OSU benchmarks have barriers between round trips of pairs,
-/// between their windows and before each collective operation. The Intel MPI Benchmarks have one
-/// after each collective operation (`-sync on`, the default), outside of the time, as our default
-/// start has one before each.
+/// The tests of an MPI. The OSU Micro-Benchmarks have barriers between round trips of pairs,
+/// between windows and before each collective operation. The Intel MPI Benchmarks have a barrier
+/// after each collective operation (`-sync on`, the default), outside of the time; rdmascope by
+/// default has one before each operation.
 fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
     use Quantity::{MeanLatency, MeanOfRanks, Rate};
     use Tool::{Imb, Linked, Osu};
@@ -235,16 +235,16 @@ fn tests_of_mpi(mpi: &'static str) -> Vec<Test> {
     ]
 }
 
-/// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets
-/// have 1500; an atomic has 8 B. A quick round only shows that every test still gives numbers, for
+/// The sizes of a test in bytes. A datagram is one packet: at most 1024 B on an interface with an
+/// MTU of 1500. An atomic has 8 B. A quick round only checks that every test prints numbers, for
 /// which one size is enough.
 fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     match (amount, service) {
         _ if ours.contains(&"atomic") => &[8],
         (Amount::Full, "mpich" | "openmpi") => &[8, 4096],
         (Amount::Quick, "mpich" | "openmpi") => &[8],
-        // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the
-        // loopback.
+        // Streams of UDP: a datagram that fits one Ethernet frame, and one that fits one frame of
+        // the loopback.
         (Amount::Full, "") if *ours == ["bw", "udp"] => &[1452, 16384],
         (Amount::Quick, "") if *ours == ["bw", "udp"] => &[1452],
         // iperf3 writes 128 KiB at once.
@@ -257,7 +257,7 @@ fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     }
 }
 
-/// All points of the tests whose name has `only` in it.
+/// All points of the tests whose name contains `only`.
 pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     let mut points = Vec::new();
     for (tool, test, service, quantity, has_events, ours) in tests(part) {

@@ -7,18 +7,18 @@ use super::plan::{Point, Quantity, Tool};
 use super::qperf;
 use crate::process;
 
-/// Their own.
+/// The default ports of the tools.
 const SOCKPERF_PORT: u16 = 11111;
-const IPERF3_PORT: u16 = 5201;
-const QPERF_PORT: u16 = 19765;
-const HOST: &str = "127.0.0.1";
 /// Time limit of a client, many times as long as a run.
 const SOCKPERF_WITHIN_S: &str = "20";
 /// Runs after which sockperf is given up.
 const SOCKPERF_RUNS: u32 = 8;
+const IPERF3_PORT: u16 = 5201;
+const QPERF_PORT: u16 = 19765;
+const HOST: &str = "127.0.0.1";
 
-/// Runs a test once: a latency in ns, messages per second, or the CPU time of both ends for 2^20
-/// bytes, in ns.
+/// Runs a test once and returns a latency in ns, messages per second, or the CPU time of server and
+/// client for 2^20 bytes, in ns.
 pub(super) fn measure(point: &Point) -> Result<f64> {
     let cpus = point.part.cpus();
     let size = point.size_bytes.to_string();
@@ -33,13 +33,13 @@ pub(super) fn measure(point: &Point) -> Result<f64> {
             again(run)
         }
         Tool::Iperf3 => {
-            // As fast as it goes; of UDP it would else send 1 Mbit/s.
+            // As fast as possible: the default rate of UDP is 1 Mbit/s.
             let udp: &[&str] = if point.test.starts_with("iperf3 udp") { &["-u", "-b", "0"] } else { &[] };
             let client = [&["iperf3", "-J", "-t", "1", "-l", &size, "-c", HOST], udp].concat();
             let printed = process::pair(cpus, &["iperf3", "-s", "-1"], IPERF3_PORT, &client, true)?;
             iperf3(&printed, point)
         }
-        Tool::Imb | Tool::Linked | Tool::Osu => unreachable!("they know MPI alone"),
+        Tool::Imb | Tool::Linked | Tool::Osu => unreachable!("these tools measure MPI only"),
         Tool::Perftest | Tool::Qperf => {
             let client = ["qperf", "-t", "1", "-m", &size, "-e", "5", HOST, point.test];
             let printed = process::pair(cpus, &["qperf"], QPERF_PORT, &client, false)?;
@@ -66,14 +66,15 @@ fn again(run: impl Fn() -> Result<f64>) -> Result<f64> {
 fn sockperf(printed: &str) -> Result<f64> {
     let line = printed.lines().find(|line| line.contains("percentile 50.000"));
     let number = line.and_then(|line| line.rsplit('=').next()?.trim().parse::<f64>().ok());
-    Ok(number.context("it printed no median")? * 1e3)
+    Ok(number.context("sockperf printed no median")? * 1e3)
 }
 
-/// Takes what was received out of its JSON, or what that cost.
+/// Reads the received messages per second, or their CPU time, from iperf3's JSON.
 fn iperf3(printed: &str, point: &Point) -> Result<f64> {
-    let json: Value = serde_json::from_str(printed).context("it printed no JSON")?;
-    let number =
-        |path: &str| json.pointer(path).and_then(Value::as_f64).with_context(|| format!("no {path}"));
+    let json: Value = serde_json::from_str(printed).context("iperf3 printed no JSON")?;
+    let number = |path: &str| {
+        json.pointer(path).and_then(Value::as_f64).with_context(|| format!("iperf3 printed no {path}"))
+    };
     let bytes_per_s = number("/end/sum_received/bits_per_second")? / 8.0;
     Ok(match point.quantity {
         Quantity::Cost => {

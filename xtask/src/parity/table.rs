@@ -7,16 +7,16 @@ use anyhow::Result;
 use super::plan::{Part, Point, Quantity, Tool};
 use crate::stats::median;
 
-/// Repeated runs within this agree, and so do two programs.
+/// The largest relative difference of runs, or of two programs, that agree.
 const AGREES: f64 = 0.03;
-/// The least bandwidth, as a share of theirs.
+/// The least rate of rdmascope, as a share of the other tool's rate.
 const RATE_MIN: f64 = 0.98;
-/// The OSU benchmarks and the Intel MPI Benchmarks print hundredths of a microsecond.
+/// The rounding error of OSU and Intel benchmarks, which print hundredths of a microsecond.
 const ROUNDED_NS: f64 = 5.0;
-/// How many of a program's runs must agree for it to be steady.
+/// How many of a program's runs must agree for the program to be steady.
 const BEST: usize = 3;
 
-/// A point: what both said of it, run by run.
+/// A point with the runs of both programs.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) point: Point,
@@ -30,19 +30,22 @@ impl Row {
         Self { point, ours: Vec::new(), theirs: Vec::new(), failures: Vec::new() }
     }
 
-    /// Who measured what, in a message.
+    /// The test and the program, for a message.
     pub(super) fn label(&self, is_ours: bool) -> String {
         let Point { service, size_bytes, .. } = self.point;
         let test = self.test();
-        format!("{} {test} {service} {size_bytes} B:", if is_ours { "rdmascope beside" } else { "theirs" })
+        format!(
+            "{test} {service} {size_bytes} B by {}:",
+            if is_ours { "rdmascope" } else { "the other tool" }
+        )
     }
 
-    /// Their name for it.
+    /// The other tool's name of the test.
     fn test(&self) -> String {
         format!("{}{}", self.point.test, if self.point.has_events { " -e" } else { "" })
     }
 
-    /// Takes in what a run gave.
+    /// Adds the result of a run.
     pub(super) fn add(&mut self, is_ours: bool, value: Result<f64>) {
         match value {
             Ok(value) if is_ours => self.ours.push(value),
@@ -51,12 +54,12 @@ impl Row {
         }
     }
 
-    /// Whether one of the two never gave a number.
+    /// Whether one of the programs has no number.
     pub(super) fn is_empty(&self) -> bool {
         self.ours.is_empty() || self.theirs.is_empty()
     }
 
-    /// Whether the best runs of each agree among themselves, so that more would change little.
+    /// Whether the best runs of each program agree, so that more runs would change little.
     pub(super) fn is_steady(&self) -> bool {
         let is_rate = self.is_rate();
         [&self.ours, &self.theirs]
@@ -68,8 +71,8 @@ impl Row {
         self.point.quantity == Quantity::Rate
     }
 
-    /// The summaries of theirs and ours, the verdict, and the ratios of the medians and of the
-    /// best.
+    /// Compares both programs: their summaries, the ratio of their best runs, and the verdict.
+    /// `None` if one of them has no runs.
     fn compared(&self) -> Option<Compared> {
         let is_rate = self.is_rate();
         let theirs = Summary::of(&self.theirs, is_rate)?;
@@ -81,7 +84,7 @@ impl Row {
         let holds = match (self.point.part.is_of_device(), is_rate) {
             (true, true) => ratio >= RATE_MIN,
             (true, false) => (ratio - 1.0).abs() <= AGREES,
-            // There the question is whether we are as fast; who is faster has not mismeasured.
+            // On softdev and over sockets, rdmascope must not be slower than the other tool.
             (false, true) => ratio >= 1.0,
             (false, false) => ratio <= 1.0,
         };
@@ -96,8 +99,8 @@ impl Row {
 }
 
 impl Row {
-    /// The same where medians are compared, but for what theirs round: where the middle half of
-    /// each program's runs agrees, and a hypervisor has not moved the CPUs under some.
+    /// Compares the medians of MPI programs, with an allowance for rounding. The runs are steady if
+    /// the middle half of each program's runs agrees: then a hypervisor has not moved the CPUs.
     fn of_medians(&self, theirs: Summary, ours: Summary) -> Compared {
         let ratio = ours.best / theirs.best;
         let rounds = !self.is_rate() && self.point.tool != Tool::Linked;
@@ -113,16 +116,16 @@ impl Row {
     }
 }
 
-/// A program's runs.
+/// A summary of a program's runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Summary {
     runs: usize,
     median: f64,
-    /// The second best of all.
+    /// The second best run.
     best: f64,
-    /// How far the best three are apart, as a share of their median; none of fewer runs.
+    /// The range of the best three runs, as a share of their median. `None` for fewer runs.
     spread: Option<f64>,
-    /// How far the quartiles are apart, as a share of the median.
+    /// The range between the quartiles, as a share of the median.
     middle: f64,
 }
 
@@ -161,7 +164,7 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::Differs => "DIFFERS",
             Self::Unsteady => "unsteady",
-            Self::TooFew => "too few runs to say",
+            Self::TooFew => "too few runs",
         }
     }
 }
@@ -173,13 +176,13 @@ struct Compared {
     verdict: Verdict,
 }
 
-/// The table and a summary.
+/// Formats the table and a summary.
 pub(super) fn print(rows: &[Row]) -> String {
     let mut out = String::from(
-        "# best: the second best of a program's runs; spread: how far its best three are apart\n\
-         # latency in us (perftest, sockperf and ours beside them: median; qperf and ours beside it: mean), rate in 1000 \
-         messages/s, CPU time of both ends in us for 2^20 bytes\n\
-         #                                         ---------- theirs ----------  ----------- ours -----------  --- ratio ---\n",
+        "# best: the second best of a program's runs; spread: the range of its best three runs\n\
+         # latency in us (compared with perftest and sockperf: medians; with other tools: means), rate in 1000 \
+         messages/s, CPU time of both ranks in us for 2^20 bytes\n\
+         #                                         -------- other tool --------  -------- rdmascope ---------  --- ratio ---\n",
     );
     let head = ["median", "best", "spread"];
     let _ = writeln!(
@@ -217,8 +220,8 @@ pub(super) fn print(rows: &[Row]) -> String {
     let _ = write!(
         out,
         "# {} points: {} agree (latency within 3 %, rate at least 0.98; native, sockets: latency at most 1, rate at least 1; \
-         mpi: medians within 3 % and what theirs round), {} differ, {} unsteady (the best runs of one, of mpi \
-         the middle half, are more than 3 % apart), {} with too few runs, {} failed",
+         mpi: medians within 3 % plus the rounding of the other tool), {} differ, {} unsteady (the best runs of a \
+         program, in mpi the middle half of its runs, differ by more than 3 %), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
         count(Some(Verdict::Differs)),
@@ -279,7 +282,7 @@ mod tests {
         let steady = |median| [60.0, median, median, median, 170.0];
         assert_eq!(row(Tool::Linked, &steady(113.0)), Some(Verdict::Agrees));
         assert_eq!(row(Tool::Linked, &steady(114.0)), Some(Verdict::Differs));
-        assert_eq!(row(Tool::Osu, &steady(118.0)), Some(Verdict::Agrees), "they round");
+        assert_eq!(row(Tool::Osu, &steady(118.0)), Some(Verdict::Agrees), "OSU rounds its numbers");
         assert_eq!(row(Tool::Osu, &steady(119.0)), Some(Verdict::Differs));
         assert_eq!(row(Tool::Linked, &[60.0, 110.0, 150.0, 160.0]), Some(Verdict::Unsteady));
     }
@@ -304,7 +307,9 @@ mod tests {
         row.add(false, Err(anyhow::anyhow!("no route")));
         let text = print(&[row]);
         assert!(
-            text.contains("FAILED") && text.contains("B: no route") && text.ends_with(" 1 failed"),
+            text.contains("FAILED")
+                && text.contains("the other tool: no route")
+                && text.ends_with(" 1 failed"),
             "{text}"
         );
     }

@@ -1,7 +1,7 @@
-"""Runs rdma-core's Python tests of one module and says of each how it ended, a line of JSON each.
+"""Runs rdma-core's Python tests of one module and prints a line of JSON at the start and end of each.
 
-Arguments: the directory that has `tests`, the device, the module, and the names of tests to leave out: those that have
-ended before. A test that is announced and does not end has crashed or hangs."""
+Arguments: the directory that has `tests`, the device, the module, and the names of tests to skip
+because they have ended before. A test that starts and does not end has crashed or hangs."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from importlib.machinery import SourceFileLoader
 
 directory, device, module, done = sys.argv[1], sys.argv[2], sys.argv[3], set(sys.argv[4:])
 out = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # What tests print goes with what they complain of.
+os.dup2(2, 1)  # The output of tests goes to standard error.
 
 
 def say(test, how, why=""):

@@ -1,5 +1,5 @@
-//! `cargo xtask programs`: which unmodified programs run on softdev, and how, compared with what is
-//! expected.
+//! `cargo xtask programs`: runs unmodified programs on softdev and compares their results with the
+//! expected ones.
 
 mod plan;
 mod python;
@@ -22,16 +22,16 @@ use run::Places;
 const USAGE: &str = "\
 usage: cargo xtask programs [--quick] [--write] [--program PATH] [WORDS]
 
-Runs perftest and qperf with and without RDMA CM, the programs of rdma-core and its Python tests, libfabric, UCX, and MPICH and
-Open MPI over them on softdev, by `rdmascope exec`, each under a time limit, prints one line for each and compares it with
-xtask/src/programs/expected.txt: whatever ends otherwise than expected, better or worse, is a failure.
+Runs unmodified programs on softdev under `rdmascope exec`, each with a time limit: perftest and qperf with and without RDMA CM,
+the programs and the Python tests of rdma-core, libfabric, UCX, and MPICH and Open MPI over libfabric and UCX. Prints a line for
+each program and compares it with xtask/src/programs/expected.txt. Every difference, better or worse, is a failure.
 
-  --quick         a few of each kind, in about two minutes
-  --write         writes what has been seen into that file
-  --program PATH  this rdmascope, instead of what `cargo build --release` makes
-  WORDS           only cases whose name has these words";
+  --quick         a few programs of each kind, in about two minutes
+  --write         writes the results into that file
+  --program PATH  uses this rdmascope instead of the one that `cargo build --release` makes
+  WORDS           only cases whose name contains these words";
 
-/// Debian packages with the programs, by a file of each.
+/// Debian packages with the programs, each with one of its files.
 pub(crate) const PACKAGES: [(&str, &str); 13] = [
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
     ("libfabric-bin", "/usr/bin/fi_pingpong"),
@@ -51,14 +51,13 @@ pub(crate) const PACKAGES: [(&str, &str); 13] = [
 const EXPECTED: &str = "xtask/src/programs/expected.txt";
 
 const HEAD: &str = "\
-# How unmodified programs end on softdev: what `cargo xtask programs` compares with. `--write` brings it up to date.
-# refused: the program or the device said that it has no such thing, as on an adapter without it; skipped: the same of a
-# Python test.
-# Two verdicts: either. (With a shared queue of several queue pairs perftest takes the number of a receive for that of the queue
-# pair that it came for, gives the credits of UC and UD to the wrong one and may wait for ever: on Soft-RoCE as well.)
+# The results of unmodified programs on softdev. `cargo xtask programs` compares with them; `--write` updates this file.
+# refused: the program or the device reported that it lacks a feature, as on an adapter without it; skipped: a Python test did.
+# Two verdicts: either may occur. (If several queue pairs share a receive queue, perftest takes the number of a receive for the
+# number of a queue pair, gives the credits of UC and UD to the wrong queue pair and may wait for ever, also on Soft-RoCE.)
 ";
 
-/// What was asked for.
+/// The options of the command line.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Options {
     is_quick: bool,
@@ -68,7 +67,7 @@ struct Options {
 }
 
 impl Options {
-    /// `None` if help was asked for.
+    /// Reads the options; `None` for help.
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>> {
         let mut options = Self::default();
         let mut only = Vec::new();
@@ -78,10 +77,10 @@ impl Options {
                 "--quick" => options.is_quick = true,
                 "--write" => options.writes = true,
                 "--program" => options.program = Some(words.next().context("--program needs a path")?.into()),
-                // The cases' own names begin with arguments of `exec`.
+                // Names of cases may begin with arguments of `exec`.
                 "--devices" | "--link" | "--link-layer" | "--namespace" => only.push(word),
                 _ if word.starts_with("--") && only.is_empty() => {
-                    bail!("`{word}` is no option of programs (--help lists them)")
+                    bail!("programs: unknown option `{word}` (--help lists the options)")
                 }
                 _ => only.push(word),
             }
@@ -91,7 +90,7 @@ impl Options {
     }
 }
 
-/// Runs what the words ask for.
+/// `cargo xtask programs`.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let result = Options::parse(words).and_then(|options| match options {
         Some(options) => compare(&options),
@@ -109,12 +108,12 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// The quick run, for CI.
+/// Runs the programs of the quick run, for CI.
 pub(crate) fn quick() -> Result<()> {
     compare(&Options { is_quick: true, ..Options::default() })
 }
 
-/// Every program, as `cargo xtask ci --full` runs them.
+/// Runs every program, for `cargo xtask ci --full`.
 pub(crate) fn all_cases() -> Result<()> {
     compare(&Options::default())
 }
@@ -144,7 +143,7 @@ fn compare(options: &Options) -> Result<()> {
     let differ = differences(&seen, &expected);
     if !differ.is_empty() {
         bail!(
-            "{} of {} cases ended otherwise than expected:\n{}",
+            "{} of {} cases differ from the expected result (xtask/src/programs/expected.txt):\n{}",
             differ.len(),
             seen.len(),
             differ.join("\n")
@@ -153,7 +152,7 @@ fn compare(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs every case that was asked for and prints its line.
+/// Runs every selected case and prints its line.
 fn all(places: &Places, options: &Options, expected: &Table) -> Result<Table> {
     let mut seen = Table::new();
     let mut take = |name: String, verdict: String| {
@@ -197,13 +196,13 @@ fn summary(seen: &Table, seconds: u64) {
     );
 }
 
-/// Whether a verdict is the one that is expected, or one of several: a fault of a program's own may
-/// show or not.
+/// Whether a verdict is expected. If a fault of the program may or may not occur, several verdicts
+/// are.
 fn is_expected(verdict: &str, expected: &str) -> bool {
     expected.split(" | ").any(|expected| expected == verdict)
 }
 
-/// The cases that ended otherwise than expected, a line each.
+/// The cases with another result than expected, one line each.
 fn differences(seen: &Table, expected: &Table) -> Vec<String> {
     let differs = |(name, verdict): (&String, &String)| {
         let before = expected.get(name).map_or("nothing", String::as_str);
@@ -212,7 +211,7 @@ fn differences(seen: &Table, expected: &Table) -> Vec<String> {
     seen.iter().filter_map(differs).collect()
 }
 
-/// Brings the file up to date with what was seen.
+/// Updates the file with the results.
 fn write(mut expected: Table, seen: Table) -> Result<()> {
     let is_new = |(name, verdict): &(String, String)| {
         expected.get(name).is_none_or(|expected| !is_expected(verdict, expected))

@@ -1,6 +1,6 @@
-/* A program that is not linked to libibverbs but opens it, as NCCL and others do: every function by dlvsym with the version that
- * it came with. It writes from one queue pair to another over the first device that has an active port, and compares what has
- * arrived. */
+/* A program that opens libibverbs at run time, as NCCL does, and finds every function by dlvsym with
+ * the version that introduced it. It writes from one queue pair to another over the first device,
+ * whose port must be active, and compares the data. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

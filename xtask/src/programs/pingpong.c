@@ -1,6 +1,6 @@
-/* Two ranks that send each other messages of many sizes and look at what they get: a program of MPI that `cargo xtask
- * programs` runs on softdev by way of UCX. Usage: mpirun -np 2 pingpong [NS]: with NS, a message of 8 B that takes less
- * than so many nanoseconds, half a round trip, is a failure as well. */
+/* An MPI program that `cargo xtask programs` runs on softdev over UCX: two ranks exchange messages of
+ * many sizes and verify them. Usage: mpirun -np 2 pingpong [NS]. With NS, it also fails if half a
+ * round trip of 8 B takes less than NS nanoseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void fail(const char *why, int number) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* What byte i of round trip n is, by the rank that sends it. */
+/* Byte i of the message that a rank sends in round trip n. */
 static unsigned char byte_of(int from, int n, int i) {
     return (unsigned char)(i * 7 + n * 31 + from * 101 + i / 253);
 }
@@ -33,16 +33,16 @@ static void receive_message(int n, int bytes) {
     MPI_Recv(message, MOST_BYTES, MPI_BYTE, 1 - rank, bytes, MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, MPI_BYTE, &count);
     if (count != bytes) {
-        fail("a message has another length than was sent", count);
+        fail("a received message has a wrong length, in bytes", count);
     }
     for (int i = 0; i < bytes; i++) {
         if (message[i] != byte_of(1 - rank, n, i)) {
-            fail("a message is not what was sent, of so many bytes", bytes);
+            fail("a received message has wrong content; its length in bytes", bytes);
         }
     }
 }
 
-/* Half a round trip in nanoseconds, the mean. */
+/* The mean of half a round trip in nanoseconds. */
 static double exchange(int bytes, int round_trips) {
     double start = MPI_Wtime();
     for (int n = 0; n < round_trips; n++) {
@@ -63,9 +63,9 @@ int main(int count, char **words) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != 2) {
-        fail("ranks that were started, of two", size);
+        fail("two ranks are needed, not", size);
     }
-    /* Around every power of two: UCX goes from inline sends to copies, and from those to a rendezvous. */
+    /* Sizes around every power of two: UCX changes from inline sends to copies and to a rendezvous. */
     for (int bytes = 1; bytes <= MOST_BYTES; bytes *= 2) {
         exchange(bytes - 1, ROUND_TRIPS);
         exchange(bytes, ROUND_TRIPS);
@@ -73,7 +73,7 @@ int main(int count, char **words) {
     }
     double ns = exchange(8, SMALL_ROUND_TRIPS);
     if (count > 1 && ns < atof(words[1])) {
-        fail("the link takes less time than it was told to, in ns", (int)ns);
+        fail("half a round trip takes less than the latency of the link, in ns", (int)ns);
     }
     MPI_Finalize();
     return 0;

@@ -1,5 +1,5 @@
-//! rdma-core's own Python tests, a module in a process, and after a crash the rest of it in
-//! another.
+//! rdma-core's Python tests: a process for each module and, after a crash, another process for the
+//! rest of the module.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use super::run::{Places, Running};
 use super::verdict::Verdict;
 use crate::shell;
 
-/// Where Debian's rdma-core has them.
+/// The directory of the tests in Debian's rdma-core.
 const TESTS: &str = "/usr/share/doc/rdma-core/tests";
-/// Debian's Python, which python3-pyverbs is for.
+/// Debian's Python, for which python3-pyverbs is built.
 const PYTHON: &str = "/usr/bin/python3";
-/// Parts of the names of modules that are for the adapters of a vendor.
+/// Parts of the names of modules for the adapters of one vendor.
 const VENDORS: [&str; 3] = ["mlx5", "efa", "vfio"];
 /// Modules of the quick run.
 pub(super) const QUICK: [&str; 4] = ["test_addr", "test_cq", "test_qp", "test_qpex"];
-/// How long a module may take.
+/// The longest time of a module.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Ends that a module may have: each crash costs a test.
+/// How often a module is started: again after each crash.
 const MOST_STARTS: usize = 20;
 
 const DRIVER: &str = include_str!("driver.py");
 
-/// The tests as they were unpacked.
+/// The unpacked tests.
 pub(super) struct Tests {
     directory: PathBuf,
     pub(super) modules: Vec<String>,
@@ -64,7 +64,7 @@ impl Tests {
         Ok(Self { directory, modules })
     }
 
-    /// Runs a module: each of its tests by name, without the packages in front.
+    /// Runs a module and returns its tests by name, without the packages in front.
     pub(super) fn run(&self, places: &Places, module: &str) -> Result<Vec<(String, Verdict)>> {
         let mut ended: Vec<(String, Verdict)> = Vec::new();
         for _ in 0..MOST_STARTS {
@@ -94,7 +94,8 @@ impl Tests {
     }
 }
 
-/// Takes in what the driver said; gives the test that was started and has not ended.
+/// Reads the driver's output and adds its verdicts to `ended`. Returns the test that has started
+/// and not ended.
 fn read(printed: &str, ended: &mut Vec<(String, Verdict)>) -> Option<String> {
     let mut open = None;
     for line in printed.lines() {
@@ -112,8 +113,7 @@ fn read(printed: &str, ended: &mut Vec<(String, Verdict)>) -> Option<String> {
         if open.as_ref() == Some(&test) {
             open = None;
         }
-        // The first that is said of a test stands: a failure, and what follows when it is tidied
-        // up.
+        // The first verdict of a test counts: its cleanup may fail, too.
         if !ended.iter().any(|(other, _)| *other == test) {
             ended.push((test, verdict));
         }

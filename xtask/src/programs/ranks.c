@@ -1,6 +1,7 @@
-/* Two ranks or more that look at all they get: messages of sizes from nothing to a rendezvous between all pairs at once,
- * collective operations whose results are known, and one-sided access with fences and locks. A program of MPI that `cargo
- * xtask programs` runs on softdev. Rank 0 prints `verified` at the end; a wrong value ends all with status 1. */
+/* An MPI program that `cargo xtask programs` runs on softdev. Two or more ranks verify messages of
+ * sizes from 0 to a rendezvous between all pairs at once, collective operations with known results,
+ * and one-sided access with fences and locks. Rank 0 prints `verified` at the end; a wrong value ends
+ * all ranks with status 1. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static void expect(long long is, long long should_be, const char *what) {
     }
 }
 
-/* Word i of what one rank sends another in a round. */
+/* Word i of the message from one rank to another in a round. */
 static int word_of(int from, int to, int round, int i) {
     return from * 1000003 + to * 10007 + round * 101 + i;
 }
@@ -33,7 +34,7 @@ static int *words_for(int count) {
     return words;
 }
 
-/* All send to all at once, and no rank takes what comes in the order in which it was sent. */
+/* All ranks send to all ranks at once, and no rank receives in the order of sending. */
 static void exchange(int count, int round) {
     MPI_Request requests[2 * MOST_RANKS];
     MPI_Status statuses[2 * MOST_RANKS];
@@ -63,7 +64,7 @@ static void exchange(int count, int round) {
     }
 }
 
-/* Receives with wildcards: each message once, and those of one rank in their order. */
+/* Receives with wildcards: each message arrives once, and the messages of a rank in order. */
 static void unexpected(void) {
     if (rank != 0) {
         for (int n = 0; n < ROUNDS; n++) {
@@ -98,12 +99,12 @@ static void broadcast_and_sum(int count) {
     }
     MPI_Allreduce(words, sums, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < count; i++) {
-        expect(sums[i], total * (i % 1000), "sum of all");
+        expect(sums[i], total * (i % 1000), "sum");
     }
     memset(sums, 0, count * sizeof *sums);
     MPI_Reduce(words, sums, count, MPI_INT, MPI_MAX, ranks - 1, MPI_COMM_WORLD);
     for (int i = 0; rank == ranks - 1 && i < count; i++) {
-        expect(sums[i], ranks * (i % 1000), "greatest of all");
+        expect(sums[i], ranks * (i % 1000), "maximum");
     }
     free(words);
     free(sums);
@@ -117,18 +118,18 @@ static void gather_and_transpose(int count) {
     }
     MPI_Alltoall(sent, count, MPI_INT, received, count, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < count * ranks; i++) {
-        expect(received[i], word_of(i / count, rank, 5, i % count), "word of all to all");
+        expect(received[i], word_of(i / count, rank, 5, i % count), "word of an alltoall");
     }
     MPI_Allgather(sent, count, MPI_INT, received, count, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < count * ranks; i++) {
-        expect(received[i], word_of(i / count, 0, 5, i % count), "word that all gather");
+        expect(received[i], word_of(i / count, 0, 5, i % count), "word of an allgather");
     }
     free(sent);
     free(received);
 }
 
-/* Each rank has a part of each window for each other one, and two counters at its end. The memory is the rank's own: what
- * MPI allocated might be shared by the ranks of a host, and nothing would go by the device. */
+/* Each window has a part for each rank, and two counters at its end. The rank allocates the memory:
+ * MPI might allocate memory that the ranks of a host share, and would then not use the device. */
 static void one_sided(void) {
     MPI_Win window;
     int bytes = (WINDOW_WORDS + 2) * sizeof(int);
@@ -146,7 +147,7 @@ static void one_sided(void) {
     }
     MPI_Win_fence(0, window);
     for (int i = 0; i < part * ranks; i++) {
-        expect(window_words[i], word_of(i / part, rank, 9, i % part), "word that was put");
+        expect(window_words[i], word_of(i / part, rank, 9, i % part), "word of a put");
     }
     memset(own, 0, WINDOW_WORDS * sizeof *own);
     MPI_Win_fence(0, window);
@@ -155,7 +156,7 @@ static void one_sided(void) {
     }
     MPI_Win_fence(0, window);
     for (int i = 0; i < part * ranks; i++) {
-        expect(own[i], word_of(rank, i / part, 9, i % part), "word that was got");
+        expect(own[i], word_of(rank, i / part, 9, i % part), "word of a get");
     }
     int one = 1;
     for (int n = 0; n < ROUNDS; n++) {
@@ -164,7 +165,7 @@ static void one_sided(void) {
         }
     }
     MPI_Win_fence(0, window);
-    expect(window_words[WINDOW_WORDS], ROUNDS * ranks, "sum that was accumulated");
+    expect(window_words[WINDOW_WORDS], ROUNDS * ranks, "accumulated sum");
     MPI_Win_fence(0, window);
     long long taken = 0;
     for (int n = 0; n < ROUNDS; n++) {
@@ -177,7 +178,7 @@ static void one_sided(void) {
     long long all;
     long long tickets = (long long)ROUNDS * ranks;
     MPI_Allreduce(&taken, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    expect(all, tickets * (tickets - 1) / 2, "numbers that were fetched, each once");
+    expect(all, tickets * (tickets - 1) / 2, "sum of the fetched numbers");
     MPI_Win_free(&window);
     free(window_words);
     free(own);

@@ -1,4 +1,4 @@
-//! Running the programs of a case, each of which must end within a limit.
+//! Runs the programs of a case. Each must end within a time limit.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -14,25 +14,25 @@ use super::verdict::Verdict;
 use crate::process::{self, Start};
 use crate::shell;
 
-/// Where programs of ours are.
+/// The directory of the C programs of this repository.
 const SOURCES: &str = "xtask/src/programs";
-/// A program that Debian has as its source, in libucx-dev, and what it needs.
+/// An example that Debian's libucx-dev contains only as C code, its file, and its libraries.
 const EXAMPLE: &str = "ucp_client_server";
 const EXAMPLE_SOURCE: &str = "/usr/share/doc/libucx-dev/examples/ucp_client_server.c";
 const EXAMPLE_LIBRARIES: [&str; 2] = ["-lucp", "-lucs"];
-/// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
+/// The longest time of a case: ping-pongs that poll are slow on two busy CPUs.
 const LIMIT: Duration = Duration::from_secs(90);
-/// How long the other end may go on when one has failed.
+/// How long a program may continue after its peer has failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A program that runs: `exec` has become it.
+/// A running program, which `rdmascope exec` has become.
 pub(super) struct Running {
     process: process::Running,
     printed: PathBuf,
 }
 
 impl Running {
-    /// Starts words under `rdmascope exec`; what they print goes to a file.
+    /// Starts a program under `rdmascope exec`; its output goes to a file.
     pub(super) fn start(program: &Path, device: &[&str], words: &[String], printed: PathBuf) -> Result<Self> {
         let out = File::create(&printed).with_context(|| format!("cannot write {}", printed.display()))?;
         let mut command = Command::new(program);
@@ -42,17 +42,17 @@ impl Running {
         Ok(Self { process: process::Running(child), printed })
     }
 
-    /// Its exit status, if it ends before a time.
+    /// Waits for the exit status until an instant.
     pub(super) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
         self.process.ended_before(end)
     }
 
-    /// What it has printed.
+    /// The output so far.
     pub(super) fn printed(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.printed).unwrap_or_default()).into_owned()
     }
 
-    /// Its verdict, from how it ended.
+    /// The verdict by the exit status and the output.
     fn verdict(&self, name: &str, status: Option<ExitStatus>) -> Verdict {
         match status {
             None => Verdict::Fails("it hangs".to_owned()),
@@ -64,7 +64,7 @@ impl Running {
         }
     }
 
-    /// As [`verdict`](Self::verdict); who succeeds must have printed a text.
+    /// As [`verdict`](Self::verdict), but a program passes only if it has printed a text.
     fn verdict_with(&self, name: &str, status: Option<ExitStatus>, text: &str) -> Verdict {
         let verdict = self.verdict(name, status);
         let is_missed = verdict == Verdict::Passes && !self.printed().contains(text);
@@ -72,26 +72,28 @@ impl Running {
     }
 }
 
-/// Where things are.
+/// The paths that running cases needs.
 pub(super) struct Places {
     /// `rdmascope`.
     pub(super) program: PathBuf,
-    /// What the programs print.
+    /// The directory of the programs' output.
     pub(super) scratch: PathBuf,
 }
 
 impl Places {
-    /// Runs a case to its end, and again where a race that its program is known for let it fail. A
-    /// case that fails so each time has failed.
+    /// Runs a case. If it fails by a known race of its program, it runs again, at most three times.
     pub(super) fn run(&self, case: &Case) -> Result<Verdict> {
-        /// rping destroys its channel while its thread may be on its way back to
-        /// `rdma_get_cm_event` (until rdma-core's f3ae6534a of July 2025).
+        /// rping destroys its channel while its thread may be about to call `rdma_get_cm_event`
+        /// (until rdma-core's commit f3ae6534a of July 2025).
         const RACE: &str = "rdma_get_cm_event: Bad file descriptor";
         const ATTEMPTS: usize = 3;
         for _ in 1..ATTEMPTS {
             match self.run_once(case)? {
                 Verdict::Fails(why) if why == RACE => {
-                    eprintln!("xtask: {}: rping lost its race at its end; it runs again", case.name);
+                    eprintln!(
+                        "xtask: {}: rping failed by a known race at its end; running it again",
+                        case.name
+                    );
                 }
                 verdict => return Ok(verdict),
             }
@@ -126,7 +128,7 @@ impl Places {
         }
     }
 
-    /// Starts words of a case, with what stands for something put in its place.
+    /// Starts a program of a case, with its placeholders replaced.
     fn start(&self, case: &Case, words: &[String], file: &str) -> Result<Running> {
         let mut words = words.to_vec();
         for word in &mut words {
@@ -139,7 +141,7 @@ impl Places {
         Running::start(&self.program, case.device, &words, self.scratch.join(file))
     }
 
-    /// Compiles a program: its path.
+    /// Compiles a program and returns its path.
     fn compile(&self, compiler: &str, source: &Path, libraries: &[&str]) -> Result<String> {
         let name = source.file_name().unwrap_or_default().to_string_lossy();
         let program = self.scratch.join(format!("{name}.{compiler}")).to_string_lossy().into_owned();
@@ -149,7 +151,7 @@ impl Places {
         Ok(program)
     }
 
-    /// Compiles a program for an MPI: what starts its ranks.
+    /// Compiles a program for an MPI and returns the command that starts its ranks.
     fn ranks(&self, ranks: &Ranks) -> Result<Vec<String>> {
         let suffix = ranks.mpi.suffix();
         let program = self.compile(&format!("mpicc.{suffix}"), &own_source(ranks.program), &[])?;
@@ -202,15 +204,15 @@ impl Places {
     }
 }
 
-/// The file of a program of ours.
+/// The path of a C program of this repository.
 fn own_source(name: &str) -> PathBuf {
     shell::root().join(SOURCES).join(name)
 }
 
-/// The address of the network interface by which this host reaches others; loopback's, if there is
+/// The address of the network interface with the default route, or the loopback address if there is
 /// none.
 fn address() -> IpAddr {
-    /// An address that nobody has (RFC 5737); nothing is sent there.
+    /// An address of no host (RFC 5737); nothing is sent there.
     const ELSEWHERE: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 9);
     let found = || -> std::io::Result<IpAddr> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
@@ -220,7 +222,8 @@ fn address() -> IpAddr {
     found().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
-/// The one that says more: what is refused, then what fails; of two that fail the client's.
+/// The more informative verdict: a refusal before a failure, the client's failure before the
+/// server's.
 fn worse(verdicts: [Verdict; 2]) -> Verdict {
     let [client, server] = verdicts;
     match (&client, &server) {

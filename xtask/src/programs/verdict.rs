@@ -1,17 +1,17 @@
-//! How a case ended, and how it was expected to.
+//! The result of a case, and the file of expected results.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::{Result, ensure};
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     Passes,
-    /// The program, or the device, said that it has no such thing, as on an adapter without it.
+    /// The program or the device reported that it lacks a feature, as on an adapter without it.
     Refused(String),
-    /// A test of pyverbs skipped itself.
+    /// A Python test skipped itself.
     Skipped(String),
     Fails(String),
 }
@@ -28,7 +28,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Of a case whose program printed this and ended itself with an exit status other than 0.
+    /// The verdict on a program with this output that exited with a status other than 0.
     pub(super) fn of_failure(name: &str, printed: &str) -> Self {
         let of_name = SERVICES.iter().find(|(words, _)| name.contains(words));
         let refusal = of_name.or_else(|| REFUSALS.iter().find(|(words, _)| printed.contains(words)));
@@ -38,8 +38,8 @@ impl Verdict {
         }
     }
 
-    /// Of a test of pyverbs that skipped itself: its own name says more where the reason is what it
-    /// was made with.
+    /// The verdict on a Python test that skipped itself. The reason may be a missing prerequisite;
+    /// then the test's name says what it tests.
     pub(super) fn of_skip(test: &str, reason: &str) -> Self {
         let of_name = NAMED.iter().find(|(words, _)| test.contains(words));
         let known = of_name.or_else(|| SKIPS.iter().find(|(words, _)| reason.contains(words)));
@@ -47,26 +47,26 @@ impl Verdict {
     }
 }
 
-/// Services of one vendor, which perftest asks for without saying what it missed.
+/// Services of one vendor: perftest fails without printing the reason.
 const SERVICES: [(&str, &str); 2] = [("-c DC", "DC, of mlx5"), ("-c SRD", "SRD, of EFA")];
 
-/// What programs print when they meet a device without something, and what it is.
+/// Texts that programs print on a device without a feature, and the feature.
 const REFUSALS: [(&str, &str); 18] = [
-    // qperf knows LIDs only, unless RDMA CM connects for it.
+    // qperf connects by LIDs, unless it uses RDMA CM.
     ("failed to modify QP to RTR", "LIDs, on Ethernet"),
     ("failed to create address handle", "LIDs, on Ethernet"),
     ("rdma_create_event_channel failed", "RDMA CM"),
-    ("RDMA_CM_EVENT_REJECTED, error 8", "a connection to nobody"),
-    // librdmacm makes their address handles without a global route.
+    ("RDMA_CM_EVENT_REJECTED, error 8", "a connection without a listener"),
+    // librdmacm creates their address handles without a global route.
     ("rconnect: No such file or directory", "datagrams of rsockets, on Ethernet"),
-    // Its groups are of IPv6, and it takes the GID of IPv4 where there is one.
-    ("Found Incompatibility issue with GID types", "groups, in perftest from an address of IPv4"),
-    ("doesn't support Multicast with rdma_cm", "groups, in perftest over RDMA CM"),
+    // perftest's multicast groups are IPv6, but it uses an IPv4 GID if there is one.
+    ("Found Incompatibility issue with GID types", "multicast in perftest, with an IPv4 GID"),
+    ("doesn't support Multicast with rdma_cm", "multicast in perftest, over RDMA CM"),
     ("UC is not supported in librdmacm", "UC over RDMA CM"),
-    // What Debian's Open MPI connects by is for InfiniBand; RDMA CM is left out of it.
+    // Debian's Open MPI can connect `openib` on InfiniBand only: it is built without RDMA CM.
     ("init of component openib returned failure", "btl openib, on Ethernet"),
     ("rdma_create_ep: Operation not supported", "XRC"),
-    ("does not support required 64-bit atomic", "an atomic operation that verbs have not"),
+    ("does not support required 64-bit atomic", "an atomic operation that verbs do not have"),
     ("does not support operation", "one-sided operations over UD"),
     ("Error opening XRC domain", "XRC"),
     ("Couldn't Open the XRC Domain", "XRC"),
@@ -76,7 +76,7 @@ const REFUSALS: [(&str, &str); 18] = [
     ("dm allocation failed", "device memory"),
 ];
 
-/// Why tests of pyverbs skip themselves, and what they miss.
+/// Reasons for which Python tests skip themselves, and the missing feature.
 const SKIPS: [(&str, &str); 12] = [
     ("Importing a device", "devices shared by a descriptor"),
     ("XRCD", "XRC"),
@@ -92,25 +92,25 @@ const SKIPS: [(&str, &str); 12] = [
     ("huge pages", "huge pages on this machine"),
 ];
 
-/// Tests of pyverbs that need one thing and miss another first, and what they need.
+/// Python tests whose reason names a prerequisite, and the feature that they test.
 const NAMED: [(&str, &str); 3] =
     [("test_tag_matching", "tag matching"), ("atomic_write", "atomic writes"), ("bind_mw", "memory windows")];
 
-/// The last line that says something.
+/// The last line with a letter in it.
 fn last_words(printed: &str) -> String {
     let says = |line: &&str| line.chars().any(char::is_alphabetic);
-    short(printed.lines().rev().find(says).unwrap_or("it said nothing"))
+    short(printed.lines().rev().find(says).unwrap_or("it printed nothing"))
 }
 
-/// So much of a text as fits a table.
+/// The first characters of a text, as many as fit into the table.
 fn short(text: &str) -> String {
     const MOST: usize = 72;
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").chars().take(MOST).collect()
 }
 
-/// What is expected: a case and its verdict on each line, with two spaces or more in between; `#`
-/// begins a comment.
+/// Reads the expected results: a case and its verdict on each line, separated by two or more
+/// spaces. A line that starts with `#` is a comment.
 pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut expected = BTreeMap::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -119,14 +119,17 @@ pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>> {
         }
         let parts = line.split_once("  ").map(|(name, verdict)| (name.to_owned(), verdict.trim().to_owned()));
         let Some((name, verdict)) = parts else {
-            anyhow::bail!("line {number} of what is expected has no two spaces: {line}");
+            anyhow::bail!("expected.txt, line {number}: no two spaces between case and verdict: {line}");
         };
-        ensure!(expected.insert(name, verdict).is_none(), "line {number} of what is expected is there twice");
+        ensure!(
+            expected.insert(name, verdict).is_none(),
+            "expected.txt, line {number}: the case is there twice"
+        );
     }
     Ok(expected)
 }
 
-/// A line as [`parse`] reads it.
+/// A line in the format that [`parse`] reads.
 pub(super) fn line(name: &str, verdict: &str) -> String {
     format!("{name:<56}  {verdict}")
 }
@@ -141,8 +144,9 @@ mod tests {
         assert_eq!(Verdict::of_failure("x -c DC", "Failed").to_string(), "refused: DC, of mlx5");
         assert_eq!(of("Error opening XRC domain\nCouldn't create IB resources"), "refused: XRC");
         assert_eq!(of("---\n Failed to modify QP to RTR\n---------\n"), "fails: Failed to modify QP to RTR");
-        assert_eq!(of("cma event RDMA_CM_EVENT_REJECTED, error 8\n"), "refused: a connection to nobody");
-        assert_eq!(of(""), "fails: it said nothing");
+        let no_listener = of("cma event RDMA_CM_EVENT_REJECTED, error 8\n");
+        assert_eq!(no_listener, "refused: a connection without a listener");
+        assert_eq!(of(""), "fails: it printed nothing");
         let skip = |test, why| Verdict::of_skip(test, why).to_string();
         assert_eq!(skip("test_qp.X.y", "Create XRCD is not supported"), "skipped: XRC");
         assert_eq!(skip("test_qp.X.y", "the moon  is full"), "skipped: the moon is full");

@@ -1,9 +1,9 @@
-//! How many files a new pattern, axis, column or endpoint touches: a patch of each is applied,
-//! built and tried.
+//! `cargo xtask rooms`: counts the files that a new pattern, axis, column or endpoint needs. A
+//! patch of each is applied, built and tried.
 //!
-//! The patches are `xtask/rooms/NAME.patch`. What stands above the first `diff` of a patch says how
-//! it is tried: `$ rdmascope ...` is run in the patched checkout (`{out}` is a folder for what it
-//! writes), and each line `> TEXT` below must be part of what it prints.
+//! The patches are `xtask/rooms/NAME.patch`. The heading of a patch, above its first `diff`, says
+//! how to try it: `$ rdmascope ...` runs in the patched checkout (`{out}` is a folder for its
+//! files), and its output must contain the text of each line `> TEXT` below.
 
 mod names;
 mod patch;
@@ -24,10 +24,12 @@ use crate::{shell, tidy};
 const USAGE: &str = "\
 usage: cargo xtask rooms [--apply | --keep NAME]
 
---apply only applies the patches and counts their files, in seconds; nothing is built.
---keep writes the uncommitted changes of the checkout into xtask/rooms/NAME.patch, below what stands there above its first diff";
+Applies each patch of xtask/rooms to a copy of the checkout, builds it, tries it, and counts the files that it touches.
 
-/// What is added, and how many files that may touch.
+  --apply      only applies the patches and counts their files, in seconds
+  --keep NAME  writes the uncommitted changes of the checkout into xtask/rooms/NAME.patch, below the heading of that patch";
+
+/// An addition, and how many files it may touch.
 struct Room {
     name: &'static str,
     files_max: usize,
@@ -52,7 +54,7 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     }
 }
 
-/// Tries all patches, or only applies them, and looks for names of patterns where none should be.
+/// Tries all patches, or only applies them, and finds names of patterns outside their own code.
 pub(crate) fn run(builds: bool) -> Result<()> {
     let root = shell::root();
     let mut wrong = Vec::new();
@@ -70,7 +72,8 @@ pub(crate) fn run(builds: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a room's patch touches, after it has been seen to apply and, where it is built, to work.
+/// Applies a room's patch and, if `builds` is set, builds and tries it. Returns a sentence about
+/// the files that it touches.
 fn measure(root: &Path, folder: &Path, room: &Room, builds: bool) -> Result<String> {
     let place = place(room.name);
     let text = fs::read_to_string(root.join(&place)).with_context(|| place.clone())?;
@@ -78,15 +81,16 @@ fn measure(root: &Path, folder: &Path, room: &Room, builds: bool) -> Result<Stri
     let scratch = Scratch::new(root, folder)?;
     scratch.apply(&root.join(&place)).with_context(|| {
         format!(
-            "{place} no longer applies: run `git apply --3way {place}`, mend the conflicts, then `cargo xtask rooms --keep {}`",
+            "{place} no longer applies: run `git apply --3way {place}`, resolve the conflicts, then \
+             `cargo xtask rooms --keep {}`",
             room.name
         )
     })?;
     if builds {
         let tried =
             scratch.build().and_then(|()| patch.steps.iter().try_for_each(|step| scratch.attempt(step)));
-        // What it leaves in the scratch copy goes with the next copy.
-        tried.with_context(|| format!("{place} applies, but does not do what it should"))?;
+        // The next copy removes the patch's changes.
+        tried.with_context(|| format!("{place} applies, but does not work"))?;
     }
     let files = patch.files.len();
     let files_max = room.files_max;
@@ -98,12 +102,12 @@ fn place(name: &str) -> String {
     format!("xtask/rooms/{name}.patch")
 }
 
-/// Writes the changes of the checkout into a patch, files included that git does not know yet.
+/// Writes the changes of the checkout into a patch, including files that git does not track.
 fn keep(root: &Path, name: &str) -> Result<()> {
     let place = place(name);
     let path = root.join(&place);
     let old = fs::read_to_string(&path).unwrap_or_else(|_| format!("$ rdmascope --help\n> {name}\n\n"));
-    // An index of its own: what is staged in the checkout stays as it is.
+    // With a separate index, so that the staged changes of the checkout stay as they are.
     let index = tempfile::NamedTempFile::new()?;
     let git = |words: &[&str]| {
         let output =
@@ -117,6 +121,6 @@ fn keep(root: &Path, name: &str) -> Result<()> {
     ensure!(!changes.is_empty(), "the checkout has no changes to keep");
     fs::create_dir_all(root.join("xtask/rooms"))?;
     fs::write(&path, format!("{}{changes}", patch::heading(&old)))?;
-    println!("{place} has these changes now: take them back with `git apply --reverse {place}`");
+    println!("{place} has these changes now; revert them in the checkout with `git apply --reverse {place}`");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Names of patterns in the code: a pattern's own room says its name, nothing else does.
+//! Names of patterns in the code: only a pattern's own folder contains its name.
 
 use std::fs;
 
@@ -19,19 +19,19 @@ const PATTERNS: [&str; 11] = [
     "prtt",
     "stream",
 ];
-/// The patterns' own rooms.
+/// The folder of the patterns.
 const ROOMS: &str = "crates/bench/src/patterns/";
-/// Files with lines that have such a word, how many, and why that is no name of a pattern.
+/// Other files with such words, on how many lines, and what the words mean there.
 const KEPT: [(&str, usize, &str); 6] = [
-    ("crates/bench/src/axis/table.rs", 4, "axes, and flags"),
+    ("crates/bench/src/axis/table.rs", 4, "axes and flags"),
     ("crates/bench/src/endpoint/collectives.rs", 1, "an axis"),
     ("crates/bench/src/plan/mod.rs", 2, "examples of plans"),
-    ("crates/bench/src/tool_endpoint/words.rs", 1, "a word of sockperf's"),
-    ("crates/rdmascope/src/cli/known.rs", 56, "commands and axes that other suites have other names for"),
+    ("crates/bench/src/tool_endpoint/words.rs", 1, "an argument of sockperf"),
+    ("crates/rdmascope/src/cli/known.rs", 56, "commands and axes for options of other tools"),
     ("crates/report/src/model/barriers.rs", 1, "an axis"),
 ];
 
-/// Refuses lines of the crates that name a pattern outside its room.
+/// Reports lines of the crates that name a pattern outside its folder.
 pub(super) fn check(wrong: &mut Vec<String>) -> Result<()> {
     for path in shell::output(&["git", "ls-files", "crates"])?.lines().filter(|path| may_not(path)) {
         let text = fs::read_to_string(shell::root().join(path)).unwrap_or_default();
@@ -39,7 +39,7 @@ pub(super) fn check(wrong: &mut Vec<String>) -> Result<()> {
         let kept = KEPT.iter().find(|(file, ..)| *file == path).map_or(0, |(_, lines, _)| *lines);
         if found.len() != kept {
             wrong.push(format!(
-                "{path}: lines {found:?} name a pattern, of which {kept} are known to be something else"
+                "{path}: lines {found:?} contain names of patterns; xtask/src/rooms/names.rs allows {kept} such lines"
             ));
         }
     }
@@ -51,7 +51,7 @@ fn may_not(path: &str) -> bool {
     is_source && !path.starts_with(ROOMS) && !path.ends_with("tests.rs") && !path.contains("/tests/")
 }
 
-/// The numbers of the lines above the tests that have a pattern's name as a string.
+/// The numbers of the lines above the tests that contain a pattern's name as a string.
 fn lines(text: &str) -> Vec<usize> {
     let product = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let names = |line: &str| PATTERNS.iter().any(|name| line.contains(&format!("\"{name}\"")));

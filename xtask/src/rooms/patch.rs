@@ -1,18 +1,18 @@
-//! A patch, and how it is tried.
+//! A patch, and the steps that try it.
 
 use anyhow::{Context, Result, ensure};
 
-/// The first line of each file in a patch.
+/// The start of the first line of each file in a patch.
 const FILE: &str = "diff --git ";
 
 #[derive(Debug)]
 pub(super) struct Patch {
     pub(super) steps: Vec<Step>,
-    /// The files that it touches.
+    /// The files that the patch touches.
     pub(super) files: Vec<String>,
 }
 
-/// A command, and what must be part of its output.
+/// A command, and texts that its output must contain.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) command: String,
@@ -26,13 +26,14 @@ impl Patch {
             if let Some(command) = line.strip_prefix("$ ") {
                 steps.push(Step { command: command.to_owned(), expected: Vec::new() });
             } else if let Some(part) = line.strip_prefix("> ") {
-                let step = steps.last_mut().context("`> TEXT` stands above the first `$ COMMAND`")?;
+                let step =
+                    steps.last_mut().context("its heading has `> TEXT` above the first `$ COMMAND`")?;
                 step.expected.push(part.to_owned());
             }
         }
         ensure!(
             steps.iter().any(|step| !step.expected.is_empty()),
-            "its heading tries nothing: it needs `$ rdmascope ...` and below that `> TEXT`"
+            "its heading tries nothing: it needs `$ rdmascope ...` and below it `> TEXT`"
         );
         let touched = text.lines().filter_map(|line| line.strip_prefix(FILE));
         let name = |both: &str| both.rsplit(" b/").next().unwrap_or(both).to_owned();
@@ -40,7 +41,7 @@ impl Patch {
     }
 }
 
-/// What stands above the first file of a patch.
+/// The text above the first file of a patch.
 pub(super) fn heading(text: &str) -> &str {
     let end = if text.starts_with(FILE) { Some(0) } else { text.find(&format!("\n{FILE}")).map(|at| at + 1) };
     &text[..end.unwrap_or(text.len())]

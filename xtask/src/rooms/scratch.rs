@@ -1,9 +1,9 @@
 //! A copy of the checkout in which a patch is built.
 //!
-//! It has a target directory of its own. Cargo knows the files of a workspace by their paths below
-//! its root, so that it would take what it has built in one checkout for the other's. The first
-//! copy takes over what has been built in the checkout, with the times of all files, so that only
-//! what a patch changes is built.
+//! The copy has its own target directory: cargo identifies the files of a workspace by their paths
+//! below its root, so it would confuse the two checkouts. The first copy includes the libraries
+//! that are built in the checkout, with the times of all files, so that only the files that a patch
+//! changes are built.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use anyhow::{Context, Result, ensure};
 use super::patch::Step;
 use crate::process;
 
-/// The program that patches change. With the whole workspace, so that its dependencies have the
-/// features that tests build.
+/// Builds the program that patches change, with the whole workspace: its dependencies then have the
+/// same features as for the tests.
 const BUILD: [&str; 7] = ["build", "--quiet", "--workspace", "--bin", PROGRAM, "--offline", "--locked"];
 const PROGRAM: &str = "rdmascope";
-/// What cargo keeps of libraries. Programs are linked again.
+/// The extensions of cargo's files for libraries. Programs are linked again.
 const KEPT: [&str; 5] = ["d", "rlib", "rmeta", "so", "a"];
 
 pub(super) struct Scratch {
@@ -28,8 +28,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Copies the files of a repository that git knows or could add. What an earlier patch has
-    /// changed is taken back.
+    /// Copies the files of a repository that git tracks or could add. The changes of an earlier
+    /// patch are reverted.
     pub(super) fn new(repository: &Path, folder: &Path) -> Result<Self> {
         let scratch = Self {
             checkout: folder.join("checkout"),
@@ -54,7 +54,7 @@ impl Scratch {
 
     pub(super) fn apply(&self, patch: &Path) -> Result<()> {
         let mut git = Command::new("git");
-        // The copy lies in the folder of a repository, and git would look for the files in that.
+        // The copy is inside a repository, where git would look for the files.
         git.env("GIT_CEILING_DIRECTORIES", self.checkout.parent().unwrap_or(&self.checkout));
         done(git.arg("apply").arg(patch).current_dir(&self.checkout), "git apply")
     }
@@ -65,7 +65,7 @@ impl Scratch {
         done(&mut cargo, "cargo build")
     }
 
-    /// Runs a step and looks for what it should print.
+    /// Runs a step and checks its output.
     pub(super) fn attempt(&self, step: &Step) -> Result<()> {
         let command = &step.command;
         let mut words = command.split_whitespace();
@@ -76,7 +76,7 @@ impl Scratch {
         run.args(words.map(|word| word.replace("{out}", &out))).current_dir(&self.checkout);
         let printed = process::printed(&mut run, command)?;
         for part in &step.expected {
-            ensure!(printed.contains(part), "`{command}` does not print `{part}` but:\n{printed}");
+            ensure!(printed.contains(part), "`{command}` does not print `{part}`; it prints:\n{printed}");
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ fn done(command: &mut Command, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files of the copy that are not listed, as a patch may have made them.
+/// Removes the files of the copy that are not listed: a patch may have created them.
 fn remove_others(copy: &Path, below: &Path, files: &[&str]) -> Result<()> {
     for entry in fs::read_dir(copy.join(below)).into_iter().flatten() {
         let entry = entry?;
@@ -108,8 +108,8 @@ fn remove_others(copy: &Path, below: &Path, files: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file if it differs. With the time of the original only where nothing has been built
-/// from an older copy: a file that a patch has changed must look new when it is as before, too.
+/// Copies a file if it differs. It keeps the time of the original only in the first copy: later, a
+/// file that a patch changed must look new when it is restored.
 fn copy(from: &Path, to: &Path, with_time: bool) -> Result<()> {
     let content = fs::read(from)?;
     if fs::read(to).is_ok_and(|old| old == content) {
@@ -124,7 +124,7 @@ fn copy(from: &Path, to: &Path, with_time: bool) -> Result<()> {
     Ok(file.set_modified(time)?)
 }
 
-/// Copies what cargo has built of libraries, and what it knows of them.
+/// Copies the libraries that cargo has built, and its data about them.
 fn take_over(from: &Path, to: &Path) -> Result<()> {
     for part in [".fingerprint", "build", "deps"] {
         for entry in fs::read_dir(from.join(part)).into_iter().flatten() {

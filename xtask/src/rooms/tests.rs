@@ -2,8 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// A repository whose program prints what its file `src/word.rs` says, with a patch in
-/// xtask/rooms/.
+/// A repository whose program prints the word in `src/word.rs`, with a patch in xtask/rooms/.
 struct Planted(tempfile::TempDir);
 
 const ROOM: Room = Room { name: "pattern", files_max: 2 };
@@ -86,7 +85,7 @@ fn what_a_patch_changed_is_taken_back_in_what_is_built() {
     scratch.attempt(&step("old Args")).unwrap();
     assert!(
         format!("{:#}", scratch.attempt(&step("nop Args")).unwrap_err())
-            .contains("does not print `nop Args` but")
+            .contains("does not print `nop Args`; it prints")
     );
     assert!(!planted.path("target/rooms/checkout/src/word/nop.rs").exists());
 }
@@ -94,10 +93,7 @@ fn what_a_patch_changed_is_taken_back_in_what_is_built() {
 #[test]
 fn a_patch_that_does_not_do_what_it_says_fails() {
     let said = Planted::new("$ rdmascope\n> another\n").measured(&ROOM);
-    assert!(
-        said.contains("applies, but does not do what it should: `rdmascope` does not print `another`"),
-        "{said}"
-    );
+    assert!(said.contains("applies, but does not work: `rdmascope` does not print `another`"), "{said}");
     let said = Planted::new("$ rm -r x\n> another\n").measured(&ROOM);
     assert!(said.contains("does not begin with rdmascope"), "{said}");
     let said = Planted::new("$ rdmascope\n").measured(&ROOM);

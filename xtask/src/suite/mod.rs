@@ -1,11 +1,10 @@
-//! Runs tests, and repeats each that fails once, alone: what then passes is flaky, and is said so
-//! instead of failing the run.
+//! Runs tests, and repeats each failed test once, without other tests. A test that then passes is
+//! reported as flaky and does not fail the run.
 //!
 //! # Invariants
 //!
-//! * Tests that measure have the machine alone; those that ask nothing of the times have a CPU,
-//!   beside each other (`support/machine.rs`). So more of them are begun at a time than there are
-//!   CPUs.
+//! * A test that measures locks the whole machine; other tests each lock a CPU
+//!   (`support/machine.rs`). So more tests are started at a time than there are CPUs.
 
 mod output;
 #[cfg(test)]
@@ -23,9 +22,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use self::output::{Failed, Output};
 use crate::shell;
 
-/// Where more tests fail than this, the change is wrong and not the machine: none is repeated.
+/// If more tests fail, the cause is a change and not the machine: no test is repeated.
 const REPEATED_MAX: usize = 10;
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const CHUNK_BYTES: usize = 65536;
 
 /// Runs `cargo test` with words and environment variables in the repository, and prints `flaky:
@@ -43,7 +42,7 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    /// Gives the flaky tests.
+    /// Runs the tests and returns the flaky ones.
     fn run(&mut self, words: &[&str]) -> Result<Vec<String>> {
         let all = [&["test", "--no-fail-fast"], words].concat();
         let (status, output) = self.cargo(&all)?;
@@ -53,7 +52,7 @@ impl Suite<'_> {
         let failed = output.failed;
         ensure!(!failed.is_empty(), "`cargo {}` failed ({status}) before a test did", all.join(" "));
         let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
-        ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat them:\n{}", listed(&failed));
+        ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat:\n{}", listed(&failed));
         let mut flaky = Vec::new();
         let mut broken = Vec::new();
         for test in failed.iter().flat_map(Failed::each) {
@@ -68,8 +67,8 @@ impl Suite<'_> {
         Ok(flaky)
     }
 
-    /// Repeats one test; or a whole target that ended before it named the test, or whose names
-    /// rustdoc takes apart at spaces.
+    /// Repeats one test, or the whole target if it ended before it named the test, or if it is a
+    /// doctest, whose name rustdoc would split at spaces.
     fn passes_alone(&mut self, test: &output::One<'_>) -> Result<bool> {
         let mut words = vec!["test"];
         words.extend(test.target.split_whitespace());
@@ -83,8 +82,8 @@ impl Suite<'_> {
         Ok(status.success() && has_run)
     }
 
-    /// Runs cargo, shows what it and the tests print, and reads that. Both streams are one, so that
-    /// their order is known.
+    /// Runs cargo, and shows and reads its output. Both output streams use one pipe, which keeps
+    /// their order.
     fn cargo(&mut self, words: &[&str]) -> Result<(ExitStatus, Output)> {
         eprintln!("xtask: cargo {}", words.join(" "));
         let (mut reader, writer) = std::io::pipe()?;
@@ -99,7 +98,7 @@ impl Suite<'_> {
         loop {
             let mut events = [PollFd::new(&reader, PollFlags::IN), PollFd::new(&cargo, PollFlags::IN)];
             retry_on_intr(|| poll(&mut events, None))?;
-            // The pipe may never end: a process that a test has left behind still has it.
+            // The pipe may never end: a process that a test has left behind may hold it.
             if events[0].revents().is_empty() {
                 break;
             }

@@ -1,17 +1,17 @@
-//! What `cargo test` prints of tests that fail.
+//! Reads the output of `cargo test` about failed tests.
 
 use std::fmt;
 
-/// Cargo's line after a target with failures, which says how that target alone is run.
+/// Cargo's line after a target with failures, with the arguments that run only this target.
 const HINT: &str = "error: test failed, to rerun pass `";
 const DOC_HINT: &str = "error: doctest failed, to rerun pass `";
 
 /// A target with failures.
 #[derive(Debug, PartialEq)]
 pub(super) struct Failed {
-    /// Arguments of cargo that select it, as in `-p bench --lib`.
+    /// Arguments of cargo that select the target, such as `-p bench --lib`.
     pub(super) target: String,
-    /// None where the target ended before it listed them, killed by a signal for example.
+    /// The failed tests. Empty if the target ended before it listed them, for example by a signal.
     pub(super) tests: Vec<String>,
 }
 
@@ -37,16 +37,16 @@ impl fmt::Display for One<'_> {
     }
 }
 
-/// What has been read so far.
+/// The output that has been read so far.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) failed: Vec<Failed>,
     /// Tests that passed, of all targets.
     pub(super) passed: usize,
-    /// Of the target at hand: the last list of failures, and whether its lines still come.
+    /// The last list of failures of the current target, and whether it is still being read.
     list: Vec<String>,
     is_list: bool,
-    /// The begin of a line that has not ended.
+    /// The start of a line that has not ended.
     rest: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ impl Output {
             let tests = std::mem::take(&mut self.list);
             self.failed.push(Failed { target: target.to_owned(), tests });
         } else if line == "failures:" {
-            // The first list has what the tests printed below it, the last one their names alone.
+            // The first list has the tests' output, the last list only their names.
             self.list.clear();
             self.is_list = true;
         } else if let Some(result) = line.strip_prefix("test result: ") {

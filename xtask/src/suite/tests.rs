@@ -39,7 +39,7 @@ error: 2 targets failed:
     `-p planted --lib`
     `-p planted --test whole`";
     let mut output = Output::default();
-    // In pieces, as a pipe gives it.
+    // In pieces, as from a pipe.
     text.as_bytes().chunks(7).for_each(|part| output.read(part));
     output.read(b"\n");
     let lib = Failed { target: "-p planted --lib".into(), tests: vec!["a::bad".into(), "worse".into()] };
@@ -58,7 +58,7 @@ fn planted(more: &str) -> tempfile::TempDir {
     fs::create_dir_all(folder.path().join("src")).unwrap();
     fs::create_dir_all(folder.path().join("tests")).unwrap();
     let manifest = "[package]\nname = \"planted\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
-    // Cargo names the crate of a failure only where there are several.
+    // Cargo prints the crate of a failure only if a workspace has several crates.
     write("Cargo.toml", &format!("{manifest}[workspace]\nmembers = [\"other\"]\n"));
     fs::create_dir_all(folder.path().join("other/src")).unwrap();
     write("other/src/lib.rs", "");
@@ -78,7 +78,7 @@ fn run_planted(more: &str) -> Result<Vec<String>> {
     let folder = planted(more);
     let target = folder.path().join("target").to_string_lossy().into_owned();
     let variables = [("CARGO_TARGET_DIR", target.as_str()), ("CARGO_TERM_COLOR", "never")];
-    // Not to the output of this test: a run of all tests would read it as its own.
+    // Not to the output of this test: a run of all tests would read it as its own output.
     let mut suite = Suite { folder: folder.path(), variables: &variables, shown: &mut std::io::sink() };
     suite.run(&["--offline", "--workspace"])
 }

@@ -1,5 +1,5 @@
-//! Circles of files: files of a crate that need each other, so that nobody can read, test or move
-//! one alone.
+//! Circles of files: files of a crate that need each other, so that none of them can be read,
+//! tested or moved alone.
 
 use anyhow::Result;
 
@@ -7,12 +7,12 @@ use crate::imports::circles::{self, Circle};
 use crate::imports::{self, Graph};
 use crate::shell;
 
-/// The most files of a circle that can be kept with a reason.
+/// The largest number of files of a circle that may stay with a reason.
 const SMALL: usize = 3;
 /// How many cuts of a circle are printed.
 const CUTS: usize = 5;
 
-/// A circle of two or three files that stays, and why it is no harm.
+/// A circle of two or three files that stays, and why it does no harm.
 struct Kept {
     files: &'static [&'static str],
     reason: &'static str,
@@ -28,7 +28,7 @@ pub(super) fn graphs() -> Result<Vec<Graph>> {
     crates.map(|folder| imports::of_crate(&shell::root(), folder)).collect()
 }
 
-/// No circle but those that are kept, and no line of the table without its circle.
+/// Reports circles that are not in the table, and lines of the table without a circle.
 pub(super) fn check(graphs: &[Graph], wrong: &mut Vec<String>) {
     let found: Vec<Circle> = graphs.iter().flat_map(circles::find).collect();
     compare(&found, &KEPT, wrong);
@@ -44,7 +44,7 @@ fn compare(found: &[Circle], kept: &[Kept], wrong: &mut Vec<String>) {
         let files = kept.files.join(", ");
         if !found.iter().any(|circle| kept.files == circle) {
             wrong.push(format!(
-                "{files}: are no circle now: take their line out of xtask/src/tidy/circles.rs"
+                "{files}: these files are no circle now: remove their line from xtask/src/tidy/circles.rs"
             ));
         }
         if kept.files.len() > SMALL || kept.reason.is_empty() {
@@ -57,7 +57,7 @@ fn new(circle: &Circle) -> String {
     let advice = if circle.len() > SMALL {
         "cut it (cargo xtask tidy --circles prints its imports)"
     } else {
-        "cut it, or write down in xtask/src/tidy/circles.rs why it stays"
+        "cut it, or add it to xtask/src/tidy/circles.rs with the reason why it stays"
     };
     format!("{}: {} files need each other: {}: {advice}", circle[0], circle.len(), circle.join(", "))
 }
@@ -72,7 +72,7 @@ pub(super) fn summary() -> Result<String> {
     ))
 }
 
-/// Prints all circles with their imports, and where one cut does most.
+/// Prints all circles with their imports and the best places to cut them.
 pub(super) fn print() -> Result<()> {
     for graph in graphs()? {
         for circle in circles::find(&graph) {

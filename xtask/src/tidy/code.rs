@@ -1,28 +1,27 @@
 //! House rules for Rust code.
 
-/// Longest function, in lines; tests and tables are exempt.
+/// The longest function, in lines; tests and tables are exempt.
 const FUNCTION_LINES: usize = 70;
-/// Longest file, in lines without its tests.
+/// The longest file, in lines without its tests.
 const FILE_LINES: usize = 500;
-/// Longest line of a comment, in characters; pictures and examples, which stand in a fence, are
-/// exempt.
+/// The longest line of a comment, in characters; pictures and examples in a fence are exempt.
 const COMMENT_CHARS: usize = 100;
 
-/// What must not stand in the code of a crate, and why. `allowed` are the ends of paths where it
-/// may.
+/// Texts that must not be in the code of a crate, and why. The last column has parts of the paths
+/// where a text is allowed.
 const BANNED: [(&str, &str, &[&str]); 6] = [
-    ("dbg!(", "left over from debugging", &[]),
-    ("todo!(", "a stub", &[]),
-    ("unimplemented!(", "a stub", &[]),
+    ("dbg!(", "it is left over from debugging", &[]),
+    ("todo!(", "it is a stub", &[]),
+    ("unimplemented!(", "it is a stub", &[]),
     (
         "println!(",
-        "measuring never prints; only the binary does",
-        &["rdmascope/src", "baseline/src", "xtask/src"],
+        "measuring never prints; only programs do",
+        &["rdmascope/src", "rdmascope/build.rs", "baseline/src", "xtask/src"],
     ),
-    ("Instant::now()", "time has one owner", &["softdev/src", "xtask/src"]),
+    ("Instant::now()", "only the clock of `measure` reads the time", &["softdev/src", "xtask/src"]),
     (
         "std::thread::sleep(",
-        "a wait without an end",
+        "a wait needs a condition and a deadline",
         &[
             "cm/src/process/directory.rs",
             "softdev/src/verbs/completion.rs",
@@ -38,14 +37,14 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
     ),
 ];
 
-/// Rules for code.
+/// Checks the rules for a file of Rust code.
 pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>, sizes: &mut Vec<usize>) {
     let is_test = ["/tests/", "crates/conformance/"].iter().any(|place| path.contains(place))
         || path.ends_with("tests.rs")
         || path.starts_with("fuzz/");
     let lines: Vec<&str> = text.lines().collect();
     if !text.starts_with("//!") && !path.ends_with("tests.rs") {
-        wrong.push(format!("{path}:1: has no documentation of what it is for"));
+        wrong.push(format!("{path}:1: has no `//!` comment that says what the file is for"));
     }
     comments(path, &lines, wrong);
     tuples(path, &lines, wrong);
@@ -66,14 +65,14 @@ pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>, sizes: &mut
             let elsewhere = !allowed.iter().any(|place| path.contains(place));
             let found = line.find(banned).is_some_and(|at| !line[..at].ends_with('e'));
             if found && elsewhere && !is_comment && !is_rule {
-                wrong.push(format!("{path}:{n}: {banned} is {why}"));
+                wrong.push(format!("{path}:{n}: `{banned}` is not allowed here: {why}"));
             }
         }
     }
     functions(path, &lines[..end], wrong);
 }
 
-/// Comments are narrow enough to be read.
+/// Reports comments that are too wide.
 fn comments(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
     let mut is_fenced = false;
     for (n, line) in (1..).zip(lines) {
@@ -85,7 +84,7 @@ fn comments(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
     }
 }
 
-/// A name is bound on a line of its own: `let (a, b) = (c, d);` is two of them.
+/// Reports two bindings on one line: `let (a, b) = (c, d);`.
 fn tuples(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
     for (n, line) in (1..).zip(lines) {
         let bound = line.trim_start().strip_prefix("let (").and_then(|rest| rest.split_once(" = ("));
@@ -97,12 +96,13 @@ fn tuples(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
             open == 0
         });
         if closed == Some(values.len() - 2) {
-            wrong.push(format!("{path}:{n}: binds a tuple of values: give each name a line of its own"));
+            wrong.push(format!("{path}:{n}: binds a tuple of values: give each name its own line"));
         }
     }
 }
 
-/// No function is too long. A function ends with a brace that is indented as its head.
+/// Reports functions that are too long. A function ends with a brace at the indentation of its
+/// head.
 fn functions(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
     for (start, line) in lines.iter().enumerate() {
         let head = line.trim_start();

@@ -1,4 +1,4 @@
-//! Which crate uses which.
+//! The dependencies between the crates of this workspace.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// Which of our crates each crate may use. The arrows of DESIGN: no other, so no cycle.
+/// The crates of this workspace that each crate may use: the arrows of ARCHITECTURE.md, which have
+/// no cycle.
 const ARROWS: [(&str, &[&str]); 14] = [
     ("baseline", &["measure", "softdev", "verbs"]),
     ("bench", &["conditions", "measure", "mpi", "verbs"]),
@@ -24,7 +25,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("xtask", &[]),
 ];
 
-/// The crates use only whom they may.
+/// Reports crates that use a crate without an arrow.
 pub(super) fn arrows(wrong: &mut Vec<String>) -> Result<()> {
     let metadata = shell::output(&["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"])?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
@@ -33,7 +34,7 @@ pub(super) fn arrows(wrong: &mut Vec<String>) -> Result<()> {
     for package in metadata["packages"].as_array().unwrap_or(&empty) {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(may) = allowed.get(name) else {
-            wrong.push(format!("crate {name}: xtask/src/tidy/crates.rs does not say whom it may use"));
+            wrong.push(format!("crate {name}: add the crates that it may use to xtask/src/tidy/crates.rs"));
             continue;
         };
         for dependency in package["dependencies"].as_array().unwrap_or(&empty) {

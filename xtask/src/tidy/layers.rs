@@ -1,14 +1,14 @@
-//! The folders of a crate as layers: a file uses its own layer and those below.
+//! The folders of a crate as layers: a file uses its own folder and lower layers.
 
 use crate::imports::Graph;
 
-/// The folders of a crate, the lowest layer first; those of one layer stand side by side and do not
-/// use each other. A folder that does not exist is passed over, and a file in none of them (the
-/// root of the crate, its errors) uses and serves all.
+/// The folders of a crate, the lowest layer first. Folders of one layer do not use each other. A
+/// folder that does not exist is ignored. A file in none of the folders (the root of the crate, its
+/// errors) may use every file, and every file may use it.
 struct Layers {
     folder: &'static str,
     layers: &'static [&'static [&'static str]],
-    /// How many imports lead upwards until they are cut. It may only shrink.
+    /// How many imports still lead upwards. The number may only shrink.
     upward: usize,
 }
 
@@ -26,7 +26,7 @@ const LAYERS: [Layers; 3] = [
     Layers { folder: "crates/report", layers: &[&["cells"], &["table"], &["terminal", "html"]], upward: 0 },
 ];
 
-/// No import leads from a lower layer to a higher one, but as many as the table says.
+/// Reports imports from a lower layer to a higher one, if they are more than the table allows.
 pub(super) fn check(graphs: &[Graph], wrong: &mut Vec<String>) {
     compare(graphs, &LAYERS, wrong);
 }
@@ -52,7 +52,7 @@ fn compare(graphs: &[Graph], table: &[Layers], wrong: &mut Vec<String>) {
         if found < most {
             let folder = layers.folder;
             wrong.push(format!(
-                "{folder}: {found} imports lead upwards: write that into xtask/src/tidy/layers.rs"
+                "{folder}: {found} imports lead upwards, not {most}: lower `upward` in xtask/src/tidy/layers.rs"
             ));
         }
     }

@@ -1,9 +1,10 @@
-//! The house rules that a program can check (ARCHITECTURE.md).
+//! `cargo xtask tidy`: the house rules that a program can check (CONTRIBUTING.md).
 
 mod circles;
 mod code;
 mod crates;
 mod layers;
+mod sentences;
 mod text;
 mod words;
 
@@ -11,6 +12,7 @@ use std::fs;
 
 use anyhow::{Result, bail, ensure};
 
+use self::sentences::Sentences;
 use crate::shell;
 
 /// `cargo xtask tidy [--circles]`.
@@ -20,15 +22,16 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     circles::print()
 }
 
-/// How many circles of files there are, in a sentence.
+/// A sentence about the number of circles of files.
 pub(crate) fn circles() -> Result<String> {
     circles::summary()
 }
 
-/// Checks all files that git knows; fails with the list of what is wrong.
+/// Checks all files that git tracks. Fails with a list of all violations.
 pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
     let mut sizes = Vec::new();
+    let sentences = Sentences::read()?;
     for path in shell::output(&["git", "ls-files"])?.lines() {
         let is_input = path.starts_with("fuzz/corpus/") || path.starts_with("fuzz/regressions/");
         if is_input || path.contains("/assets/") || path.ends_with(".png") {
@@ -36,6 +39,7 @@ pub(crate) fn run() -> Result<()> {
         }
         let Ok(text) = fs::read_to_string(shell::root().join(path)) else { continue };
         text::lines(path, &text, &mut wrong);
+        sentences.check(path, &text, &mut wrong);
         if path.ends_with(".rs") {
             code::check(path, &text, &mut wrong, &mut sizes);
             words::check(path, &text, &mut wrong);

@@ -1,8 +1,8 @@
-//! Words that the field's own words have replaced: no name in code may be one of them again.
+//! Names that established terms have replaced: no identifier in code may use them again.
 
 use proc_macro2::{TokenStream, TokenTree};
 
-/// The retired name, and the name to use. A word comes here with the commit that renames it.
+/// Retired names and the names to use instead. The commit that renames an identifier adds it here.
 const RETIRED: [(&str, &str); 34] = [
     ("Alternation", "StopAndWait"),
     ("alternation", "stop_and_wait"),
@@ -40,7 +40,7 @@ const RETIRED: [(&str, &str); 34] = [
     ("try_greet_as", "try_send_sync_as"),
 ];
 
-/// A source file of a crate has no retired word as an identifier or as its name.
+/// Reports retired names among the identifiers of a crate's source file and in its path.
 pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>) {
     let parts: Vec<_> = path.split('/').collect();
     if parts.first() == Some(&"crates") && parts.get(2) == Some(&"src") {
@@ -52,7 +52,7 @@ fn find(path: &str, text: &str, retired: &[(&str, &str)], wrong: &mut Vec<String
     let new = |word: &str| retired.iter().find(|(old, _)| *old == word).map(|(_, new)| *new);
     for part in path.split(['/', '.']) {
         if let Some(new) = new(part) {
-            wrong.push(format!("{path}: the word for {part} is {new}"));
+            wrong.push(format!("{path}: {part} is a retired name; use {new}"));
         }
     }
     if !retired.iter().any(|(old, _)| text.contains(old)) {
@@ -61,10 +61,10 @@ fn find(path: &str, text: &str, retired: &[(&str, &str)], wrong: &mut Vec<String
     match text.parse::<TokenStream>() {
         Ok(stream) => identifiers(stream, &mut |line, word| {
             if let Some(new) = new(word) {
-                wrong.push(format!("{path}:{line}: the word for {word} is {new}"));
+                wrong.push(format!("{path}:{line}: {word} is a retired name; use {new}"));
             }
         }),
-        Err(error) => wrong.push(format!("{path}: cannot be read: {error}")),
+        Err(error) => wrong.push(format!("{path}: cannot be parsed: {error}")),
     }
 }
 
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(
             said(path, text),
             [
-                format!("{path}:2: the word for Crew is RankSet"),
-                format!("{path}:4: the word for lent is zero_copy")
+                format!("{path}:2: Crew is a retired name; use RankSet"),
+                format!("{path}:4: lent is a retired name; use zero_copy")
             ]
         );
         assert_eq!(said("crates/bench/src/lent/a.rs", "").len(), 1);

@@ -1,9 +1,9 @@
-//! Writes the archive that the kernel unpacks as its first file system: cpio, format `newc`
+//! Writes the archive of the kernel's first file system: cpio, format `newc`
 //! (Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
 
 use std::collections::BTreeSet;
 
-/// An archive in memory. Directories come with the first file in them.
+/// An archive in memory. A directory is added with its first file.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,
@@ -11,7 +11,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Adds an empty directory and what is above it. `path` has no leading slash.
+    /// Adds an empty directory and its parents. `path` has no leading slash.
     pub(super) fn directory(&mut self, path: &str) {
         if let Some((above, _)) = path.rsplit_once('/') {
             self.directory(above);
@@ -21,7 +21,7 @@ impl Archive {
         }
     }
 
-    /// Adds a file that anyone may read and, if it is a program, run.
+    /// Adds a file that every user may read and, if it is a program, run.
     pub(super) fn file(&mut self, path: &str, is_program: bool, content: &[u8]) {
         if let Some((above, _)) = path.rsplit_once('/') {
             self.directory(above);
@@ -37,8 +37,8 @@ impl Archive {
 
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
         // Inode, mode, user, group, links, time, size, device (2), device of a special file (2),
-        // length of the name with its NUL, checksum (unused). Inodes matter to files with several
-        // links, of which there are none.
+        // length of the name with its NUL, checksum (unused). Inodes matter only to files with
+        // several links; this archive has none.
         let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
         let fields = [0, mode, 0, 0, links, 0, content.len() as u32, 0, 0, 0, 0, path.len() as u32 + 1, 0];
         self.bytes.extend(b"070701");
@@ -52,7 +52,7 @@ impl Archive {
         self.pad();
     }
 
-    /// Names and contents end at multiples of four.
+    /// Pads to a multiple of four bytes, after names and contents.
     fn pad(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }

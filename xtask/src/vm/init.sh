@@ -1,7 +1,6 @@
 #!/bin/busybox sh
-# The first process of the virtual machine, until the host's files are there (then: inside.sh). Every command is an applet
-# of busybox, which needs /proc. What fails says so on the console, whose last lines the host shows; a boot that hangs is
-# ended by the host.
+# The first process of the virtual machine, until the host's files are mounted (then: inside.sh). Every command is an applet
+# of busybox, which needs /proc. Errors go to the console, whose last lines the host prints. The host ends a boot that hangs.
 
 set -e
 /bin/busybox mount -t proc proc /proc
@@ -11,12 +10,12 @@ mount -t devtmpfs dev /dev
 . /vm/settings
 modprobe -a $BOOT_MODULES
 
-# Lines for the host: `ready UPTIME`, `failed WHY`, `exit STATUS`. A port appears some time after its driver.
+# Descriptor 9 sends lines to the host: `ready UPTIME`, `failed WHY`, `exit STATUS`. A port appears some time after its driver.
 until [ -c "$(echo /dev/vport*p3)" ]; do usleep 5000; done
 exec 9>"$(echo /dev/vport*p3)"
 
-# The host's files as they are, and a layer in memory above them that takes what is written. A large message size because
-# each request costs an exit to the emulator; cache=loose because nobody is expected to change the files meanwhile.
+# The host's files, and a layer in memory above them for all writes. The message size is large because each request costs an
+# exit to the emulator; cache=loose because the files are not expected to change.
 share=trans=virtio,version=9p2000.L,msize=262144
 mkdir /host /layer /new
 mount -t 9p -o ro,$share,cache=loose root /host
@@ -24,7 +23,7 @@ mount -t tmpfs layer /layer
 mkdir /layer/files /layer/work
 mount -t overlay -o lowerdir=/host,upperdir=/layer/files,workdir=/layer/work overlay /new
 
-# Fresh ones in place of the host's, whose sockets and devices nobody here serves.
+# The guest has its own /proc, /sys, /dev and /run: the host's sockets and devices have no server here.
 for place in proc sys dev; do mount -o bind /$place /new/$place; done
 mkdir /dev/pts /dev/shm
 mount -t devpts pts /new/dev/pts
@@ -36,7 +35,7 @@ ln -s fd/2 /dev/stderr
 mount -t tmpfs -o mode=755 run /new/run
 mkdir /new/run/lock /new/run/vm
 
-# What came with the kernel, for `modprobe` inside.
+# The kernel's modules, for `modprobe` in inside.sh.
 modules=lib/modules/$(uname -r)
 mkdir -p /new/$modules
 mount -o bind /$modules /new/$modules
@@ -44,7 +43,7 @@ mount -o bind /vm /new/run/vm
 
 if [ -n "$RDMASCOPE_VM_OUT" ]; then
     mkdir -p "/new$RDMASCOPE_VM_OUT"
-    # mmap is the weakest cache that allows shared mappings: what is written is on the host at once.
+    # mmap is the weakest cache that allows shared mappings: writes reach the host at once.
     mount -t 9p -o rw,$share,cache=mmap out "/new$RDMASCOPE_VM_OUT"
 fi
 exec chroot /new /bin/busybox sh /run/vm/inside.sh

@@ -1,4 +1,4 @@
-//! Debian's kernel and the modules that the guest needs, taken out of their package and kept under
+//! Debian's kernel and the modules that the guest needs, extracted from their package and kept in
 //! `target/vm`.
 
 use std::ffi::OsStr;
@@ -14,16 +14,15 @@ use anyhow::{Context, Result, bail, ensure};
 use super::archive::Archive;
 use crate::shell;
 
-/// Modules for the machine's own devices and file systems, loaded before the host's files are
-/// there.
+/// Modules for the machine's devices and file systems, loaded before the host's files are mounted.
 pub(super) const BOOT_MODULES: &str = "virtio_pci virtio_console 9pnet_virtio 9p overlay";
 /// The driver of eth0.
 pub(super) const NET_MODULES: &str = "virtio_net";
-/// What makes rxe0 and lets programs use it. rxe finds its checksum by name: no dependency of its
-/// module leads there.
+/// The modules of rxe0 and of its interface for programs. rxe finds its checksum module by name,
+/// not as a dependency.
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
-/// For commands that load them: a virtual cable, a firewall, what delays, loses and limits packets,
-/// and SCTP. (There is no Soft-iWARP in it.)
+/// Modules that commands may load: a virtual cable, a firewall, delays, losses and limits of
+/// packets, and SCTP. (Debian's kernel has no Soft-iWARP.)
 const OTHER_MODULES: &str = "veth nf_tables nft_numgen sch_netem sch_tbf sctp";
 const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
@@ -34,8 +33,8 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that Debian's `linux-image-amd64` depends on, from the cache if it is there. apt
-    /// is asked again when its lists have changed since.
+    /// Finds the kernel that Debian's `linux-image-amd64` depends on, in the cache or as a package.
+    /// It asks apt again if apt's lists have changed since.
     pub(super) fn find(cache: &Path) -> Result<Self> {
         fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
         let newest = newest(cache)?;
@@ -50,14 +49,14 @@ impl Kernel {
             (None, None) => Package::after_update()?,
         };
         let directory = cache.join(package.key());
-        // One builds, others wait for it.
+        // One process prepares the kernel, other processes wait for it.
         let lock = File::create(cache.join("lock"))?;
         if lock.try_lock().is_err() {
-            eprintln!("xtask: vm: waiting for another process that prepares the kernel");
+            eprintln!("xtask: vm: waiting for another process, which prepares the kernel");
             lock.lock()?;
         }
         if directory.is_dir() {
-            // Its age says when apt was asked last.
+            // Its time is the time at which apt was asked last.
             File::open(&directory)?.set_modified(std::time::SystemTime::now())?;
         } else {
             package.unpack(&directory)?;
@@ -70,7 +69,7 @@ impl Kernel {
         self.directory.join(IMAGE)
     }
 
-    /// Adds the modules.
+    /// Adds the modules to an archive.
     pub(super) fn add_modules(&self, archive: &mut Archive) -> Result<()> {
         add_files(&self.directory.join(MODULES), MODULES, archive)
     }
@@ -89,7 +88,7 @@ fn add_files(directory: &Path, path: &str, archive: &mut Archive) -> Result<()> 
     Ok(())
 }
 
-/// The newest kernel in the cache whose modules are those of this list, and when apt was last asked
+/// The newest kernel in the cache with the current list of modules, and when apt was asked last
 /// (seconds since 1970).
 fn newest(cache: &Path) -> Result<Option<(PathBuf, i64)>> {
     let suffix = suffix();
@@ -103,8 +102,7 @@ fn newest(cache: &Path) -> Result<Option<(PathBuf, i64)>> {
     Ok(newest.map(|(time, path)| (path, time)))
 }
 
-/// Names in the cache for another list of modules, or of another way to unpack (FORMAT), end
-/// otherwise.
+/// The end of names in the cache: another list of modules or another FORMAT has another suffix.
 fn suffix() -> String {
     let mut hasher = DefaultHasher::new();
     (FORMAT, ALL_MODULES).hash(&mut hasher);
@@ -119,21 +117,21 @@ struct Package {
 }
 
 impl Package {
-    /// What apt would install now, if it knows.
+    /// The package that apt would install now, or `None` if apt does not know it.
     fn of_apt() -> Option<Self> {
         let words = ["apt-cache", "show", "--no-all-versions", "linux-image-amd64"];
         let output = shell::command(&words).stderr(Stdio::null()).output().ok()?;
         Self::parse(&String::from_utf8_lossy(&output.stdout))
     }
 
-    /// The same after fetching apt's lists, which only root can.
+    /// As `of_apt`, after an update of apt's lists, which only root can do.
     fn after_update() -> Result<Self> {
         ensure!(shell::is_root(), "apt does not know a package linux-image-amd64: run `sudo apt-get update`");
         run_in(&shell::root(), &["apt-get", "update", "-qq"])?;
-        Self::of_apt().context("apt does not know a package linux-image-amd64: only Debian has it")
+        Self::of_apt().context("apt does not know a package linux-image-amd64: only Debian has this package")
     }
 
-    /// `Depends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)`
+    /// Reads the line `Depends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)`.
     fn parse(text: &str) -> Option<Self> {
         let dependency = text.lines().find_map(|line| line.strip_prefix("Depends: "))?;
         let (name, rest) = dependency.split_once(" (= ")?;
@@ -141,14 +139,15 @@ impl Package {
         Some(Self { name: name.to_owned(), version: version.to_owned() })
     }
 
-    /// The name of its directory in the cache.
+    /// The name of the package's directory in the cache.
     fn key(&self) -> String {
         format!("{}_{}{}", self.name, self.version, suffix())
     }
 
-    /// Downloads it, and makes `directory` of what is needed. It appears when it is complete.
+    /// Downloads the package and extracts the needed files into `directory`, which is created when
+    /// it is complete.
     fn unpack(&self, directory: &Path) -> Result<()> {
-        eprintln!("xtask: vm: preparing {} {}, once", self.name, self.version);
+        eprintln!("xtask: vm: preparing {} {}, only once", self.name, self.version);
         let work = directory.with_file_name(WORK);
         if work.exists() {
             fs::remove_dir_all(&work)?;
@@ -158,7 +157,7 @@ impl Package {
         for new in [&tree, &done] {
             fs::create_dir_all(new)?;
         }
-        // Root would have apt download as a user who may not write here.
+        // By default, apt downloads for root as a user that may not write here.
         let wanted = format!("{}={}", self.name, self.version);
         run_in(&work, &["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", &wanted])?;
         let package = only_file(&work, "deb")?;
@@ -174,13 +173,14 @@ impl Package {
     }
 }
 
-/// The kernel as an ELF file, which QEMU starts by its PVH entry: emulated, the kernel takes three
-/// seconds to unpack itself. If it is not compressed with xz, as Debian's is, it is left as it is.
+/// The kernel as an ELF file, which QEMU starts by its PVH entry: under emulation, the kernel would
+/// take three seconds to unpack itself. A kernel that is not compressed with xz, unlike Debian's,
+/// is returned unchanged.
 fn uncompressed(image: &[u8], work: &Path) -> Result<Vec<u8>> {
     let Some(payload) = payload(image).filter(|payload| payload.starts_with(XZ_MAGIC)) else {
         return Ok(image.to_vec());
     };
-    // After the stream comes its uncompressed length, in four bytes.
+    // The uncompressed length, four bytes, follows the stream.
     let (stream, length) = payload.split_last_chunk::<4>().context("the kernel has no payload")?;
     let from = work.join("kernel.xz");
     let to = work.join("kernel");
@@ -189,11 +189,11 @@ fn uncompressed(image: &[u8], work: &Path) -> Result<Vec<u8>> {
     let status = unpack.arg("-dc").stdin(File::open(from)?).stdout(File::create(&to)?).status();
     ensure!(status.context("cannot start xz")?.success(), "xz cannot unpack the kernel");
     let kernel = fs::read(to)?;
-    ensure!(kernel.len() == u32::from_le_bytes(*length) as usize, "the unpacked kernel has another length");
+    ensure!(kernel.len() == u32::from_le_bytes(*length) as usize, "the unpacked kernel has a wrong length");
     Ok(kernel)
 }
 
-/// What a bzImage carries (Documentation/x86/boot.rst of Linux: setup_sects, payload_offset,
+/// The payload of a bzImage (Documentation/x86/boot.rst of Linux: setup_sects, payload_offset,
 /// payload_length).
 fn payload(image: &[u8]) -> Option<&[u8]> {
     let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
@@ -208,8 +208,7 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
     image.get(start..start.checked_add(word(0x24c)?)?)
 }
 
-/// Copies the modules that are needed, with those that they depend on, and lists them for
-/// `modprobe`.
+/// Copies the needed modules with their dependencies, and lists them for `modprobe`.
 fn modules(tree: &Path, done: &Path, release: &str) -> Result<()> {
     run_in(tree, &[OsStr::new("/sbin/depmod"), OsStr::new("-b"), tree.as_os_str(), OsStr::new(release)])?;
     let names = ALL_MODULES.map(str::split_whitespace).into_iter().flatten();
@@ -219,10 +218,11 @@ fn modules(tree: &Path, done: &Path, release: &str) -> Result<()> {
         let output = depends.stderr(Stdio::inherit()).output().context("cannot start modprobe")?;
         ensure!(output.status.success(), "{release} has no module {name}");
         for line in String::from_utf8(output.stdout)?.lines() {
-            // Others are built in.
+            // Other modules are built into the kernel.
             let Some(path) = line.strip_prefix("insmod ") else { continue };
             let path = Path::new(path.trim_end());
-            let to = done.join(path.strip_prefix(tree).context("a module is elsewhere")?);
+            let to =
+                done.join(path.strip_prefix(tree).context("modprobe names a module outside the package")?);
             fs::create_dir_all(to.parent().unwrap_or(done))?;
             fs::copy(path, to)?;
         }
@@ -255,19 +255,19 @@ fn only_file(directory: &Path, extension: &str) -> Result<PathBuf> {
             return Ok(path);
         }
     }
-    bail!("{} has no .{extension}", directory.display())
+    bail!("{} has no .{extension} file", directory.display())
 }
 
-/// Where apt keeps its lists; it is touched when they change.
+/// The directory of apt's lists; its time changes when they change.
 const LISTS: &str = "/var/lib/apt/lists";
-/// Where a directory of the cache is made, under the lock.
+/// The directory in which a directory of the cache is prepared, under the lock.
 const WORK: &str = "unfinished";
 /// Names in a directory of the cache.
 const IMAGE: &str = "kernel";
 const MODULES: &str = "lib/modules";
-/// Changes with how the directory is made of the package.
+/// The version of the format of a directory in the cache.
 const FORMAT: u32 = 2;
-/// Section 2.1.1.1 of the xz file format.
+/// The magic bytes (section 2.1.1.1 of the xz file format).
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! A machine under QEMU: started, listened to, and ended with us or at its deadline.
+//! A machine under QEMU, which ends with this process or at its deadline.
 //!
-//! QEMU's files are pipes of ours, and what the guest starts from is memory of ours: nothing of a
-//! machine is on disk, so nothing is left behind, however it or we end.
+//! QEMU's files are pipes of this process, and the guest starts from memory of this process: a
+//! machine has no files on disk, so nothing is left behind, however the machine or this process
+//! ends.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -22,40 +23,40 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::script::Report;
 
-/// What tells one machine from the other.
+/// The name and the addresses of a machine.
 #[derive(Debug)]
 pub(super) struct Seat {
-    /// Its name for `ssh`, where there are two.
+    /// The name for `ssh` between two machines.
     pub(super) name: &'static str,
-    /// The address of its eth0, in a network of 24 bits.
+    /// The address of eth0, in a network of 24 bits.
     pub(super) address: Ipv4Addr,
     mac: &'static str,
 }
 
-/// The machine that the command runs in.
+/// The machine in which the command runs.
 pub(super) const FIRST: Seat =
     Seat { name: "vm", address: Ipv4Addr::new(10, 0, 2, 15), mac: "52:54:00:00:02:15" };
-/// The one beside it.
+/// The second machine.
 pub(super) const PEER: Seat =
     Seat { name: "peer", address: Ipv4Addr::new(10, 0, 2, 16), mac: "52:54:00:00:02:16" };
 
-/// What a machine is made of.
+/// The parts of a machine.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub(super) kernel: &'a Path,
     pub(super) seat: &'a Seat,
     /// The archive that the kernel unpacks as its first file system.
     pub(super) archive: &'a [u8],
-    /// Writable inside.
+    /// A directory of the host that the guest may write.
     pub(super) out: Option<&'a Path>,
-    /// Whether time is the number of instructions.
+    /// Whether the clock counts instructions.
     pub(super) is_counted: bool,
-    /// The end of a cable to another machine: a connected stream socket.
+    /// The cable to another machine: a connected stream socket.
     pub(super) cable: Option<OwnedFd>,
     pub(super) is_verbose: bool,
 }
 
-/// A running machine. Dropping it ends it.
+/// A running machine. It ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Machine {
     qemu: Child,
@@ -67,12 +68,12 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// One that is up: of those that `start` starts the first, or else another. An emulated machine
-    /// hangs in its start now and then, before its kernel has said a word.
+    /// Starts a machine with `start` and waits until it is up. If it does not come up, a second
+    /// machine is started: an emulated machine sometimes hangs before its kernel prints anything.
     ///
     /// # Errors
     ///
-    /// If neither comes up.
+    /// If neither machine comes up.
     pub(super) fn up(start: impl Fn() -> Result<Self>) -> Result<Self> {
         for limit in BOOT_TIMEOUTS {
             let mut machine = start()?;
@@ -80,23 +81,23 @@ impl Machine {
                 return Ok(machine);
             }
         }
-        bail!("the virtual machine does not come up")
+        bail!("the virtual machine did not come up, twice")
     }
 
-    /// Starts one.
+    /// Starts a machine.
     pub(super) fn start(parts: Parts<'_>) -> Result<Self> {
         let archive = File::from(memfd_create("initramfs", MemfdFlags::CLOEXEC)?);
         (&archive).write_all(parts.archive)?;
         let [console, output, errors, control] = [io::pipe()?, io::pipe()?, io::pipe()?, io::pipe()?];
         let writers = [&console.1, &output.1, &errors.1, &control.1];
-        // QEMU is the only program that is started until they are closed.
+        // No other program is started before these pipes are closed.
         for inherited in writers {
             fcntl_setfd(inherited, FdFlags::empty())?;
         }
         fcntl_setfd(&archive, FdFlags::empty())?;
         parts.cable.as_ref().map(|cable| fcntl_setfd(cable, FdFlags::empty())).transpose()?;
         let start = Instant::now();
-        // setpriv: the kernel ends QEMU when we end, even by SIGKILL.
+        // setpriv: the kernel kills QEMU when this process ends, even by SIGKILL.
         let mut qemu = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", QEMU])
             .args(arguments(&parts, &archive, writers))
@@ -117,12 +118,12 @@ impl Machine {
         Ok(Self { qemu, start, reports, relays, console: tail, is_verbose: parts.is_verbose })
     }
 
-    /// Waits until the machine is up and its command starts; where it is not within `limit`, says
-    /// so, and it is ended.
+    /// Waits until the machine is up and its command starts. If this takes longer than `limit`,
+    /// prints a message, ends the machine and returns false.
     ///
     /// # Errors
     ///
-    /// If it ends, or says something else.
+    /// If the machine ends or sends another report.
     fn is_up(&mut self, limit: Duration) -> Result<bool> {
         match self.next(self.start + limit)? {
             Some(Report::Ready(uptime)) => {
@@ -132,7 +133,7 @@ impl Machine {
                 }
                 Ok(true)
             }
-            Some(report) => bail!("the virtual machine said {report:?} before its command started"),
+            Some(report) => bail!("the virtual machine reported {report:?} before its command started"),
             None => {
                 self.end(Duration::ZERO);
                 let limit = limit.as_secs();
@@ -143,12 +144,12 @@ impl Machine {
         }
     }
 
-    /// Waits until the command has ended, for `timeout` from its start, and gives its exit status,
-    /// or 124 after the time limit, as timeout(1) does.
+    /// Waits until the command has ended, at most `timeout` from its start. Returns the command's
+    /// exit status, or 124 after the time limit, as timeout(1) does.
     ///
     /// # Errors
     ///
-    /// If the machine ends without saying how the command did.
+    /// If the machine ends without reporting the command's exit status.
     pub(super) fn run(mut self, timeout: Duration) -> Result<u8> {
         let status = self.status(timeout)?;
         self.end(if status.is_some() { OFF_TIMEOUT } else { Duration::ZERO });
@@ -161,16 +162,16 @@ impl Machine {
         }))
     }
 
-    /// The command's exit status; `None` if it takes longer than it may.
+    /// The command's exit status; `None` after the time limit.
     fn status(&mut self, timeout: Duration) -> Result<Option<u8>> {
         match self.next(Instant::now() + timeout)? {
             Some(Report::Exit(status)) => Ok(Some(status)),
-            Some(report) => bail!("the virtual machine said {report:?} while its command ran"),
+            Some(report) => bail!("the virtual machine reported {report:?} while its command ran"),
             None => Ok(None),
         }
     }
 
-    /// What the guest says next; `None` at the deadline.
+    /// The guest's next report; `None` at the deadline.
     fn next(&mut self, deadline: Instant) -> Result<Option<Report>> {
         match self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Report::Failed(why)) => {
@@ -186,18 +187,18 @@ impl Machine {
         }
     }
 
-    /// Waits for QEMU's end and kills it if that takes longer than `patience`; then everything it
-    /// wrote is relayed.
+    /// Waits until QEMU ends, and kills it after `patience`. When this returns, all output has been
+    /// relayed.
     fn end(&mut self, patience: Duration) {
-        // The guest's port is closed when QEMU ends.
+        // The channel of reports closes when QEMU ends.
         let ended = self.reports.recv_timeout(patience);
         if !matches!(ended, Err(RecvTimeoutError::Disconnected)) {
-            // It fails only for a process that has been waited for.
+            // `kill` fails only for a process that has been waited for.
             let _ = self.qemu.kill();
         }
         let _ = self.qemu.wait();
         for relay in self.relays.drain(..) {
-            // It panics nowhere, and if it did its message is on standard error.
+            // If a relay panics, its message is on standard error.
             let _ = relay.join();
         }
     }
@@ -216,18 +217,17 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     let mut add = |list: &str| words.extend(list.split(' ').map(OsString::from));
     add("-nodefaults -no-user-config -no-reboot -display none -M pc -m 2G");
     add(match (parts.is_counted, &parts.cable) {
-        // A nanosecond for each instruction, and none for being idle: the clock goes on to the next
-        // timer.
+        // An instruction takes 1 ns. Idle time takes none: the clock jumps to the next timer.
         (true, _) => "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off",
         (false, None) => "-accel tcg,thread=multi -smp 2",
-        // Two machines that poll keep two CPUs busy.
+        // Two machines that poll keep two CPUs of the host busy.
         (false, Some(_)) => "-accel tcg,thread=multi -smp 1",
     });
-    // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant
-    // unless it is forced to. Clocks of programs (`measure::clock`) ask for that; the guest's
-    // kernel is told by tsc=reliable, or would read the HPET, which takes it a microsecond.
+    // The emulated time stamp counter is the host's, but QEMU 7.2 reports a constant rate only if
+    // it is forced to. Programs need the constant rate (`measure::clock`). tsc=reliable makes the
+    // guest's kernel use the counter: reading the HPET would take 1 us.
     add(if is_steady { "-cpu max,+invtsc,x-force-features=on" } else { "-cpu max" });
-    // No network but within the machine, or to the one at the other end of the cable.
+    // No network but within the machine, or to the machine behind the cable.
     match &parts.cable {
         None => add("-netdev user,id=net,restrict=on,ipv6=off"),
         Some(cable) => add(&format!("-netdev socket,id=net,fd={}", cable.as_raw_fd())),
@@ -244,16 +244,16 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     add("-virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap");
     if let Some(out) = parts.out {
         words.push("-virtfs".into());
-        // In QEMU's options a comma is written twice.
+        // QEMU's options escape a comma by a second one.
         let path = out.to_string_lossy().replace(',', ",,");
         words.push(format!("local,path={path},mount_tag=out,security_model=none,multidevs=remap").into());
     }
     words.extend(["-initrd".into(), format!("/dev/fd/{}", archive.as_raw_fd()).into()]);
     words.extend(["-kernel".into(), parts.kernel.into()]);
     let clock = if is_steady { " tsc=reliable" } else { "" };
-    // panic and oops: a guest whose kernel has failed ends, and -no-reboot ends QEMU. The rest
-    // saves time that is not ours: tests of the kernel's own ciphers, watchdogs, defences that are
-    // slow to emulate.
+    // panic and oops: a guest whose kernel has failed reboots, and -no-reboot ends QEMU. The other
+    // words save time: tests of the kernel's ciphers, watchdogs, and defences that are slow to
+    // emulate.
     let line = format!(
         "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr no_timer_check cryptomgr.notests \
          nowatchdog{clock}"
@@ -262,30 +262,33 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     words
 }
 
-/// Whether this machine's kernel trusts the time stamp counter (see `measure::clock`).
+/// Whether the host's kernel uses the time stamp counter as a clock (see `measure::clock`).
 pub(super) fn host_counter_is_steady() -> bool {
     let sources = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource");
     sources.is_ok_and(|names| names.split_whitespace().any(|name| name == "tsc"))
 }
 
-/// Copies what comes out of a pipe, as it comes.
+/// Copies the bytes of a pipe as they arrive.
 fn relay(mut from: PipeReader, mut to: impl Write + Send + 'static) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut buffer = [0; 1 << 16];
         let mut is_open = true;
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            // Where nobody reads any longer, the rest is for nobody.
+            // If the output is closed, the rest is read and dropped.
             is_open = is_open && to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_ok();
         }
     })
 }
 
-/// Passes on the guest's lines; the channel closes with QEMU's end.
+/// Reads the guest's reports and sends them to a channel, which closes when QEMU ends.
 fn listen(from: PipeReader, to: Sender<Report>) -> JoinHandle<()> {
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             let report = Report::parse(&line).unwrap_or_else(|| {
-                Report::Failed(format!("the virtual machine said `{}`", line.escape_debug()))
+                Report::Failed(format!(
+                    "the virtual machine sent an unknown report `{}`",
+                    line.escape_debug()
+                ))
             });
             if to.send(report).is_err() {
                 return;
@@ -314,7 +317,7 @@ impl Tail {
                 }
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
                 if lines.len() == TAIL_LINES {
-                    // What comes after so many lines of a panic says less than how it begins.
+                    // The first lines of a panic are more useful than its end.
                     if lines.front().is_some_and(|first| first.contains("Kernel panic")) {
                         continue;
                     }
@@ -341,12 +344,11 @@ impl std::fmt::Display for Tail {
 }
 
 const QEMU: &str = "qemu-system-x86_64";
-/// A boot takes 4 s on a quiet machine; on one with other work it has been seen to take three times
-/// as long.
+/// A boot takes 4 s on a quiet host, and up to three times as long on a busy one.
 const BOOT_TIMEOUTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
-/// From the command's status to the end of QEMU it takes a tenth of a second.
+/// QEMU ends 0.1 s after it has reported the command's status.
 const OFF_TIMEOUT: Duration = Duration::from_secs(10);
-/// timeout(1) has the same.
+/// The exit status of timeout(1) after its limit.
 const TIMED_OUT: u8 = 124;
-/// A panic with its traces has about 40.
+/// A panic with its traces has about 40 lines.
 const TAIL_LINES: usize = 50;

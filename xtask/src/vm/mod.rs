@@ -1,9 +1,9 @@
-//! `cargo xtask vm`: a command in a virtual machine that has a real kernel device, rxe0.
+//! `cargo xtask vm`: runs a command in a virtual machine with a kernel device, rxe0.
 //!
-//! Machines that test us have no RDMA adapter, often no RDMA in their kernel, and no nested
-//! virtualisation. QEMU's emulator needs none of it: it boots Debian's kernel in a few seconds.
-//! Guests see this machine's files, so they run the very programs that were built here. Emulated
-//! times mean nothing; ratios of two programs in one boot do.
+//! Test machines have no RDMA adapter, often no RDMA in their kernel, and no nested virtualisation.
+//! QEMU's emulator needs none of these: it boots Debian's kernel in a few seconds. Guests see the
+//! host's files, so they run the programs that were built on the host. Emulated times are
+//! meaningless, but ratios of two programs in one boot are meaningful.
 
 mod archive;
 mod kernel;
@@ -27,12 +27,12 @@ use self::options::{Options, USAGE};
 use crate::packages::install;
 use crate::shell;
 
-/// Debian packages that the machine needs, and those whose programs tests use inside or compare
-/// with ours.
+/// Debian packages that the machine needs, and packages with programs that tests use in it or
+/// compare with rdmascope. Each has one of its files.
 pub(crate) const PACKAGES: [(&str, &str); 12] = [
     // The package `busybox` has the same file, but needs libraries.
     ("busybox-static", "/var/lib/dpkg/info/busybox-static.list"),
-    // The server alone: `dropbear` and `openssh-server` would run one on this machine.
+    // Only the program: `dropbear` and `openssh-server` would start a server on this host.
     ("dropbear-bin", "/usr/sbin/dropbear"),
     ("ibverbs-providers", "/etc/libibverbs.d/rxe.driver"),
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
@@ -46,7 +46,7 @@ pub(crate) const PACKAGES: [(&str, &str); 12] = [
     ("xz-utils", "/usr/bin/xz"),
 ];
 
-/// Runs a command in a machine of its own.
+/// `cargo xtask vm`: runs a command in a virtual machine.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     let options = match Options::parse(words) {
         Ok(Some(options)) => options,
@@ -68,16 +68,16 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The same for callers that go on: the exit status of the command.
+/// Runs a command in a virtual machine and returns its exit status.
 pub(crate) fn status(words: impl Iterator<Item = OsString>) -> Result<u8> {
-    let options = Options::parse(words)?.context("there is no command to run")?;
+    let options = Options::parse(words)?.context("--help is not a command to run")?;
     boot(&options)
 }
 
 fn boot(options: &Options) -> Result<u8> {
     ensure!(
         cfg!(target_arch = "x86_64"),
-        "the guest runs this machine's programs, which must be those of x86_64"
+        "the guest runs this host's programs, which must be built for x86_64"
     );
     install(&PACKAGES)?;
     let kernel = Kernel::find(&target()?.join("vm"))?;
@@ -102,16 +102,17 @@ fn boot(options: &Options) -> Result<u8> {
     up(&FIRST, &command, out.as_deref(), Some(one.into()))?.run(options.timeout)
 }
 
-/// Cargo's directory for what is built.
+/// Cargo's target directory.
 fn target() -> Result<PathBuf> {
     let set = env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose()?;
     Ok(set.unwrap_or_else(|| shell::root().join("target")))
 }
 
-/// The directory of --out as an absolute path, which is its place inside as well.
+/// Creates the directory of --out and returns its absolute path, which is also its path in the
+/// guest.
 fn out(directory: &Path) -> Result<PathBuf> {
     let made = fs::create_dir_all(directory).and_then(|()| fs::canonicalize(directory));
-    made.with_context(|| format!("--out {}: cannot be made", directory.display()))
+    made.with_context(|| format!("--out {}: cannot create the directory", directory.display()))
 }
 
 /// The command as a script for the guest.
@@ -119,7 +120,7 @@ fn command(options: &Options, out: Option<&Path>) -> Result<Vec<u8>> {
     let mut variables = passed_on();
     variables.extend(out.map(|out| (OUT.into(), out.into())));
     variables.extend(options.variables.iter().cloned());
-    let directory = env::current_dir().context("there is no current directory")?;
+    let directory = env::current_dir().context("cannot find the current directory")?;
     Ok(script::command(&directory, &variables, &options.before, &options.command))
 }
 
@@ -165,8 +166,8 @@ fn archive(
     Ok(archive.finish())
 }
 
-/// The variables of our environment that the command sees: where programs are, and what programs of
-/// ours read.
+/// The environment variables that the command inherits: for programs in general, and for this
+/// project's programs.
 fn passed_on() -> Vec<(OsString, OsString)> {
     let is_passed = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };
@@ -176,9 +177,9 @@ fn passed_on() -> Vec<(OsString, OsString)> {
     env::vars_os().filter(|(name, _)| is_passed(name)).collect()
 }
 
-/// The directory of --out, for the command; unset without it.
+/// The command's variable with the directory of --out; unset without --out.
 const OUT: &str = "RDMASCOPE_VM_OUT";
-/// What the second machine does.
+/// The command of the second machine.
 const PEERS_COMMAND: &[u8] = b"exec sleep infinity\n";
-/// What timeout(1) and chroot(1) return when it is they that failed.
+/// The exit status of timeout(1) and chroot(1) when they fail themselves.
 const NOT_RUN: u8 = 125;

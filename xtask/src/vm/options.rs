@@ -1,4 +1,4 @@
-//! The words after `cargo xtask vm`.
+//! The options of `cargo xtask vm`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,26 +12,25 @@ use super::script;
 pub(super) const USAGE: &str = "\
 usage: cargo xtask vm [OPTIONS] [--] COMMAND [ARGUMENT...]
 
-Boots Debian's kernel in an emulated machine, with the software device rxe0 over eth0 (10.0.2.15), and runs COMMAND there
-in the current directory, as root. It sees this machine's files; what it writes is forgotten, save for what is under DIR.
-Its output is relayed and its exit status returned (128 and the signal's number if a signal ended it; 124 after the
-time limit; 125 if it could not be run). PATH, HOME, LANG, RUST_BACKTRACE, RUST_LOG and
-RDMASCOPE_* are passed on.
+Boots Debian's kernel in an emulated machine, with the software device rxe0 on eth0 (10.0.2.15), and runs COMMAND there in the
+current directory, as root. COMMAND sees the files of this host; its changes are lost, except in the directory of --out. Its
+output is relayed. The exit status is that of COMMAND (128 and the signal's number if a signal ended it), 124 after the time
+limit, or 125 if COMMAND could not be run. COMMAND inherits PATH, HOME, LANG, RUST_BACKTRACE, RUST_LOG and RDMASCOPE_*.
 
-  --out DIR            a directory of this machine that is writable inside, at the same place; created if it is missing;
-                       its path is in RDMASCOPE_VM_OUT
-  --env NAME=VALUE     sets a variable of the command's environment
-  --counted            one CPU, whose time is the number of instructions that it has executed, a nanosecond each: what this
-                       machine does beside it changes nothing (otherwise two CPUs, in this machine's time)
+  --out DIR            a directory of this host that COMMAND may write, at the same path; created if it is missing. Its path
+                       is in RDMASCOPE_VM_OUT
+  --env NAME=VALUE     sets a variable of COMMAND's environment
+  --counted            one CPU whose clock counts instructions, 1 ns each, so that other work on this host does not affect
+                       times in the machine (the default is two CPUs with this host's clock)
   --before COMMANDS    runs shell commands first, in the shell that becomes COMMAND: `ip link set eth0 down`, `ulimit -l 64`
-  --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before; what is there as well are
-                       veth, nf_tables, nft_numgen, sch_netem, sch_tbf and sctp)
-  --peer               boots a second machine first, and joins the two by a cable: eth0 of each, with its own rxe0. They are
-                       called vm (10.0.2.15) and peer (10.0.2.16), have one CPU each, and answer `ssh vm` and `ssh peer`
-  --timeout SECONDS    ends the machine when COMMAND takes longer (300)
-  --verbose            shows the kernel's console, and how long the boot took";
+  --no-rxe             creates no device and loads no RDMA module. `modprobe` in --before can load them, and veth, nf_tables,
+                       nft_numgen, sch_netem, sch_tbf and sctp
+  --peer               boots a second machine first, and connects eth0 of both by a cable; each has its own rxe0. The machines
+                       are vm (10.0.2.15) and peer (10.0.2.16), have one CPU each, and are reached by `ssh vm` and `ssh peer`
+  --timeout SECONDS    ends the machine if COMMAND takes longer (default 300)
+  --verbose            prints the kernel's console and the time of the boot";
 
-/// What to run, and how.
+/// The command and its options.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Options {
     pub(super) command: Vec<OsString>,
@@ -45,11 +44,11 @@ pub(super) struct Options {
     pub(super) is_verbose: bool,
 }
 
-/// Five minutes: what a job of CI can spare.
+/// The default time limit: five minutes are acceptable for a job of CI.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Options {
-    /// `None` if help was asked for.
+    /// Reads the options; `None` for help.
     pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
         let mut options = Self {
             command: Vec::new(),
@@ -81,7 +80,7 @@ impl Options {
                     break;
                 }
                 Some(unknown) if unknown.starts_with('-') => {
-                    bail!("`{unknown}` is no option of vm (--help lists them)")
+                    bail!("unknown option `{unknown}` (--help lists the options)")
                 }
                 _ => {
                     options.command.push(word);
@@ -90,10 +89,10 @@ impl Options {
                 }
             }
         }
-        ensure!(!options.command.is_empty(), "there is no command to run (--help shows how)");
+        ensure!(!options.command.is_empty(), "no COMMAND to run (see --help)");
         ensure!(
             !(options.is_counted && options.has_peer),
-            "--counted --peer: two machines that count for themselves have no time in common"
+            "--counted --peer: two machines that count their instructions have no common clock"
         );
         Ok(Some(options))
     }
@@ -170,15 +169,15 @@ mod tests {
     #[test]
     fn bad_words_get_a_sentence() {
         for (words, sentence) in [
-            (&[][..], "there is no command to run (--help shows how)"),
-            (&["--no-rxe"], "there is no command to run (--help shows how)"),
-            (&["--cpus", "2", "true"], "`--cpus` is no option of vm (--help lists them)"),
+            (&[][..], "no COMMAND to run (see --help)"),
+            (&["--no-rxe"], "no COMMAND to run (see --help)"),
+            (&["--cpus", "2", "true"], "unknown option `--cpus` (--help lists the options)"),
             (&["--out"], "--out needs a value"),
             (&["--env", "A", "true"], "--env A: expected NAME=VALUE"),
             (&["--env", "A B=1", "true"], "--env A B=1: expected NAME=VALUE"),
             (
                 &["--counted", "--peer", "true"],
-                "--counted --peer: two machines that count for themselves have no time in common",
+                "--counted --peer: two machines that count their instructions have no common clock",
             ),
             (&["--timeout", "0", "true"], "--timeout 0: expected a whole number of seconds, at least 1"),
             (&["--timeout", "1m", "true"], "--timeout 1m: expected a whole number of seconds, at least 1"),

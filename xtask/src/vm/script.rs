@@ -1,11 +1,11 @@
-//! The command as a shell script for the guest, and what the guest says about it.
+//! The command as a shell script for the guest, and the guest's reports about it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A script that goes to `directory`, sets the variables, runs `before` and becomes the command.
-/// Should it fail before that, it says so through descriptor 9, as `inside.sh` does.
+/// A script that changes to `directory`, sets the variables, runs `before` and becomes the command.
+/// If it fails before the command, it reports that on descriptor 9, as `inside.sh` does.
 pub(super) fn command(
     directory: &Path,
     variables: &[(OsString, OsString)],
@@ -17,11 +17,13 @@ pub(super) fn command(
         script.extend(parts.concat());
         script.push(b'\n');
     };
-    line(&[br#"trap 'echo "failed what precedes the command ended with exit status $?" >&9' EXIT"#]);
+    line(&[
+        br#"trap 'echo "failed the shell ended with exit status $? before it reached the command" >&9' EXIT"#,
+    ]);
     line(&[b"set -e"]);
     line(&[b"cd ", &quote(directory.as_os_str())]);
-    // The words of `export` are not split, but a name that is none would end the script without a
-    // trace.
+    // The words of `export` are not split, but an invalid name would end the script without a
+    // message: `is_name` has checked it.
     for (name, value) in variables {
         line(&[b"export ", &quote(name), b"=", &quote(value)]);
     }
@@ -35,14 +37,13 @@ pub(super) fn command(
     script
 }
 
-/// Assignments that a shell reads.
+/// Assignments for a shell.
 pub(super) fn settings(variables: &[(&str, &OsStr)]) -> Vec<u8> {
     let lines = variables.iter().map(|(name, value)| [name.as_bytes(), b"=", &quote(value), b"\n"].concat());
     lines.collect::<Vec<_>>().concat()
 }
 
-/// One word for a shell, whatever is in it: in single quotes nothing is special but the quote
-/// itself.
+/// Quotes any word for a shell: in single quotes, only the quote itself is special.
 fn quote(word: &OsStr) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -55,26 +56,26 @@ fn quote(word: &OsStr) -> Vec<u8> {
     quoted
 }
 
-/// Whether a shell takes this as the name of a variable.
+/// Whether this is the name of a shell variable.
 pub(super) fn is_name(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_start = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     bytes.first().is_some_and(is_start) && bytes.iter().all(|byte| is_start(byte) || byte.is_ascii_digit())
 }
 
-/// What the guest says on its own port, one line each.
+/// A report of the guest: one line on its control port.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Report {
-    /// The command starts; the seconds since the kernel did.
+    /// The command starts; the seconds since the start of the kernel.
     Ready(String),
-    /// It ended: its exit status, or 128 and the number of the signal that ended it.
+    /// The command ended: its exit status, or 128 and the number of the signal that ended it.
     Exit(u8),
-    /// It could not be started: why.
+    /// The command could not be started, with the reason.
     Failed(String),
 }
 
 impl Report {
-    /// `None` for a line that no guest of ours writes.
+    /// Reads a line; `None` if it is no report.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (kind, rest) = line.trim_end().split_once(' ')?;
         match kind {
@@ -151,19 +152,19 @@ mod tests {
             let output = run(command(Path::new("/"), &[], &os(&[before]), &os(&["echo", "run"])));
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
             let report = errors.lines().filter_map(Report::parse).collect::<Vec<_>>();
-            let expected = format!("what precedes the command ended with exit status {status}");
+            let expected = format!("the shell ended with exit status {status} before it reached the command");
             assert_eq!(report, [Report::Failed(expected)], "{before}: {errors}");
             assert_eq!(output.stdout, b"", "{before}");
         }
         let output = run(command(Path::new("/nowhere"), &[], &[], &os(&["echo", "run"])));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("\nfailed what precedes"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("\nfailed the shell ended"), "{output:?}");
     }
 
     #[test]
     fn a_command_that_is_not_there_is_no_failure_of_what_precedes_it() {
         let output = run(command(Path::new("/"), &[], &[], &os(&["no-such-command"])));
         assert_eq!(output.status.code(), Some(127));
-        assert!(!String::from_utf8_lossy(&output.stderr).contains("precedes"), "{output:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("the shell ended"), "{output:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a plan says of a program that somebody else wrote.
+//! The description of an application in a plan.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::RanksAllowed;
 
-/// A program that somebody else wrote, as an `[[application]]` of a plan describes it.
+/// An application, as `[[application]]` of a plan describes it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
@@ -16,46 +16,45 @@ pub struct Application {
     pub name: String,
     /// The program and its arguments, with placeholders such as `{ranks}`.
     pub command: Vec<String>,
-    /// What starts its ranks.
+    /// What starts its ranks: `mpi`, `none`, or a command such as `mpirun.mpich -np {ranks}`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub launcher: Starter,
-    /// The files that are put into its scratch directory. Placeholders refer to a file by its key
-    /// here.
+    /// The files in its scratch directory. Placeholders refer to a file by its key here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub files: BTreeMap<String, File>,
-    /// Variables of its environment.
+    /// Its environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// The numbers of ranks that it can have.
+    /// The numbers of ranks that it can have: `any`, `squares`, `powers_of_two`, or a list.
     #[serde(default)]
     #[schemars(with = "serde_json::Value")]
     pub ranks_allowed: RanksAllowed,
     /// The numbers to read from its output.
     pub metric: Vec<Metric>,
-    /// What its output must contain; without that the point has failed.
+    /// Regular expressions that its output must match; otherwise the point has failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub verify: Vec<Said>,
-    /// The command that says its version; the first line of that is kept.
+    /// The command that prints its version; the record keeps the first line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version_command: Vec<String>,
-    /// How to install it, for the sentence about a host where it is missing.
+    /// How to install it, for the error on a host without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
 }
 
-/// What starts the ranks of a program: `mpi`, `none` or a template.
+/// What starts the ranks of an application: `mpi`, `none` or a template.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "String", into = "String")]
 pub enum Starter {
-    /// The launcher of MPI that starts ranks of this program too (`--mpi`).
+    /// The launcher of MPI that also starts the ranks of rdmascope (`--mpi`).
     #[default]
     Mpi,
     /// No launcher: one process is started, which may start others.
     None,
-    /// A launcher of its own, such as `mpirun.mpich -np {ranks}`.
+    /// Another launcher, such as `mpirun.mpich -np {ranks}`.
     Template(String),
 }
 
@@ -79,17 +78,17 @@ impl From<Starter> for String {
     }
 }
 
-/// A file of a program.
+/// A file of an application.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, untagged)]
 pub enum File {
-    /// A copy of a file, with its name. A relative path starts at the plan.
+    /// A copy of a file, with its name. A relative path starts in the directory of the plan.
     Copy(String),
-    /// A text that the plan holds.
+    /// A text in the plan.
     Text {
-        /// The file's name.
+        /// The name of the file.
         name: String,
-        /// All that is in it.
+        /// The contents of the file.
         text: String,
     },
 }
@@ -104,38 +103,38 @@ impl File {
     }
 }
 
-/// A number to read from the output of a program.
+/// A number to read from the output of an application.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name: `application.metrics.NAME` of a point.
     pub name: String,
-    /// What it is counted in, e.g. `s`.
+    /// Its unit, e.g. `s`.
     #[serde(default)]
     pub unit: String,
-    /// A regular expression that matches once, with the group `value` and perhaps the group
-    /// `ranks`. `^` and `$` are the ends of a line.
+    /// A regular expression that matches once, with the group `value` for the number and optionally
+    /// the group `ranks`. `^` and `$` are the start and the end of a line.
     pub pattern: String,
-    /// Where it is looked for: `stdout`, `stderr`, or a file in the scratch directory.
+    /// Where to search: `stdout`, `stderr`, or a file in the scratch directory.
     #[serde(default = "stdout", rename = "in")]
     pub place: String,
-    /// Which numbers are the better ones.
+    /// Whether less or more is better.
     #[serde(default)]
     pub better: Better,
 }
 
-/// What the output of a program must contain.
+/// What the output of an application must contain.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(from = "Words")]
 pub struct Said {
-    /// A regular expression that matches, perhaps with the group `ranks`.
+    /// A regular expression that must match, optionally with the group `ranks`.
     pub pattern: String,
-    /// Where it is looked for, as of [`Metric::place`].
+    /// Where to search, as [`Metric::place`].
     #[serde(rename = "in")]
     pub place: String,
 }
 
-/// How a plan writes it: the expression alone, or with its place.
+/// The form in a plan: the expression alone, or with its place.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Words {
@@ -164,7 +163,7 @@ fn stdout() -> String {
     STDOUT.to_owned()
 }
 
-/// The name of the standard output among the places where something is looked for.
+/// The name of the standard output as a place to search.
 pub(crate) const STDOUT: &str = "stdout";
-/// That of the standard error.
+/// The name of the standard error as a place to search.
 pub(crate) const STDERR: &str = "stderr";

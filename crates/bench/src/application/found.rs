@@ -1,4 +1,4 @@
-//! What a program has said, found by the expressions of its plan.
+//! The metrics in the output of an application, found by the expressions of its plan.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use regex::{Captures, Regex, RegexBuilder};
 use super::definition::{Application, STDOUT};
 use super::kept::Said;
 
-/// The group of an expression that is the number.
+/// The group of an expression that matches the number.
 pub(crate) const VALUE: &str = "value";
-/// The group of an expression that says how many ranks there were.
+/// The group of an expression that matches the number of ranks.
 pub(crate) const RANKS: &str = "ranks";
 
-/// Compiles an expression as it is meant: `^` and `$` are the ends of lines.
+/// Compiles an expression, in which `^` and `$` are the start and the end of a line.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// What is wrong with the expression, in one line.
 pub(crate) fn expression(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(pattern).multi_line(true).size_limit(EXPRESSION_BYTES_MAX).build();
     built.map_err(|error| {
@@ -26,10 +26,10 @@ pub(crate) fn expression(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// The metrics of a program that ran on so many ranks and said this, by their names.
+/// Returns the metrics of an application, by their names, from its output `said` on `ranks` ranks.
 ///
 /// # Errors
-/// What it does not say, or not as it should: the end of a sentence about it.
+/// What is missing or wrong: the end of a sentence that starts with the application.
 pub(crate) fn metrics(
     application: &Application,
     ranks: u32,
@@ -41,7 +41,7 @@ pub(crate) fn metrics(
         let Some(found) = expression.captures(&text.text) else {
             let pattern = &verify.pattern;
             let place = &verify.place;
-            return Err(format!("ran but did not verify: {pattern:?} is not in its {place}{}", text.end()));
+            return Err(format!("failed its verification: {pattern:?} is not in its {place}{}", text.end()));
         };
         check_ranks(&found, ranks)?;
     }
@@ -51,15 +51,18 @@ pub(crate) fn metrics(
         let expression = expression(&metric.pattern)?;
         let mut all = expression.captures_iter(&text.text);
         let first = all.next();
-        // Ranks that know nothing of each other each print the metric: then their number is the
-        // fault to report, not the number of matches.
+        // If each rank runs as if alone, each prints the metric. Then the number of ranks is the
+        // error to report, not the number of matches.
         first.iter().try_for_each(|found| check_ranks(found, ranks))?;
         let others = all.take(MATCHES_MAX).count();
         let Some(found) = first.filter(|_| others == 0) else {
-            let count = if others == 0 { "not".to_owned() } else { format!("{} times", others + 1) };
+            let matches = match others {
+                0 => "does not match".to_owned(),
+                _ => format!("matches {} times", others + 1),
+            };
             let name = &metric.name;
             return Err(format!(
-                "does not say {name} once: {:?} is {count} in its {}{}",
+                "must print {name} once: {:?} {matches} in its {}{}",
                 metric.pattern,
                 metric.place,
                 text.end()
@@ -67,17 +70,18 @@ pub(crate) fn metrics(
         };
         let value = found.name(VALUE).map_or("", |value| value.as_str());
         let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number =
-            number.ok_or_else(|| format!("says {value:?} as its {}, which is no number", metric.name))?;
+        let number = number
+            .ok_or_else(|| format!("prints {value:?} as its {}, which is not a number", metric.name))?;
         metrics.insert(metric.name.clone(), number);
     }
     Ok(metrics)
 }
 
-/// The metrics of a program that ran on so many ranks and printed this on its standard output.
+/// Returns the metrics of an application, by their names, from its standard output on `ranks`
+/// ranks.
 ///
 /// # Errors
-/// What it does not say, or not as it should: the end of a sentence about it.
+/// What is missing or wrong: the end of a sentence that starts with the application.
 pub fn metrics_of(
     application: &Application,
     ranks: u32,
@@ -91,28 +95,28 @@ fn text<'a>(said: &'a BTreeMap<String, Said>, place: &str) -> Result<&'a Said, S
     let text = said.get(place).ok_or_else(|| format!("has not written the file {place:?}"))?;
     if text.left_out > 0 {
         return Err(format!(
-            "has written {} bytes into its {place}, which are too many to search: let it write less, or its results into a \
-             file of their own",
+            "has written {} bytes to its {place}, too many to search: let it write less, or write its results to a \
+             separate file",
             text.bytes
         ));
     }
     Ok(text)
 }
 
-/// Compares what a program counts with what was started.
+/// Compares the number of ranks that an application prints with the number that was started.
 fn check_ranks(found: &Captures<'_>, ranks: u32) -> Result<(), String> {
     let Some(counted) = found.name(RANKS).map(|counted| counted.as_str()) else { return Ok(()) };
     if counted.parse() == Ok(ranks) {
         return Ok(());
     }
     Err(format!(
-        "counts {counted} ranks where {ranks} were started: it does not belong to the MPI of this launcher"
+        "counts {counted} ranks, but {ranks} were started: it does not belong to the MPI of this launcher"
     ))
 }
 
-/// Matches that are counted for an error.
+/// The most matches that an error counts.
 const MATCHES_MAX: usize = 1000;
-/// Larger expressions are a slip of the pen.
+/// The largest compiled expression. A larger one is a typo.
 const EXPRESSION_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
@@ -166,20 +170,15 @@ mod tests {
     fn what_is_not_said_as_it_should_is_one_sentence() {
         let twice = "Loop time of 1 on 2 procs\nLoop time of 2 on 2 procs\n";
         for (pattern, verify, text, words) in [
-            (LAMMPS, &[][..], "a\nb\n", "does not say time once: "),
-            (LAMMPS, &[][..], "a\nb\n", "is not in its stdout, which ends with: a | b"),
-            (LAMMPS, &[][..], twice, "is 2 times in its stdout"),
-            (LAMMPS, &[][..], "Loop time of 1 on 1 procs\n", "counts 1 ranks where 2 were started"),
-            (
-                LAMMPS,
-                &[][..],
-                &"Loop time of 1 on 1 procs\n".repeat(2),
-                "counts 1 ranks where 2 were started",
-            ),
-            (r"of (?<value>\S+)", &[][..], "of much\n", "says \"much\" as its time, which is no number"),
-            (r"of (?<value>\S+)", &[][..], "of inf\n", "says \"inf\" as its time, which is no number"),
-            (r"of (?<value>\S+)", &["SUCCESSFUL"][..], "of 1\n", "ran but did not verify: \"SUCCESSFUL\""),
-            (r"of (?<value>\S+)", &[r"on (?<ranks>\d+)"][..], "of 1 on 3\n", "counts 3 ranks where 2"),
+            (LAMMPS, &[][..], "a\nb\n", "must print time once: "),
+            (LAMMPS, &[][..], "a\nb\n", "does not match in its stdout, which ends with: a | b"),
+            (LAMMPS, &[][..], twice, "matches 2 times in its stdout"),
+            (LAMMPS, &[][..], "Loop time of 1 on 1 procs\n", "counts 1 ranks, but 2 were started"),
+            (LAMMPS, &[][..], &"Loop time of 1 on 1 procs\n".repeat(2), "counts 1 ranks, but 2 were started"),
+            (r"of (?<value>\S+)", &[][..], "of much\n", "prints \"much\" as its time, which is not a number"),
+            (r"of (?<value>\S+)", &[][..], "of inf\n", "prints \"inf\" as its time, which is not a number"),
+            (r"of (?<value>\S+)", &["SUCCESSFUL"][..], "of 1\n", "failed its verification: \"SUCCESSFUL\""),
+            (r"of (?<value>\S+)", &[r"on (?<ranks>\d+)"][..], "of 1 on 3\n", "counts 3 ranks, but 2"),
         ] {
             let error = found(&application(pattern, verify), text).unwrap_err();
             assert!(error.contains(words), "{error}");

@@ -1,4 +1,4 @@
-//! What tells one version of a file from another.
+//! The hash of a file, which identifies its version.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,16 +9,16 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-/// A file at one time: path, device, inode, size, and when it was changed last.
+/// A file at one time: path, device, inode, size, and the time of its last change.
 type Known = (PathBuf, u64, u64, u64, i64, i64);
 
-/// What was found out before: a program of many megabytes is run again and again.
+/// Known hashes: a program of many megabytes may run again and again.
 static HASHES: LazyLock<Mutex<HashMap<Known, String>>> = LazyLock::new(Mutex::default);
 
-/// The SHA-256 of a file, in hexadecimal digits.
+/// Returns the SHA-256 of a file, in hexadecimal digits.
 ///
 /// # Errors
-/// What the system says.
+/// If the file cannot be read.
 pub(super) fn sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let of = file.metadata()?;

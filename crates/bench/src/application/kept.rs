@@ -1,42 +1,44 @@
-//! What a program printed or wrote: as it is searched, and as the record keeps it.
+//! The output and files of an application: as they are searched, and as the record keeps them.
 
 use serde::{Deserialize, Serialize};
 
-/// What a program said in one place.
+/// The output of an application in one place.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// The text. What is no UTF-8, and control characters but line feeds and tabs, are replaced.
+    /// The text. Bytes that are not UTF-8, and control characters except line feeds and tabs, are
+    /// replaced.
     pub(super) text: String,
-    /// How many bytes the program has written.
+    /// The number of bytes that the application has written.
     pub(super) bytes: u64,
-    /// How many bytes of the middle are not in the text, because there were too many to search.
+    /// The number of bytes of the middle that are not in the text, because there were too many to
+    /// search.
     pub(super) left_out: u64,
 }
 
-/// A text of a program in the record: whole, or its beginning and its end.
+/// The output of an application in the record: whole, or its start and its end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
-    /// The text; a line of its own says where something is left out.
+    /// The text. A separate line shows where the middle is left out.
     pub(crate) text: String,
-    /// How many bytes the program has written.
+    /// The number of bytes that the application has written.
     pub(crate) bytes: u64,
-    /// Whether something is left out of the middle.
+    /// Whether the middle is left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_cut: bool,
 }
 
-/// Takes in what a program writes: all of it up to a limit, and then the end.
+/// Collects the output of an application: all of it up to a limit, and then the end.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     head: Vec<u8>,
-    /// The last bytes behind the head; up to twice as many as are kept.
+    /// The last bytes after the head, up to twice as many as are kept.
     tail: Vec<u8>,
     bytes: u64,
 }
 
 impl Keeper {
-    /// Takes in more of it.
+    /// Adds bytes of the output.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let room = SEARCHED_BYTES_MAX.saturating_sub(self.head.len()).min(bytes.len());
@@ -48,8 +50,8 @@ impl Keeper {
         }
     }
 
-    /// Only as much of the beginning and the end as is kept: nothing is searched of a program that
-    /// did not end, and its point has no time left for more.
+    /// Drops all but the start and the end. The output of an application that did not end is not
+    /// searched, and its point has no time left to handle more.
     pub(super) fn ends(mut self) -> Self {
         if self.head.len() > KEPT_BYTES_MAX {
             let mut rest = self.head.split_off(KEPT_BYTES_MAX);
@@ -59,7 +61,7 @@ impl Keeper {
         self
     }
 
-    /// What the program said.
+    /// The collected output.
     pub(super) fn said(mut self) -> Said {
         let kept = self.head.len() + self.tail.len();
         let left_out = self.bytes - kept as u64;
@@ -68,14 +70,14 @@ impl Keeper {
     }
 }
 
-/// The bytes as text, without characters that a terminal would act on.
+/// The bytes as text, without control characters for terminals.
 fn readable(bytes: &[u8]) -> String {
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace(is_odd, "\u{fffd}")
 }
 
 impl Said {
-    /// The text of a program that has said this.
+    /// The output `bytes` of an application.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut keeper = Keeper::default();
         keeper.take(bytes);
@@ -89,14 +91,14 @@ impl Said {
         if is_whole && json_bytes(&self.text) <= json_bytes_max {
             return Kept { text: self.text.clone(), bytes, is_cut: false };
         }
-        // An escaped character takes two bytes in JSON, so half of the room always suffices.
+        // An escaped character takes two bytes in JSON, so half of the room is always enough.
         let room = KEPT_BYTES_MAX.min(json_bytes_max / 2) / 2;
         let head = upto(&self.text, room);
         let tail = from(&self.text, self.text.len().saturating_sub(room).max(head.len()));
         Kept { text: format!("{head}[some of it is left out here]\n{tail}"), bytes, is_cut: true }
     }
 
-    /// Its last lines, in one.
+    /// Its last lines, joined into one line.
     pub(super) fn last_lines(&self) -> String {
         let mut lines: Vec<&str> =
             self.text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
@@ -108,7 +110,7 @@ impl Said {
         short.collect::<Vec<_>>().join(" | ").replace('\t', " ")
     }
 
-    /// The last lines as the end of a sentence that says what the text lacks.
+    /// The last lines, as the end of a sentence about what the text lacks.
     pub(super) fn end(&self) -> String {
         match self.last_lines() {
             none if none.is_empty() => ", which is empty".to_owned(),
@@ -122,32 +124,32 @@ fn json_bytes(text: &str) -> usize {
     text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\t')).count()
 }
 
-/// The whole lines at the beginning of a text, in so many bytes at most.
+/// The whole lines in the first bytes of a text.
 fn upto(text: &str, bytes: usize) -> &str {
     let end = boundary(text, bytes);
     &text[..text[..end].rfind('\n').map_or(0, |at| at + 1)]
 }
 
-/// The whole lines from a place in a text on.
+/// The whole lines of a text after a place.
 fn from(text: &str, bytes: usize) -> &str {
     let begin = boundary(text, bytes);
     &text[text[begin..].find('\n').map_or(text.len(), |at| begin + at + 1)..]
 }
 
-/// The last place between two characters up to here.
+/// The last place between two characters, up to `bytes`.
 fn boundary(text: &str, bytes: usize) -> usize {
     (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// Only the first bytes, this many, and the end of a longer text are kept.
+/// The number of first bytes that are kept of a longer output, besides its end.
 const SEARCHED_BYTES_MAX: usize = 64 << 20;
-/// Bytes of the end of what is longer than that.
+/// The number of last bytes that are kept of a longer output.
 const TAIL_BYTES: usize = 1 << 20;
-/// A text that is not longer is kept whole.
+/// The longest text that the record keeps whole.
 const KEPT_BYTES_MAX: usize = 1 << 20;
-/// Lines that an error quotes.
+/// The number of lines that an error quotes.
 const LINES: usize = 5;
-/// Characters of a line that an error quotes.
+/// The number of characters of a line that an error quotes.
 const LINE_CHARS_MAX: usize = 160;
 
 #[cfg(test)]

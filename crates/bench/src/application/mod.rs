@@ -1,27 +1,28 @@
-//! Programs of somebody else: what a plan says of one, how a rank runs it, and what it says of
-//! itself.
+//! Applications: their description in a plan, how a rank runs them, and their metrics.
 //!
 //! ```text
-//! plan ──► ApplicationSpec of a point ──► rank 0 ──► supervisor ──► launcher ──► the program's ranks
-//!          coordinator: how it is started  │                                      in a scratch directory
-//!                                          └─ what it printed and wrote ──► metrics, by expressions
+//! plan ──► ApplicationSpec of a point ──► rank 0 ──► supervisor ──► launcher ──► its ranks, in a
+//!          coordinator: how to start it     │                                    scratch directory
+//!                                           └─ its output and files ──► metrics, by expressions
 //! ```
 //!
 //! * [`definition`](Application): an `[[application]]` of a plan; `ranks`: the numbers of ranks
-//!   that it allows; `placeholders`: values in the words of a plan;
-//! * `spec`: a program as a point has it;
-//! * `prepared`: the kind of endpoint that stands in the place of one with messages; `scratch`: the
-//!   directory of a run; `running`: the run; `kept`: what it printed; `found`: what that says;
-//! * `hash`: what was run, so that it can be told from another version.
+//!   that it allows; `placeholders`: values in the texts of a plan;
+//! * `spec`: the application of a point;
+//! * `prepared`: the kind of endpoint that runs an application instead of sending messages;
+//!   `scratch`: the directory of a run; `running`: the run; `kept`: its output; `found`: the
+//!   metrics in the output;
+//! * `hash`: the hash of a file, which identifies its version.
 //!
 //! # Invariants
 //!
-//! * A number of a program is what an expression of the plan matches once in what the program said
-//!   in this run. What is not there, or not verified, is a point that has failed.
-//! * Only the agent of rank 0 starts a program, and only where a coordinator has started the agent.
-//!   A server that was started by hand starts none: its key lets a client measure on the host, and
-//!   run nothing there.
-//! * Nothing of a program outlives its point, however that, its agent or the coordinator ends.
+//! * An expression of the plan must match a metric exactly once in the output of this run. If a
+//!   metric is missing, or the output is not verified, the point has failed.
+//! * Only the agent of rank 0 starts an application, and only if a coordinator has started the
+//!   agent. A server that was started by hand starts none: its key lets a client measure on the
+//!   host, but not run programs there.
+//! * No process and no file of an application outlives its point, however the point, the agent or
+//!   the coordinator ends.
 
 mod definition;
 mod found;

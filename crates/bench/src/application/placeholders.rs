@@ -1,15 +1,15 @@
-//! Placeholders in the words of a plan: `{ranks}` stands for a value, `{{` for a brace.
+//! Placeholders in the texts of a plan: `{ranks}` stands for a value, `{{` for a brace.
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// Nothing has this name.
+    /// A placeholder has this unknown name.
     Unknown(String),
-    /// A brace opens and none closes, or the other way round.
+    /// An opening or closing brace has no counterpart.
     Unpaired,
 }
 
-/// Puts values in the places of their names.
+/// Replaces placeholders by their values.
 ///
 /// # Errors
 /// [`Fault`].

@@ -1,5 +1,5 @@
-//! An application in the place of endpoints: rank 0 starts it, and its output gives the numbers of
-//! the point.
+//! An application in place of endpoints: rank 0 starts it, and its output has the numbers of the
+//! point.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,17 +28,17 @@ use crate::process::launcher::Usage;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
 
-/// Refuses programs in patterns that have messages.
+/// Refuses applications in patterns with messages.
 pub(crate) fn check(check: &Check<'_>) -> Result<(), Error> {
     if check.0.pattern == Pattern::APPLICATION {
         return Ok(());
     }
     let what = format!("the pattern {:?} of {}", check.0.pattern.name(), Carrier::Program.name());
-    let why = "this program sends no messages of its own there: use the pattern \"application\"";
+    let why = "rdmascope sends no messages for a program: use the pattern \"application\"";
     check.refuse("endpoint", &what, why)
 }
 
-/// Finds the program of a point, and makes its directory.
+/// Finds the application of a point, and makes its directory.
 pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
     let spec = site.spec.application.as_deref().ok_or_else(|| out_of_order("prepare a program"))?;
     let started = spec.started.as_ref().ok_or_else(|| out_of_order("prepare a program"))?;
@@ -59,7 +59,7 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
         PointError::NotMeasured(format!("{program} is not installed here{how}"))
     })?;
     if program.contains('/') {
-        // It runs in another directory than the one in which it was found.
+        // The application runs in another directory than this process.
         *program = path.to_string_lossy().into_owned();
     }
     let hash = sha256(&path).unwrap_or_else(|error| format!("not read: {error}"));
@@ -88,7 +88,8 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
     }))
 }
 
-/// Refuses what the program, or this host, does not have. Gives the CPUs of this host.
+/// Refuses a number of ranks that the application or this host does not allow. Returns the number
+/// of CPUs of this host.
 fn refuse(spec: &ApplicationSpec, started: &Started, point: &PointSpec) -> Result<u32, PointError> {
     let Application { name, ranks_allowed, launcher, .. } = &spec.application;
     let ranks = spec.ranks;
@@ -103,25 +104,25 @@ fn refuse(spec: &ApplicationSpec, started: &Started, point: &PointSpec) -> Resul
             Starter::Mpi | Starter::Template(_) => "name other hosts in the launcher (--mpi), or ",
         };
         return Err(PointError::NotMeasured(format!(
-            "{ranks} ranks of {name} are more than this host has CPUs, {cpus}: {hosts}let them share CPUs with \
+            "{ranks} ranks of {name} do not fit on the {cpus} CPUs of this host: {hosts}let them share CPUs with \
              mpi_oversubscribe = true"
         )));
     }
     Ok(cpus)
 }
 
-/// The number of CPUs that a program may run on: those that this process would have without being
-/// pinned.
+/// The number of CPUs that an application may run on: the CPUs that this process would have if it
+/// were not pinned.
 fn available_cpus() -> u32 {
     let Ok(pinned) = sched_getaffinity(None) else { return 1 };
     let widened = sched_setaffinity(None, &conditions::every_cpu()).and_then(|()| sched_getaffinity(None));
-    // The kernel never refuses the set that was in force.
+    // The kernel never refuses the previous set.
     let _ = sched_setaffinity(None, &pinned);
     widened.unwrap_or(pinned).count()
 }
 
-/// The file that a program's name stands for: as execvp(3) finds it, and a path from a directory,
-/// or else from where this program was started.
+/// Finds the file of a program by its name: as execvp(3) does, and a path relative to `directory`,
+/// or else to the working directory.
 fn executable(program: &str, directory: &Path) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_program = |path: &PathBuf| {
@@ -135,7 +136,7 @@ fn executable(program: &str, directory: &Path) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| directory.join(folder).join(program)).find(is_program)
 }
 
-/// The first line of what a program says of its version, if it says anything soon.
+/// The first line that the version command of an application prints, if it prints one in time.
 fn version(
     spec: &ApplicationSpec,
     started: &Started,
@@ -149,8 +150,7 @@ fn version(
     if words.is_empty() {
         return None;
     }
-    // Not in the directory of the run: what it leaves there might pass for what the run has
-    // written.
+    // Not in the directory of the run: files of this command must not pass for files of the run.
     let mut running = Running::start(started, &words, variables, Path::new("/")).ok()?;
     let patience = VERSION_TIMEOUT.min(Duration::try_from_secs_f64(limit_s / 4.0).unwrap_or_default());
     running.has_ended_within(patience).ok()?;
@@ -159,9 +159,9 @@ fn version(
     lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// A program that is ready to be started, or runs.
+/// An application that is ready to start, or that runs.
 struct Waiting {
-    /// A program that did not end in its time, until the point is taken down. It ends before its
+    /// An application that did not end in time, until the point is reset. It ends before its
     /// directory is removed.
     running: Option<Running>,
     scratch: Scratch,
@@ -199,7 +199,7 @@ impl ConnectedEndpoints for Waiting {
         let has_ended = running.has_ended_within(left)?;
         let host = Counted::now(&ways).since(&before);
         let mut finished = running.finished(has_ended);
-        // A program that is still running is ended when the point is reset, which is not timed.
+        // An application that still runs is ended when the point is reset, which is not timed.
         self.running = Some(running);
         let said = self.said(&mut finished, has_ended);
         let usage =
@@ -221,8 +221,7 @@ impl ConnectedEndpoints for Waiting {
 }
 
 impl Waiting {
-    /// What the program has printed, and, once it has ended, what it has written where metrics are
-    /// looked for.
+    /// The output of the application and, if it has ended, its files that are searched.
     fn said(&self, finished: &mut Finished, has_ended: bool) -> BTreeMap<String, Said> {
         let [output, errors] = std::mem::take(&mut finished.said);
         let mut said = BTreeMap::from([(STDOUT.to_owned(), output), (STDERR.to_owned(), errors)]);
@@ -240,7 +239,7 @@ impl Waiting {
     }
 }
 
-/// The metrics of a program that has run, or why the point has failed.
+/// Returns the metrics of an application that has run, or why the point has failed.
 fn conclude(
     spec: &ApplicationSpec,
     usage: Option<Usage>,
@@ -251,15 +250,14 @@ fn conclude(
     let Application { name, metric, .. } = &spec.application;
     if let Some(limit_s) = limit_s {
         return Err(format!(
-            "{name} had not ended after the point's time limit of {limit_s} s, and was ended: give it a longer timeout"
+            "{name} was stopped at the point's time limit of {limit_s} s: give it a longer timeout"
         ));
     }
-    // A program says on standard error why it failed: standard output is shown only where that is
-    // empty.
+    // Programs print errors to standard error. Standard output is shown only if that is empty.
     let last = || {
         let said = [STDERR, STDOUT].iter().filter_map(|place| said.get(*place));
         let last = said.map(Said::last_lines).find(|last| !last.is_empty());
-        last.map_or_else(|| "it said nothing".to_owned(), |last| format!("it said last: {last}"))
+        last.map_or_else(|| "it printed nothing".to_owned(), |last| format!("its last output: {last}"))
     };
     let Some(usage) = usage else {
         let last = last();
@@ -278,11 +276,11 @@ fn conclude(
     Ok(found.collect())
 }
 
-/// What is counted as the time and memory that a program takes, or why nothing is.
+/// The processes whose time and memory are counted, or why none are.
 fn usage_of(started: &Started) -> String {
     let what = match (started.launcher.is_empty(), started.is_counted) {
-        (true, _) => "the program and all that it has started",
-        (false, true) => "the launcher, its ranks and all that they have started",
+        (true, _) => "the program and all processes that it started",
+        (false, true) => "the launcher, its ranks and all processes that they started",
         (false, false) => {
             return "not counted: the ranks are on other hosts, or not children of the launcher".to_owned();
         }
@@ -290,9 +288,10 @@ fn usage_of(started: &Started) -> String {
     format!("{what}, by getrusage(2)")
 }
 
-/// How long a program may take to say its version.
+/// How long the version command may take.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Room for all that a program has said in a message of ours, which is 8 MiB at most.
+/// The bytes for the output of an application in a message of the control plane, which has 8 MiB at
+/// most.
 const KEPT_JSON_BYTES: usize = 6 << 20;
 
 #[cfg(test)]

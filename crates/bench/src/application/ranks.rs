@@ -1,25 +1,25 @@
-//! The numbers of ranks that a program can have.
+//! The numbers of ranks that an application can have.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The numbers of ranks that a program can have.
+/// The numbers of ranks that an application can have.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "Words", into = "Words")]
 pub enum RanksAllowed {
     /// Any number.
     #[default]
     Any,
-    /// 1, 4, 9, 16 and so on, as BT and SP of the NAS benchmarks.
+    /// Square numbers: 1, 4, 9, 16 and so on, as for BT and SP of the NAS benchmarks.
     Squares,
-    /// 1, 2, 4, 8 and so on, as CG, FT, IS and MG of the NAS benchmarks.
+    /// Powers of two: 1, 2, 4, 8 and so on, as for CG, FT, IS and MG of the NAS benchmarks.
     PowersOfTwo,
-    /// These.
+    /// The numbers of a list.
     These(Vec<u32>),
 }
 
-/// How a plan writes it.
+/// The form in a plan.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Words {
@@ -58,7 +58,7 @@ impl From<RanksAllowed> for Words {
 }
 
 impl RanksAllowed {
-    /// Whether a program can have so many ranks.
+    /// Whether the application can have so many ranks.
     pub(crate) fn allows(&self, ranks: u32) -> bool {
         match self {
             Self::Any => true,
@@ -69,7 +69,7 @@ impl RanksAllowed {
     }
 }
 
-/// Behind "it runs on ".
+/// Completes the sentence "it runs on ".
 impl fmt::Display for RanksAllowed {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

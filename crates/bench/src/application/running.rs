@@ -1,4 +1,5 @@
-//! A program that runs: started with a supervisor, heard, and ended with all that it has started.
+//! A running application: starts it with a supervisor, reads its output, and ends it with all
+//! processes that it has started.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -16,7 +17,7 @@ use crate::Error;
 use crate::process::child::{Process, Streams};
 use crate::process::launcher::{Supervised, TOKEN_VARIABLE, Usage};
 
-/// A program that runs. Dropping it ends it.
+/// A running application. Dropping it ends the application.
 pub(super) struct Running {
     supervised: Supervised,
     output: Option<ChildStdout>,
@@ -24,19 +25,19 @@ pub(super) struct Running {
     said: [Keeper; 2],
 }
 
-/// What a program has left behind.
+/// The output and the end of an application.
 pub(super) struct Finished {
-    /// What it printed, and its errors.
+    /// Its standard output and standard error.
     pub(super) said: [Said; 2],
-    /// How it ended and what it took; absent where it goes on, could not be started, or its
+    /// How it ended, its time and its memory; absent if it still runs, could not be started, or its
     /// supervisor was killed.
     pub(super) usage: Option<Usage>,
-    /// How its supervisor ended, in words.
+    /// How its supervisor ended, for errors.
     pub(super) supervisor: String,
 }
 
 impl Running {
-    /// Starts a program in a directory, with these variables.
+    /// Starts an application in a directory, with these environment variables.
     pub(super) fn start(
         started: &Started,
         words: &[String],
@@ -56,12 +57,11 @@ impl Running {
         Ok(Self { supervised, output: Some(output), errors: Some(errors), said })
     }
 
-    /// Hears it until it has ended; whether it has, within so long.
+    /// Reads its output until it ends, for at most `patience`. Returns whether it has ended.
     pub(super) fn has_ended_within(&mut self, patience: Duration) -> Result<bool, Error> {
         let deadline = Deadline::after(patience);
         loop {
-            // This comes before the read, so that the read takes all that a dead program has
-            // printed.
+            // Before the read, so that the read takes the whole output of a dead process.
             let is_dead = self.supervised.is_dead();
             self.take()?;
             if is_dead || deadline.is_over() {
@@ -74,24 +74,24 @@ impl Running {
                 wanted.map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::IN)).collect();
             let sees_end = self.supervised.death().is_some();
             let patience = if sees_end { deadline } else { deadline.earlier(Deadline::after(LOOK_AGAIN)) };
-            // A signal only makes it look again.
+            // After a signal, the loop looks again.
             let _ = poll(&mut wanted, Some(&patience.timespec()));
         }
     }
 
-    /// What it has said so far, all of it or the ends, and what it took, once it has ended.
+    /// Its output so far, whole or only its start and end, and its usage if it has ended.
     pub(super) fn finished(&mut self, all: bool) -> Finished {
         let said = std::mem::take(&mut self.said);
         let [mut output, errors] = said.map(|keeper| if all { keeper } else { keeper.ends() }.said());
         let bytes = output.text.len();
-        // The supervisor prints into the same stream.
+        // The supervisor prints to the same stream.
         self.supervised.take_announcement(&mut output.text);
         let usage = Usage::take(&mut output.text, self.supervised.token());
         output.bytes = output.bytes.saturating_sub((bytes - output.text.len()) as u64);
         Finished { said: [output, errors], usage, supervisor: self.supervised.end() }
     }
 
-    /// Takes in what it has printed.
+    /// Reads its output.
     fn take(&mut self) -> Result<(), Error> {
         let [output, errors] = &mut self.said;
         take(&mut self.output, output)?;
@@ -99,7 +99,7 @@ impl Running {
     }
 }
 
-/// Takes in what has come of a stream, which is absent once it has ended.
+/// Reads what is available from a stream. The stream is absent after its end.
 fn take(stream: &mut Option<impl Read>, said: &mut Keeper) -> Result<(), Error> {
     let mut bytes = [0; 16 << 10];
     for _ in 0..READS_MAX {
@@ -109,19 +109,21 @@ fn take(stream: &mut Option<impl Read>, said: &mut Keeper) -> Result<(), Error> 
             Ok(count) => said.take(&bytes[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(cause) => return Err(Error::System { what: "hear a program".to_owned(), cause }),
+            Err(cause) => {
+                return Err(Error::System { what: "read the output of a program".to_owned(), cause });
+            }
         }
     }
     Ok(())
 }
 
 impl Drop for Running {
-    /// Ends the program and what that has started.
+    /// Ends the application and the processes that it has started.
     fn drop(&mut self) {
-        // A line that names the program's process may not have been read yet.
+        // The line that names the application's process may not have been read yet.
         let _ = self.take();
         self.finished(false);
-        // Closed, so that a supervisor does not wait for a reader of the rest.
+        // Closed, so that the supervisor does not wait until someone reads the rest.
         self.output = None;
         self.errors = None;
         if self.supervised.let_end() {
@@ -130,7 +132,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads of a stream before the other one is looked at.
+/// The most reads of one stream before the other stream is read.
 const READS_MAX: usize = 64;
-/// How often its end is looked for, where the kernel does not tell of it.
+/// How often to check whether it has ended, if the kernel does not report that.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

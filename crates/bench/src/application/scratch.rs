@@ -1,5 +1,5 @@
-//! The directory that a program runs in: made for one run, with its files, and removed with all
-//! that the program leaves in it.
+//! The directory that an application runs in. It is made for one run, gets the application's files,
+//! and is removed with everything that the application leaves in it.
 
 use std::fs::{self, File as Open};
 use std::io::{ErrorKind, Read};
@@ -21,19 +21,19 @@ use crate::scratch::ScratchDirectory;
 /// The directory of a run.
 pub(super) struct Scratch {
     directory: ScratchDirectory,
-    /// The files that the program was given.
+    /// The files that were put into the directory.
     pub(super) inputs: Vec<Hashed>,
 }
 
 impl Scratch {
-    /// Makes one.
+    /// Makes a directory.
     pub(super) fn new(started: &Started) -> Result<Self, PointError> {
         let failed = Error::system("make a scratch directory");
         let directory = ScratchDirectory::new(None, &started.supervisor).map_err(failed)?;
         Ok(Self { directory, inputs: Vec::new() })
     }
 
-    /// Puts the files of a program into it.
+    /// Puts the files of an application into it.
     pub(super) fn fill(&mut self, spec: &ApplicationSpec) -> Result<(), PointError> {
         for file in spec.application.files.values() {
             let placed = place(spec, file, self.directory.path())?;
@@ -46,8 +46,8 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// The contents of a file that the program has written; none where there is no such file below
-    /// the directory. Links are not followed.
+    /// The contents of a file that the application has written; `None` if there is no such file
+    /// below the directory. Links are not followed.
     pub(super) fn read(&self, name: &str) -> Option<Said> {
         let mut file = Open::from(self.open(name).ok()?);
         // A pipe or a device may have no end.
@@ -56,7 +56,7 @@ impl Scratch {
         }
         let mut keeper = Keeper::default();
         let mut bytes = [0; 64 << 10];
-        // A sparse file may be longer than can be read in any time.
+        // A sparse file may be too long to read.
         for _ in 0..READS_MAX {
             match file.read(&mut bytes) {
                 Ok(0) => break,
@@ -102,22 +102,22 @@ fn place(spec: &ApplicationSpec, file: &File, directory: &Path) -> Result<Hashed
     placed.map_err(|error| {
         let how = spec.application.how_to_install();
         match (&filled, error.kind()) {
-            (File::Copy(path), ErrorKind::NotFound) => {
-                PointError::NotMeasured(format!("{program} needs the file {path:?}, which is not there{how}"))
-            }
+            (File::Copy(path), ErrorKind::NotFound) => PointError::NotMeasured(format!(
+                "{program} needs the file {path:?}, which does not exist{how}"
+            )),
             _ => PointError::Failed(format!(
-                "the file {name:?} of {program} cannot be put into its directory: {error}"
+                "cannot put the file {name:?} of {program} into its directory: {error}"
             )),
         }
     })?;
     Ok(Hashed { path: name, sha256: sha256(&target).unwrap_or_else(|error| format!("not read: {error}")) })
 }
 
-/// The path of a file that a plan names: beside the plan, or else where this program was started.
+/// The path of a file in a plan, relative to the plan or else to the working directory.
 fn found(spec: &ApplicationSpec, path: &str) -> PathBuf {
     let beside = spec.base.as_ref().map(|base| Path::new(base).join(path));
     beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path))
 }
 
-/// Reads of a file: more than what is searched of it has.
+/// The most reads of a file. Together they read more than is searched.
 const READS_MAX: usize = 1 << 12;

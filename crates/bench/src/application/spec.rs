@@ -1,4 +1,4 @@
-//! A program as a point has it.
+//! The application of a point.
 
 use std::collections::BTreeMap;
 
@@ -8,56 +8,57 @@ use super::definition::Application;
 use super::placeholders::{Fault, fill};
 use crate::Error;
 
-/// A program as a point has it.
+/// The application of a point.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationSpec {
-    /// What the plan says of it.
+    /// Its description in the plan.
     pub application: Application,
-    /// How many ranks it is started with.
+    /// The number of ranks to start.
     pub ranks: u32,
-    /// What the placeholders of its words stand for, but for the scratch directory's.
+    /// The values of its placeholders, without the scratch directory.
     pub values: BTreeMap<String, String>,
-    /// Environment variables of the point's mode. Where the program has one of the same name, this
-    /// value is used.
+    /// Environment variables of the point's mode. They override the variables of the application.
     pub mode: BTreeMap<String, String>,
-    /// Where relative paths of its files start; absent where the plan is in no directory.
+    /// The base of relative paths of its files; absent if the plan is in no directory.
     pub base: Option<String>,
-    /// How it is started; absent until the coordinator has said that.
+    /// How to start it; absent until the coordinator has decided that.
     pub started: Option<Started>,
 }
 
-/// How a program is started.
+/// How to start an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// The command that stays with it until it ends, before that command's own options.
+    /// The command of the supervisor, without the options that follow. The supervisor stays until
+    /// the application ends.
     pub supervisor: Vec<String>,
-    /// The words of the launcher; none where nothing starts its ranks.
+    /// The words of the launcher; empty if no launcher starts its ranks.
     pub launcher: Vec<String>,
-    /// What the launcher calls itself and its version.
+    /// The name and version that the launcher prints.
     pub version: String,
-    /// Variables of what MPI is to carry messages over.
+    /// Environment variables that select the transport of MPI.
     pub variables: BTreeMap<String, String>,
-    /// Token by which all of its processes are found.
+    /// The token that identifies all of its processes.
     pub token: String,
-    /// Whether its ranks are descendants of the supervisor, which then counts what they use.
+    /// Whether its ranks are descendants of the supervisor, which then counts their time and
+    /// memory.
     pub is_counted: bool,
     /// Whether the user or a scheduler decides on which hosts its ranks run.
     pub is_elsewhere: bool,
 }
 
 impl ApplicationSpec {
-    /// The variables that the plan gives it, with their placeholders.
+    /// The environment variables of the plan, with their placeholders.
     pub(crate) fn variables(&self) -> BTreeMap<&str, &str> {
         let all = self.application.environment.iter().chain(&self.mode);
         all.map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 
-    /// A text of the plan with the values of its placeholders.
+    /// Replaces the placeholders in a text of the plan by their values.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where a placeholder stands for nothing.
+    /// [`Error::Impossible`] if a placeholder is unknown or its value is empty.
     pub(crate) fn filled(&self, text: &str, directory: Option<&str>) -> Result<String, Error> {
         let name = &self.application.name;
         let value = |of: &str| match (of, directory) {
@@ -70,14 +71,14 @@ impl ApplicationSpec {
             .find(|(name, value)| value.is_empty() && text.contains(&format!("{{{name}}}")));
         if let Some((variable, _)) = empty {
             let reason = format!(
-                "{name} needs {variable}, which this plan leaves open: give it with --set {variable}=TEXT"
+                "{name} needs {variable}, which this plan does not set: set it with --set {variable}=TEXT"
             );
             return Err(Error::Impossible { reason: reason + &self.application.how_to_install() });
         }
         fill(text, &value).map_err(|fault| {
             let what = match fault {
-                Fault::Unknown(name) => format!("{{{name}}} stands for nothing here"),
-                Fault::Unpaired => "a brace has no other".to_owned(),
+                Fault::Unknown(name) => format!("unknown placeholder {{{name}}}"),
+                Fault::Unpaired => "unpaired brace".to_owned(),
             };
             Error::Impossible { reason: format!("{name} cannot be run: {what}") }
         })
@@ -85,7 +86,7 @@ impl ApplicationSpec {
 }
 
 impl Application {
-    /// How it is installed, for the end of a sentence.
+    /// How to install it, for the end of a sentence.
     pub(crate) fn how_to_install(&self) -> String {
         self.install.as_ref().map_or_else(String::new, |install| format!(" ({install})"))
     }

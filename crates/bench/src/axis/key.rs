@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::row::AxisRow;
 
-/// An axis whose values are of the type `T`: an [`Option`] where the axis has a word for none.
+/// An axis whose values are of the type `T`: an [`Option`] if the axis has a word for no value.
 pub struct Key<T> {
-    /// What the axis is.
+    /// The row of the axis.
     pub row: &'static AxisRow,
     of: PhantomData<fn() -> T>,
 }
@@ -41,8 +41,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         self.values([value])
     }
 
-    /// The value of a point, whose record shows one of each axis; none where the point has no such
-    /// axis.
+    /// The value of a point; none if the point does not have the axis.
     pub fn at(self, point: &Axes) -> Option<T> {
         point.get(self.row.name).map(|value| self.decode(value))
     }
@@ -59,14 +58,14 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
     fn decode(self, value: &Value) -> T {
         let is_none = self.row.none.is_some_and(|none| value == none);
         let value = if is_none { Value::Null } else { value.clone() };
-        serde_json::from_value(value).expect("an axis holds values of its own kind alone")
+        serde_json::from_value(value).expect("an axis holds only values of its own kind")
     }
 }
 
 /// An axis of an experiment, with its values in the order in which they are measured.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What the axis is.
+    /// The row of the axis.
     pub row: &'static AxisRow,
     values: Vec<Value>,
 }
@@ -88,12 +87,12 @@ impl Axis {
         &self.values
     }
 
-    /// Those of its values that are numbers.
+    /// Its values that are numbers.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         self.values.iter().filter_map(Value::as_u64)
     }
 
-    /// Its values by the key of its row.
+    /// Its values as the type of `key`, which must be the key of its row.
     pub(super) fn get<T: DeserializeOwned + Serialize>(&self, key: Key<T>) -> Vec<T> {
         self.values.iter().map(|value| key.decode(value)).collect()
     }

@@ -7,7 +7,7 @@ use crate::point::{Choice, Variant};
 /// What the values of an axis are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// Bits in a second, or links of so many (see [`verbs::LinkRate`]): `"16Gb/s"`, `"4X DDR"`.
+    /// Bits per second, or generations of links (see [`verbs::LinkRate`]): `"16Gb/s"`, `"4X DDR"`.
     BitRate,
     /// Bytes below 2^32, or texts such as `"64KiB"`.
     Bytes,
@@ -25,7 +25,7 @@ pub enum Kind {
     Link,
     /// Nanoseconds, or durations such as `"5.5us"`.
     Pause,
-    /// Messages in a second, or texts such as `"10k"`.
+    /// Messages per second, or texts such as `"10k"`.
     Rate,
     /// Rates of links, by the names of their generations.
     SignalRate,
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Examples of values, where a flag's name does not suggest them; otherwise empty.
+    /// Examples of values for the help; empty if the flag's name suggests them.
     pub fn examples(self) -> &'static str {
         match self {
             Self::BitRate => "16Gb/s or '4X DDR'",
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The words of a type.
+    /// The kind whose values are the words of a type.
     pub const fn choice<T: Choice>() -> Self {
         Self::Choice(T::VARIANTS)
     }
@@ -67,15 +67,15 @@ impl Kind {
 /// Why a value cannot be one of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// It is of another kind: `AxisRow::expected` says of which it must be.
+    /// The value is of another kind than `AxisRow::expected` describes.
     WrongType(Value),
-    /// It is none of the known words.
+    /// The value is not one of the known words.
     Unknown {
-        /// What it is.
+        /// The value.
         value: String,
         /// The known words.
         known: Vec<&'static str>,
     },
-    /// It cannot be read, for this reason.
+    /// The value cannot be read, for this reason.
     Unreadable(String),
 }

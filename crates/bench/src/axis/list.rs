@@ -19,17 +19,17 @@ impl AxisList {
         }
     }
 
-    /// The values of an axis; none where it is not there.
+    /// The values of an axis; empty if the list does not have it.
     pub fn get<T: DeserializeOwned + Serialize>(&self, key: Key<T>) -> Vec<T> {
         self.find(key.row.name).map_or_else(Vec::new, |axis| axis.get(key))
     }
 
-    /// The axis of a name.
+    /// The axis with a name.
     pub fn find(&self, name: &str) -> Option<&Axis> {
         self.0.iter().find(|axis| axis.row.name == name)
     }
 
-    /// Those of the values of an axis that are numbers; none where it is not there.
+    /// The values of an axis that are numbers; empty if the list does not have it.
     pub fn numbers(&self, row: &AxisRow) -> impl Iterator<Item = u64> {
         self.find(row.name).into_iter().flat_map(Axis::numbers)
     }
@@ -44,10 +44,9 @@ impl AxisList {
         self.0.retain(is_kept);
     }
 
-    /// Puts axes in the order of points: those that change slowly first, the others as they are
-    /// written.
+    /// Sorts the axes by [`AxisRow::walk`]: axes that change slowly come first. Axes of the same
+    /// [`Walk`](super::Walk) keep their order.
     pub(crate) fn sort(&mut self) {
-        // Stable: axes that stand at the same place stay in their order.
         self.0.sort_by_key(|axis| axis.row.walk);
     }
 }

@@ -1,9 +1,9 @@
-//! The axes of experiments: what may vary, and through which values.
+//! The axes of experiments: the settings that may vary, and their values.
 //!
-//! An axis is a row of one table, which says everything about it: its name in plans and records,
-//! its values and how they are written, the endpoints that it is for, its flags, its bounds, its
-//! place in the order of points and in tables, and its help. Plans, the command line, checks and
-//! tables read the row; a new axis is a new row. Code sets and reads values by its typed [`Key`]:
+//! An axis is a row of one table. The row has the axis's name in plans and records, its values and
+//! how they are written, the endpoints that it is for, its flags, its bounds, its place in the
+//! order of points and in tables, and its help. Plans, the command line, checks and tables read the
+//! row; a new axis is a new row. Code sets and reads values through the typed [`Key`] of the axis:
 //!
 //! ```
 //! use bench::axis::{self, AxisList};
@@ -15,7 +15,7 @@
 //! assert_eq!(axes.find("mtu_bytes").unwrap().values(), ["active"]);
 //! ```
 //!
-//! Nothing here knows of plans, ranks or the places of errors.
+//! This module does not depend on plans, on ranks or on the places of errors.
 
 mod key;
 mod kind;
@@ -37,17 +37,17 @@ pub use list::AxisList;
 pub use row::{AxisRow, Flag, Most, Sets, Shown, Walk};
 pub use table::*;
 
-/// The axis of a name.
+/// The axis with a name.
 pub fn find(name: &str) -> Option<&'static AxisRow> {
     ROWS.iter().copied().find(|row| row.name == name)
 }
 
-/// Reads the axes of a point that comes from another process: one value of its own for each.
+/// Reads the axes of a point from another process. Each axis must have one valid value.
 pub(crate) fn of_point<'de, D: Deserializer<'de>>(from: D) -> Result<Axes, D::Error> {
     let axes = Axes::deserialize(from)?;
     let is_wrong = |(name, value): &(&String, &Value)| !find(name).is_some_and(|row| row.has(value));
     match axes.iter().find(is_wrong) {
-        Some((name, value)) => Err(D::Error::custom(format!("{value} is no value of an axis {name:?}"))),
+        Some((name, value)) => Err(D::Error::custom(format!("{value} is not a value of the axis {name:?}"))),
         None => Ok(axes),
     }
 }

@@ -1,5 +1,5 @@
-//! How the values of axes are written: read from plans and flags by one body, and kept as records
-//! show them.
+//! The values of axes: one function reads them from plans and flags, and keeps them as records show
+//! them.
 
 use measure::units;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::row::AxisRow;
 use crate::point::{Grid, Injection};
 
 impl AxisRow {
-    /// What a value must be, in words.
+    /// What a value must be, for errors and help.
     pub fn expected(&self) -> String {
         let expected = match (self.kind, self.none) {
             (Kind::Choice(_) | Kind::Delay | Kind::Grid | Kind::Link | Kind::SignalRate | Kind::Text, _) => {
@@ -22,7 +22,7 @@ impl AxisRow {
             (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
             (Kind::Flag, _) => "true or false",
             (Kind::Pause, _) => "a whole number of nanoseconds or a duration such as \"5.5us\"",
-            (Kind::Rate, _) => "a whole number of messages in a second, or a text such as \"10k\"",
+            (Kind::Rate, _) => "a whole number of messages per second, or a text such as \"10k\"",
             (Kind::Size, _) => "a size such as 64, \"64KiB\" or \"4..8MiB\"",
             (Kind::Whole, None) => "a whole number",
             (Kind::Whole, Some(none)) => return format!("a whole number or {none:?}"),
@@ -30,22 +30,22 @@ impl AxisRow {
         expected.to_owned()
     }
 
-    /// Reads what a plan sets the axis to: the values as a record shows them.
+    /// Reads the values that a plan sets, and returns them as a record shows them.
     ///
     /// # Errors
     ///
-    /// If one of them is none of this axis.
+    /// If one of them is not a value of this axis.
     pub fn read(&self, items: &[Value]) -> Result<Vec<Value>, Fault> {
         Ok(items.iter().map(|item| self.one(item)).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Reads what a flag sets the axis to, such as `64,4KiB`.
+    /// Reads the values that a flag sets, such as `64,4KiB`.
     ///
     /// # Errors
     ///
     /// As [`AxisRow::read`].
     pub fn read_text(&self, text: &str) -> Result<Vec<Value>, Fault> {
-        // Delays and models of links have commas of their own.
+        // A delay or a link model contains commas.
         let is_whole = matches!(self.kind, Kind::Delay | Kind::Link);
         let texts = if is_whole { vec![text] } else { text.split(',').collect() };
         let item = |text: &str| match (self.kind, text.parse::<u64>(), text.parse::<bool>()) {
@@ -66,7 +66,7 @@ impl AxisRow {
         self.read(&texts.into_iter().map(|text| item(text.trim())).collect::<Vec<Value>>())
     }
 
-    /// Reads one of what a plan gives, which may stand for several values.
+    /// Reads one item of a plan, which may stand for several values, as `4..64` does.
     fn one(&self, item: &Value) -> Result<Vec<Value>, Fault> {
         if self.none.is_some_and(|none| item == none) {
             return Ok(vec![item.clone()]);
@@ -131,7 +131,7 @@ impl AxisRow {
         Ok(numbers.into_iter().map(Value::from).collect())
     }
 
-    /// One of the known words, among which is that for none.
+    /// Reads a word: one of `words`, or the word for no value.
     fn word(&self, text: &str, words: impl Iterator<Item = &'static str>) -> Result<Value, Fault> {
         let known: Vec<_> = self.none.into_iter().chain(words).collect();
         if known.contains(&text) {
@@ -141,7 +141,7 @@ impl AxisRow {
     }
 }
 
-/// A number as most axes have it: below 2^32.
+/// Reads a whole number below 2^32.
 fn whole(item: &Value) -> Option<u64> {
     item.as_u64().filter(|number| *number <= u64::from(u32::MAX))
 }

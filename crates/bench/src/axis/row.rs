@@ -1,4 +1,4 @@
-//! What one axis is.
+//! The row of an axis.
 
 use std::ops::RangeInclusive;
 
@@ -7,34 +7,34 @@ use serde_json::Value;
 use super::kind::Kind;
 use crate::point::Carrier;
 
-/// One axis. Rows are made in the table alone: `AxisRow::new`, and then what differs from the
-/// usual.
+/// The definition of one axis. Only the table makes rows: with `AxisRow::new`, and then with what
+/// differs from the usual.
 #[derive(Clone, Copy, Debug)]
 pub struct AxisRow {
     /// Its name in plans, records and exports.
     pub name: &'static str,
     /// How its values are written.
     pub kind: Kind,
-    /// The word for no value, where there may be none: what the system, the device or another axis
-    /// says.
+    /// The word for no value, if there may be none. The system, the device or another axis then
+    /// decides.
     pub none: Option<&'static str>,
-    /// Whether it says something of messages that are carried so.
+    /// Whether it applies to an endpoint.
     pub is_for: fn(Carrier) -> bool,
-    /// Whether it says something of floods alone.
+    /// Whether it applies to streams only.
     pub is_of_floods: bool,
     /// The unit of its numbers.
     pub unit: Option<&'static str>,
     /// The flags that set it.
     pub flags: &'static [Flag],
-    /// Where it stands in the order of points.
+    /// Its place in the order of points.
     pub walk: Walk,
     /// Where tables of results show it.
     pub shown: Shown,
-    /// The least of its numbers. Checks of several axes may ask for more.
+    /// Its least number. A check of several axes may ask for more.
     pub least: u64,
-    /// The largest of its numbers, where one is known for all patterns and endpoints.
+    /// Its largest number, if there is one for all patterns and endpoints.
     pub most: Option<Most>,
-    /// Its documentation, as it is written in the table: with blanks where its lines begin.
+    /// Its doc comment in the table. Each line starts with a blank.
     documentation: &'static str,
 }
 
@@ -43,9 +43,9 @@ pub struct AxisRow {
 pub struct Flag {
     /// Its name.
     pub long: &'static str,
-    /// Its letter, of perftest or of the field's tools for sockets.
+    /// Its letter, as in perftest, iperf3 or another tool.
     pub letter: Option<char>,
-    /// The other names that it has.
+    /// Its other names.
     pub aliases: &'static [&'static str],
     /// What it sets the axis to.
     pub sets: Sets,
@@ -54,23 +54,23 @@ pub struct Flag {
 /// What a flag sets its axis to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sets {
-    /// True for messages up to the size that is given. Help calls that by the first text, and says
-    /// the second of the flag.
+    /// True for messages up to the size that the flag gives. The first text names the size in the
+    /// help, the second is the flag's help.
     UpTo(&'static str, &'static str),
-    /// The flag's value, which help calls by this text. The axis's help is the flag's help.
+    /// The flag's value, which this text names in the help. The axis's help is the flag's help.
     Value(&'static str),
-    /// Always the first text. The second is the flag's help.
+    /// The first text. The second is the flag's help.
     Word(&'static str, &'static str),
 }
 
-/// Where an axis stands in the order of points: the last ones change fastest.
+/// The place of an axis in the order of points: the last axes change fastest.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Walk {
     /// Before all others, because changing it takes long.
     Outermost,
-    /// Before all but those.
+    /// After the outermost axes, before all others.
     Outer,
-    /// Where the plan writes it.
+    /// In the order of the plan.
     Written,
     /// After all others.
     Innermost,
@@ -79,25 +79,25 @@ pub enum Walk {
 /// Where tables of results show an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shown {
-    /// In the banner above the table: its values have tables of their own.
+    /// In the banner above the table: each value has its own table.
     Banner,
-    /// In a column, but it does not tell the rows apart.
+    /// In a column, but it does not distinguish rows.
     Column,
-    /// In a column, and it tells the rows apart.
+    /// In a column, and it distinguishes rows.
     Row,
 }
 
 /// The largest number of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Most {
-    /// That number.
+    /// The number.
     pub most: u64,
-    /// Why there are no more, for the error.
+    /// Why a larger number is refused, for the error.
     pub why: &'static str,
 }
 
 impl AxisRow {
-    /// An axis of verbs whose values have tables of their own.
+    /// An axis of verbs that is shown in the banner.
     pub(super) const fn new(name: &'static str, kind: Kind) -> Self {
         Self {
             name,
@@ -155,23 +155,23 @@ impl AxisRow {
         Self { documentation, ..self }
     }
 
-    /// Its numbers: from the least to the largest.
+    /// The range of its numbers.
     pub fn bounds(&self) -> RangeInclusive<u64> {
         self.least..=self.most.map_or(u64::MAX, |most| most.most)
     }
 
-    /// Whether a value is within the bounds. What is no number is.
+    /// Whether a value is within the bounds. Any value that is not a number is.
     pub fn is_within_bounds(&self, value: &Value) -> bool {
         value.as_u64().is_none_or(|number| self.bounds().contains(&number))
     }
 
-    /// Whether this is one of its values as a record shows it, within its bounds.
+    /// Whether `value` is a value of this axis as a record shows it, within its bounds.
     pub(super) fn has(&self, value: &Value) -> bool {
         let one = std::slice::from_ref(value);
         self.is_within_bounds(value) && self.read(one).is_ok_and(|read| read == one)
     }
 
-    /// One line of help.
+    /// Its help: the doc comment without the last full stop.
     pub fn help(&self) -> &'static str {
         self.documentation.trim().trim_end_matches('.')
     }
@@ -188,7 +188,7 @@ impl Flag {
         Self { sets: Sets::Word(text, help), ..Self::of(long, "") }
     }
 
-    /// A flag that is true of messages up to a size, and its help.
+    /// A flag that is true for messages up to a size, the name of the size, and its help.
     pub(super) const fn up_to(long: &'static str, value_name: &'static str, help: &'static str) -> Self {
         Self { sets: Sets::UpTo(value_name, help), ..Self::of(long, "") }
     }

@@ -60,7 +60,9 @@ fn what_is_no_value_says_why() {
     assert_eq!(BURST.row.expected(), "a whole number or \"all\"");
     let unknown = Fault::Unknown { value: "rc".to_owned(), known: vec!["RC", "UC", "UD"] };
     assert_eq!(SERVICE.row.read_text("rc"), Err(unknown));
-    let Err(Fault::Unknown { known, .. }) = NOTIFY.row.read_text("none") else { panic!("it is no word") };
+    let Err(Fault::Unknown { known, .. }) = NOTIFY.row.read_text("none") else {
+        panic!("none is not a word of notify")
+    };
     assert_eq!(known, ["usual", "completion", "memory"]);
     assert!(matches!(SIZE_BYTES.row.read_text("4..9"), Err(Fault::Unreadable(_))));
 }
@@ -105,7 +107,7 @@ fn axes_of_a_point_from_another_process_have_one_value_of_their_own() {
         ("service", json!("rc")),
         ("tx_depth", json!(1u64 << 32)),
     ] {
-        let error = format!("{value} is no value of an axis {name:?}");
+        let error = format!("{value} is not a value of the axis {name:?}");
         assert_eq!(read(json!({ name: value })), Err(error));
     }
 }

@@ -1,5 +1,5 @@
-//! What all ranks of a point do together, by one call of each: what endpoints offer beside
-//! messages, to time that on every rank.
+//! Operations of all ranks of a point, by one call of each. Endpoints offer them in addition to
+//! messages so that every rank can time them.
 
 use super::Endpoint;
 use crate::Error;
@@ -9,54 +9,54 @@ use crate::point::choice::choice;
 choice! {
     /// A collective operation (MPI 4.0, chapter 6).
     pub enum Collective {
-        /// Each rank gives a block, and all get the blocks of all (MPI_Allgather).
+        /// Every rank gets the blocks of all ranks (MPI_Allgather).
         Allgather = "allgather",
-        /// The same, with a length and a place for each rank's block (MPI_Allgatherv).
+        /// As allgather, with a length and a displacement for each rank's block (MPI_Allgatherv).
         Allgatherv = "allgatherv",
-        /// All get what reduces the vectors of all (MPI_Allreduce).
+        /// Every rank gets the reduction of the vectors of all ranks (MPI_Allreduce).
         Allreduce = "allreduce",
-        /// Each rank gives every other a block of its own (MPI_Alltoall).
+        /// Each rank sends a different block to every rank (MPI_Alltoall).
         Alltoall = "alltoall",
-        /// The same, with a length and a place for each block (MPI_Alltoallv).
+        /// As alltoall, with a length and a displacement for each block (MPI_Alltoallv).
         Alltoallv = "alltoallv",
-        /// No rank goes on before all have come (MPI_Barrier).
+        /// No rank continues before all ranks have called it (MPI_Barrier).
         Barrier = "barrier",
-        /// All get what rank 0 has (MPI_Bcast).
+        /// Every rank gets the data of rank 0 (MPI_Bcast).
         Bcast = "bcast",
         /// Rank 0 gets a block of each rank (MPI_Gather).
         Gather = "gather",
-        /// The same, with a length and a place for each rank's block (MPI_Gatherv).
+        /// As gather, with a length and a displacement for each rank's block (MPI_Gatherv).
         Gatherv = "gatherv",
-        /// Rank 0 gets what reduces the vectors of all (MPI_Reduce).
+        /// Rank 0 gets the reduction of the vectors of all ranks (MPI_Reduce).
         Reduce = "reduce",
-        /// Each rank gets a block of what reduces the vectors of all (MPI_Reduce_scatter_block).
+        /// Each rank gets one block of the reduction of all vectors (MPI_Reduce_scatter_block).
         ReduceScatter = "reduce_scatter",
-        /// Each rank gets a block of what rank 0 has (MPI_Scatter).
+        /// Each rank gets one block of the data of rank 0 (MPI_Scatter).
         Scatter = "scatter",
-        /// The same, with a length and a place for each rank's block (MPI_Scatterv).
+        /// As scatter, with a length and a displacement for each rank's block (MPI_Scatterv).
         Scatterv = "scatterv",
     }
 }
 
 impl Collective {
-    /// Whether it computes with what ranks give.
+    /// Returns whether the operation computes with the data of the ranks.
     pub(crate) fn reduces(self) -> bool {
         matches!(self, Self::Allreduce | Self::Reduce | Self::ReduceScatter)
     }
 
-    /// Whether its call takes a length and a place for each rank's block.
+    /// Returns whether the call takes a length and a displacement for each rank's block.
     pub(crate) fn has_blocks_of_their_own(self) -> bool {
         matches!(self, Self::Allgatherv | Self::Alltoallv | Self::Gatherv | Self::Scatterv)
     }
 }
 
 choice! {
-    /// How long the blocks of ranks are, where each has a length of its own.
+    /// The lengths of the ranks' blocks, where each block has its own length.
     pub enum Blocks {
-        /// All as long as the message, as the OSU and the Intel MPI Benchmarks have them.
+        /// All blocks are as long as the message, as in the OSU and the Intel MPI Benchmarks.
         Equal = "equal",
-        /// That of rank r of P ranks is 2 (r + 1) / (P + 1) of the message: the last is P times as
-        /// long as the first, and the mean is the message.
+        /// The block of rank r of P ranks is 2 (r + 1) / (P + 1) of the message: the last block is
+        /// P times as long as the first, and the mean is the message.
         Rising = "rising",
     }
 }
@@ -64,54 +64,54 @@ choice! {
 choice! {
     /// How a collective operation is called.
     pub enum CollectiveCall {
-        /// By one call that returns when this rank has its share (MPI_Allreduce).
+        /// One call, which returns when this rank has its result (MPI_Allreduce).
         Blocking = "blocking",
-        /// By a call that starts it, and MPI_Wait right after (MPI_Iallreduce): `Iallreduce_pure`
-        /// of the Intel MPI Benchmarks.
+        /// A call that starts the operation, and MPI_Wait right after it (MPI_Iallreduce):
+        /// `Iallreduce_pure` of the Intel MPI Benchmarks.
         Nonblocking = "nonblocking",
-        /// The same with a calculation in between that takes as long as the operation alone:
+        /// As nonblocking, with a computation in between that takes as long as the operation alone:
         /// `osu_iallreduce`, and `Iallreduce` of the Intel MPI Benchmarks.
         Overlapped = "overlapped",
     }
 }
 
 impl CollectiveCall {
-    /// Whether it is started by one call and completed by another.
+    /// Returns whether one call starts the operation and another completes it.
     pub(crate) fn is_nonblocking(self) -> bool {
         self != Self::Blocking
     }
 }
 
 choice! {
-    /// How ranks that write to each other's memory do a collective operation.
+    /// The algorithm of a collective operation in which ranks write to each other's memory.
     pub enum Algorithm {
-        /// In round i each rank writes to those n ways on, at distances of (n+1)^i: a barrier, and
-        /// an allgather of any number of ranks.
+        /// In round i each rank writes to n ranks, at distances that are multiples of (n+1)^i: a
+        /// barrier, and an allgather of any number of ranks.
         Dissemination = "dissemination",
-        /// In round k each rank exchanges everything it holds with the rank whose number differs in
-        /// bit k: an allreduce of any number of ranks, and an allgather of a power of two.
+        /// In round k each rank exchanges all its data with the rank whose number differs in bit k:
+        /// an allreduce of any number of ranks, and an allgather of a power of two.
         RecursiveDoubling = "recursive_doubling",
-        /// Each rank writes to the next one only: an allreduce and an allgather.
+        /// Each rank writes only to the next rank: an allreduce and an allgather.
         Ring = "ring",
     }
 }
 
 choice! {
-    /// What the elements of a vector are that is reduced.
+    /// The datatype of the elements of a vector that is reduced.
     pub enum Element {
-        /// Floating point of 8 B (MPI_DOUBLE).
+        /// Floating point, 8 B (MPI_DOUBLE).
         Double = "double",
-        /// Floating point of 4 B (MPI_FLOAT): that of the Intel MPI Benchmarks.
+        /// Floating point, 4 B (MPI_FLOAT): the default of the Intel MPI Benchmarks.
         Float = "float",
-        /// Signed integers of 4 B (MPI_INT32_T).
+        /// Signed integer, 4 B (MPI_INT32_T).
         Int32 = "int32",
-        /// Unsigned integers of 8 B (MPI_UINT64_T).
+        /// Unsigned integer, 8 B (MPI_UINT64_T).
         Uint64 = "uint64",
     }
 }
 
 impl Element {
-    /// Bytes of one.
+    /// Returns the size of one element in bytes.
     pub(crate) fn bytes(self) -> usize {
         match self {
             Self::Float | Self::Int32 => 4,
@@ -119,7 +119,7 @@ impl Element {
         }
     }
 
-    /// A small whole number, as it stands in memory.
+    /// Returns a small whole number as it is stored in memory.
     pub(crate) fn encode(self, value: u32) -> Vec<u8> {
         match self {
             Self::Double => f64::from(value).to_ne_bytes().to_vec(),
@@ -131,11 +131,11 @@ impl Element {
 }
 
 choice! {
-    /// What is computed of elements.
+    /// The reduction of the elements.
     pub enum Reduction {
         /// The largest (MPI_MAX).
         Max = "max",
-        /// The least (MPI_MIN).
+        /// The smallest (MPI_MIN).
         Min = "min",
         /// The sum (MPI_SUM).
         Sum = "sum",
@@ -143,7 +143,7 @@ choice! {
 }
 
 impl Reduction {
-    /// It of some numbers.
+    /// Returns the reduction of some numbers.
     pub(crate) fn of(self, values: impl Iterator<Item = u32>) -> u32 {
         match self {
             Self::Max => values.max().unwrap_or(0),
@@ -159,74 +159,75 @@ pub(crate) struct CollectiveSpec {
     pub(crate) operation: Collective,
     pub(crate) call: CollectiveCall,
     pub(crate) blocks: Blocks,
-    /// Of a vector that is reduced, all of it; elsewhere what one rank gives to another.
+    /// Of an operation that reduces, the whole vector; of all others, what one rank sends to
+    /// another.
     pub(crate) size_bytes: usize,
     pub(crate) element: Element,
     pub(crate) reduction: Reduction,
-    /// How ranks do it over verbs; absent for what is usual for the operation.
+    /// The algorithm over verbs; `None` for the default of the operation.
     pub(crate) algorithm: Option<Algorithm>,
-    /// The n of a dissemination in n ways.
+    /// The n of an n-way dissemination.
     pub(crate) ways: u32,
 }
 
 impl CollectiveSpec {
-    /// How ranks do it over verbs.
+    /// Returns the algorithm over verbs.
     pub(crate) fn algorithm(&self) -> Algorithm {
-        // Those that any number of ranks can do, in the fewest rounds.
+        // These work with any number of ranks, in the fewest rounds.
         self.algorithm.unwrap_or(match self.operation {
             Collective::Allreduce => Algorithm::RecursiveDoubling,
             _ => Algorithm::Dissemination,
         })
     }
 
-    /// Why so many ranks do not do it over verbs, if so.
+    /// Returns why `ranks` ranks cannot do the operation over verbs, if so.
     pub(crate) fn over_verbs(&self, ranks: u32) -> Option<Refusal> {
         let algorithm = self.algorithm();
         let (key, what, why) = match (self.operation, algorithm) {
             (Collective::Allgather, Algorithm::RecursiveDoubling) if !ranks.is_power_of_two() => (
                 "algorithm",
-                format!("an allgather by recursive doubling of {ranks} ranks"),
-                "it takes a power of two: use dissemination or ring",
+                format!("an allgather of {ranks} ranks by recursive doubling"),
+                "the number of ranks must be a power of two: use dissemination or ring",
             ),
             (Collective::Allreduce, Algorithm::Dissemination) => (
                 "algorithm",
                 "an allreduce by dissemination".to_owned(),
-                "a sum would have some vectors twice: use recursive_doubling or ring",
+                "some vectors would be added twice: use recursive_doubling or ring",
             ),
             (Collective::Barrier, Algorithm::RecursiveDoubling | Algorithm::Ring) => (
                 "algorithm",
                 format!("a barrier by {}", algorithm.word()),
-                "over verbs a barrier is disseminated: leave algorithm out",
+                "a barrier over verbs uses dissemination: leave algorithm out",
             ),
             (Collective::Allgather | Collective::Allreduce | Collective::Barrier, _) => {
                 let is_stray = self.ways > 1 && algorithm != Algorithm::Dissemination;
                 return is_stray.then(|| Refusal {
                     key: "ways",
                     what: format!("{} in {} ways", algorithm.word(), self.ways),
-                    why: "only dissemination has ways: leave ways out",
+                    why: "ways applies to dissemination only: leave ways out",
                 });
             }
             (operation, _) => (
                 "collective",
                 format!("{} over verbs", operation.word()),
-                "over verbs there are allgather, allreduce and barrier: measure it over MPI",
+                "only allgather, allreduce and barrier run over verbs: measure it over MPI",
             ),
         };
         Some(Refusal { key, what, why })
     }
 }
 
-/// Why something cannot be.
+/// Why an operation is not possible.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refusal {
-    /// The axis that asks for it.
+    /// The axis that requests it.
     pub(crate) key: &'static str,
     pub(crate) what: String,
-    /// And what to do.
+    /// The reason, and what to do.
     pub(crate) why: &'static str,
 }
 
-/// An exchange of the sides of all ranks' blocks with their neighbours.
+/// A halo exchange: all ranks exchange the sides of their blocks with their neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct HaloSpec {
     pub(crate) grid: Grid,
@@ -234,32 +235,33 @@ pub(crate) struct HaloSpec {
     pub(crate) side_bytes: usize,
 }
 
-/// What all ranks do together, again and again.
+/// An operation that all ranks repeat together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Joint {
     Collective(CollectiveSpec),
     Halo(HaloSpec),
 }
 
-/// Counters of an endpoint that does it by RDMA Writes: its calls, and its writes in them.
+/// Counters of an endpoint that does a joint operation by RDMA Writes: its calls, and the writes in
+/// them.
 pub(crate) const CALLS: &str = "joint_calls";
 pub(crate) const WRITES: &str = "joint_writes";
 
-/// An endpoint whose ranks do something together.
+/// An endpoint whose ranks do joint operations.
 pub(crate) trait Collectives: Endpoint {
-    /// Makes memory for it, and fills that with what only this rank would give.
+    /// Allocates memory for the operation and fills it with data that only this rank sends.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where it cannot be done by so many ranks.
+    /// [`Error::Impossible`] if this number of ranks cannot do it.
     fn prepare(&mut self, joint: &Joint) -> Result<(), Error>;
 
-    /// Does it once. This is what is timed, and nothing else is done here.
+    /// Does the operation once. This is what is timed, and nothing else is done here.
     ///
     /// # Errors
-    /// What the library or the device says.
+    /// The error of the library or the device.
     fn call(&mut self) -> Result<(), Error>;
 
-    /// Starts it, where it can be started and completed apart; does it otherwise.
+    /// Starts the operation, if start and completion are separate calls; otherwise does it.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -267,7 +269,8 @@ pub(crate) trait Collectives: Endpoint {
         self.call()
     }
 
-    /// Whether what was started has completed; lets the library go on with it.
+    /// Returns whether the operation that was started has completed, and lets the library progress
+    /// it.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -275,7 +278,7 @@ pub(crate) trait Collectives: Endpoint {
         Ok(true)
     }
 
-    /// Completes what was started.
+    /// Completes the operation that was started.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -283,13 +286,13 @@ pub(crate) trait Collectives: Endpoint {
         Ok(())
     }
 
-    /// Removes what the last call brought, so that the next is seen to bring it again.
+    /// Clears the result of the last call, so that the next call is seen to produce it again.
     ///
     /// # Errors
     /// As [`call`](Self::call).
     fn clear(&mut self) -> Result<(), Error>;
 
-    /// Compares what the last call brought with what it should have.
+    /// Compares the result of the last call with the expected one.
     ///
     /// # Errors
     /// [`Error::WrongResult`].
@@ -301,19 +304,19 @@ pub(crate) trait Collectives: Endpoint {
     /// As [`call`](Self::call).
     fn meet(&mut self) -> Result<(), Error>;
 
-    /// Gives all ranks a number of rank 0.
+    /// Sends a number of rank 0 to all ranks.
     ///
     /// # Errors
     /// As [`call`](Self::call).
     fn hear(&mut self, number: u64) -> Result<u64, Error>;
 
-    /// Gives all ranks the largest of their numbers.
+    /// Returns the largest of the numbers of all ranks, on every rank.
     ///
     /// # Errors
     /// As [`call`](Self::call).
     fn largest(&mut self, number: u64) -> Result<u64, Error>;
 
-    /// Sends a number to a rank that waits for it by [`take`](Self::take).
+    /// Sends a number to a rank that waits for it in [`take`](Self::take).
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -325,18 +328,18 @@ pub(crate) trait Collectives: Endpoint {
     /// As [`call`](Self::call).
     fn take(&mut self, from: u32) -> Result<u64, Error>;
 
-    /// Sends an empty message to one rank and waits for that of another, both at the same time.
+    /// Sends an empty message to one rank and receives one from another, both at the same time.
     ///
     /// # Errors
     /// As [`call`](Self::call).
     fn swap(&mut self, to: u32, from: u32) -> Result<(), Error>;
 }
 
-/// What is done with an endpoint that has [`Collectives`].
+/// An action on an endpoint that has [`Collectives`].
 pub(crate) trait CollectivesVisitor {
-    /// What comes of it.
+    /// The result of the action.
     type Done;
 
-    /// Does it.
+    /// Performs the action.
     fn visit<C: Collectives>(self, endpoint: &mut C) -> Self::Done;
 }

@@ -1,22 +1,22 @@
-//! What endpoints with several peers have in common, as one test that each of them runs.
+//! A test of endpoints with several peers, which each kind of endpoint runs.
 
 use super::{Endpoint, Mark};
 use crate::point::MessageSpec;
 use crate::topology::{Links, PartSpec, Usage};
 
-/// Three ranks of which each talks to the two others.
+/// Returns three ranks, each of which exchanges messages with the other two.
 pub(crate) fn three(message: &MessageSpec) -> PartSpec {
     let others = |rank: u32| (0..3).filter(|other| *other != rank).collect();
     PartSpec::main(message, Usage::PACED, Links::new(3, others, |_| true))
 }
 
-/// How many messages go from a rank to another: no two pairs have as many.
+/// Returns how many messages one rank sends to another; the number differs for every pair.
 fn messages(from: u32, to: u32) -> u32 {
     2 + 3 * from + to
 }
 
-/// Posts the messages of a rank: one to the second peer, all to the first, the others to the
-/// second. No turn goes so.
+/// Posts the messages of a rank: one to the second peer, all to the first, the rest to the second.
+/// Taking turns would never produce this order.
 pub(crate) fn post_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u32) {
     let peers = spec.links.partners(rank);
     let mut left = [0, 1].map(|lane| messages(rank, peers[lane]));
@@ -31,8 +31,8 @@ pub(crate) fn post_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u3
     end.flush().unwrap();
 }
 
-/// Takes the messages of the other ranks: each arrives, is the last of its rank when that says so,
-/// and names its lane.
+/// Receives the messages of the other ranks. Checks that each arrives, names its lane, and says so
+/// if it is the last of its rank.
 pub(crate) fn take_addressed<E: Endpoint>(end: &mut E, spec: &PartSpec, rank: u32) {
     let peers = spec.links.partners(rank);
     let mut left = [0, 1].map(|lane| messages(peers[lane], rank));

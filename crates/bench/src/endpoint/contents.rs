@@ -1,14 +1,14 @@
-//! What ranks give each other in calls that all make together, and what such calls should bring:
-//! the same bytes whatever carries them.
+//! The data of joint operations, and the results that they should produce: the same bytes on every
+//! kind of endpoint.
 
 use super::collectives::{Blocks, Collective, CollectiveSpec, Element, HaloSpec};
 use crate::Error;
 use crate::patterns::halo::choices::{SIDES, opposite};
 
-/// What no call brings everywhere.
+/// The byte of cleared memory, which no operation produces everywhere.
 pub(crate) const CLEARED: u8 = 0xa5;
 
-/// What a collective operation takes from a rank and brings to it.
+/// The data that a collective operation takes from a rank and brings to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
     pub(crate) spec: CollectiveSpec,
@@ -17,23 +17,24 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// That of a rank among so many.
+    /// Creates the contents of one rank.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where so many ranks cannot do it.
+    /// [`Error::Impossible`] if this number of ranks cannot do the operation.
     pub(crate) fn new(spec: CollectiveSpec, rank: u32, ranks: u32) -> Result<Self, Error> {
         let size = spec.size_bytes;
         if spec.operation == Collective::ReduceScatter
             && !size.is_multiple_of(ranks as usize * spec.element.bytes())
         {
             let reason =
-                format!("a vector of {size} B has no equal blocks of whole elements for {ranks} ranks");
+                format!("a vector of {size} B cannot be split into {ranks} equal blocks of whole elements");
             return Err(Error::Impossible { reason });
         }
         Ok(Self { spec, rank, ranks })
     }
 
-    /// Bytes of a rank's block: of the block that the rank sends, and of each block sent to it.
+    /// Returns the length in bytes of a rank's block: of the block it sends, and of each block sent
+    /// to it.
     pub(crate) fn block(&self, of: u32) -> usize {
         let size = self.spec.size_bytes;
         match self.spec.blocks {
@@ -44,7 +45,7 @@ impl Contents {
         }
     }
 
-    /// Bytes that are sent from and received in.
+    /// Returns the lengths in bytes of the send and the receive buffer.
     pub(crate) fn lengths(&self) -> [usize; 2] {
         let size = self.spec.size_bytes;
         let own = self.block(self.rank);
@@ -62,7 +63,7 @@ impl Contents {
         }
     }
 
-    /// What this rank sends.
+    /// Returns the data that this rank sends.
     pub(crate) fn given(&self) -> Vec<u8> {
         let rank = self.rank;
         let block = |to: u32, bytes: usize| (0..bytes).map(move |at| byte(rank, to, at));
@@ -77,8 +78,8 @@ impl Contents {
         }
     }
 
-    /// Removes what the last call brought. What rank 0 broadcasts stands where it is sent from,
-    /// which is where it arrives elsewhere.
+    /// Clears the result of the last call. At rank 0, a broadcast sends from the buffer that it
+    /// fills at other ranks, so the data is restored there.
     pub(crate) fn clear(&self, received: &mut [u8]) {
         received.fill(CLEARED);
         if self.spec.operation == Collective::Bcast && self.rank == 0 {
@@ -86,7 +87,7 @@ impl Contents {
         }
     }
 
-    /// Compares what the last call brought with what it should have.
+    /// Compares the result of the last call with the expected one.
     ///
     /// # Errors
     /// As [`compare`].
@@ -94,7 +95,7 @@ impl Contents {
         compare(self.spec.operation.word(), self.rank, &self.expected(), received)
     }
 
-    /// What the call should have brought; nothing where it brings nothing to this rank.
+    /// Returns the expected result; it is empty if the call brings nothing to this rank.
     fn expected(&self) -> Vec<u8> {
         let Self { spec, rank, ranks } = *self;
         let size = spec.size_bytes;
@@ -124,19 +125,20 @@ impl Contents {
     }
 }
 
-/// The four sides that a rank gives: in the order of its neighbours, each with bytes of its own.
+/// Returns the four sides that a rank sends, in the order of its neighbours, each with different
+/// bytes.
 pub(crate) fn sides(of: u32, side_bytes: usize) -> Vec<u8> {
     (0..SIDES * side_bytes).map(|at| byte(of, (at / side_bytes) as u32, at % side_bytes)).collect()
 }
 
-/// What a rank's neighbour at a side gives it.
+/// Returns what a rank receives from its neighbour at a side.
 pub(crate) fn side_expected(spec: HaloSpec, rank: u32, side: usize) -> Vec<u8> {
     let bytes = spec.side_bytes;
     let given = sides(spec.grid.neighbours(rank)[side], bytes);
     given[opposite(side) * bytes..(opposite(side) + 1) * bytes].to_vec()
 }
 
-/// Compares what a call brought to a rank with what it should have.
+/// Compares the result of a call on a rank with the expected one.
 ///
 /// # Errors
 /// [`Error::WrongResult`] with the first byte that differs.
@@ -149,17 +151,18 @@ pub(crate) fn compare(call: &'static str, rank: u32, expected: &[u8], found: &[u
     }
 }
 
-/// A byte that one rank gives another, or puts on one of its sides.
+/// Returns a byte that one rank sends to another, or puts on one of its sides.
 pub(crate) fn byte(from: u32, to: u32, at: usize) -> u8 {
     (from.wrapping_mul(31) as usize + to.wrapping_mul(17) as usize + at * 7 + 1) as u8
 }
 
-/// An element that a rank gives to be reduced: so small that every datatype adds it exactly.
+/// Returns an element that a rank sends to be reduced: so small that every datatype adds it
+/// exactly.
 fn element(rank: u32, index: usize) -> u32 {
     rank % 100 + 1 + (index % 7) as u32
 }
 
-/// So many bytes of elements.
+/// Returns `bytes` bytes of elements.
 fn vector(element: Element, bytes: usize, value: impl Fn(usize) -> u32) -> Vec<u8> {
     (0..bytes / element.bytes()).flat_map(|index| element.encode(value(index))).collect()
 }

@@ -1,49 +1,49 @@
-//! What a message says, beside its payload or in the first bytes of it: of as many as it has, up to
-//! four.
+//! The header of a message, outside of its payload or in the first bytes of it: at most four bytes,
+//! fewer in a shorter message.
 
 use crate::endpoint::{Arrival, Mark};
 
-/// It is the last of its kind.
+/// The message is the last of its kind.
 const LAST: u32 = 1;
-/// It is not measured.
+/// The message is not measured.
 const GREETING: u32 = 2;
-/// It was sent before, and seemed to be lost.
+/// The message was sent before, and seemed to be lost.
 const REPEATED: u32 = 4;
-/// What is left is its number.
+/// The other bits are the number of the message.
 const NUMBER_SHIFT: u32 = 3;
 
-/// Bytes of a header where there is room.
+/// Bytes of a header in a message that is long enough.
 pub(crate) const HEADER_BYTES: usize = 4;
 
-/// What a message says.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Header {
     pub(crate) mark: Mark,
     pub(crate) is_greeting: bool,
     pub(crate) is_repeated: bool,
-    /// Its number, as far as its bytes hold it: 5 bits of one byte, 29 of four.
+    /// The number of the message, as far as its bytes hold it: 5 bits of one byte, 29 of four.
     pub(crate) number: u32,
 }
 
 impl Header {
-    /// A message with a number.
+    /// Returns the header of a message with a number.
     pub(crate) fn of(mark: Mark, number: u32) -> Self {
         Self { mark, is_greeting: false, is_repeated: false, number }
     }
 
-    /// A greeting with a number.
+    /// Returns the header of a greeting with a number.
     pub(crate) fn greeting(number: u32) -> Self {
         Self { is_greeting: true, ..Self::of(Mark::Last, number) }
     }
 
-    /// The arrival of a message that says this, by a lane.
+    /// Returns the arrival of a message with this header, by a lane.
     #[inline]
     pub(crate) fn arrival(self, lane: u32) -> Arrival {
         let Self { mark, is_greeting, number, .. } = self;
         Arrival { mark, number: u64::from(number), lane, is_greeting }
     }
 
-    /// It in a word.
+    /// Returns the header as a word.
     #[inline]
     pub(crate) fn word(self) -> u32 {
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
@@ -53,7 +53,7 @@ impl Header {
         self.number << NUMBER_SHIFT | flags
     }
 
-    /// Reads it from a word.
+    /// Reads a header from a word.
     #[inline]
     pub(crate) fn of_word(word: u32) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Header {
         }
     }
 
-    /// Writes it to the begin of a message.
+    /// Writes the header to the start of a message.
     #[inline]
     pub(crate) fn write(self, message: &mut [u8]) {
         let bytes = self.word().to_le_bytes();
@@ -74,7 +74,7 @@ impl Header {
         }
     }
 
-    /// Reads it from the begin of a message.
+    /// Reads a header from the start of a message.
     #[inline]
     pub(crate) fn read(message: &[u8]) -> Self {
         let bytes = message.first_chunk().copied().unwrap_or_else(|| {
@@ -86,7 +86,7 @@ impl Header {
     }
 }
 
-/// A mask of the numbers that a message of so many bytes can say.
+/// Returns a mask of the numbers that a message of `size` bytes can carry.
 pub(crate) fn numbers(size: usize) -> u32 {
     u32::MAX >> (u32::BITS - 8 * size.clamp(1, HEADER_BYTES) as u32 + NUMBER_SHIFT)
 }

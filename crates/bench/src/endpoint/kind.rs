@@ -18,7 +18,7 @@ use crate::socket_endpoint::SocketOptions;
 use crate::topology::{PartSpec, Topology};
 use crate::verbs_endpoint::RankDevice;
 
-/// What a rank sets up a point with.
+/// What a rank needs to set up a point.
 pub(crate) struct Site<'a> {
     pub(crate) spec: &'a PointSpec,
     pub(crate) topology: &'a Topology,
@@ -27,24 +27,24 @@ pub(crate) struct Site<'a> {
     pub(crate) sockets: &'a SocketOptions,
     pub(crate) device: &'a mut RankDevice,
     pub(crate) mpi: &'a mut RankMpi,
-    /// Tells the user a line while the point is measured.
+    /// Prints a line to the user while the point is measured.
     pub(crate) tell: fn(&str),
 }
 
-/// A kind of endpoint, by the type of its endpoints that are not connected yet.
+/// A kind of endpoint, identified by the type of its unconnected endpoints.
 pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
     /// The carriers that it serves.
     const CARRIERS: &'static [Carrier];
 
-    /// Refuses what a plan must not ask of it, with every default filled in.
+    /// Rejects settings of a plan that this kind cannot measure; every default is filled in.
     ///
     /// # Errors
-    /// What is asked, why that cannot be, and what to do.
+    /// Which setting, why it is not possible, and what to do.
     fn check(_check: &Check<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Arranges what all parts of the point share.
+    /// Sets up what all parts of the point share.
     ///
     /// # Errors
     /// Why the point cannot be measured here.
@@ -55,16 +55,16 @@ pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
     /// Sets up a part of the point.
     ///
     /// # Errors
-    /// What the system or the device says.
+    /// The error of the system or the device.
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error>;
 }
 
-/// A rank's endpoints for a point, or another program in their place, before they are connected.
+/// A rank's endpoints for a point, or a program in their place, before they are connected.
 pub(crate) trait PreparedEndpoints {
-    /// What the other ranks, so many with this one, have to know.
+    /// Returns what the other ranks need to know; `ranks` includes this one.
     ///
     /// # Errors
-    /// When that has no form in which it can travel.
+    /// If it cannot be serialised.
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError>;
 
     /// Connects them with the endpoints of the other ranks.
@@ -76,10 +76,10 @@ pub(crate) trait PreparedEndpoints {
 
 /// A rank's endpoints for a point, connected with those of the other ranks.
 pub(crate) trait ConnectedEndpoints {
-    /// Measures the rank's share of the point, for which so much time is left.
+    /// Measures the rank's share of the point, for at most `left`.
     ///
     /// # Errors
-    /// What the endpoints say, and what the point's limits are.
+    /// The error of an endpoint, or a limit of the point that was reached.
     fn measure(
         &mut self,
         spec: &PointSpec,

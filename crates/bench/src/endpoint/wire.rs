@@ -1,4 +1,4 @@
-//! A wire for tests, which loses what they want it to.
+//! A wire for tests, which loses the messages that a test selects.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -11,7 +11,7 @@ use super::collectives::{Collectives, Joint};
 use super::{Arrival, Endpoint, Mark, Posted};
 use crate::Error;
 
-/// What is lost: greetings or messages, by their number; each once.
+/// What is lost: greetings (`true`) or messages (`false`) by their number, each once.
 type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
 
 /// One direction of a wire.
@@ -21,29 +21,29 @@ struct Direction {
     came: Condvar,
 }
 
-/// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the
-/// instant that it is told, or its deadline.
+/// One end of a wire between two threads. When idle it sleeps until a message comes, until the
+/// instant it is told, or until its deadline.
 pub(crate) struct Wire {
     out: Arc<Direction>,
     into: Arc<Direction>,
     losses: Losses,
-    /// The message that the next which is the last of its kind overtakes, and that message once it
-    /// is posted.
+    /// The message that the next message with [`Mark::Last`] overtakes, and that message while it
+    /// is held back.
     overtaken: Option<u64>,
     held: Option<(Arrival, Vec<u64>)>,
-    /// What [`Endpoint::fill`] has left to do once it has begun, before which nothing may be taken.
+    /// How often [`Endpoint::fill`] still has to be called before a message may be taken.
     unfilled: usize,
     is_filling: bool,
-    /// Messages that may be on their way; those above find no room.
+    /// How many messages may be on their way; further ones find no room.
     room: usize,
-    /// The words of the next message, and of the one that was taken last.
+    /// The words of the next message, and of the message taken last.
     out_words: Vec<u64>,
     into_words: Vec<u64>,
     greeted: fn(u32),
     /// The greeting that was taken last.
     greeting: Option<u64>,
     posted: u64,
-    /// What [`Endpoint::numbers`] says.
+    /// The result of [`Endpoint::numbers`].
     numbers: u64,
     /// Messages whose completion [`Calls::poll_sends`] has not taken.
     unpolled: u32,
@@ -51,15 +51,15 @@ pub(crate) struct Wire {
     heard: Ticks,
     deadline: Ticks,
     sleeps: usize,
-    /// What it hears of rank 0 in place of its own number, and the last number of which it has told
-    /// the largest.
+    /// The number that [`Collectives::hear`] returns in place of its argument, and the last
+    /// argument of [`Collectives::largest`].
     heard_number: Option<u64>,
     largest_told: u64,
 }
 
 impl Wire {
-    /// Both ends of one that loses greetings (`true`) and messages (`false`) by their number, each
-    /// once; whoever greets runs `greeted` with the greeting's.
+    /// Creates a wire that loses greetings (`true`) and messages (`false`) by their number, each
+    /// once. Each posted greeting calls `greeted` with its number.
     pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
         let clock = Clock::monotonic();
         let one = Arc::<Direction>::default();
@@ -92,57 +92,58 @@ impl Wire {
         [end(&one, &other), end(&other, &one)]
     }
 
-    /// Lets its time be over.
+    /// Ends its time now.
     pub(crate) fn end_now(&mut self) {
         self.deadline = self.clock.now();
     }
 
-    /// Lets rank 0 have told a number.
+    /// Sets the number that rank 0 seems to have told.
     pub(crate) fn hears(&mut self, number: u64) {
         self.heard_number = Some(number);
     }
 
-    /// The last number of which this end has asked for the largest.
+    /// Returns the last number of which this rank has asked for the largest.
     pub(crate) fn largest_told(&self) -> u64 {
         self.largest_told
     }
 
-    /// Lets a message, by its number, be overtaken by the next that is the last of its kind.
+    /// Lets the message of this number be overtaken by the next message that is the last of its
+    /// kind.
     pub(crate) fn hold(&mut self, number: u64) {
         self.overtaken = Some(number);
     }
 
-    /// Lets answers carry the numbers of what they answer, of so many.
+    /// Lets answers carry the number of the message they answer, of `numbers` numbers.
     pub(crate) fn count_to(&mut self, numbers: u64) {
         self.numbers = numbers;
     }
 
-    /// Lets no more messages be on their way.
+    /// Limits the messages that may be on their way.
     pub(crate) fn hold_at_most(&mut self, messages: usize) {
         self.room = messages;
     }
 
-    /// Lets so much be done before samples are taken.
+    /// Requires so many receives to be filled before samples are taken.
     pub(crate) fn fill_first(&mut self, receives: usize) {
         self.unfilled = receives;
     }
 
-    /// What of that is left.
+    /// Returns how many of these receives are left.
     pub(crate) fn unfilled(&self) -> usize {
         self.unfilled
     }
 
-    /// How often it slept.
+    /// Returns how often it slept.
     pub(crate) fn sleeps(&self) -> usize {
         self.sleeps
     }
 
-    /// Messages that came and that nobody took.
+    /// Returns how many messages arrived and were not taken.
     pub(crate) fn left(&self) -> usize {
         self.into.arrivals.lock().unwrap().len()
     }
 
-    /// Waits no longer than this from now on.
+    /// Sets the deadline to `patience` from now.
     pub(crate) fn give_up_after(&mut self, patience: Duration) {
         self.deadline = Ticks(self.clock.now().0 + self.clock.ticks(patience));
     }
@@ -204,7 +205,7 @@ impl Endpoint for Wire {
                 return Ok(None);
             };
             self.heard = self.clock.now();
-            // As datagrams of which each was sent several times.
+            // Greetings are repeated, as datagrams that are sent several times.
             if arrival.is_greeting && self.greeting.replace(arrival.number) == Some(arrival.number) {
                 continue;
             }
@@ -256,7 +257,7 @@ impl Endpoint for Wire {
     }
 }
 
-/// What ranks agree on, as one finds that is alone.
+/// Collectives of a single rank.
 impl Collectives for Wire {
     fn prepare(&mut self, _: &Joint) -> Result<(), Error> {
         Ok(())
@@ -352,5 +353,5 @@ impl Calls for Wire {
     }
 }
 
-/// How long an end waits for the other, whatever else the machine does.
+/// How long a rank waits for the other one, whatever else the machine does.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,15 +1,15 @@
-//! Eight bytes of a message, wherever it stands.
+//! Words of eight bytes in a message.
 
-/// Writes the so many-th eight bytes of a message, low byte first.
+/// Writes word number `word` of a message, low byte first.
 ///
 /// # Panics
-/// Where the message is not so long, which is a bug of who writes it.
+/// If the message is too short, which is a bug of the caller.
 #[inline]
 pub(crate) fn put(message: &mut [u8], word: usize, value: u64) {
     message[8 * word..8 * word + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Reads the so many-th eight bytes of a message.
+/// Reads word number `word` of a message.
 ///
 /// # Panics
 /// As [`put`].

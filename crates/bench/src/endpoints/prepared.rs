@@ -1,5 +1,5 @@
-//! The endpoints of a rank, one for each part of the point that it has to do with: set up,
-//! connected, and measured with, whatever their kind.
+//! The endpoints of a rank, one for each part of the point that the rank takes part in: set up,
+//! connected and measured with, whatever their kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Address<A> {
 }
 
 impl<K: EndpointKind> PreparedParts<K> {
-    /// Sets up what a rank needs for a point.
+    /// Sets up a rank's endpoints for a point.
     pub(super) fn new(site: &mut Site<'_>) -> Result<Self, Error> {
         let topology = site.topology;
         let rank = site.rank;
@@ -103,7 +103,7 @@ impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
     }
 }
 
-/// What a rank has told this one, of all parts.
+/// What a rank has told this one about all parts.
 struct Heard<H: UnconnectedEndpoint> {
     info: RankInfo,
     addresses: BTreeMap<Part, H::Address>,

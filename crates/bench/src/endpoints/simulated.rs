@@ -1,5 +1,5 @@
-//! An endpoint in virtual time, and patterns that know nothing of it: what they report is what the
-//! simulation says, to the tick.
+//! An endpoint in virtual time. Patterns do not know about it: what they report is what the
+//! simulation sets, to the tick.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -29,15 +29,15 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Rank 0 and a rank that answers every message, in the order in which they come. Time passes in
+/// Rank 0, and a rank that answers every message in the order of arrival. Time passes in
 /// [`Endpoint::idle_until`] only.
 struct Simulated {
     clock: Clock,
-    /// How long a message is on its way.
+    /// How long a message travels.
     latency: u64,
-    /// How long the other rank takes for each message.
+    /// How long the other rank takes to serve a message.
     service: u64,
-    /// When the other rank is done with all that were posted.
+    /// When the other rank has served all messages that were posted.
     is_done: u64,
     answers: VecDeque<(u64, Arrival)>,
     posted: u64,
@@ -114,7 +114,7 @@ impl DrivenEndpoint for Simulated {
     fn stop(&mut self) {}
 }
 
-/// What rank 0 reports of the point of an experiment.
+/// Returns what rank 0 reports of the point of an experiment.
 fn outcome(experiment: &str, endpoint: Simulated) -> Outcome {
     let text = format!("name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\nname = \"one\"\n{experiment}");
     let plan = Plan::parse(&text, "plans/x.toml", Path::new(".")).unwrap();
@@ -134,7 +134,7 @@ fn a_ping_pong_takes_what_the_simulation_says() {
         outcome("pattern = \"ping-pong\"\niterations = 1000\nwarmup = 10", Simulated::new(500, 250));
     let latency = outcome.latency.unwrap();
     assert_eq!((latency.kind, latency.count), (LatencyKind::RttHalf, 1000));
-    // There, the answer, and back, halved: 2 x 500 ns + 250 ns.
+    // The message, its service and the answer, halved: (2 x 500 ns + 250 ns) / 2.
     assert_eq!((latency.min_ns, latency.p50_ns, latency.max_ns), (625, 625, 625));
     assert_eq!((outcome.unstable, outcome.cpu), (None, None));
 }
@@ -143,10 +143,10 @@ fn a_ping_pong_takes_what_the_simulation_says() {
 fn an_open_loop_takes_what_the_simulation_says() {
     let experiment = "pattern = \"open-loop\"\niterations = 100\nwarmup = 0\nkeep_samples = true\n\
                       axes = { rate_hz = [1_000_000] }";
-    // A message is due every 1000 ns. Where each takes less, none waits for another.
+    // A message is due every 1000 ns. Each takes less, so none waits for another.
     let responses = outcome(experiment, Simulated::new(500, 250)).samples;
     assert_eq!(responses, [1250; 100]);
-    // Where each takes 1500 ns, each waits 500 ns longer than the one before: nothing is forgiven.
+    // Each takes 1500 ns and waits 500 ns longer than the one before.
     let outcome = outcome(experiment, Simulated::new(500, 1500));
     let expected: Vec<u64> = (0..100).map(|message| 2 * 500 + 1500 + 500 * message).collect();
     assert_eq!(outcome.samples, expected);

@@ -1,4 +1,4 @@
-//! A socket of any of the libraries.
+//! A socket of any message library.
 
 use std::ffi::CString;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) enum Socket {
     Zeromq(Zeromq),
 }
 
-/// Does the same with a socket of any library.
+/// Runs the same expression on a socket of any library.
 macro_rules! any {
     ($socket:expr, $one:ident => $done:expr) => {
         match $socket {
@@ -35,11 +35,11 @@ macro_rules! any {
 }
 
 impl Socket {
-    /// Opens one of a point's library. Its threads may run where they like, which the thread that
-    /// calls may not.
+    /// Opens a socket of the point's library. The library's threads may run on any CPU; the calling
+    /// thread may not.
     pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         let pinned = rustix::thread::sched_getaffinity(None);
-        // Threads inherit this.
+        // Threads inherit the affinity.
         let every = conditions::every_cpu();
         let is_free = pinned.is_ok() && rustix::thread::sched_setaffinity(None, &every).is_ok();
         let opened = match spec.message.endpoint {
@@ -47,7 +47,7 @@ impl Socket {
             Carrier::Iceoryx2 => Iceoryx::open(spec, role).map(|one| Self::Iceoryx2(Box::new(one))),
             #[cfg(not(feature = "iceoryx2"))]
             Carrier::Iceoryx2 => {
-                Err("this program is built without iceoryx2: build it with --features iceoryx2".to_owned())
+                Err("rdmascope was built without iceoryx2: build it with --features iceoryx2".to_owned())
             }
             Carrier::Nanomsg => Nanomsg::open(role).map(Self::Nanomsg),
             Carrier::Nng => Nng::open(role).map(Self::Nng),
@@ -55,7 +55,7 @@ impl Socket {
         };
         if let (true, Ok(pinned)) = (is_free, pinned) {
             rustix::thread::sched_setaffinity(None, &pinned)
-                .map_err(|error| format!("this thread cannot go back to its CPU: {error}"))?;
+                .map_err(|error| format!("cannot pin this thread to its CPU again: {error}"))?;
         }
         opened
     }

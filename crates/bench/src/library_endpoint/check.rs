@@ -1,4 +1,4 @@
-//! What a plan must not ask of message libraries.
+//! What plans cannot ask of message libraries.
 
 use super::endpoint::LibraryEndpoint;
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::point::Pattern;
 /// Checks an experiment over a message library.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     let carrier = check.0.carrier;
-    // No library tells what is acknowledged, nor connects more than two ranks.
+    // No library reports what was acknowledged, or connects more than two ranks.
     let carries = |pattern: &Pattern| LibraryEndpoint::CAPABILITIES.contain(pattern.row().needs);
     if !carries(&check.0.pattern) {
         let what = format!("the pattern {:?} over {}", check.0.pattern.name(), carrier.name());
@@ -19,7 +19,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     }
     match check.size_below(HEADER_BYTES as u64) {
         Some(size) => {
-            let why = format!("a message says its number in {HEADER_BYTES} bytes");
+            let why = format!("the number of a message takes {HEADER_BYTES} bytes");
             check.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)
         }
         None => Ok(()),

@@ -14,22 +14,22 @@ use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::PartSpec;
 
-/// Fruitless looks, each a call of the library, between glances at the clock.
+/// Unsuccessful receives, each a call of the library, between two readings of the clock.
 const SPINS: u32 = 64;
-/// Nobody sleeps for longer where there was no room: nothing tells when there is some.
+/// The longest sleep after a send that found no room: no library reports when there is room.
 const ROOM_AFTER: Duration = Duration::from_millis(1);
-/// Room for what ranks say first.
+/// Room for a start message.
 const START_BYTES: usize = 16;
 
-/// What messages go out by and come in by.
+/// The sockets that messages leave and arrive by.
 pub(super) struct Sockets {
     out: Socket,
-    /// Absent where one socket does both.
+    /// `None` if one socket does both.
     into: Option<Socket>,
 }
 
 impl Sockets {
-    /// The socket that others connect to sends, and the one that is connected receives; one alone
+    /// Assigns the sockets: the bound one sends and the connected one receives. A single socket
     /// does both.
     pub(super) fn of(bound: Option<Socket>, connected: Option<Socket>) -> Option<Self> {
         let (out, into) = match bound {
@@ -45,12 +45,13 @@ impl Sockets {
     }
 }
 
-/// Two ranks that a library connects.
+/// The endpoint of one of two ranks that a library connects.
 pub(crate) struct LibraryEndpoint {
     sockets: Sockets,
-    /// The way to the other rank, for errors.
+    /// The path to the other rank, for errors.
     path: String,
-    /// What is sent, and what came last: with a byte more, which tells one that is too long.
+    /// The message to send, and the last one received. The second buffer is one byte longer, so
+    /// that a message that is too long is noticed.
     message: Box<[u8]>,
     received: Box<[u8]>,
     size: usize,
@@ -88,13 +89,13 @@ impl LibraryEndpoint {
         }
     }
 
-    /// Says something that is no message; where there is no room, nothing.
+    /// Sends a start message, which is not measured; does nothing if there is no room.
     pub(super) fn send_start(&mut self, message: &[u8]) -> Result<(), Error> {
         let sent = self.sockets.out.send(message);
         sent.map(drop).map_err(|reason| self.failed("send on", reason))
     }
 
-    /// The next thing that the other rank says, if it does so within a time.
+    /// Returns the next start message of the other rank, if one arrives within `limit`.
     pub(super) fn receive_start(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, Error> {
         if let Some(length) = self.receive_any()? {
             return Ok(Some(self.received[..length.min(self.received.len())].to_vec()));
@@ -111,7 +112,7 @@ impl LibraryEndpoint {
 
     #[cold]
     fn failed(&self, what: &'static str, reason: String) -> Error {
-        let advice = "look at the other rank's program".to_owned();
+        let advice = "check whether the program of the other rank still runs".to_owned();
         Error::Socket { what, path: self.path.clone(), reason, advice }
     }
 
@@ -127,13 +128,13 @@ impl LibraryEndpoint {
         Ok(Posted::Queued)
     }
 
-    /// Ends the point where its time is over. Gives the time.
+    /// Ends the point if its time is over. Returns the time.
     #[cold]
     fn look_at_clock(&mut self) -> Result<Ticks, Error> {
         self.limits.check(self.awaits_room, || self.path.clone())
     }
 
-    /// The long way to be idle.
+    /// The slow path of being idle.
     #[cold]
     fn rest(&mut self, instant: u64) -> Result<(), Error> {
         let now = self.look_at_clock()?;
@@ -189,7 +190,7 @@ impl Endpoint for LibraryEndpoint {
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
         while let Some(length) = self.receive_any()? {
-            // What ranks said first may still come.
+            // A late start message may still arrive.
             if length == self.size {
                 let header = Header::read(&self.received[..length]);
                 self.limits.moved();
@@ -200,7 +201,7 @@ impl Endpoint for LibraryEndpoint {
         Ok(None)
     }
 
-    /// The library has all that it took.
+    /// The library has taken every posted message.
     fn outstanding(&mut self) -> Result<u32, Error> {
         Ok(0)
     }

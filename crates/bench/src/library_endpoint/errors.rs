@@ -1,16 +1,16 @@
-//! Why a library's functions fail. ZeroMQ and nanomsg say it in a number of the thread, as POSIX
-//! does.
+//! Why a library's function failed. ZeroMQ and nanomsg report it in an error number of the thread,
+//! as POSIX does.
 
 use std::ffi::{CStr, c_char, c_int};
 
 type Strerror = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// The text of an error's number.
+/// Returns the text of an error number.
 ///
 /// # Safety
-/// The function gives a static text for any number, as that of POSIX does.
+/// The function returns a static text for any number, as POSIX's `strerror` does.
 pub(super) unsafe fn text(strerror: Strerror, number: c_int) -> String {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(strerror(number)) }.to_string_lossy().into_owned()
 }
 
@@ -27,12 +27,12 @@ impl Errors {
         Self { errno, strerror }
     }
 
-    /// What a call comes to.
+    /// Returns the result of a call.
     pub(super) fn done(&self, result: c_int) -> Result<(), String> {
         if result < 0 { Err(self.reason()) } else { Ok(()) }
     }
 
-    /// What a call comes to that does not wait: nothing, where it would have to.
+    /// Returns the result of a nonblocking call; `None` if it would have to wait.
     #[inline]
     pub(super) fn at_once(&self, result: c_int) -> Result<Option<usize>, String> {
         match usize::try_from(result) {
@@ -42,7 +42,7 @@ impl Errors {
         }
     }
 
-    /// Why the last call has failed.
+    /// Returns why the last call failed.
     pub(super) fn reason(&self) -> String {
         // SAFETY: the caller of `new` has said that `strerror` behaves as in POSIX.
         unsafe { text(self.strerror, self.number()) }

@@ -1,5 +1,5 @@
-//! iceoryx2 (0.10): memory that who publishes lends, and who subscribes reads; ranks of one host. A
-//! message is written once into what is lent and read from there.
+//! iceoryx2 (0.10): the publisher lends memory that the subscriber reads; ranks of one host. A
+//! message is written once into the loan and read from there.
 
 use std::ffi::CString;
 use std::fs::remove_dir;
@@ -21,23 +21,23 @@ use crate::topology::PartSpec;
 
 type Service = ipc::Service;
 
-/// Memory of a queue at most: long messages have shorter ones.
+/// The largest memory of a queue: long messages have shorter queues.
 const QUEUE_BYTES: usize = 64 << 20;
-/// What it may be lent besides, for what ranks say first.
+/// The smallest loan, which holds a start message.
 const SHORTEST: usize = 64;
-/// What the names of its files begin with.
+/// The prefix of the names of its files.
 const PREFIX: &[u8] = b"rdmascope_";
 
-/// One end of one direction.
+/// One rank's port of one direction.
 pub(super) struct Iceoryx {
     role: Role,
     size: usize,
-    /// Whether who receives sleeps, and who sends wakes it.
+    /// Whether the receiver sleeps, and the sender wakes it.
     sleeps: bool,
     port: Option<Port>,
-    /// Goes after its port.
+    /// Dropped after its port.
     node: Node<Service>,
-    /// Goes last.
+    /// Dropped last.
     _root: Root,
 }
 
@@ -51,8 +51,8 @@ impl Root {
 }
 
 impl Drop for Root {
-    /// Removes what is left when the last node has gone: directories that are empty, and the memory
-    /// of 16 bytes in which nodes are numbered.
+    /// Removes what is left after the last node: empty directories, and the memory of 16 bytes that
+    /// numbers the nodes.
     fn drop(&mut self) {
         let is_last = ["nodes", "services"].into_iter().all(|name| remove_dir(self.0.join(name)).is_ok());
         if !is_last || remove_dir(&self.0).is_err() {
@@ -77,14 +77,14 @@ enum Port {
 impl Iceoryx {
     pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         if role == Role::Pair {
-            return Err("iceoryx2 has no pairs: give the protocol pub_sub".to_owned());
+            return Err("iceoryx2 has no pair sockets: use the protocol pub_sub".to_owned());
         }
         set_log_level(LogLevel::Fatal);
         let mut config = Config::default();
         config.global.prefix = FileName::new(PREFIX).map_err(words)?;
         let root = Root::new();
         config.global.set_root_path(&Path::new(root.0.as_os_str().as_encoded_bytes()).map_err(words)?);
-        // What nodes have left that were killed is removed by the next one.
+        // Creating a node also removes what killed nodes have left.
         let node = NodeBuilder::new()
             .config(&config)
             .signal_handling_mode(SignalHandlingMode::Disabled)
@@ -94,7 +94,7 @@ impl Iceoryx {
         Ok(Self { role, size, sleeps: spec.message.poll.sleeps(), port: None, node, _root: root })
     }
 
-    /// Opens the end of a service, which whoever comes first makes.
+    /// Opens a port of the service, which the first rank creates.
     fn join(&mut self, name: &CString) -> Result<(), String> {
         let name = ServiceName::new(&name.to_string_lossy()).map_err(words)?;
         let queue = (QUEUE_BYTES / self.size).clamp(2, QUEUE as usize);
@@ -153,7 +153,7 @@ impl Messages for Iceoryx {
             Err(error) => return Err(words(error)),
         };
         match loan.write_from_slice(message).send() {
-            // Nobody has subscribed, or it has no room.
+            // There is no subscriber, or it has no room.
             Ok(0) | Err(SendError::UnableToDeliver) => Ok(false),
             Ok(_) => {
                 if let Some(bell) = bell {
@@ -188,7 +188,7 @@ impl Messages for Iceoryx {
     }
 }
 
-/// Its errors say what they are by their names.
+/// Returns the text of an iceoryx2 error, which is its name.
 fn words(error: impl std::fmt::Debug) -> String {
     format!("{error:?}")
 }

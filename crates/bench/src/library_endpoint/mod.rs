@@ -1,14 +1,14 @@
-//! Message libraries as endpoints: ZeroMQ, NNG and nanomsg, as the site has them installed, and
-//! iceoryx2, where it is built in.
+//! Message libraries as endpoints: ZeroMQ, NNG and nanomsg as they are installed on the host, and
+//! iceoryx2 if it is built in.
 //!
 //! ```text
-//! errors.rs, functions.rs, socket.rs: what they have in common ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
-//!   ─► any.rs: a socket of any ─► setup.rs ─► endpoint.rs
+//! errors.rs, functions.rs, socket.rs: the common parts
+//!   ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
+//!   ─► any.rs: a socket of any library ─► setup.rs ─► endpoint.rs
 //! ```
 //!
-//! They are opened when a point asks for them, so that neither a build nor any other point needs
-//! them. Their threads are theirs: they run on any CPU of the process, not on the one that the rank
-//! is pinned to.
+//! A library is opened when a point asks for it, so neither a build nor any other point needs it.
+//! Its threads are its own: they run on any CPU of the process, not on the CPU of the pinned rank.
 
 mod any;
 mod check;

@@ -27,7 +27,7 @@ pub(super) struct Nanomsg {
     functions: &'static Functions,
     errors: Errors,
     socket: c_int,
-    /// Readable where a message has come; absent where none does.
+    /// A descriptor that is readable when a message has arrived; `None` for a publisher.
     came: Option<c_int>,
 }
 
@@ -58,7 +58,7 @@ impl Nanomsg {
         if socket < 0 {
             return Err(own.errors.reason());
         }
-        // The other libraries do so unasked.
+        // The other libraries set this by default.
         own.set(TCP, TCP_NODELAY, &1_i32.to_ne_bytes())?;
         if role != Role::Subscriber {
             own.set(SOL_SOCKET, SNDBUF, &QUEUE_BYTES.to_ne_bytes())?;
@@ -120,7 +120,7 @@ impl Messages for Nanomsg {
         readable(unsafe { BorrowedFd::borrow_raw(came) }, limit)
     }
 
-    /// It says none: the soname is what there is.
+    /// nanomsg reports no version, so the soname stands in.
     fn version(&self) -> String {
         "nanomsg (libnanomsg.so.5)".to_owned()
     }

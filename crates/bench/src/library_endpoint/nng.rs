@@ -8,7 +8,7 @@ use super::errors::text;
 use super::functions::functions;
 use super::socket::{Messages, QUEUE, Role, readable};
 
-/// `nng_socket`, and any other of its handles: a number in a structure.
+/// `nng_socket`, and every other handle of NNG: a number in a structure.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Handle(u32);
@@ -34,7 +34,7 @@ functions! {
 pub(super) struct Nng {
     functions: &'static Functions,
     socket: Handle,
-    /// Readable where a message has come; absent where none does.
+    /// A descriptor that is readable when a message has arrived; `None` for a publisher.
     came: Option<c_int>,
 }
 
@@ -72,7 +72,7 @@ impl Nng {
         Ok(own)
     }
 
-    /// Lets a queue hold as much as it may.
+    /// Sets a queue to its largest length.
     fn set(&self, queue: &CStr) -> Result<(), String> {
         // SAFETY: the socket is open, and the name ends with a zero.
         self.done(unsafe { (self.functions.set_int)(self.socket, queue.as_ptr(), QUEUE) })
@@ -83,7 +83,7 @@ impl Nng {
     }
 }
 
-/// What a call comes to, which gives zero or the number of an error.
+/// Returns the result of a call that returns zero or an error number.
 fn done(functions: &Functions, result: c_int) -> Result<(), String> {
     // SAFETY: any number has a text, which is static (nng_strerror(3)).
     if result == 0 { Ok(()) } else { Err(unsafe { text(functions.strerror, result) }) }
@@ -91,12 +91,12 @@ fn done(functions: &Functions, result: c_int) -> Result<(), String> {
 
 impl Messages for Nng {
     fn bind(&mut self, url: &CString) -> Result<(), String> {
-        // SAFETY: the socket is open, the text ends with a zero, and nobody wants the listener.
+        // SAFETY: the socket is open, the text ends with a zero, and the listener may be null.
         self.done(unsafe { (self.functions.listen)(self.socket, url.as_ptr(), std::ptr::null_mut(), 0) })
     }
 
     fn connect(&mut self, url: &CString) -> Result<(), String> {
-        // SAFETY: as for bind. It goes on trying by itself.
+        // SAFETY: as for bind. The dialer keeps trying in the background.
         self.done(unsafe { (self.functions.dial)(self.socket, url.as_ptr(), std::ptr::null_mut(), NONBLOCK) })
     }
 

@@ -1,4 +1,4 @@
-//! From a point to sockets of a library that have heard of each other.
+//! Set-up of a point: from its specification to connected sockets of a library.
 
 use std::ffi::CString;
 use std::net::{IpAddr, TcpListener};
@@ -19,38 +19,38 @@ use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, token};
 use crate::topology::PartSpec;
 
-/// How long two ranks may take to hear of each other.
+/// How long two ranks may take to meet.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often they say that they are there: who subscribes is known a while later.
+/// How often a rank repeats its start message: a subscription takes effect with a delay.
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
-/// Ports that are tried: another program may take one between the kernel's choice and the library's
-/// use of it.
+/// How many ports are tried: another program may take a port between the kernel's choice and the
+/// library's use of it.
 const TRIES: u32 = 5;
 
-/// Sockets that nobody is connected to yet.
+/// Sockets that are not connected yet.
 pub(crate) struct Unconnected {
     spec: PartSpec,
     rank: u32,
     clock: Clock,
     offer: Offer<Address, PeerParams>,
-    /// What others connect to; absent at the end of a pair that connects.
+    /// The socket that the peer connects to; `None` at the connecting rank of a pair.
     bound: Option<Socket>,
 }
 
-/// Where a rank is.
+/// The addresses of a rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
     reachable: Reachable,
 }
 
-/// What a rank has for its partner.
+/// What a rank tells its partner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerParams {
-    /// Where it listens; absent where it connects.
+    /// Where it listens; `None` if it connects.
     place: Option<Place>,
-    /// What it says first, so that nobody else is taken for it.
+    /// The content of its start message, which identifies it.
     token: u64,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct PeerParams {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Place {
-    /// On a port of TCP.
+    /// On a TCP port.
     Port(u16),
-    /// In memory of its host, under a name that its token makes.
+    /// In shared memory of its host, under a name made from its token.
     Memory,
 }
 
@@ -96,30 +96,30 @@ impl EndpointKind for Unconnected {
     }
 }
 
-/// A socket that others find by a name.
+/// Opens a socket that the peer finds by a name.
 fn offering(spec: &PartSpec, role: Role, token: u64) -> Result<(Socket, Place), Error> {
     let mut socket = open(spec, role)?;
     let failed = |reason| Error::System {
-        what: format!("offer a service of {}", spec.message.endpoint.name()),
+        what: format!("create the {} service", spec.message.endpoint.name()),
         cause: std::io::Error::other(reason),
     };
     socket.bind(&service(token)).map_err(failed)?;
     Ok((socket, Place::Memory))
 }
 
-/// The name of what a rank offers.
+/// Returns the name of a rank's service.
 fn service(token: u64) -> CString {
     CString::new(format!("rdmascope/{token:016x}")).unwrap_or_default()
 }
 
-/// A socket that listens, on a given port or any.
+/// Opens a socket that listens on a given port, or on any.
 fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, Place), Error> {
     let ip = net.bound_address(Family::Ipv4);
     let mut why = String::new();
     for _ in 0..TRIES {
         let port = match given {
             Some(port) => port,
-            // The libraries do not all tell which port they have been given.
+            // Not every library reports which port the kernel chose.
             None => {
                 TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).map_err(no_port)?.port()
             }
@@ -140,7 +140,7 @@ fn no_port(cause: std::io::Error) -> Error {
     Error::System { what: "listen on a port".to_owned(), cause }
 }
 
-/// Opens a socket of the point's library, if that is installed.
+/// Opens a socket of the point's library, if the library is installed.
 fn open(spec: &PartSpec, role: Role) -> Result<Socket, Error> {
     Socket::open(spec, role).map_err(|reason| Error::Impossible { reason })
 }
@@ -176,13 +176,13 @@ impl UnconnectedEndpoint for Unconnected {
                 what: "connect",
                 path: path.clone(),
                 reason,
-                advice: "see `ip route get ADDRESS` at both ends".to_owned(),
+                advice: "check `ip route get ADDRESS` on both hosts".to_owned(),
             };
             let place = match place {
                 Place::Port(port) => url(theirs.address, port),
                 Place::Memory if are_beside(ranks, self.rank, peer) => service(params.token),
                 Place::Memory => {
-                    let reason = "iceoryx2 reaches ranks of the same host only".to_owned();
+                    let reason = "iceoryx2 connects ranks of the same host only".to_owned();
                     return Err(Error::Impossible { reason });
                 }
             };
@@ -198,7 +198,7 @@ impl UnconnectedEndpoint for Unconnected {
     }
 }
 
-/// Says that this rank is there until the other has said so, too, and that it has heard that.
+/// Sends start messages until the other rank has sent one, and has acknowledged one of this rank.
 fn meet(
     end: &mut LibraryEndpoint,
     spec: &PartSpec,
@@ -213,14 +213,14 @@ fn meet(
         while !until.is_over() {
             let Some(came) = end.receive_start(AGAIN_AFTER)? else { continue };
             if came == start_message(theirs, true, spec) {
-                // It is told once more, for it may have heard of this end, but not that it was
-                // heard.
+                // Sent once more: the other rank may have received a start message of this rank,
+                // but no acknowledgement.
                 return end.send_start(&start_message(own, true, spec));
             }
             has_heard |= came == start_message(theirs, false, spec);
         }
         if deadline.is_over() {
-            let reason = format!("it said nothing within {} s", PATIENCE.as_secs());
+            let reason = format!("it did not answer within {} s", PATIENCE.as_secs());
             return Err(Error::Unreachable {
                 carrier: spec.message.endpoint.name(),
                 to: at.to_string(),
@@ -230,7 +230,7 @@ fn meet(
     }
 }
 
-/// What a rank says first: never as long as a message.
+/// Returns a start message, whose length always differs from that of a measured message.
 fn start_message(token: u64, has_heard: bool, spec: &PartSpec) -> Vec<u8> {
     let mut words = token.to_le_bytes().to_vec();
     words.push(u8::from(has_heard));

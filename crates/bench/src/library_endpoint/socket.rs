@@ -1,4 +1,4 @@
-//! What a socket of any of the libraries does.
+//! What sockets of all message libraries do.
 
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
@@ -9,44 +9,45 @@ use rustix::io::Errno;
 
 use crate::endpoint::limits::timespec;
 
-/// Messages that a queue holds: as many as shared memory's ring. NNG has no longer ones.
+/// The messages that a queue holds: as many as the ring of shared memory. NNG allows no more.
 pub(super) const QUEUE: i32 = 8192;
-/// The same in bytes, where they are counted.
+/// The size of a queue in bytes, for libraries that count bytes.
 pub(super) const QUEUE_BYTES: i32 = 1 << 20;
 
-/// What a socket is to the one at the other end.
+/// The role of a socket towards its peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
     /// It sends and receives.
     Pair,
-    /// It sends to whoever has subscribed.
+    /// It sends to all subscribers.
     Publisher,
-    /// It receives all.
+    /// It receives all messages.
     Subscriber,
 }
 
-/// What a library's socket does. Reasons are in its own words.
+/// The operations of a library's socket. The reasons of failures are the library's own texts.
 pub(super) trait Messages {
-    /// Listens at a place such as `tcp://127.0.0.1:7000`; of iceoryx2, the name of a service.
+    /// Listens at an address such as `tcp://127.0.0.1:7000`; with iceoryx2, at the name of a
+    /// service.
     fn bind(&mut self, url: &CString) -> Result<(), String>;
 
-    /// Goes on trying to reach a place.
+    /// Connects to an address, and keeps trying in the background.
     fn connect(&mut self, url: &CString) -> Result<(), String>;
 
-    /// Hands over a message, which is copied; `false` if there is no room.
+    /// Sends a message, which is copied; returns `false` if there is no room.
     fn send(&mut self, message: &[u8]) -> Result<bool, String>;
 
-    /// Takes the next message that has come, as far as there is room for it; gives how long it is.
+    /// Receives the next message, cut to the length of `message`; returns the full length.
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String>;
 
-    /// Sleeps until a message has come, or for a time.
+    /// Sleeps until a message has arrived, or for `limit`.
     fn wait(&mut self, limit: Duration) -> Result<(), String>;
 
-    /// What the library says that it is.
+    /// Returns the version that the library reports.
     fn version(&self) -> String;
 }
 
-/// Sleeps until a descriptor can be read, or for a time.
+/// Sleeps until a descriptor is readable, or for `limit`.
 pub(super) fn readable(descriptor: BorrowedFd<'_>, limit: Duration) -> Result<(), String> {
     let mut one = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
     match poll(&mut one, Some(&timespec(limit))) {

@@ -18,11 +18,11 @@ fn what_libraries_do_not_carry_is_refused() {
             "message libraries carry \"one-way\", \"ping-pong\", \"pipeline\"",
         ),
         ("fan-out", "endpoint = \"nng\"", "message libraries carry"),
-        ("ping-pong", "endpoint = \"nanomsg\", size_bytes = 3", "a message says its number in 4 bytes"),
+        ("ping-pong", "endpoint = \"nanomsg\", size_bytes = 3", "the number of a message takes 4 bytes"),
         (
             "ping-pong",
             "endpoint = \"tcp\", protocol = \"pair\", size_bytes = 4",
-            "that is for other endpoints",
+            "this axis is for other endpoints",
         ),
         ("one-way", "endpoint = \"zeromq\", protocol = \"push\"", "pub_sub"),
     ] {
@@ -35,7 +35,7 @@ fn what_libraries_do_not_carry_is_refused() {
         .iter()
         .map(|point| (point.message.endpoint, point.message.socket.protocol, point.message.service))
         .collect();
-    // What is published may be dropped.
+    // A publisher may drop messages, so the service is unreliable.
     let expected = [
         (Carrier::Zeromq, Protocol::Pair, Service::Rc),
         (Carrier::Zeromq, Protocol::PubSub, Service::Ud),

@@ -33,7 +33,7 @@ functions! {
     strerror = c"zmq_strerror": fn(c_int) -> *const c_char,
 }
 
-/// A socket with a context of its own.
+/// A socket with its own context.
 pub(super) struct Zeromq {
     functions: &'static Functions,
     errors: Errors,
@@ -41,7 +41,7 @@ pub(super) struct Zeromq {
     socket: *mut c_void,
 }
 
-// SAFETY: a socket may be used by another thread after a full fence, which handing it over is
+// SAFETY: a socket may move to another thread across a full fence, which moving the value provides
 // (zmq_socket(3)).
 unsafe impl Send for Zeromq {}
 
@@ -76,7 +76,7 @@ impl Zeromq {
         }
         match role {
             Role::Pair => {}
-            // What finds no room is refused, and not dropped without a word.
+            // A message that finds no room is refused, and not silently dropped.
             Role::Publisher => own.set(XPUB_NODROP, &1_i32.to_ne_bytes())?,
             Role::Subscriber => own.set(SUBSCRIBE, &[])?,
         }
@@ -120,7 +120,7 @@ impl Messages for Zeromq {
     fn wait(&mut self, limit: Duration) -> Result<(), String> {
         let mut item = PollItem { socket: self.socket, fd: 0, events: POLLIN, revents: 0 };
         let limit_ms = c_long::try_from(limit.as_millis()).unwrap_or(c_long::MAX);
-        // SAFETY: the item is one, writable, and its socket open.
+        // SAFETY: there is one item, it is writable, and its socket is open.
         let ready = unsafe { (self.functions.poll)(&raw mut item, 1, limit_ms) };
         self.errors.at_once(ready).map(drop)
     }
@@ -137,8 +137,8 @@ impl Messages for Zeromq {
 
 impl Drop for Zeromq {
     fn drop(&mut self) {
-        // SAFETY: socket and context are alive, if there are some, and used no more; nothing
-        // lingers, so this ends.
+        // SAFETY: the socket and the context are alive if they exist, and are not used again;
+        // nothing lingers, so this returns.
         unsafe {
             if !self.socket.is_null() {
                 (self.functions.close)(self.socket);

@@ -1,11 +1,12 @@
-//! What MPI has carried messages over, as far as it can be known: UCX writes it down when it
-//! connects ranks, Open MPI's settings leave it no choice, a peer's memory is mapped, or else a
-//! port of an RDMA device has sent as many packets.
+//! The transport that MPI used, as far as it can be known: UCX logs it when it connects ranks, Open
+//! MPI's settings leave no choice, a peer's memory is mapped, or a port of an RDMA device has sent
+//! as many packets.
 //!
 //! # Invariants
 //!
-//! * Nothing is looked at while messages are measured, and UCX writes only when it connects ranks.
-//! * What is not known is said to be so. What could be one or the other is both, with `or`.
+//! * Nothing is inspected while messages are measured, and UCX writes only when it connects ranks.
+//! * If the transport is not known, the result says so. If several are possible, it lists all,
+//!   joined by `or`.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -23,13 +24,13 @@ use super::transports::NET_DEVICES;
 use crate::Error;
 use crate::host_counters::Ways;
 
-/// What UCX says of this process, in a file that has no name.
+/// The log that UCX writes in this process: a file without a name.
 #[derive(Debug)]
 pub struct UcxLog(File);
 
 impl UcxLog {
-    /// An empty one, for UCX that is not loaded yet; none where the environment says what UCX is to
-    /// say or where.
+    /// Creates an empty log, before UCX is loaded; returns `None` if the environment already sets
+    /// UCX's log level or log file.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -41,14 +42,14 @@ impl UcxLog {
         Ok(Some(Self(file.into())))
     }
 
-    /// The variables that make UCX write there which transports it takes.
+    /// Returns the variables that make UCX log the transports that it selects.
     #[must_use]
     pub fn variables(&self) -> [(&'static str, String); 2] {
         [(LEVEL, "info".to_owned()), (FILE, format!("/proc/self/fd/{}", self.0.as_raw_fd()))]
     }
 
     fn text(&self) -> String {
-        // UCX leaves what it says in the buffer of a stream of libc.
+        // UCX leaves its log in the buffer of a libc stream.
         // SAFETY: a null pointer is allowed: all streams are flushed, each under its own lock.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         let length = self.0.metadata().map_or(0, |file| file.len()).min(BYTES_MAX);
@@ -58,30 +59,31 @@ impl UcxLog {
     }
 }
 
-/// What a point asks MPI to carry messages over, and what can be known of what it does.
+/// The transport that a point requests of MPI, and the sources that show which one it used.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
     pub(super) asked: MpiTransport,
-    /// The library, as that calls itself.
+    /// The library, as it names itself.
     pub(super) library: String,
     /// How many ranks MPI has.
     pub(super) ranks: usize,
     pub(super) log: Option<Arc<UcxLog>>,
-    /// What the ports of this host had sent before.
+    /// The packets that the ports of this host had sent before.
     pub(super) ports: PortCounts,
 }
 
 impl Carried {
-    /// The port of the device that the point asks for: what that counts stands in the record.
+    /// Returns the port of the device that the point requests; its counters go to the record.
     pub(super) fn ways(&self) -> Ways {
         let device = std::env::var(NET_DEVICES).ok().filter(|_| self.asked == MpiTransport::Verbs);
         Ways { ports: device.and_then(|device| port(&device)).into_iter().collect(), ..Ways::default() }
     }
 
-    /// What it has carried messages over, once this rank has sent or received so many.
+    /// Returns the transport that MPI used, once this rank has sent or received `messages`
+    /// messages.
     ///
     /// # Errors
-    /// [`Error::OtherTransport`] where that is surely not what the point asks for.
+    /// [`Error::OtherTransport`] if it is certain that the point requests another transport.
     pub(super) fn transport(&self, messages: u64) -> Result<String, Error> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let log = self.log.as_ref().map(|log| log.text()).unwrap_or_default();
@@ -102,14 +104,14 @@ impl Carried {
     }
 }
 
-/// The port that UCX is told to take, `mlx5_0:1`, as its directory in sysfs.
+/// Returns the sysfs directory of the port that UCX is told to use, such as `mlx5_0:1`.
 fn port(device: &str) -> Option<PathBuf> {
     let (name, port) = device.split_once(':')?;
     let is_plain = !name.is_empty() && !name.contains(['/', ',', '.']) && port.parse::<u8>().is_ok();
     is_plain.then(|| Path::new("/sys/class/infiniband").join(name).join("ports").join(port))
 }
 
-/// What a library has taken, each that is possible; none where nothing is known.
+/// Returns every transport that a library may have used; empty if nothing is known.
 fn used(
     library: &str,
     ranks: usize,
@@ -119,14 +121,14 @@ fn used(
 ) -> BTreeSet<String> {
     let mut by_ucx: BTreeSet<String> = log.lines().flat_map(of_line).collect();
     if library.starts_with("Open MPI") {
-        // Its UCX connects ranks only where it carries their messages.
+        // Open MPI connects ranks by UCX only if UCX carries their messages.
         return if by_ucx.is_empty() {
             by_open_mpi(ranks, maps, variable).into_iter().collect()
         } else {
             by_ucx
         };
     }
-    // MPICH may have shared memory of its own for the ranks of a host, unless it is told not to.
+    // MPICH may use its own shared memory between the ranks of a host, unless it is told not to.
     let is_all = variable("MPIR_CVAR_NOLOCAL").is_some_and(|value| value != "0");
     if !by_ucx.is_empty() && !is_all {
         by_ucx.insert(SHM.to_owned());
@@ -134,23 +136,23 @@ fn used(
     by_ucx
 }
 
-/// The transports in a line in which UCX says how it reaches a peer, such as
-/// `ep_cfg[1]: tag(rc_mlx5/mlx5_0:1)`; releases from 1.15 on write `inter-node cfg#1 tag(...)`.
+/// Returns the transports in a line in which UCX logs how it reaches a peer, such as
+/// `ep_cfg[1]: tag(rc_mlx5/mlx5_0:1)`; releases since 1.15 write `inter-node cfg#1 tag(...)`.
 fn of_line(line: &str) -> Vec<String> {
     let Some((_, peer)) = line.split_once("ep_cfg[").or_else(|| line.split_once("cfg#")) else {
         return Vec::new();
     };
     let list = peer.split_once("tag(").and_then(|(_, rest)| rest.split_once(')'));
     let transports: Vec<&str> = list.map_or_else(Vec::new, |(list, _)| list.split_whitespace().collect());
-    // That is how a rank reaches itself.
+    // This is how a rank reaches itself.
     if transports.iter().any(|transport| transport.starts_with("self/")) {
         return Vec::new();
     }
     transports.into_iter().filter_map(|transport| transport.split_once('/')).map(named).collect()
 }
 
-/// A transport of UCX by the words of plans: RC, UD and DC are verbs', and whatever copies between
-/// processes of a host is shared memory. Any other has its own name.
+/// Returns the name that plans use for a transport of UCX: RC, UD and DC are verbs, and every copy
+/// between processes of a host is shared memory. Any other transport keeps its own name.
 fn named((transport, resource): (&str, &str)) -> String {
     let family = transport.split('_').next().unwrap_or_default();
     match family {
@@ -160,8 +162,8 @@ fn named((transport, resource): (&str, &str)) -> String {
     }
 }
 
-/// What Open MPI's own `ob1` has taken: the only component that it may, or shared memory where it
-/// has that of every rank. `ob1` prefers that to all others.
+/// Returns the transport that Open MPI's own `ob1` used: the only component that it is allowed, or
+/// shared memory if it has mapped that of every rank, which `ob1` prefers to all others.
 fn by_open_mpi(ranks: usize, maps: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     if variable("OMPI_MCA_pml").as_deref() == Some("ob1") {
         let list = variable("OMPI_MCA_btl").unwrap_or_default();
@@ -174,7 +176,7 @@ fn by_open_mpi(ranks: usize, maps: &str, variable: impl Fn(&str) -> Option<Strin
     }
     let files: BTreeSet<&str> =
         maps.lines().filter_map(|line| line.rsplit_once('/')).map(|(_, name)| name).collect();
-    // Those that were not chosen have been closed.
+    // Components that were not chosen have been closed.
     let chosen: Vec<_> = files.iter().filter(|name| name.starts_with("mca_pml_")).collect();
     let is_ob1 = !chosen.is_empty() && chosen.iter().all(|name| name.starts_with("mca_pml_ob1."));
     let is_segment = |name: &&&str| name.starts_with("vader_segment.") || name.starts_with("sm_segment.");
@@ -182,13 +184,13 @@ fn by_open_mpi(ranks: usize, maps: &str, variable: impl Fn(&str) -> Option<Strin
     (is_ob1 && segments >= ranks).then(|| SHM.to_owned())
 }
 
-/// What records say where nothing is known.
+/// What a record contains if the transport is not known.
 const NOT_KNOWN: &str = "transport not known";
 const SHM: &str = MpiTransport::Shm.word();
-/// How much UCX says, and where (its variables since 1.0).
+/// The variables for UCX's log level and log file (since 1.0).
 const LEVEL: &str = "UCX_LOG_LEVEL";
 const FILE: &str = "UCX_LOG_FILE";
-/// It says a line for each kind of peer, not for each peer.
+/// The most that is read of the log: UCX writes a line for each kind of peer, not for each peer.
 const BYTES_MAX: u64 = 4 << 20;
 
 #[cfg(test)]
@@ -207,7 +209,7 @@ ucp_worker.c:1763 UCX  INFO    ep_cfg[0]: tag(sysv/memory cma/memory) rma(sysv/m
     const NEW: &str = "ucp_worker.c UCX  INFO  ucp_context_0 inter-node cfg#2 tag(rc_mlx5/mlx5_0:1)\n";
     const TCP: &str = "ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/lo tcp/eth0) rma_am(tcp/lo)\n";
 
-    /// What is known with these variables.
+    /// Returns what is known with these variables.
     fn found(library: &str, log: &str, maps: &str, set: &[(&str, &str)]) -> String {
         let variable =
             |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned());
@@ -263,6 +265,6 @@ ucp_worker.c:1763 UCX  INFO    ep_cfg[0]: tag(sysv/memory cma/memory) rma(sysv/m
         assert_eq!(found(&["mca_pml_ob1.so", "vader_segment.vm.0.1.0"]), "", "the peer has none");
         let both = ["mca_pml_ucx.so", "vader_segment.vm.0.1.0", "vader_segment.vm.0.1.1"];
         assert_eq!(found(&both), "", "ob1 carries nothing");
-        assert_eq!(found(&both[1..]), "", "nobody says what does");
+        assert_eq!(found(&both[1..]), "", "nothing shows what does");
     }
 }

@@ -1,76 +1,77 @@
-//! The words of points that MPI carries: which calls, over what, and where ranks are placed.
+//! The choices of points over MPI: the calls, the transport, and the placement of ranks.
 
 use crate::point::choice::choice;
 
 choice! {
-    /// Which calls of MPI send and receive a message.
+    /// The MPI calls that send and receive a message.
     pub enum MpiCall {
-        /// MPI_Send and MPI_Recv, as osu_latency has them.
+        /// MPI_Send and MPI_Recv, as in osu_latency.
         Blocking = "blocking",
-        /// MPI_Isend and MPI_Irecv, each asked for by MPI_Test.
+        /// MPI_Isend and MPI_Irecv, each completed by MPI_Test.
         Nonblocking = "nonblocking",
-        /// The same with requests that are made once (MPI_Send_init) and started for each message
-        /// (MPI_Start).
+        /// As nonblocking, with requests that are created once (MPI_Send_init) and started for each
+        /// message (MPI_Start).
         Persistent = "persistent",
     }
 }
 
 choice! {
-    /// What carries a message of MPI between two ranks.
+    /// The MPI operation that moves a message between two ranks.
     pub enum MpiOperation {
         /// MPI_Get from the window of the other rank.
         Get = "get",
-        /// MPI_Put to the window of the other rank, which learns nothing of it.
+        /// MPI_Put to the window of the other rank, which does not notice it.
         Put = "put",
-        /// A send that the other rank receives, by the calls that `mpi_call` names.
+        /// A send that the other rank receives, by the calls of `mpi_call`.
         Send = "send",
     }
 }
 
 impl MpiOperation {
-    /// Whether it takes calls of one rank alone, apart from those that complete it.
+    /// Returns whether only one rank calls the operation, apart from the calls that complete it.
     pub(crate) fn is_one_sided(self) -> bool {
         self != Self::Send
     }
 }
 
 choice! {
-    /// Which call completes a put or a get, or a window of them in a flood.
+    /// The call that completes a put or a get, or a window of them in a stream.
     pub enum MpiSync {
-        /// MPI_Win_fence by both ranks. One fence completes what came before it and begins what
-        /// follows; osu_put_latency has one and a half for each put.
+        /// MPI_Win_fence by both ranks. A fence completes the operations before it and starts those
+        /// after it; osu_put_latency calls one and a half fences for each put.
         Fence = "fence",
-        /// MPI_Win_flush: what was put is in the target's window, what was got is here. The window
-        /// is locked all the time, as that of osu_put_latency is.
+        /// MPI_Win_flush: data that was put is in the target's window, data that was got is here.
+        /// The window stays locked, as in osu_put_latency.
         Flush = "flush",
-        /// MPI_Win_flush_local: what was got is here; what was put may still be under way.
+        /// MPI_Win_flush_local: data that was got is here; data that was put may still be under
+        /// way.
         FlushLocal = "flush_local",
-        /// MPI_Win_lock (shared) before and MPI_Win_unlock after.
+        /// MPI_Win_lock (shared) before the operations, and MPI_Win_unlock after them.
         Lock = "lock",
-        /// MPI_Win_lock_all before and MPI_Win_unlock_all after.
+        /// MPI_Win_lock_all before the operations, and MPI_Win_unlock_all after them.
         LockAll = "lock_all",
     }
 }
 
 choice! {
-    /// On which hosts a launcher places the ranks.
+    /// How a launcher distributes the ranks over the hosts.
     pub enum MpiMap {
         /// One host is filled before the next.
         Block = "block",
         /// Each rank goes to the next host.
         Cyclic = "cyclic",
-        /// As the launcher does it unless told otherwise.
+        /// The default of the launcher.
         Launcher = "launcher",
     }
 }
 
 choice! {
-    /// What MPI is told to carry messages over. The variables of Open MPI, of MPICH over UCX and
-    /// over libfabric, and of Intel MPI are set alike.
+    /// The transport that MPI is told to use. The variables of Open MPI, of MPICH over UCX and over
+    /// libfabric, and of Intel MPI are set alike.
     pub enum MpiTransport {
-        /// Whatever MPI takes.
+        /// The default of the MPI library.
         Default = "default",
-        /// Memory that the ranks of a host share.
+        /// Shared memory between the ranks of a host.
         Shm = "shm",
         /// TCP.
         Tcp = "tcp",

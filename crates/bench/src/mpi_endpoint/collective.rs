@@ -1,4 +1,4 @@
-//! Collective operations of MPI, by blocking calls.
+//! Collective operations of MPI with blocking calls.
 
 use mpi::{Communicator, Datatype, Op, Parts};
 
@@ -14,13 +14,13 @@ pub(super) struct CollectiveCall {
     op: Op,
     sent: Memory,
     received: Memory,
-    /// The blocks of all ranks, for calls that take them one by one; and those that come to this
-    /// rank, where that is another list.
+    /// The blocks of all ranks, for calls that take a length for each; and the blocks that arrive
+    /// at this rank, where these differ.
     blocks: Layout,
     arriving: Layout,
 }
 
-/// Where blocks lie, as calls take it.
+/// Counts and displacements of blocks, as MPI calls take them.
 #[derive(Default)]
 struct Layout {
     counts: Vec<i32>,
@@ -28,12 +28,12 @@ struct Layout {
 }
 
 impl Layout {
-    /// Blocks of these lengths, one behind the other.
+    /// Creates a layout of adjacent blocks of these lengths.
     fn new(lengths: impl Iterator<Item = usize>) -> Result<Self, Error> {
         let int = |bytes: usize| {
             i32::try_from(bytes).map_err(|_| Error::Impossible {
                 reason: format!(
-                    "a block lies at or beyond {bytes} B, and an int of MPI counts to {}",
+                    "the length or displacement of a block is {bytes} B, and MPI's int ends at {}",
                     i32::MAX
                 ),
             })

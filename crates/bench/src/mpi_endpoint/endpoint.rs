@@ -23,31 +23,31 @@ use crate::host_counters::Ways;
 use crate::point::MpiCall;
 use crate::topology::{Flow, PartSpec};
 
-/// Fruitless looks, each a call of MPI, between glances at the clock.
+/// Unsuccessful tests, each a call of MPI, between two readings of the clock.
 const SPINS: u32 = 64;
-/// Receives that are posted for messages that are answered one by one: the next may come before the
-/// one that was taken is posted again.
+/// Receives that are posted for messages that are answered one by one: the next message may arrive
+/// before the receive of the last one is posted again.
 const RECEIVES: usize = 2;
 
-/// A rank of MPI with the ranks that it exchanges messages with.
+/// A rank of MPI with its peers.
 pub(crate) struct MpiEndpoint {
     pub(super) messages: Communicator,
-    /// What all ranks do together.
+    /// The joint operation of all ranks.
     pub(super) joint: Option<JointCall>,
     carried: Carried,
     call: MpiCall,
     lanes: Vec<Lane>,
-    /// What carries messages that are not sent.
+    /// The operations of messages that are not sent.
     one_sided: Option<OneSided>,
     out: Sends,
     size: usize,
     next_out: usize,
     next_in: usize,
-    /// Where the message is that was taken last: its lane and its slot.
+    /// The lane and the slot of the message that was taken last.
     last: (usize, usize),
-    /// Lanes of messages that were taken before that one and not posted again.
+    /// Lanes of earlier messages whose receives were not posted again.
     owed: Vec<usize>,
-    /// What blocking calls received last.
+    /// The last message of a blocking receive.
     received: Box<[u8]>,
     taken: u64,
     clock: Clock,
@@ -68,7 +68,7 @@ impl MpiEndpoint {
     ) -> Result<Self, Error> {
         let message = &spec.message;
         let one_sided = OneSided::new(&context, spec, peers)?;
-        // Only greetings are sent beside puts and gets.
+        // Puts and gets need sends only for greetings.
         let (size, call) = match one_sided {
             Some(_) => (0, MpiCall::Nonblocking),
             None => (message.size(), message.mpi.call),
@@ -110,7 +110,7 @@ impl MpiEndpoint {
         })
     }
 
-    /// Sends to the next peer, or posts that.
+    /// Sends to the next peer, or posts the send.
     #[inline]
     fn post(&mut self, tag: Tag, bytes: usize) -> Result<Posted, Error> {
         let peer = self.lanes[self.next_out].peer;
@@ -127,14 +127,14 @@ impl MpiEndpoint {
         Ok(Posted::Queued)
     }
 
-    /// Posts the next message of a flood, if its window has room.
+    /// Posts the next message of a stream, if its window has room.
     #[inline]
     fn post_in_window(&mut self, mark: Mark) -> Result<Posted, Error> {
         let is_alone = self.lanes.len() == 1;
         let lane = &mut self.lanes[self.next_out];
         let Some(windows) = &mut lane.windows else { return self.post(Tag::Message(mark), self.size) };
         let may_send = windows.may_send()?;
-        // The only receiver has answered all that went.
+        // The only receiver has answered all messages.
         if may_send && is_alone && self.out.is_full() {
             self.out.take_all()?;
         }
@@ -153,8 +153,7 @@ impl MpiEndpoint {
         Ok(Posted::Queued)
     }
 
-    /// Posts more messages of a flood to the only rank that there is, as far as its window has
-    /// room.
+    /// Posts more messages of a stream to the only peer, as far as its window has room.
     #[inline]
     fn post_more(&mut self, most: u64) -> Result<u64, Error> {
         let [Lane { windows: Some(windows), peer, .. }] = &mut self.lanes[..] else { return Ok(0) };
@@ -166,14 +165,14 @@ impl MpiEndpoint {
         Ok(posted)
     }
 
-    /// A message was posted: the next goes to the next peer.
+    /// Notes that a message was posted: the next one goes to the next peer.
     #[inline]
     fn posted(&mut self) {
         self.limits.moved();
         self.next_out = if self.next_out + 1 == self.lanes.len() { 0 } else { self.next_out + 1 };
     }
 
-    /// What blocking calls receive: from the only peer.
+    /// Receives a message from the only peer by a blocking call.
     #[inline]
     fn receive_blocking(&mut self) -> Result<Arrival, Error> {
         let peer = self.lanes[0].peer;
@@ -182,7 +181,7 @@ impl MpiEndpoint {
         Ok(Self::arrival(Tag::of(&status)?, 0, self.taken - 1))
     }
 
-    /// The number of a greeting, which is all that it carries.
+    /// Returns the number of a greeting, which is its only content.
     fn greeting(&self, lane: usize, slot: usize) -> u64 {
         let bytes = self.lanes[lane].into.bytes(slot).first_chunk::<GREETING_BYTES>();
         bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)))
@@ -200,14 +199,14 @@ impl MpiEndpoint {
         format!("{} to rank {peer}", self.carried.library)
     }
 
-    /// Ends the point where its time is over. Gives the time.
+    /// Ends the point if its time is over. Returns the time.
     #[cold]
     fn look_at_clock(&mut self) -> Result<Ticks, Error> {
         let path = self.path();
         self.limits.check(self.awaits_room, || path)
     }
 
-    /// The long way to be idle.
+    /// The slow path of being idle.
     #[cold]
     fn rest(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;

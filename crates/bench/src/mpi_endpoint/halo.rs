@@ -9,7 +9,7 @@ use crate::endpoint::contents::{CLEARED, compare, side_expected, sides};
 use crate::patterns::halo::choices::{SIDES, opposite};
 use crate::point::HaloMethod;
 
-/// An exchange, with the sides that a rank gives and gets.
+/// A halo exchange, with the sides that a rank sends and receives.
 pub(super) struct HaloCall {
     spec: HaloSpec,
     rank: u32,
@@ -17,17 +17,17 @@ pub(super) struct HaloCall {
     way: Way,
 }
 
-/// How sides are exchanged, and the memory for that.
+/// The method of the exchange, and its memory.
 enum Way {
-    /// One after the other.
+    /// One side after the other.
     Each { sent: Memory, received: Memory },
-    /// Four receives, and four sends behind them, in one array of requests.
+    /// Four receives, followed by four sends, in one array of requests.
     Slots(Slots),
-    /// The same with requests that were made once.
+    /// The same with persistent requests.
     Persistent(Slots),
-    /// By one call on a torus.
+    /// One neighbourhood collective on a torus.
     Neighbour { torus: Communicator, sent: Memory, received: Memory },
-    /// Sides are put from the window's own memory into the windows of the neighbours.
+    /// Puts from the window's own memory into the windows of the neighbours.
     Put(Option<Window>),
 }
 
@@ -43,8 +43,8 @@ impl HaloCall {
                 Way::Each { sent, received }
             }
             HaloMethod::Neighbour if spec.grid.ranks() == 1 => {
-                let reason = "a rank that is its own neighbour on all sides gets them from a neighbourhood collective in an \
-                              order that libraries of MPI do not agree on";
+                let reason = "on a grid of one rank, which is its own neighbour on all sides, MPI libraries disagree on the \
+                              order in which a neighbourhood collective delivers the sides";
                 return Err(Error::Impossible { reason: reason.to_owned() });
             }
             HaloMethod::Neighbour => {
@@ -95,7 +95,7 @@ impl HaloCall {
         match way {
             Way::Each { sent, received } => {
                 for side in 0..SIDES {
-                    // What goes to one side comes from the opposite one.
+                    // A side that is sent to one neighbour is received from the opposite one.
                     let from = opposite(side);
                     let given = &sent.bytes()[side * bytes..(side + 1) * bytes];
                     let got = &mut received.bytes_mut()[from * bytes..(from + 1) * bytes];
@@ -130,7 +130,7 @@ impl HaloCall {
         }
     }
 
-    /// Removes what the last exchange brought.
+    /// Clears the result of the last exchange.
     pub(super) fn clear(&mut self) -> Result<(), Error> {
         let bytes = self.spec.side_bytes;
         match &mut self.way {
@@ -146,8 +146,9 @@ impl HaloCall {
         Ok(())
     }
 
-    /// Compares the sides that came with those that the neighbours gave. Where both neighbours of a
-    /// dimension are one rank, neighbourhood collectives may bring its two sides in either order.
+    /// Compares the received sides with those that the neighbours sent. If both neighbours of a
+    /// dimension are the same rank, a neighbourhood collective may deliver its two sides in either
+    /// order.
     pub(super) fn verify(&self) -> Result<(), Error> {
         let bytes = self.spec.side_bytes;
         let found = self.found()?;
@@ -163,7 +164,7 @@ impl HaloCall {
         Ok(())
     }
 
-    /// What came, side by side.
+    /// Returns the received sides, one after the other.
     fn found(&self) -> Result<Vec<u8>, Error> {
         let bytes = self.spec.side_bytes;
         Ok(match &self.way {
@@ -182,12 +183,12 @@ impl HaloCall {
 }
 
 impl Drop for HaloCall {
-    /// All ranks free their windows, as they have made them: together.
+    /// Frees the window together with all other ranks, as MPI requires.
     fn drop(&mut self) {
         if let Way::Put(window) = &mut self.way
             && let Some(window) = window.take()
         {
-            // The point has its result; what is left over ends with the process.
+            // The point has its result; the rest ends with the process.
             let _ = window.free();
         }
     }

@@ -1,4 +1,4 @@
-//! What all ranks do together by calls of MPI.
+//! Joint operations of all ranks by calls of MPI.
 
 use mpi::{Datatype, Op};
 
@@ -104,9 +104,9 @@ impl Collectives for MpiEndpoint {
     }
 }
 
-/// A number as bytes, aligned as the element of a reduction has to be.
+/// A number as bytes, aligned as an element of a reduction must be.
 #[repr(align(8))]
 struct Aligned([u8; 8]);
 
-/// The tag of numbers and of empty messages, which no operation has while these go.
+/// The tag of numbers and of empty messages; no operation uses it while these are sent.
 const TAG: i32 = 7;

@@ -1,4 +1,4 @@
-//! Messages between this rank and one other.
+//! Messages between this rank and one peer.
 
 use mpi::{Slots, Status};
 
@@ -9,37 +9,36 @@ use crate::Error;
 use crate::endpoint::{Batch, Mark};
 use crate::point::MpiCall;
 
-/// Receives that are tested in one call, and fruitless calls until each is tested by itself for the
-/// rest of the window: some microseconds.
+/// How many receives one call tests, and after how many unsuccessful calls each receive is tested
+/// alone for the rest of the window: some microseconds.
 const TOGETHER: usize = 16;
 const LOOKS: u32 = 64;
 
-/// What is known of messages to and from a rank.
+/// The messages to and from one peer.
 pub(super) struct Lane {
-    /// Its number in MPI.
+    /// The peer's rank in MPI.
     pub(super) peer: u32,
-    /// Receives that are posted, each into memory of its own, in the order in which messages come.
+    /// Posted receives, each with separate memory, in the order in which messages arrive.
     pub(super) into: Slots,
-    /// The one that the next message comes into, and how many were taken without being posted
-    /// again.
+    /// The receive of the next message, and how many receives before it were not posted again.
     pub(super) head: usize,
     free: usize,
-    /// Messages from the head on that are known to have come, and fruitless looks for several since
-    /// a window began.
+    /// Messages from the head on that are known to have arrived, and unsuccessful tests of several
+    /// since the window began.
     ready: usize,
     looks: u32,
-    /// Messages that came, greetings apart.
+    /// Messages that were taken, without greetings.
     pub(super) taken: u64,
-    /// Bytes that fit.
+    /// The largest message in bytes.
     room: usize,
-    /// Whether receives are requests that were made once.
+    /// Whether receives are persistent requests.
     is_persistent: bool,
-    /// The windows of a flood; absent where messages are answered one by one.
+    /// The windows of a stream; `None` if messages are answered one by one.
     pub(super) windows: Option<Windows>,
 }
 
 impl Lane {
-    /// Posts receives for messages of a size, but for blocking calls.
+    /// Posts receives for messages of a size, except for blocking calls.
     pub(super) fn new(
         context: &Context,
         peer: u32,
@@ -62,7 +61,7 @@ impl Lane {
         Ok(Self { peer, into, head: 0, free: 0, ready: 0, looks: 0, taken: 0, room, is_persistent, windows })
     }
 
-    /// Takes the next message, if it has come.
+    /// Takes the next message, if it has arrived.
     #[inline]
     pub(super) fn take(&mut self) -> Result<Option<(Tag, usize)>, Error> {
         let slot = self.head;
@@ -70,7 +69,7 @@ impl Lane {
         Ok(Some((self.took(&status)?, slot)))
     }
 
-    /// Waits for the next message of a flood that goes one way, or for all that are left of a whole
+    /// Waits for the next message of a one-way stream, or for all messages that are left of a whole
     /// window.
     #[inline]
     pub(super) fn wait_some(&mut self) -> Result<Batch, Error> {
@@ -83,8 +82,8 @@ impl Lane {
         Ok(Batch { messages: 1, mark })
     }
 
-    /// Takes the messages that are left of a whole window. It is answered before most of it is
-    /// looked at.
+    /// Takes the messages that are left of a whole window. The window is answered before most of
+    /// its messages are inspected.
     #[inline]
     fn rest_of_window(&mut self) -> Result<Batch, Error> {
         let Some(windows) = &mut self.windows else { return Ok(Batch { messages: 0, mark: Mark::More }) };
@@ -112,8 +111,8 @@ impl Lane {
         Ok(batch)
     }
 
-    /// Counts the messages that are left of a whole window in which a flood ends, and takes the
-    /// whole window that was promised before it did. That one is not answered.
+    /// Counts the messages that are left of the whole window in which a stream ends, and takes the
+    /// next whole window if that was promised. That one is not answered.
     #[cold]
     fn end_of_flood(&mut self, slots: impl Iterator<Item = usize>) -> Result<Batch, Error> {
         let mut batch = Batch { messages: 0, mark: Mark::More };
@@ -139,14 +138,14 @@ impl Lane {
         Ok(batch)
     }
 
-    /// Goes on to the next receive.
+    /// Moves on to the next receive.
     #[inline]
     fn advance(&mut self) {
         self.head = if self.head + 1 == self.into.count() { 0 } else { self.head + 1 };
         self.free += 1;
     }
 
-    /// The message at the head has been taken.
+    /// Notes that the message at the head has been taken.
     #[inline]
     fn took(&mut self, status: &Status) -> Result<Tag, Error> {
         self.advance();
@@ -165,7 +164,7 @@ impl Lane {
         Ok(tag)
     }
 
-    /// What the next message says, if it has come.
+    /// Returns the status of the next message, if it has arrived.
     #[inline]
     fn status(&mut self) -> Result<Option<Status>, Error> {
         let slot = self.head;
@@ -173,7 +172,7 @@ impl Lane {
             self.ready -= 1;
             return Ok(Some(self.into.status(slot)));
         }
-        // All that were posted have come, and none was posted again.
+        // All posted receives have completed, and none was posted again.
         if !self.into.is_pending(slot) {
             return Ok(None);
         }
@@ -189,8 +188,8 @@ impl Lane {
         Ok(None)
     }
 
-    /// How many messages of a window are tested in one call: a call for each takes half of the time
-    /// of a small message. Where they do not come, the window may be the last.
+    /// Returns how many messages of a window one call tests: a call for each would take half of the
+    /// time of a small message. Messages that do not arrive may mean that the window is the last.
     #[inline]
     fn together(&self) -> usize {
         let are_tested = |windows: &&Windows| self.looks < LOOKS && !windows.is_one_way;
@@ -199,7 +198,7 @@ impl Lane {
         TOGETHER.min(windows.into.expected()).min(count - self.head).min(count - self.free)
     }
 
-    /// Posts again what was taken; during a whole window, nothing.
+    /// Posts the receives of taken messages again; does nothing during a whole window.
     #[inline]
     pub(super) fn replenish(&mut self) -> Result<(), Error> {
         if self.windows.as_ref().is_some_and(|windows| windows.into.is_within()) {
@@ -219,10 +218,8 @@ impl Lane {
     }
 }
 
-/// A message that no rank sends at this place of a window.
+/// Returns the error of a message that does not belong at this place of a window.
 #[cold]
 fn out_of_place(tag: Tag) -> Error {
-    Error::Mpi {
-        reason: format!("a message ({tag:?}) came at a place of its window where none of its kind belongs"),
-    }
+    Error::Mpi { reason: format!("a message ({tag:?}) arrived out of order in its window") }
 }

@@ -4,7 +4,7 @@ use mpi::{Communicator, Slots};
 
 use crate::Error;
 
-/// Memory for a call, as aligned as that of messages.
+/// Memory for a call, aligned like that of messages.
 pub(super) struct Memory {
     slots: Slots,
     length: usize,

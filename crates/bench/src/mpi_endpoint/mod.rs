@@ -1,27 +1,28 @@
-//! MPI as an endpoint: ranks that a launcher has started, and the library that the site has.
+//! MPI as an endpoint: ranks that a launcher has started, and the MPI library of the host.
 //!
 //! ```text
-//! choices.rs, transports.rs: what a plan chooses ─► check.rs: what it must not ask
+//! choices.rs, transports.rs: what plans choose ─► check.rs: what they cannot ask
 //!   ─► rank.rs: the MPI of this process ─► setup.rs: one world, a communicator for each part
-//!   ─► sends.rs, lane.rs, tag.rs: messages between two ranks; windows.rs: their windows in a flood;
+//!   ─► sends.rs, lane.rs, tag.rs: messages between two ranks; windows.rs: windows of a stream;
 //!   one_sided.rs: puts and gets
-//!   ─► endpoint.rs ─► carried.rs, port_counts.rs: what they went over
-//!   ─► collective.rs, nonblocking.rs, halo.rs: what all ranks do together ─► call.rs ─► joint.rs
+//!   ─► endpoint.rs ─► carried.rs, port_counts.rs: the transport that MPI used
+//!   ─► collective.rs, nonblocking.rs, halo.rs: joint operations ─► call.rs ─► joint.rs
 //! ```
 //!
-//! A message has its mark in its tag, so that its payload is the pattern's alone and may be empty.
-//! Messages between two ranks never overtake each other (MPI 4.0, section 3.5), so that both ends
-//! count them and none has to say its number.
+//! A message has its mark in its tag, so its payload belongs to the pattern and may be empty.
+//! Messages between two ranks never overtake each other (MPI 4.0, section 3.5), so both ranks count
+//! them and no message carries its number.
 //!
 //! # Invariants
 //!
-//! * All calls of MPI are made by the thread that measures. MPI is initialised as MPI_Init does it
-//!   (MPI_THREAD_SINGLE), as nearly all programs have it: the next level costs Open MPI 4.1 half as
-//!   much again for each small message. The agent's other threads never call MPI.
-//! * A flood goes by windows, as that of the OSU benchmarks does: after each the receiver answers
-//!   with a message of its own, so that what counts as sent has arrived.
-//! * MPI delivers what waits for room only while it is called. A rank that has finished calls it
-//!   until all have (`RankMpi::progress`): the last answer of a flood may be such a message.
+//! * All calls of MPI are made by the thread that measures. MPI is initialised with
+//!   MPI_THREAD_SINGLE, as by MPI_Init and in nearly all programs: with the next level, each small
+//!   message costs 50 % more in Open MPI 4.1. The agent's other threads never call MPI.
+//! * A stream is sent in windows, as in the OSU benchmarks: the receiver answers each window with a
+//!   message, so messages that count as sent have arrived.
+//! * MPI delivers messages that wait for room only while it is called. A rank that has finished
+//!   calls it until all ranks have finished (`RankMpi::progress`): the last answer of a stream may
+//!   be such a message.
 
 mod call;
 mod carried;

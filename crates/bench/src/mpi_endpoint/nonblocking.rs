@@ -1,4 +1,4 @@
-//! Collective operations of MPI, by nonblocking calls.
+//! Collective operations of MPI with nonblocking calls.
 
 use mpi::{Communicator, Datatype, NonblockingCollective, Op};
 
@@ -7,7 +7,7 @@ use crate::Error;
 use crate::endpoint::collectives::{Collective, CollectiveSpec};
 use crate::endpoint::contents::Contents;
 
-/// A call that is started and completed apart, and the memory that it reads and writes.
+/// A call with separate start and completion, and the memory that it reads and writes.
 pub(super) struct NonblockingCall {
     contents: Contents,
     datatype: Datatype,
@@ -25,7 +25,7 @@ impl NonblockingCall {
         Ok(Self { contents, datatype: datatype(spec.element), op: op(spec.reduction), call })
     }
 
-    /// Starts it.
+    /// Starts the operation.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         let Self { call, datatype, op, .. } = self;
@@ -39,7 +39,7 @@ impl NonblockingCall {
             Collective::Reduce => call.ireduce(*datatype, *op, 0),
             Collective::ReduceScatter => call.ireduce_scatter_block(*datatype, *op),
             Collective::Scatter => call.iscatter(0),
-            // A plan that asks for it is refused before.
+            // The check of the plan refuses these.
             Collective::Allgatherv | Collective::Alltoallv | Collective::Gatherv | Collective::Scatterv => {
                 return Err(Error::Impossible { reason: BLOCKING_ONLY.to_owned() });
             }
@@ -47,13 +47,13 @@ impl NonblockingCall {
         Ok(begun?)
     }
 
-    /// Whether it has completed; lets the library go on with it.
+    /// Returns whether the operation has completed, and lets the library progress it.
     #[inline]
     pub(super) fn test(&mut self) -> Result<bool, Error> {
         if self.call.is_pending() { Ok(self.call.test()?) } else { Ok(true) }
     }
 
-    /// Completes it.
+    /// Completes the operation.
     #[inline]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         if self.call.is_pending() { Ok(self.call.wait()?) } else { Ok(()) }
@@ -68,4 +68,4 @@ impl NonblockingCall {
     }
 }
 
-const BLOCKING_ONLY: &str = "calls with a block of its own for each rank are blocking ones";
+const BLOCKING_ONLY: &str = "operations with a block length for each rank need collective_call blocking";

@@ -1,15 +1,16 @@
-//! Puts and gets of MPI between two ranks, and the proof that they bring what they should.
+//! Puts and gets of MPI between two ranks, and the proof that they deliver the right data.
 //!
-//! Rank 0 puts to the window of rank 1 or gets from it; where a flood goes both ways, each does.
-//! Every put or get of a window of messages has memory of its own at both ends. The calls that
-//! complete them follow the last of a window (of one, where each is timed by itself).
+//! Rank 0 puts to the window of rank 1 or gets from it; in a stream in both directions, each rank
+//! does. Every put or get of a window of messages has separate memory at both ranks. The call that
+//! completes them follows the last of a window (a window of one, if each is timed).
 //!
 //! # Invariants
 //!
-//! * A target is inside of MPI while others put to its window or get from it: some libraries do
-//!   their work in the target's calls. It waits in MPI_Recv, or fences as often as the origin does.
-//! * Contents are compared outside of what is timed: what the measured calls have brought, and then
-//!   what a last round of other contents brings.
+//! * A target is inside of MPI while another rank puts to its window or gets from it: some
+//!   libraries do their work in the target's calls. It waits in MPI_Recv, or calls as many fences
+//!   as the origin.
+//! * Contents are compared outside of the timed part: first those of the measured calls, then those
+//!   of a last round with different contents.
 
 use mpi::{Communicator, Window};
 
@@ -20,9 +21,9 @@ use crate::endpoint::contents::{CLEARED, compare};
 use crate::point::MpiSettings;
 use crate::topology::{Flow, PartSpec};
 
-/// The windows of two ranks, and what this one does with the other's.
+/// The windows of two ranks, and the operation of this rank on the other's window.
 pub(super) struct OneSided {
-    /// Absent once it is freed.
+    /// `None` once it is freed.
     window: Option<Window>,
     messages: Communicator,
     answers: Communicator,
@@ -31,20 +32,20 @@ pub(super) struct OneSided {
     operation: MpiOperation,
     sync: MpiSync,
     size: usize,
-    /// Puts or gets that the calls complete which complete some.
+    /// How many puts or gets one completing call completes.
     slots: usize,
-    /// Those that were started and not completed, and the most that ever were.
+    /// Operations that were started and not completed, and the most that ever were.
     started: usize,
     used: usize,
-    /// Fences of both ranks so far.
+    /// The fences of both ranks so far.
     fences: usize,
-    /// Whether the other rank does the same with this one's window.
+    /// Whether the other rank does the same with this rank's window.
     goes_both_ways: bool,
 }
 
 impl OneSided {
-    /// Allocates the windows, and fills what is put or got. Both ranks call it; none where messages
-    /// are sent.
+    /// Allocates the windows, and fills the memory that is put or got. Both ranks call it; returns
+    /// `None` if messages are sent.
     pub(super) fn new(context: &Context, spec: &PartSpec, peers: &[u32]) -> Result<Option<Self>, Error> {
         let MpiSettings { operation, sync, .. } = spec.message.mpi;
         let [peer] = *peers else { return Ok(None) };
@@ -55,7 +56,7 @@ impl OneSided {
         let slots = if is_flood { (spec.message.tx_depth as usize).max(1) } else { 1 };
         let size = spec.message.size();
         let too_long = || Error::Impossible {
-            reason: format!("a window of {slots} messages of {size} B is longer than any memory"),
+            reason: format!("a window of {slots} messages of {size} B is larger than any memory"),
         };
         let bytes = flags_at(slots, size).and_then(|at| at.checked_add(FLAGS_BYTES)).ok_or_else(too_long)?;
         let messages = context.messages.clone();
@@ -90,7 +91,7 @@ impl OneSided {
             MpiSync::Flush | MpiSync::FlushLocal => self.window()?.lock_all()?,
             MpiSync::Lock | MpiSync::LockAll => {}
         }
-        // No put or get before the peer's window is filled.
+        // The peer's window must be filled before the first put or get.
         Ok(self.messages.barrier()?)
     }
 
@@ -115,7 +116,7 @@ impl OneSided {
         if self.started == self.slots { self.complete() } else { Ok(()) }
     }
 
-    /// Completes what was started.
+    /// Completes the operations that were started.
     #[inline]
     pub(super) fn complete(&mut self) -> Result<(), Error> {
         if self.started == 0 {
@@ -137,10 +138,10 @@ impl OneSided {
         Ok(())
     }
 
-    /// Ends what was measured, at a rank that has put or got.
+    /// Ends the measured part, at a rank that has put or got.
     ///
     /// # Errors
-    /// [`Error::WrongResult`] where a get brought something else than it should; what MPI says.
+    /// [`Error::WrongResult`] if a get delivered wrong data; the error of MPI.
     pub(super) fn release(&mut self) -> Result<(), Error> {
         self.complete()?;
         if !self.goes_both_ways {
@@ -149,7 +150,7 @@ impl OneSided {
             }
             return self.prove();
         }
-        // The peer waits for the second half, wrong contents or not.
+        // The peer waits for the second half, whether or not the contents are right.
         if self.rank < self.peer {
             let proven = wrong_or(self.prove())?;
             return proven.and(self.serve_proof());
@@ -158,10 +159,10 @@ impl OneSided {
         served.and(self.prove())
     }
 
-    /// Takes part as a target, until the peer has ended what it measures.
+    /// Serves as the target until the peer has ended its measured part.
     ///
     /// # Errors
-    /// [`Error::WrongResult`] where a put brought something else than it should; what MPI says.
+    /// [`Error::WrongResult`] if a put delivered wrong data; the error of MPI.
     pub(super) fn attend(&mut self) -> Result<(), Error> {
         if self.sync == MpiSync::Fence {
             let mut flag = [0];
@@ -174,7 +175,7 @@ impl OneSided {
         self.serve_proof()
     }
 
-    /// Tells a target that fences, in an epoch after the last that is measured.
+    /// Tells a target that calls fences that the measured part is over, in an additional epoch.
     fn raise_flag(&mut self) -> Result<(), Error> {
         let at = self.flag_of(self.fences + 1);
         let peer = self.peer;
@@ -184,23 +185,25 @@ impl OneSided {
         self.fence()
     }
 
-    /// Where the flag stands that is raised in the epoch which fence number `fences` completes.
+    /// Returns the offset of the flag that is raised in the epoch which fence number `fences`
+    /// completes.
     ///
-    /// Two flags take turns: a put may be seen before the fence that completes it, and MPI forbids
-    /// to load what a put of the same epoch stores. The target reads after each fence the flag of
-    /// that fence, and the origin raises that of the next.
+    /// There are two flags in turn: a put may be visible before the fence that completes it, and
+    /// MPI forbids a target to load what a put of the same epoch stores. After each fence, the
+    /// target reads the flag of that fence, and the origin raises the flag of the next.
     fn flag_of(&self, fences: usize) -> usize {
         flags_at(self.slots, self.size).unwrap_or(0) + fences % 2 * FLAG_BYTES
     }
 
-    /// A fence, which both ranks count.
+    /// Calls a fence, which both ranks count.
     fn fence(&mut self) -> Result<(), Error> {
         self.window()?.fence()?;
         self.fences += 1;
         Ok(())
     }
 
-    /// The origin's part of the proof. A wrong result ends it only after the target's part.
+    /// Runs the origin's part of the proof. A wrong result is returned only after the target's
+    /// part.
     fn prove(&mut self) -> Result<(), Error> {
         let used = self.used;
         if self.operation == MpiOperation::Put {
@@ -222,12 +225,12 @@ impl OneSided {
         self.give(&cleared)?;
         self.begin_epoch()?;
         self.post_all(used)?;
-        // Until here the target is inside of MPI.
+        // Up to here the target is inside of MPI.
         self.tell(used)?;
         first.and(self.compare_origin(SECOND, used))
     }
 
-    /// The target's part.
+    /// Runs the target's part of the proof.
     fn serve_proof(&mut self) -> Result<(), Error> {
         let used = self.hear()?.min(self.slots);
         if self.operation == MpiOperation::Put {
@@ -247,12 +250,12 @@ impl OneSided {
         self.hear().map(|_| ())
     }
 
-    /// A fence of both ranks, where fences complete.
+    /// Starts an epoch with a fence of both ranks, if fences complete the operations.
     fn begin_epoch(&mut self) -> Result<(), Error> {
         if self.sync == MpiSync::Fence { self.fence() } else { Ok(()) }
     }
 
-    /// Completes at the target what is complete at the origin alone.
+    /// Completes at the target the operations that are complete only at the origin.
     fn make_visible(&mut self) -> Result<(), Error> {
         if self.sync == MpiSync::FlushLocal {
             let peer = self.peer;
@@ -290,13 +293,13 @@ impl OneSided {
         compare("MPI_Put", self.rank, &expected[..found.len()], &found)
     }
 
-    /// Writes what puts come from, or gets go to.
+    /// Writes the memory that puts read or gets fill.
     fn give(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.window()?.origin_mut()[..bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
-    /// Reads or writes this rank's own window, in an epoch where there must be one.
+    /// Reads or writes this rank's own window, in an epoch if one is required.
     fn with_own(&mut self, run: impl FnOnce(&mut Window) -> Result<(), mpi::Error>) -> Result<(), Error> {
         let rank = self.rank;
         let locks = matches!(self.sync, MpiSync::Lock | MpiSync::LockAll);
@@ -317,7 +320,7 @@ impl OneSided {
         self.window.as_mut().ok_or_else(freed)
     }
 
-    /// What a rank gives in a round: no slot has the bytes of another.
+    /// Returns what a rank sends in a round; no two slots have the same bytes.
     fn contents(&self, rank: u32, round: u32) -> Vec<u8> {
         let byte = |at: usize| (rank as usize * 31 + round as usize * 17 + at * 7 + at / 251 * 3 + 1) as u8;
         (0..self.slots * self.size).map(byte).collect()
@@ -329,23 +332,24 @@ impl OneSided {
 }
 
 impl Drop for OneSided {
-    /// Both ranks free their windows, as they have made them: together.
+    /// Frees the window together with the peer, as MPI requires.
     fn drop(&mut self) {
         let Some(mut window) = self.window.take() else { return };
         if matches!(self.sync, MpiSync::Flush | MpiSync::FlushLocal) && window.unlock_all().is_err() {
             return;
         }
-        // The point has its result; what is left over ends with the process.
+        // The point has its result; the rest ends with the process.
         let _ = window.free();
     }
 }
 
-/// Where the flags stand that end the fences of a target: behind all messages.
+/// Returns the offset of the flags that end the fences of a target: behind all messages.
 fn flags_at(slots: usize, size: usize) -> Option<usize> {
     slots.checked_mul(size)?.checked_next_multiple_of(FLAG_BYTES)
 }
 
-/// Wrong contents as a value, so that what the peer waits for follows; any other error as an error.
+/// Returns wrong contents as a value, so that the peer gets what it waits for; returns any other
+/// error as an error.
 fn wrong_or(result: Result<(), Error>) -> Result<Result<(), Error>, Error> {
     match result {
         Ok(()) | Err(Error::WrongResult { .. }) => Ok(result),
@@ -355,15 +359,16 @@ fn wrong_or(result: Result<(), Error>) -> Result<Result<(), Error>, Error> {
 
 #[cold]
 fn freed() -> Error {
-    Error::Mpi { reason: "the window of a point was freed before its end".to_owned() }
+    Error::Mpi { reason: "the window of the point was freed too early".to_owned() }
 }
 
-/// Rounds of contents: what is measured, and what only the proof has.
+/// The rounds of contents: the measured round, and the round of the proof.
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
-/// The two flags of a target that fences. Windows are zeroed, and no message lies there.
+/// The two flags of a target that calls fences. Windows are zeroed, and no message overlaps the
+/// flags.
 const FLAG_BYTES: usize = 8;
 const FLAGS_BYTES: usize = 2 * FLAG_BYTES;
 const RAISED: [u8; FLAG_BYTES] = [1; FLAG_BYTES];
-/// The tag of messages of the proof, beside that of windows of a flood.
+/// The tag of messages of the proof, distinct from the tag of windows of a stream.
 const TOLD: i32 = 2;

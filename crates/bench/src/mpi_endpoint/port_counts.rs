@@ -1,5 +1,5 @@
-//! What the ports of RDMA devices have sent: which of them carries messages where the library does
-//! not say.
+//! The packets that ports of RDMA devices have sent. They show which port carries messages if the
+//! library does not report it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,20 +7,21 @@ use std::path::Path;
 
 use crate::host_counters::number;
 
-/// Fewer messages than these prove nothing: others use a port as well.
+/// Fewer messages than these prove nothing, because other programs use a port as well.
 const MESSAGES_MIN: u64 = 100;
 
-/// Packets that the ports of this host have sent, by device and port (`mlx5_0:1`).
+/// The packets that the ports of this host have sent, by device and port (`mlx5_0:1`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortCounts(BTreeMap<String, u64>);
 
 impl PortCounts {
-    /// What the ports of the kernel's devices have sent until now.
+    /// Returns the packets that the ports of the kernel's devices have sent so far.
     pub(super) fn now() -> Self {
         Self::of(Path::new("/sys/class/infiniband"))
     }
 
-    /// The same of a tree of files. Adapters count in `counters`, Soft-RoCE in `hw_counters`.
+    /// Reads the packets from a tree of files. Adapters count in `counters`, Soft-RoCE in
+    /// `hw_counters`.
     fn of(class: &Path) -> Self {
         let names = |path: &Path| {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -38,7 +39,7 @@ impl PortCounts {
         Self(all)
     }
 
-    /// The ports that have sent a packet at least for each of so many messages since.
+    /// Returns the ports that have since sent at least one packet for each of `messages` messages.
     pub(super) fn carriers(&self, before: &Self, messages: u64) -> Vec<String> {
         let sent = |(name, now): &(&String, &u64)| {
             let before = before.0.get(*name)?;
@@ -79,8 +80,8 @@ mod tests {
         assert_eq!(now.carriers(&before, 1000), ["mlx5_0:1"]);
         assert_eq!(now.carriers(&before, 999), ["mlx5_0:1", "rxe0:1"]);
         assert!(now.carriers(&before, 2001).is_empty());
-        assert!(now.carriers(&before, 9).is_empty(), "ten packets may be anybody's");
-        // A counter that was reset says nothing, nor does a port that was not there.
+        assert!(now.carriers(&before, 9).is_empty(), "ten packets may belong to any program");
+        // A counter that was reset proves nothing, nor does a port that was absent before.
         write_all(10, 60, 7);
         assert!(PortCounts::of(class).carriers(&before, 100).is_empty());
         assert!(now.carriers(&PortCounts::default(), 100).is_empty());

@@ -11,56 +11,55 @@ use super::port_counts::PortCounts;
 use crate::Error;
 use crate::topology::Part;
 
-/// What a rank knows of its MPI. It is initialised when a point asks for it, once, and finalized
-/// with this.
+/// The MPI of a rank. It is initialised once, when a point first needs it, and finalized on drop.
 pub(crate) struct RankMpi {
     options: MpiOptions,
     state: State,
-    /// Communicators for parts of the point that is prepared, until they are taken.
+    /// Communicators for the parts of the point being prepared, until they are taken.
     contexts: Vec<Option<Context>>,
 }
 
-/// How a process came to be a rank.
+/// How a process became a rank of MPI.
 #[derive(Clone, Debug, Default)]
 pub struct MpiOptions {
-    /// The launcher that started it, as errors name it; absent where none has.
+    /// The launcher that started it, as errors name it; `None` without a launcher.
     pub launcher: Option<String>,
-    /// Path or name of the library; absent for the one that fits the launcher.
+    /// The path or name of the library; `None` for the one that fits the launcher.
     pub library: Option<String>,
-    /// Where UCX writes what it does, if it was told to.
+    /// The log of UCX, if UCX writes one.
     pub log: Option<Arc<UcxLog>>,
 }
 
 enum State {
-    /// No point has asked for it.
+    /// No point has needed MPI.
     Unused,
     Ready(World),
-    /// It could not be initialised, and cannot be a second time.
+    /// The initialisation failed, and cannot be repeated.
     Broken(String),
 }
 
-/// What MPI says of a rank, which each rank tells all others.
+/// What MPI reports about a rank, which each rank tells all others.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
-    /// Its number, of how many.
+    /// Its number, and the number of ranks.
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    /// The library, as that calls itself.
+    /// The library, as it names itself.
     pub(crate) library: String,
 }
 
 impl RankMpi {
-    /// Nothing is opened yet.
+    /// Creates the state without opening a library.
     pub(crate) fn new(options: MpiOptions) -> Self {
         Self { options, state: State::Unused, contexts: Vec::new() }
     }
 
-    /// The ranks that MPI knows. Of the first call, which initialises MPI, all ranks must make one.
+    /// Returns all ranks of MPI. The first call initialises MPI, and all ranks must make it.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where no launcher started this process or no library is installed;
-    /// [`Error::Mpi`] with what the library says.
+    /// [`Error::Impossible`] if no launcher started this process or no library is installed;
+    /// [`Error::Mpi`] with the error of the library.
     pub(crate) fn world(&mut self) -> Result<&World, Error> {
         if let State::Unused = self.state {
             self.state = match self.initialize() {
@@ -76,10 +75,10 @@ impl RankMpi {
         }
     }
 
-    /// What MPI says of this rank, of as many as a point has.
+    /// Returns what MPI reports about this rank of a point with `ranks` ranks.
     ///
     /// # Errors
-    /// [`Error::NotOneWorld`] where MPI does not know all of them.
+    /// [`Error::NotOneWorld`] if MPI reports another number of ranks.
     pub(crate) fn identity(&mut self, ranks: u32) -> Result<Identity, Error> {
         let world = self.world()?;
         let library = world.communicator().library();
@@ -93,11 +92,11 @@ impl RankMpi {
         Err(Error::NotOneWorld { ranks, size: identity.size, launcher, library: identity.library, path })
     }
 
-    /// Makes communicators for so many parts of a point, two for each. All ranks must do that, also
-    /// for parts that they have nothing to do with.
+    /// Creates the communicators of `parts` parts of a point, two for each. All ranks must call it,
+    /// also for parts that they do not take part in.
     ///
     /// # Errors
-    /// What the library says.
+    /// The error of the library.
     pub(crate) fn prepare_contexts(&mut self, parts: usize) -> Result<(), Error> {
         let all = self.world()?.communicator();
         let context = |_| Ok(Some(Context { messages: all.duplicate()?, answers: all.duplicate()? }));
@@ -105,24 +104,24 @@ impl RankMpi {
         Ok(())
     }
 
-    /// The communicators of a part, once.
+    /// Takes the communicators of a part.
     ///
     /// # Errors
-    /// If there are none: a part is set up once.
+    /// If they were taken before: a part is set up once.
     pub(crate) fn context(&mut self, part: Part) -> Result<Context, Error> {
         let context = self.contexts.get_mut(part.0 as usize).and_then(Option::take);
         context.ok_or_else(|| Error::Mpi { reason: "a part of the point has no communicators".to_owned() })
     }
 
-    /// Lets messages go on that this rank has sent, as MPI does only while it is called.
+    /// Lets MPI deliver messages that this rank has sent; it does so only while it is called.
     pub(crate) fn progress(&self) {
         if let State::Ready(world) = &self.state {
-            // If MPI has failed, the rank that waits for the message says so.
+            // If MPI has failed, the rank that waits for the message reports it.
             let _ = world.progress();
         }
     }
 
-    /// What can be known of how messages go that a point wants to go so.
+    /// Returns what is needed to find the transport of a point that requests `asked`.
     pub(super) fn carried(&self, identity: &Identity, asked: MpiTransport) -> Carried {
         let library = identity.library.clone();
         Carried {
@@ -134,14 +133,14 @@ impl RankMpi {
         }
     }
 
-    /// The library, as far as it is known before MPI is initialised: its name and its file.
+    /// Returns the name and the file of the library, as far as known before MPI is initialised.
     pub(crate) fn library(&self) -> Option<(String, String)> {
         self.options.launcher.as_ref()?;
         let library = self.open().ok()?;
         Some((library.version().to_owned(), library.path().display().to_string()))
     }
 
-    /// Opens the library that is named, or the first of those that fit the launcher.
+    /// Opens the library that is named, or the first that fits the launcher.
     fn open(&self) -> Result<&'static Library, Error> {
         if let Some(name) = &self.options.library {
             return Library::open(name).map_err(|error| Error::Mpi { reason: error.to_string() });
@@ -154,8 +153,8 @@ impl RankMpi {
             }
         }
         let reason = format!(
-            "no library of MPI fits the launcher: {}: install it (Debian: apt-get install libopenmpi3), or name one with \
-             --mpi-library",
+            "no MPI library that fits the launcher is installed: {}: install one (Debian: apt-get install libopenmpi3), or \
+             name one with --mpi-library",
             tried.join("; ")
         );
         Err(Error::Impossible { reason })
@@ -163,7 +162,7 @@ impl RankMpi {
 
     fn initialize(&self) -> Result<World, Error> {
         if self.options.launcher.is_none() {
-            let reason = "no launcher of MPI has started this rank: see --mpi".to_owned();
+            let reason = "this rank was not started by an MPI launcher: see --mpi".to_owned();
             return Err(Error::Impossible { reason });
         }
         Ok(World::init(self.open()?, ThreadLevel::Single)?)
@@ -171,29 +170,30 @@ impl RankMpi {
 }
 
 impl Drop for RankMpi {
-    /// Without MPI_Finalize, Open MPI takes the end of the process for a failure. Where other ranks
-    /// do not come to it, the process ends without.
+    /// Finalizes MPI: without MPI_Finalize, Open MPI treats the end of the process as a failure. If
+    /// other ranks do not finalize in time, the process ends without it.
     fn drop(&mut self) {
         let State::Ready(world) = std::mem::replace(&mut self.state, State::Unused) else { return };
         let limit = std::thread::Builder::new().name("finalize".to_owned()).spawn(|| {
             std::thread::sleep(FINALIZE_TIMEOUT);
-            // SAFETY: _exit has no preconditions. All that this process was to do is done.
+            // SAFETY: _exit has no preconditions. This process has nothing left to do.
             unsafe { libc::_exit(0) }
         });
         if limit.is_ok() {
-            // Whatever it says, this process ends next.
+            // This process ends next, whatever the result.
             let _ = world.finalize();
         }
     }
 }
 
-/// Two communicators for a part of a point, so that what one says is never taken for the other.
+/// Two communicators for a part of a point, so that a message of one is never received as one of
+/// the other.
 pub(crate) struct Context {
-    /// What is measured.
+    /// For measured messages.
     pub(crate) messages: Communicator,
-    /// What tells that messages have arrived.
+    /// For the answers that confirm the arrival of messages.
     pub(crate) answers: Communicator,
 }
 
-/// Every rank finalizes at the same time, and has nothing to wait for but the others.
+/// Every rank finalizes at the same time and waits only for the other ranks.
 const FINALIZE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Sends that are under way.
+//! Outstanding sends.
 
 use mpi::{Communicator, Slots};
 
@@ -6,18 +6,18 @@ use super::tag::{GREETING_BYTES, Tag};
 use crate::Error;
 use crate::endpoint::{FILL, Mark};
 
-/// Sends in turn, each from memory of its own.
+/// Sends that take turns, each from separate memory.
 pub(super) struct Sends {
     pub(super) slots: Slots,
-    /// What is no [`Mark::More`], where sends are requests that were made once.
+    /// The slot of messages other than [`Mark::More`], if sends are persistent requests.
     marked: Slots,
     /// The slot of the next send.
     pub(super) next: usize,
-    /// The slot of the oldest send that is not known to be done, and how many sends there are from
-    /// that one to the next.
+    /// The slot of the oldest send that is not known to be complete, and the number of outstanding
+    /// sends.
     oldest: usize,
     pub(super) under_way: usize,
-    /// Sends that are done.
+    /// Sends that are complete.
     pub(super) done: u64,
     is_persistent: bool,
 }
@@ -42,7 +42,7 @@ impl Sends {
         Ok(Self { slots, marked, next: 0, oldest: 0, under_way: 0, done: 0, is_persistent })
     }
 
-    /// Takes note of the oldest send that is done; whether there was one.
+    /// Notes the oldest send if it is complete; returns whether it was.
     #[inline]
     pub(super) fn take_done(&mut self) -> Result<bool, Error> {
         if self.under_way == 0 || self.slots.test(self.oldest)?.is_none() {
@@ -59,7 +59,7 @@ impl Sends {
         self.under_way == self.slots.count()
     }
 
-    /// Takes note of all sends, which are done or about to be.
+    /// Completes all sends, which are complete or about to be.
     #[inline]
     pub(super) fn take_all(&mut self) -> Result<(), Error> {
         self.slots.wait_all(0..self.slots.count())?;
@@ -68,7 +68,7 @@ impl Sends {
         Ok(())
     }
 
-    /// Whether the next slot is free.
+    /// Returns whether the next slot is free.
     #[inline]
     pub(super) fn has_room(&mut self) -> Result<bool, Error> {
         Ok(self.under_way < self.slots.count() || self.take_done()?)
@@ -90,7 +90,7 @@ impl Sends {
         Ok(())
     }
 
-    /// Posts sends of [`Mark::More`] as long as there are free slots, up to so many. Gives how
+    /// Posts up to `most` sends of [`Mark::More`] as long as there are free slots. Returns how
     /// many.
     #[inline]
     pub(super) fn post_some(&mut self, most: u64, bytes: usize, peer: u32) -> Result<u64, Error> {
@@ -111,7 +111,7 @@ impl Sends {
         Ok(posted as u64)
     }
 
-    /// Sends what ends a series of persistent sends, after all of these are done.
+    /// Sends the message that ends a series of persistent sends, after all of these.
     #[cold]
     pub(super) fn post_marked(&mut self, bytes: usize, peer: u32, tag: Tag) -> Result<(), Error> {
         if self.marked.is_pending(0) {

@@ -1,4 +1,4 @@
-//! From a rank of MPI, and what the others have told of theirs, to an endpoint.
+//! Set-up: from a rank of MPI, and what the other ranks have told, to an endpoint.
 
 use measure::clock::Clock;
 
@@ -15,7 +15,7 @@ use crate::pattern::check::Check;
 use crate::point::{Carrier, MpiCall, MpiTransport};
 use crate::topology::PartSpec;
 
-/// A rank that does not know the others yet.
+/// A rank that is not connected to the others yet.
 pub(crate) struct Unconnected {
     spec: PartSpec,
     rank: u32,
@@ -32,8 +32,8 @@ impl EndpointKind for Unconnected {
         check::experiment(check)
     }
 
-    /// Initialises MPI, and makes the communicators of all parts: all ranks do so at the same time,
-    /// also those that have nothing to do with some part.
+    /// Initialises MPI, and creates the communicators of all parts. All ranks do so at the same
+    /// time, also ranks that do not take part in some part.
     fn arrange(site: &mut Site<'_>) -> Result<(), PointError> {
         site.mpi.identity(site.topology.ranks)?;
         site.mpi.prepare_contexts(site.topology.parts.len())?;
@@ -70,8 +70,8 @@ impl UnconnectedEndpoint for Unconnected {
         let waits_in_library = is_blocking || self.spec.joint.is_some();
         if yields_cpu && waits_in_library && !settings.may_oversubscribe && !yields(&own.library) {
             let reason = format!(
-                "{} keeps its CPU while it waits, so that ranks which share one wait for milliseconds: start fewer ranks, or \
-                 set mpi_oversubscribe to measure that",
+                "{} keeps the CPU while it waits, so ranks that share a CPU wait for milliseconds: start fewer ranks, or set \
+                 mpi_oversubscribe to measure that",
                 own.library
             );
             return Err(Error::Impossible { reason });
@@ -93,7 +93,7 @@ impl UnconnectedEndpoint for Unconnected {
     }
 }
 
-/// Whether a library's blocking calls let another rank have the CPU where ranks share one.
+/// Returns whether the blocking calls of a library yield the CPU to a rank that shares it.
 fn yields(library: &str) -> bool {
     library.starts_with("Open MPI")
 }

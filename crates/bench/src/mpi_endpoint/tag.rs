@@ -1,36 +1,36 @@
-//! What a message says by its tag.
+//! The meaning of a message's tag.
 
 use mpi::Status;
 
 use crate::Error;
 use crate::endpoint::Mark;
 
-/// Tags of messages: what each says.
+/// The tags of messages.
 const MORE: i32 = 1;
 const LAST: i32 = 2;
 const GREETING: i32 = 3;
 const FIRST: i32 = 4;
 const FIRST_OF_MANY: i32 = 5;
 const FILLER: i32 = 6;
-/// What a greeting carries: its number. The memory of any message has room for it.
+/// The size of a greeting, which contains its number. The memory of any message has room for it.
 pub(super) const GREETING_BYTES: usize = 4;
 
-/// What a message says that has come.
+/// The kind of a message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Tag {
     Message(Mark),
     Greeting,
-    /// The first message of a whole window, which more messages follow.
+    /// The first message of a whole window; the rest of the window follows.
     First {
         /// Whether another whole window follows.
         of_many: bool,
     },
-    /// An empty message that completes a whole window after the last message of a flood.
+    /// An empty message that completes a whole window after the last message of a stream.
     Filler,
 }
 
 impl Tag {
-    /// It as MPI carries it.
+    /// Returns the tag as MPI carries it.
     pub(super) fn number(self) -> i32 {
         match self {
             Self::Message(Mark::More) => MORE,
@@ -42,7 +42,7 @@ impl Tag {
         }
     }
 
-    /// How it is marked for a pattern.
+    /// Returns the mark for a pattern.
     #[inline]
     pub(super) fn mark(self) -> Mark {
         match self {
@@ -52,8 +52,10 @@ impl Tag {
         }
     }
 
+    /// Reads the tag of a message.
+    ///
     /// # Errors
-    /// [`Error::Mpi`] where no rank of ours has sent it.
+    /// [`Error::Mpi`] if the tag is none of rdmascope's.
     pub(super) fn of(status: &Status) -> Result<Self, Error> {
         match status.tag {
             MORE => Ok(Self::Message(Mark::More)),
@@ -64,7 +66,7 @@ impl Tag {
             FILLER => Ok(Self::Filler),
             other => Err(Error::Mpi {
                 reason: format!(
-                    "a message of {} bytes with the tag {other} came, which no rank has sent",
+                    "a message of {} bytes arrived with the tag {other}, which rdmascope does not use",
                     status.bytes
                 ),
             }),

@@ -1,15 +1,15 @@
-//! The variables that make MPI take a transport, for each library that knows some. What a library
-//! does not know it does not read, so that the variables of all are set.
+//! The variables that select a transport of MPI, for each library that has such variables. The
+//! variables of all libraries are set, because each library reads only its own.
 
 use super::choices::MpiTransport;
 
-/// The variables of a transport, and their values.
+/// Returns the variables of a transport, with their values.
 pub(crate) fn variables(transport: MpiTransport) -> &'static [(&'static str, &'static str)] {
     match transport {
         MpiTransport::Default => &[],
         MpiTransport::Shm => &[
             ("OMPI_MCA_pml", "ob1"),
-            // Release 5 takes this name for its `sm`.
+            // Release 5 accepts this name for its `sm`.
             ("OMPI_MCA_btl", "self,vader"),
             ("UCX_TLS", "sm,self"),
             ("FI_PROVIDER", "shm"),
@@ -27,7 +27,7 @@ pub(crate) fn variables(transport: MpiTransport) -> &'static [(&'static str, &'s
             ("OMPI_MCA_pml", "ucx"),
             ("OMPI_MCA_pml_ucx_tls", "any"),
             ("OMPI_MCA_pml_ucx_devices", "any"),
-            // RC needs UD to be set up, which `rc` includes.
+            // RC needs UD for its set-up, which `rc` includes.
             ("UCX_TLS", "rc,self"),
             ("MPIR_CVAR_NOLOCAL", "1"),
             ("FI_PROVIDER", "verbs"),
@@ -36,5 +36,5 @@ pub(crate) fn variables(transport: MpiTransport) -> &'static [(&'static str, &'s
     }
 }
 
-/// The devices that UCX may take, each with its port.
+/// The variable with the devices that UCX may use, each with its port.
 pub(crate) const NET_DEVICES: &str = "UCX_NET_DEVICES";

@@ -1,9 +1,9 @@
-//! The windows of a flood: the receiver answers each, as in the OSU benchmarks.
+//! The windows of a stream: the receiver answers each, as in the OSU benchmarks.
 //!
-//! Where a flood goes one way, its receiver waits for a whole window with one call of MPI, which
-//! it makes before the window begins. So it has to know that all of it will come: the first message
-//! of each window says so of this window and of the next. A flood that ends earlier keeps these
-//! promises with empty messages, the fillers.
+//! The receiver of a one-way stream waits for a whole window with one call of MPI, which it makes
+//! before the window begins. It has to know that the whole window will arrive: the first message of
+//! each window promises this for its window and for the next. If the stream ends earlier, the
+//! sender keeps the promise with empty messages, the fillers.
 
 use mpi::{Communicator, Slots};
 
@@ -11,24 +11,23 @@ use super::tag::{GREETING_BYTES, Tag};
 use crate::Error;
 use crate::endpoint::{FILL, Mark};
 
-/// The tag of the message that says that a window has arrived.
+/// The tag of the message that confirms that a window has arrived.
 const WINDOW: i32 = 1;
 
-/// The windows of a flood to and from one rank.
+/// The windows of a stream to and from one rank.
 pub(super) struct Windows {
     peer: u32,
-    /// Whether messages go one way only, so that the receiver has nothing to do but to wait for all
-    /// of a window.
+    /// Whether messages go one way only, so that the receiver only waits for whole windows.
     pub(super) is_one_way: bool,
     pub(super) out: Outgoing,
     pub(super) into: Incoming,
-    /// The receive of the peer's answer, and the send of ours.
+    /// The receive of the peer's answer, and the send of this rank's answer.
     heard: Slots,
     said: Slots,
 }
 
 impl Windows {
-    /// Windows of so many messages.
+    /// Creates windows of `length` messages.
     pub(super) fn new(
         answers: &Communicator,
         peer: u32,
@@ -43,8 +42,8 @@ impl Windows {
         Ok(Self { peer, is_one_way, out, into: Incoming::new(length), heard, said })
     }
 
-    /// Whether a message may go: not while a full window has not arrived. Where messages go one
-    /// way, only [`wait`](Self::wait) finds that out.
+    /// Returns whether a message may be sent: not before a full window has arrived. In a one-way
+    /// stream, only [`wait`](Self::wait) finds that out.
     #[inline]
     pub(super) fn may_send(&mut self) -> Result<bool, Error> {
         if self.out.is_full && !self.is_one_way && self.heard.test(0)?.is_some() {
@@ -53,34 +52,34 @@ impl Windows {
         Ok(!self.out.is_full)
     }
 
-    /// Whether all that is left to do is to [`wait`](Self::wait) for an answer.
+    /// Returns whether the sender can only [`wait`](Self::wait) for an answer.
     #[inline]
     pub(super) fn awaits_answer(&self) -> bool {
         self.is_one_way && self.out.is_full
     }
 
-    /// Waits until the window that is full has arrived.
+    /// Waits until the full window has arrived.
     #[inline]
     pub(super) fn wait(&mut self) -> Result<(), Error> {
         self.heard.wait(0)?;
         self.begin()
     }
 
-    /// The window that was full has arrived: begins another.
+    /// Begins another window after the full one has arrived.
     #[inline]
     fn begin(&mut self) -> Result<(), Error> {
         self.out.begin();
         Ok(self.heard.irecv(0, GREETING_BYTES, Some(self.peer), Some(WINDOW))?)
     }
 
-    /// Messages that are known to have arrived.
+    /// Returns how many messages are known to have arrived.
     #[inline]
     pub(super) fn arrived(&mut self) -> Result<u64, Error> {
         self.may_send()?;
         Ok(self.out.arrived)
     }
 
-    /// Messages that were sent and are not known to have arrived.
+    /// Returns how many messages were sent and are not known to have arrived.
     pub(super) fn unanswered(&mut self) -> Result<u64, Error> {
         self.may_send()?;
         Ok(self.out.sent)
@@ -89,7 +88,7 @@ impl Windows {
     /// Tells the sender that its window has arrived.
     #[inline]
     pub(super) fn answer(&mut self) -> Result<(), Error> {
-        // The answer before has arrived: its window was followed by this one.
+        // The previous answer has arrived, because the sender has sent this window.
         if self.said.is_pending(0) {
             self.said.wait(0)?;
         }
@@ -97,24 +96,24 @@ impl Windows {
     }
 }
 
-/// The windows that this end sends.
+/// The windows that this rank sends.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Messages of a whole window.
+    /// The messages of a whole window.
     length: u64,
-    /// Whether the receiver may be promised whole windows.
+    /// Whether whole windows may be promised to the receiver.
     promises: bool,
-    /// Messages of the present window that were sent.
+    /// The messages of the current window that were sent.
     sent: u64,
-    /// Whether the receiver was promised all messages of the present window, and of the next.
+    /// Whether all messages of the current window, and of the next, were promised to the receiver.
     is_whole: bool,
     is_next_whole: bool,
-    /// Whether the last message of the present window was sent, so that no more goes before the
-    /// receiver has answered.
+    /// Whether the last message of the current window was sent: the receiver must answer before the
+    /// next message.
     is_full: bool,
-    /// Messages of all windows that the receiver has answered.
+    /// The messages of all windows that the receiver has answered.
     arrived: u64,
-    /// How many messages this end will have sent when its flood is over, as far as is known.
+    /// How many messages this rank will have sent at the end of its stream, as far as is known.
     announced: u64,
 }
 
@@ -132,19 +131,19 @@ impl Outgoing {
         }
     }
 
-    /// This end will send so many messages, and no more.
+    /// Announces that this rank will send `messages` more messages.
     pub(super) fn announce(&mut self, messages: u64) {
         self.announced = (self.arrived + self.sent).saturating_add(messages);
     }
 
-    /// Messages that may be sent before the receiver must have answered.
+    /// Returns how many messages may be sent before the receiver must answer.
     #[inline]
     pub(super) fn room(&self) -> u64 {
         if self.is_full { 0 } else { self.length - self.sent }
     }
 
-    /// What the next message says. Of the present window and the next, as much is promised as is
-    /// announced.
+    /// Returns the tag of the next message. It promises as much of the current window and the next
+    /// as is announced.
     #[inline]
     pub(super) fn tag(&mut self, mark: Mark) -> Tag {
         if self.sent > 0 {
@@ -161,7 +160,8 @@ impl Outgoing {
         }
     }
 
-    /// Messages were sent, of which the last has a mark. Returns how many fillers must follow.
+    /// Notes that messages were sent, the last one with `mark`. Returns how many fillers must
+    /// follow.
     #[inline]
     pub(super) fn sent(&mut self, messages: u64, mark: Mark) -> u64 {
         self.sent += messages;
@@ -175,7 +175,7 @@ impl Outgoing {
         of_this + of_next
     }
 
-    /// The window that was full has arrived: begins another.
+    /// Begins another window after the full one has arrived.
     #[inline]
     fn begin(&mut self) {
         self.arrived += self.sent;
@@ -184,14 +184,14 @@ impl Outgoing {
     }
 }
 
-/// The windows that this end receives.
+/// The windows that this rank receives.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    /// Messages of a whole window.
+    /// The messages of a whole window.
     length: u64,
-    /// Messages of the present window that have come.
+    /// The messages of the current window that have arrived.
     come: u64,
-    /// Whether all messages of the present window will come, and of the next.
+    /// Whether all messages of the current window, and of the next, will arrive.
     is_whole: bool,
     is_next_whole: bool,
 }
@@ -201,9 +201,9 @@ impl Incoming {
         Self { length, come: 0, is_whole: false, is_next_whole: false }
     }
 
-    /// Messages have come, of which the first says something; the last of them is marked. Returns
-    /// whether the window has arrived: all of it, or the last message of a flood. Then another
-    /// begins.
+    /// Notes that messages have arrived: the tag of the first and the mark of the last. Returns
+    /// whether the window has arrived completely, or up to the last message of a stream; then
+    /// another begins.
     #[inline]
     pub(super) fn came(&mut self, messages: usize, first: Tag, mark: Mark) -> bool {
         if let Tag::First { of_many } = first {
@@ -218,26 +218,26 @@ impl Incoming {
         true
     }
 
-    /// The flood is over. Returns how many fillers still come.
+    /// Ends the stream. Returns how many fillers are still to arrive.
     pub(super) fn end(&mut self) -> usize {
         let left = self.left();
         self.is_whole = false;
         left
     }
 
-    /// Whether a whole window has come in part.
+    /// Returns whether a part of a whole window has arrived.
     #[inline]
     pub(super) fn is_within(&self) -> bool {
         self.is_whole && self.come > 0
     }
 
-    /// Messages of a whole window that are sure to come.
+    /// Returns how many messages of a whole window are certain to arrive.
     #[inline]
     pub(super) fn left(&self) -> usize {
         if self.is_whole { self.expected() } else { 0 }
     }
 
-    /// Messages that can come before the sender waits for an answer.
+    /// Returns how many messages can arrive before the sender waits for an answer.
     #[inline]
     pub(super) fn expected(&self) -> usize {
         (self.length - self.come) as usize
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// A sender and a receiver, and what goes between them.
+    /// A sender, a receiver, and the messages between them.
     struct Flood {
         out: Outgoing,
         into: Incoming,
@@ -266,8 +266,8 @@ mod tests {
             self.sent.extend((0..fillers).map(|_| Tag::Filler));
         }
 
-        /// Takes what has come as the lane does. Returns the messages, and whether the last of a
-        /// flood was among them; nothing while less has come than is waited for.
+        /// Takes arrived messages as the lane does. Returns their number, and whether the last of a
+        /// stream was among them; `None` if fewer have arrived than the receiver waits for.
         fn take(&mut self) -> Option<(u64, Mark)> {
             let left = self.into.left();
             if self.sent.len() < left.max(1) {
@@ -288,7 +288,7 @@ mod tests {
             Some((last as u64 + 1, Mark::Last))
         }
 
-        /// Floods with so many messages; returns how many came, and how many fillers were sent.
+        /// Streams `messages` messages; returns how many arrived, and how many fillers were sent.
         fn run(&mut self, messages: u64, announced: u64) -> (u64, u64) {
             self.out.announce(announced);
             let mut taken = 0;
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// One flood after the other over the same windows, as warm-up and measurement are.
+    /// Several streams over the same windows, like warm-up and measurement.
     #[test]
     fn a_receiver_waits_for_no_more_than_what_comes() {
         for length in [1, 2, 3, 7, 64] {

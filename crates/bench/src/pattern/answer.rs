@@ -1,12 +1,12 @@
-//! The rank that answers.
+//! The rank that answers messages.
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 
-/// Answers each message until the one that says that it is the last.
+/// Answers each message up to the one that is marked as the last.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(crate) fn answer<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     loop {
         let mark = endpoint.receive()?;

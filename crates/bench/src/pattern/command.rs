@@ -1,8 +1,8 @@
 //! How the command line offers a pattern: `rdmascope COMMAND SUBJECT [flags]`.
 //!
-//! A pattern's room has one [`Command`]. The program builds the parser, the help, the manual page
-//! and the completions from it, from the rows of axes and from the pattern's own defaults, and
-//! makes the plan that the flags ask for. It knows no pattern by name.
+//! Each pattern has one [`Command`]. The program builds the parser, the help, the manual page and
+//! the completions from it, from the rows of axes and from the pattern's defaults, and makes a plan
+//! from the flags. The program knows no pattern by name.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -15,33 +15,33 @@ use crate::point::{Carrier, Choice as _, Operation};
 /// The command of a pattern.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// Its name.
+    /// The command's name.
     pub name: &'static str,
     /// What it measures, in one sentence without a period.
     pub about: &'static str,
-    /// Lines for the end of its help: a command each, and what that does.
+    /// Lines for the end of its help: each a command and what it does.
     pub examples: &'static str,
-    /// Heading of its records. `{subject}` stands for the operation or the carrier.
+    /// The title of its records. `{subject}` stands for the operation or the carrier.
     pub title: fn(&AxisList) -> &'static str,
-    /// What a point has a number of.
+    /// What a point counts, such as messages.
     pub counts: &'static str,
-    /// Which ranks it starts.
+    /// Which ranks the command starts.
     pub ranks: Ranks,
-    /// What it can measure over verbs, and what has a name of its own. A command without subjects
-    /// takes its flags itself.
+    /// What it can measure over verbs, and subjects with a name of their own. A command without
+    /// subjects takes the flags itself.
     pub subjects: &'static [Subject],
-    /// What else it can measure: other carriers of messages.
+    /// Whether it also measures this carrier of messages.
     pub over: fn(Carrier) -> bool,
     /// Settings and axes that have these values unless a flag says otherwise: `KEY`, `VALUE` as in
     /// `--set`.
     pub given: &'static [(&'static str, &'static str)],
-    /// Axes of which the pattern has one value only, so that a flag would serve nothing.
+    /// Axes that have a single value in this pattern, so that they need no flag.
     pub without: &'static [&'static AxisRow],
-    /// Settings that are no axes and have flags of their own.
+    /// Settings that are not axes and have flags.
     pub settings: &'static [SettingFlag],
     /// Figures of the report, over the experiments of these names.
     pub figures: fn(Vec<String>) -> Vec<Figure>,
-    /// Whether only plans have the pattern, because flags cannot say what it needs.
+    /// Whether the pattern is available only in plans, because flags cannot express what it needs.
     pub is_of_plans: bool,
 }
 
@@ -50,51 +50,51 @@ pub struct Command {
 pub enum Ranks {
     /// All of them, because there may be more than two.
     All,
-    /// Both, or the one at this end: as with perftest, each end may be started by hand.
+    /// Both, or the rank of this host: as with perftest, a user may start each rank by hand.
     Two,
 }
 
 /// What a command can measure: an operation of verbs or of MPI, or another carrier of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Its name.
+    /// The subject's name.
     pub name: &'static str,
-    /// Other names that it has.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
     /// What it measures, in one sentence without a period.
     pub about: &'static str,
     /// What carries the messages.
     pub endpoint: Carrier,
-    /// The operation; absent where a flag or the pattern says it.
+    /// The operation; absent where a flag or the pattern chooses it.
     pub operation: Option<Operation>,
     /// How a flag chooses another operation.
     pub choice: Choice,
     /// Settings and axes that have these values, as [`Command::given`]. A subject that has some is
-    /// called by its own name.
+    /// titled by its own name.
     pub given: &'static [(&'static str, &'static str)],
 }
 
 /// How a flag chooses the operation of a subject.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice {
-    /// None does.
+    /// No flag does.
     Fixed,
-    /// `--imm` takes this one, which carries immediate data.
+    /// `--imm` chooses this operation, which carries immediate data.
     Immediate(Operation),
-    /// `-A` names an atomic, as perftest's does.
+    /// `-A` names an atomic operation, as in perftest.
     Atomic,
 }
 
-/// A flag that gives a setting of the experiment which is no axis.
+/// A flag for a setting of the experiment that is not an axis.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingFlag {
     /// The key of the setting in a plan.
     pub key: &'static str,
     /// The flag's name.
     pub long: &'static str,
-    /// What help calls its value.
+    /// The name of its value in help.
     pub value_name: &'static str,
-    /// The flag without which it has no effect.
+    /// The flag that this flag requires.
     pub requires: &'static str,
     /// One sentence of help without a period.
     pub help: &'static str,
@@ -120,8 +120,8 @@ impl Command {
         }
     }
 
-    /// Whether each of its ranks may be started by hand, with messages that are carried so: a
-    /// launcher starts those of MPI.
+    /// Whether a user may start each rank by hand, with this carrier of messages. A launcher starts
+    /// the ranks of MPI.
     pub fn has_ends(&self, carrier: Carrier) -> bool {
         self.ranks == Ranks::Two && !carrier.is_mpi()
     }
@@ -151,13 +151,13 @@ impl Subject {
         Self { name, aliases: &[], about, endpoint, operation: None, choice, given: &[] }
     }
 
-    /// Send, with immediate data where a flag asks for that.
+    /// Send, with immediate data where a flag requests it.
     pub const fn send(about: &'static str) -> Self {
         let choice = Choice::Immediate(Operation::SendImm);
         Self { choice, ..Self::verbs("send", Operation::Send, about) }
     }
 
-    /// RDMA Write, with immediate data where a flag asks for that.
+    /// RDMA Write, with immediate data where a flag requests it.
     pub const fn write(about: &'static str) -> Self {
         let choice = Choice::Immediate(Operation::WriteImm);
         Self { choice, ..Self::verbs("write", Operation::Write, about) }
@@ -168,7 +168,7 @@ impl Subject {
         Self::verbs("read", Operation::Read, about)
     }
 
-    /// Either atomic.
+    /// Fetch-and-add or compare-and-swap.
     pub const fn atomic(about: &'static str) -> Self {
         Self { choice: Choice::Atomic, ..Self::verbs("atomic", Operation::FetchAdd, about) }
     }
@@ -185,20 +185,20 @@ impl Subject {
         Self { given, ..Self::over(Carrier::Mpi, "mpi-get", about).alias(&["mpi_get"]) }
     }
 
-    /// The same by other names too.
+    /// The same subject with alternative names.
     #[must_use]
     pub const fn alias(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 }
 
-/// A subject for each carrier but verbs, from what documents its word.
+/// A subject for each carrier except verbs, with the carrier's documentation as help.
 static CARRIERS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
     let carriers = Carrier::VALUES.iter().copied().zip(Carrier::VARIANTS);
     let others = carriers.filter(|(carrier, _)| !carrier.is_verbs());
     others
         .map(|(carrier, variant)| {
-            // As long as the program runs, which takes a name once.
+            // Leaked once for each carrier: the name lives as long as the program.
             let name =
                 if variant.word.contains('_') { variant.word.replace('_', "-").leak() } else { variant.word };
             Subject::over(carrier, name, variant.help()).alias(carrier.aliases())
@@ -206,5 +206,5 @@ static CARRIERS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Sockets and shared memory, which nearly every pattern measures.
+/// Sockets and shared memory, which nearly all patterns measure.
 pub(crate) const NO_LIBRARY: fn(Carrier) -> bool = |carrier| !carrier.is_library() && !carrier.is_program();

@@ -1,11 +1,11 @@
-//! What experiments are where a plan does not say, as far as patterns differ in that.
+//! Defaults of experiments that differ between patterns.
 
 use crate::axis::{self, Axis, AxisList, AxisRow, Key};
 use crate::point::{Carrier, Length, MpiCall, MpiOperation, MpiSync, Operation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What an experiment is where its plan does not say.
+/// The defaults of an experiment.
 pub(crate) struct Defaults {
     /// How long a point is measured.
     pub(crate) length: Length,
@@ -15,25 +15,25 @@ pub(crate) struct Defaults {
     pub(crate) rx_depth: u32,
     /// Payload of a message.
     pub(crate) size_bytes: u64,
-    /// Operation that carries it.
+    /// The operation that carries a message.
     pub(crate) operation: Operation,
-    /// Every how many sends one asks for a completion; absent for half of the send queue's depth.
+    /// Every Nth send asks for a completion; absent for half of the send queue's depth.
     pub(crate) signal_interval: Option<u32>,
     /// Thresholds, in ns, for which the share of samples above is reported.
     pub(crate) share_above_ns: &'static [u64],
-    /// Steps in a second at the least rate, where they are due by themselves: how long a point
-    /// takes.
+    /// Steps per second at the lowest rate, for a pattern that is paced by a timer: they determine
+    /// how long a point takes.
     pub(crate) paced_hz: Option<u64>,
-    /// Whether receivers of shared memory poll: those of other messages sleep.
+    /// Whether receivers poll over shared memory. Over other endpoints they sleep.
     pub(crate) polls_shared_memory: bool,
-    /// Axes of its own.
+    /// Axes that only this pattern has.
     pub(crate) axes: Vec<Axis>,
-    /// Axes that its points do not have, because others make what these say.
+    /// Axes that its points do not have, because other axes determine them.
     pub(crate) made: &'static [&'static AxisRow],
 }
 
 impl Default for Defaults {
-    /// Round trips.
+    /// The defaults of a pattern that times round trips.
     fn default() -> Self {
         Self {
             length: Length::Iterations(ITERATIONS),
@@ -51,7 +51,7 @@ impl Default for Defaults {
     }
 }
 
-/// Whether an axis is given, and its values are all so.
+/// Whether an axis is given and all its values satisfy `so`.
 pub(crate) fn are_all<T: DeserializeOwned + Serialize>(
     given: &AxisList,
     key: Key<T>,
@@ -60,7 +60,7 @@ pub(crate) fn are_all<T: DeserializeOwned + Serialize>(
     given.find(key.row.name).is_some() && given.get(key).into_iter().all(so)
 }
 
-/// How MPI carries messages: by which calls they are sent, or what completes a put or a get.
+/// The axes of messages over MPI: the calls that send them, or what completes a put or a get.
 pub(crate) fn over_mpi(given: &AxisList, call: MpiCall) -> Vec<Axis> {
     if given.get(axis::MPI_OPERATION).into_iter().any(MpiOperation::is_one_sided) {
         return vec![axis::MPI_SYNC.value(MpiSync::Flush)];
@@ -68,12 +68,12 @@ pub(crate) fn over_mpi(given: &AxisList, call: MpiCall) -> Vec<Axis> {
     vec![axis::MPI_CALL.value(call), axis::MPI_OPERATION.value(MpiOperation::Send)]
 }
 
-/// Messages of a flood that are under way.
+/// The default number of outstanding messages of a stream.
 pub(crate) fn window(carrier: Carrier) -> u32 {
     if carrier.is_mpi() { WINDOW_MPI } else { TX_DEPTH }
 }
 
-/// perftest's latency tests.
+/// The iterations of perftest's latency tests.
 pub(crate) const ITERATIONS: u64 = 1000;
 /// perftest's send queue.
 const TX_DEPTH: u32 = 128;
@@ -85,14 +85,14 @@ const RX_DEPTH: u32 = 512;
 const SIZE_BYTES: u64 = 2;
 /// perftest's size for bandwidth.
 pub(crate) const SIZE_BYTES_STREAM: u64 = 65536;
-/// Every send asks for its completion, so that both ends time every message.
+/// Every send asks for its completion, so that both ranks time every message.
 const SIGNAL_INTERVAL: u32 = 1;
-/// 10 us: the threshold of the thesis's tables (V8).
+/// 10 us: the threshold in the tables of Potter 2018.
 const SHARE_ABOVE_NS: [u64; 1] = [10_000];
-/// A message waits for no other.
+/// One message at a time.
 pub(crate) const BURST: u32 = 1;
-/// Messages in a second that every device keeps up with.
+/// Messages per second that every device can carry.
 pub(crate) const RATE_HZ: u64 = 10_000;
-/// Of messages at a set rate: long enough for a thousand of them in the slowest hundredth at ten
-/// times the default rate.
+/// The duration of messages at a set rate: at ten times the default rate, a thousand of them are in
+/// the slowest hundredth.
 pub(crate) const DURATION_S: f64 = 1.0;

@@ -1,4 +1,4 @@
-//! Floods: what they come to, and how far they were at which time.
+//! Streams of messages: their rates, and how many messages were complete at which time.
 
 use measure::clock::{Clock, Domain, Ticks};
 use measure::record::{Direction, Throughput};
@@ -8,35 +8,35 @@ use super::Progress;
 use crate::Error;
 use crate::rank_clock::RankClock;
 
-/// What a direction of a stream came to, at one end. Warm-up is not in it.
+/// One rank's measurement of one direction of a stream, without warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Flood {
     /// Messages between the two stamps.
     pub messages: u64,
-    /// Ticks from the stamp before the first of them to the stamp after the last.
+    /// Ticks from the stamp before the first message to the stamp after the last.
     pub ticks: u64,
-    /// Messages that arrived or were posted in all.
+    /// Messages that arrived or were posted in total.
     pub total: u64,
 }
 
-/// What a flood beside others was.
+/// A stream that ran at the same time as others.
 #[derive(Debug)]
 pub(crate) struct Burst {
-    /// When it began, with all others.
+    /// When all streams started.
     pub(crate) begin: Ticks,
-    /// When its own messages were done.
+    /// When this stream's own messages were complete.
     pub(crate) end: Ticks,
-    /// Messages that were done by then.
+    /// Messages that were complete at `end`.
     pub(crate) messages: u64,
-    /// Messages in all: it went on until all others were done.
+    /// Messages in total: the stream continued until all others were complete.
     pub(crate) total: u64,
 }
 
 impl Burst {
-    /// The rate of its own messages of so many bytes, and how it went.
+    /// The rate of its own messages of `bytes` bytes, and its progress over time.
     ///
     /// # Errors
-    /// [`Error::TooFewMessages`] where nothing was done.
+    /// [`Error::TooFewMessages`] where no message was complete.
     pub(crate) fn told(
         self,
         progress: Progress,
@@ -57,11 +57,11 @@ impl Burst {
     }
 }
 
-/// Messages that are posted between two looks at the time and at how many are done: no more than a
-/// few, as a device may be done with each before the next is posted.
+/// Messages that are posted between two readings of the clock and of the completions: only a few,
+/// because a device may complete each message before the next is posted.
 pub(crate) const AT_ONCE: u64 = 64;
 
-/// The rate of a flood of which something was done.
+/// The rate of a stream, in messages per second.
 pub(crate) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {
     if flood.messages == 0 || flood.ticks == 0 {
         return Err(Error::TooFewMessages { messages: flood.total });
@@ -69,26 +69,26 @@ pub(crate) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> 
     Ok(flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks))
 }
 
-/// From when to when.
+/// A range of time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Window {
     /// The clock of the ticks.
     pub(crate) clock: Domain,
-    /// In ticks.
+    /// Start and end, in ticks.
     pub(crate) span: [u64; 2],
 }
 
-/// How far a flood was at which time, to be counted in the time that others were at it too.
+/// How many messages of a stream were complete at which time, to count those of a common time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FloodProgress {
-    /// The clock of the ticks, and how many it has in a second.
+    /// The clock of the ticks.
     pub(crate) clock: Domain,
-    /// In Hz.
+    /// Ticks per second.
     pub(crate) tick_hz: f64,
-    /// When it began, and when its own messages were done, in ticks.
+    /// When the stream started, and when its own messages were complete, in ticks.
     pub(crate) span: [u64; 2],
-    /// Times in ticks, and messages that were done by then.
+    /// Times in ticks, with the number of messages that were complete by then.
     pub(crate) seen: Vec<(u64, u64)>,
 }

@@ -1,5 +1,5 @@
-//! Patterns by their places in the list of all.
+//! The identifiers of patterns.
 
-/// A pattern, by its place in the list of all.
+/// A pattern, by its index in the list of all patterns.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct PatternId(pub(crate) u8);

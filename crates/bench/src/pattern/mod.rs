@@ -1,13 +1,13 @@
-//! Patterns: what is done with two endpoints, and what is timed.
+//! Patterns: how ranks exchange messages, and what is timed.
 //!
-//! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of
-//! recorder: it is compiled for each.
+//! A pattern allocates, formats and locks nothing, and does not depend on a kind of endpoint or a
+//! kind of recorder: it is compiled for each.
 //!
 //! # Invariants
 //!
-//! * A hot loop allocates, formats and locks nothing of ours and calls nothing through a pointer
-//!   but the verbs themselves. Patterns are generic over endpoint and recorder, and are compiled
-//!   for each pair.
+//! * A hot loop allocates no memory, formats nothing, takes no lock of rdmascope and calls only the
+//!   verbs through pointers. Patterns are generic over endpoint and recorder, and are compiled for
+//!   each pair of types.
 
 pub(crate) mod answer;
 pub(crate) mod check;

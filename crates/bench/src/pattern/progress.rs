@@ -1,29 +1,29 @@
-//! How far a flood was at which time.
+//! How many messages of a stream were complete at which time.
 
 use measure::clock::Ticks;
 
-/// Times and counts, thinned out where there are too many.
+/// Times with counts of messages. When the list is full, every second entry is removed.
 #[derive(Debug)]
 pub(crate) struct Progress {
     seen: Vec<(u64, u64)>,
-    /// Messages between two that are kept.
+    /// The smallest difference of counts between two entries.
     stride: u64,
     next: u64,
 }
 
-/// Entries that are kept at most.
+/// The largest number of entries.
 const ROOM: usize = 2048;
 
 impl Progress {
-    /// Nothing yet.
+    /// An empty list.
     pub(crate) fn new() -> Self {
-        // Written, so that no page is missing later.
+        // Writing the memory now avoids page faults in the measurement.
         let mut seen = vec![(u64::MAX, u64::MAX); ROOM];
         seen.clear();
         Self { seen, stride: 1, next: 0 }
     }
 
-    /// At a time so many messages were done in all.
+    /// Records that `count` messages in total were complete at the time `now`.
     #[inline]
     pub(crate) fn see(&mut self, now: Ticks, count: u64) {
         if count >= self.next {
@@ -45,7 +45,7 @@ impl Progress {
         self.next = count + self.stride;
     }
 
-    /// Times in ticks and counts, in rising order.
+    /// The entries in rising order: times in ticks, and counts.
     pub(crate) fn into_seen(self) -> Vec<(u64, u64)> {
         self.seen
     }
@@ -57,14 +57,14 @@ impl Default for Progress {
     }
 }
 
-/// How many messages were known to be done at a time. What comes between two counts is not guessed
-/// at: several that share a link would each be given a part of what was one's.
+/// The number of messages that were complete at a time, as last counted. It is not interpolated:
+/// several streams that share a link would each get a part of what only one of them sent.
 pub(crate) fn at(seen: &[(u64, u64)], time: u64) -> u64 {
     let after = seen.partition_point(|(ticks, _)| *ticks <= time);
     after.checked_sub(1).and_then(|before| seen.get(before)).map_or(0, |(_, count)| *count)
 }
 
-/// How many counts there are of a time.
+/// The number of entries within a range of time.
 pub(crate) fn counts(seen: &[(u64, u64)], [begin, end]: [u64; 2]) -> usize {
     let until = |time| seen.partition_point(|(ticks, _)| *ticks <= time);
     until(end).saturating_sub(until(begin))
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_long_flood_keeps_its_shape_in_little_room() {
         let mut progress = Progress::new();
-        // A message in 10 ticks, later one in 20.
+        // One message per 10 ticks, later one per 20.
         let time = |count: u64| if count < 50_000 { 10 * count } else { 20 * count - 500_000 };
         for count in 0..100_000 {
             progress.see(Ticks(time(count)), count);

@@ -1,4 +1,4 @@
-//! A rank of a point, as its pattern has it: the endpoints, and what is known of the others.
+//! A rank of a point, as its pattern sees it: its endpoints, and its relation to other ranks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::point::PointSpec;
 use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
-/// A rank that is connected with the others of its point.
+/// A rank that is connected with the other ranks of its point.
 pub(crate) struct Rank<'a, E> {
     pub(crate) spec: &'a PointSpec,
     pub(crate) rank: u32,
-    /// How much of the point's time is left.
+    /// The remaining time of the point.
     pub(crate) left: Duration,
     pub(crate) rank_clock: &'a RankClock,
     pub(crate) endpoints: &'a mut Endpoints<E>,
@@ -31,22 +31,22 @@ impl<'a, E: DrivenEndpoint> Rank<'a, E> {
         self.rank_clock.clock
     }
 
-    /// Whether those that it talks to read the same clock.
+    /// Whether its peers read the same clock.
     pub(crate) fn has_one_clock(&self) -> bool {
         self.endpoints.placement.has_one_clock
     }
 
-    /// The barrier of those that begin together, where this rank is one of them.
+    /// Takes the barrier of ranks that start together, if this rank is one of them.
     pub(crate) fn barrier(&mut self) -> Option<Barrier> {
         self.endpoints.placement.barrier.take()
     }
 
-    /// The endpoint of the main part, which most ranks have.
+    /// The endpoint of the main part.
     pub(crate) fn main(self) -> Result<&'a mut E, PointError> {
         self.endpoints.parts.get_mut(&Part::MAIN).ok_or_else(|| out_of_order("run"))
     }
 
-    /// The endpoints of two parts, where this rank has something to do with them.
+    /// The endpoints of two parts; `None` where this rank does not belong to the part.
     pub(crate) fn two(self, one: Part, other: Part) -> [Option<&'a mut E>; 2] {
         let mut found = [None, None];
         for (part, endpoint) in &mut self.endpoints.parts {
@@ -60,7 +60,7 @@ impl<'a, E: DrivenEndpoint> Rank<'a, E> {
     }
 }
 
-/// The connected endpoints of a rank: one for each part of the point that it has to do with.
+/// The connected endpoints of a rank: one for each part of the point that it belongs to.
 pub(crate) struct Endpoints<E> {
     pub(crate) placement: Placement,
     pub(crate) parts: BTreeMap<Part, E>,
@@ -72,12 +72,12 @@ impl<E: DrivenEndpoint> Endpoints<E> {
         self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
     }
 
-    /// Stops what ends this thread's sleeps.
+    /// Stops the thread's alarm that ends its sleeps at the time limit.
     pub(crate) fn stop(&mut self) {
         self.parts.values_mut().for_each(E::stop);
     }
 
-    /// What the endpoint of the main part has counted.
+    /// The counters of the main part's endpoint.
     pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
         self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
     }
@@ -87,12 +87,12 @@ impl<E: DrivenEndpoint> Endpoints<E> {
         self.parts.get(&Part::MAIN)?.library()
     }
 
-    /// What that library has carried them over.
+    /// The transport that this library used.
     pub(crate) fn transport(&self) -> Result<Option<String>, Error> {
         self.parts.get(&Part::MAIN).map_or(Ok(None), E::transport)
     }
 
-    /// Where messages of any part go through.
+    /// The devices and interfaces that the messages of all parts pass through.
     pub(crate) fn ways(&self) -> Ways {
         self.parts.values().map(E::ways).fold(Ways::default(), Ways::and)
     }

@@ -1,4 +1,4 @@
-//! What a pattern is, and the list of all: the rest of the program reaches each by its name.
+//! The trait of patterns, and its form without types, by which the rest of the program calls them.
 
 use measure::presentation::Presentation;
 use measure::record::{Axes, Status};
@@ -18,80 +18,78 @@ use crate::fault::{PointError, unreadable};
 use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
 
-/// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of
-/// its list.
+/// How ranks exchange messages, and what is timed. A pattern is a module in `patterns/` and a line
+/// of the list there.
 pub(crate) trait Pattern: Sync + 'static {
-    /// What all others may know of it.
+    /// What other code may know about the pattern.
     const ROW: Row;
-    /// What a rank tells the coordinator beside what ranks of all patterns do.
+    /// What a rank reports to the coordinator in addition to its [`Outcome`].
     type Told: Told;
 
     /// The ranks of a point, and how they use their endpoints.
     fn topology(spec: &PointSpec) -> Topology;
 
-    /// What its experiments are where a plan does not say, over what carries the messages, with
-    /// these axes given.
+    /// The defaults of an experiment with these axes given, where `carrier` carries the messages.
     fn defaults(given: &AxisList, carrier: Carrier) -> Defaults;
 
-    /// A rank's share of a point.
+    /// Runs a rank's share of a point.
     ///
     /// # Errors
-    /// What the endpoint says, and what the point's limits are.
+    /// The errors of the endpoint, and exceeded limits of the point.
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
 
-    /// Why the point has failed although each rank by itself has not noticed.
+    /// Why the point failed, if only the reports of all ranks together show it.
     fn failure(_told: &[Option<Self::Told>]) -> Option<String> {
         None
     }
 
-    /// What the outcomes of all ranks come to. What is left in them is what the ranks are in the
-    /// record.
+    /// Merges the outcomes of all ranks. Those left in `outcomes` become the ranks of the record.
     fn merge(_spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<Self::Told>>) -> Merged {
         Merged::of(outcomes)
     }
 }
 
-/// What all others may know of a pattern.
+/// What other code may know about a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// Its name in plans and records.
+    /// The pattern's name in plans and records.
     pub(crate) name: &'static str,
-    /// What an endpoint must be able to do.
+    /// The capabilities that an endpoint must have.
     pub(crate) needs: Capabilities,
-    /// Refuses what a plan must not ask of it, with every default filled in: the error says what is
-    /// asked, why that cannot be, and what to do.
+    /// Refuses experiments that are not possible, with every default filled in: the error says what
+    /// the plan asks for, why that is not possible, and what to do.
     pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
     /// Axes that not every pattern has.
     pub(crate) axes: &'static [&'static AxisRow],
-    /// Whether messages flow one after the other, each way or both: in lists, over several streams,
-    /// without a copy.
+    /// Whether the pattern streams messages, in one direction or both, and so may post lists, use
+    /// several streams and send without a copy.
     pub(crate) floods: bool,
-    /// Whether one message may go to a group.
+    /// Whether a message may go to a multicast group.
     pub(crate) has_groups: bool,
-    /// How the command line offers it.
+    /// The pattern's command.
     pub(crate) command: Command,
-    /// What a report shows of it: its table, and its own numbers.
+    /// What a report shows: the pattern's table and its own quantities.
     pub(crate) shown: &'static Presentation,
-    /// Makes the payload of a message, in bytes, out of other axes where it is none itself.
+    /// Computes the payload of a message in bytes from other axes; absent where it is an axis.
     pub(crate) size_bytes: Option<fn(&Axes) -> u64>,
-    /// Programs of others that measure it as well.
+    /// External tools that also measure the pattern.
     pub(crate) tools: &'static [Tool],
-    /// Whether it keeps files in the directory that a plan names.
+    /// Whether the pattern keeps files in the directory that a plan names.
     pub(crate) keeps_files: bool,
-    /// What carries its messages where a plan does not say.
+    /// The default carrier of messages.
     pub(crate) carrier: Carrier,
-    /// All axes that its points may have. Where absent, they are its own `axes` and those of every
+    /// All axes that its points may have. Where absent, they are `axes` and the axes of every
     /// pattern.
     pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
-    /// Sets up what stands in the place of a rank's endpoints; absent where these carry messages.
+    /// Sets up what replaces a rank's endpoints; absent where endpoints carry the messages.
     pub(crate) stands_in: Option<StandsIn>,
 }
 
-/// Sets up what stands in the place of a rank's endpoints.
+/// Sets up what replaces a rank's endpoints.
 pub(crate) type StandsIn = fn(&mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError>;
 
 impl Row {
-    /// A pattern of this name that needs nothing, and has no axes of its own.
+    /// A pattern with this name that needs no capabilities and has no axes of its own.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self {
             name,
@@ -112,9 +110,9 @@ impl Row {
     }
 }
 
-/// A pattern whose types are not known.
+/// A pattern without its types.
 pub(crate) trait Entry: Sync {
-    /// What all others may know of it.
+    /// As [`Pattern::ROW`].
     fn row(&self) -> &'static Row;
 
     /// As [`Pattern::topology`].
@@ -123,10 +121,10 @@ pub(crate) trait Entry: Sync {
     /// As [`Pattern::defaults`].
     fn defaults(&self, given: &AxisList, carrier: Carrier) -> Defaults;
 
-    /// As [`Pattern::failure`], also where what a rank told cannot be read.
+    /// As [`Pattern::failure`]. A report that cannot be read is a failure, too.
     fn failure(&self, outcomes: &[Outcome]) -> Option<String>;
 
-    /// As [`Pattern::merge`]; a failed point where what a rank told cannot be read.
+    /// As [`Pattern::merge`]. Returns a failed point where a report cannot be read.
     fn merge(&self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged;
 }
 
@@ -162,11 +160,12 @@ impl<P: Pattern> Entry for P {
     }
 }
 
-/// A rank's share of a point of a pattern, with what it tells ready to travel.
+/// Runs a rank's share of a point, and serialises what the rank reports.
 pub(crate) fn run_as<P: Pattern, E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     // A pattern is not compiled for an endpoint that lacks what it needs.
     if const { !E::CAPABILITIES.contain(P::ROW.needs) } {
-        let reason = format!("the pattern {:?} needs more than this endpoint has", P::ROW.name);
+        let reason =
+            format!("the pattern {:?} needs a capability that this endpoint does not have", P::ROW.name);
         return Err(PointError::NotMeasured(reason));
     }
     let (mut outcome, told) = P::run(rank)?;
@@ -178,7 +177,7 @@ pub(crate) fn run_as<P: Pattern, E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result
     Ok(outcome)
 }
 
-/// Takes what a rank has told out of its outcome.
+/// Takes a rank's report out of its outcome.
 fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointError> {
     let Some(told) = outcome.told.take() else { return Ok(None) };
     let mut told: P::Told = serde_json::from_value(told).map_err(unreadable)?;

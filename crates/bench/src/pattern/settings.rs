@@ -1,10 +1,10 @@
-//! What a pattern reads of a point: a row for each axis that not all patterns have.
+//! The settings that a pattern reads from a point: a row for each axis that not all patterns have.
 
-/// Defines `Settings`, with a field for each axis of its own that a pattern reads and the value
-/// that it has where a point does not say, and `AXES`, all that not every pattern has. `usual` are
-/// the axes of each of its points, also where a plan does not name them; `asked` those of points
-/// whose plan does. `messages` are axes that say how an endpoint carries messages: the pattern
-/// itself does not read them.
+/// Defines `Settings`, with a field for each axis of its own that a pattern reads and the field's
+/// default, and `AXES`, the axes that not every pattern has. The axes in `usual` belong to each of
+/// its points, even where a plan does not name them; the axes in `asked` only to points whose plan
+/// names them. The axes in `messages` say how an endpoint carries messages: the pattern itself does
+/// not read them.
 macro_rules! settings {
     (
         $(usual { $($field:ident: $type:ty = $key:ident or $value:expr,)+ })?
@@ -17,7 +17,7 @@ macro_rules! settings {
             $($($crate::axis::$message.row,)+)?
         ];
 
-        /// What a point asks.
+        /// The settings of a point.
         #[derive(Clone, Copy, Debug)]
         pub(super) struct Settings {
             $($(pub(super) $field: $type,)+)?
@@ -33,7 +33,7 @@ macro_rules! settings {
             }
 
             $(
-                /// The usual axes with their values.
+                /// The usual axes with their default values.
                 pub(super) fn usual() -> Vec<$crate::axis::Axis> {
                     vec![$($crate::axis::$key.value($value)),+]
                 }

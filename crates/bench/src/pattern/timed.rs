@@ -1,4 +1,4 @@
-//! What ranks of several patterns do alike: record what is timed, and make an outcome of it.
+//! Code that several patterns share: recording timed messages, and making an outcome from them.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::outcome::Outcome;
 use crate::Error;
 use crate::point::{Length, PointSpec, RAW_SAMPLES_MAX};
 
-/// Messages that are recorded one by one.
+/// Messages that are timed one by one.
 pub(crate) trait Timed {
-    /// Exchanges them; gives what they cost, too.
+    /// Exchanges the messages. Returns the CPU time that they cost, also where they failed.
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
 }
 
-/// What messages record: every sample, or a histogram where there are too many or none is to be
-/// kept.
+/// Runs `messages` and returns their samples: every sample, or a histogram where there are too many
+/// or the plan keeps none.
 pub(crate) fn timed(
     messages: impl Timed,
     spec: &PointSpec,
@@ -41,7 +41,7 @@ pub(crate) fn timed(
     }
 }
 
-/// What was recorded, with `posted` messages for each sample.
+/// The outcome of a rank that timed messages, with `posted` messages for each sample.
 pub(crate) fn latency_outcome(
     samples: &Samples,
     kind: LatencyKind,
@@ -59,8 +59,9 @@ pub(crate) fn latency_outcome(
     }
 }
 
-/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1).
-/// What cuts those of sockets tells nobody, and shared memory has none.
+/// The number of packets that the messages were segmented into: one per path MTU, at least one per
+/// message (Gamess and Ortiz-Zuazaga 2016, section III.A). Sockets do not report their segments,
+/// and shared memory has none.
 pub(crate) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
     if !spec.message.endpoint.is_verbs() {
         return BTreeMap::new();

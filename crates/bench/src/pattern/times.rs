@@ -2,7 +2,7 @@
 
 use measure::samples::Recorder;
 
-/// Keeps times.
+/// Keeps the times that it is given.
 #[derive(Default)]
 pub(crate) struct Times(pub(crate) Vec<u64>);
 

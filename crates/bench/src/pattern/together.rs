@@ -1,5 +1,5 @@
-//! Several ranks together that do the same at the same time, pairs or a load: the latency of all
-//! their messages, what they carry in the time that all were at it, and how evenly.
+//! Ranks that do the same at the same time, pairs or a load: the latency of all their messages,
+//! their throughput in the time in which all of them run, and how evenly it is divided.
 
 use measure::record::{Direction, Fairness, Latency, LatencyKind, Status, Throughput};
 use measure::samples::Samples;
@@ -12,21 +12,21 @@ use super::{at, counts};
 pub(crate) struct Floods<'a> {
     /// What these ranks are called.
     pub(crate) who: &'static str,
-    /// Payload of a message of theirs.
+    /// Payload of a message.
     pub(crate) message_bytes: u64,
-    /// What all of them together are.
+    /// The direction of all of them together.
     pub(crate) direction: Direction,
-    /// By rank, how its flood went.
+    /// By rank, the progress of its stream.
     pub(crate) passed: Vec<Option<&'a FloodProgress>>,
-    /// When messages were timed beside them, if some were.
+    /// When other messages were timed at the same time, if any.
     pub(crate) timed: Option<&'a Window>,
-    /// Whether the point is about them alone: they begin together by themselves, and without a
-    /// number of theirs it has none.
+    /// Whether the point measures only these ranks: then they start at a barrier, and the point has
+    /// no number without theirs.
     pub(crate) is_all: bool,
 }
 
 impl Floods<'_> {
-    /// Puts them together. Each sender's own throughput becomes that of the common time.
+    /// Merges the outcomes. Replaces each sender's throughput by that of the common time.
     pub(crate) fn merge(&self, share_above_ns: &[u64], outcomes: &mut Vec<Outcome>) -> Merged {
         let latency = latency(share_above_ns, outcomes);
         let rates: Vec<f64> = outcomes
@@ -56,16 +56,15 @@ impl Floods<'_> {
         Merged { throughput: Some(throughput), fairness: Fairness::of(&flows), unstable, ..merged }
     }
 
-    /// Counts what each sender did from when the last began until the first was done, and where
-    /// messages were timed beside them, no longer than these were; says what is wrong with that, or
-    /// why it cannot be.
+    /// Computes each sender's throughput from when the last sender started until the first was
+    /// done, but where other messages were timed, only while these were. Returns why the result is
+    /// unstable, or the error why there is none.
     fn in_common(&self, share_above_ns: &[u64], outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
         let passed: Vec<&FloodProgress> = self.passed.iter().copied().flatten().collect();
         let Some((first, others)) = passed.split_first() else { return Ok(None) };
         if others.iter().any(|other| !other.clock.shares_with(&first.clock)) {
-            let words =
-                "the pairs are timed by several clocks: each counts in its own time, not in the common one";
-            // All loaders begin and end when rank 0 says so.
+            let words = "the pairs are timed by different clocks: each pair's throughput covers its own time, not a common one";
+            // All loaders start and end when rank 0 tells them to.
             return Ok(self.is_all.then(|| words.to_owned()));
         }
         let begin = passed.iter().map(|one| one.span[0]).max().unwrap_or(0);
@@ -73,14 +72,14 @@ impl Floods<'_> {
         let shortest = passed.iter().map(|one| one.span[1].saturating_sub(one.span[0])).min().unwrap_or(0);
         if end.saturating_sub(begin) * 2 < shortest {
             return Err(format!(
-                "{} {} were hardly ever at it at the same time, as each was done so soon: give a duration, or more iterations",
+                "{} {} hardly overlapped in time, because each finished so soon: give a duration, or more iterations",
                 passed.len(),
                 self.who
             ));
         }
         let timed = self.timed.filter(|timed| timed.clock.shares_with(&first.clock)).map(|timed| timed.span);
         let timed = timed.map(|span| [span[0].max(begin), span[1].min(end)]);
-        // Where few were counted meanwhile, they are those of the whole load.
+        // With few counts in that time, the throughput is that of the whole load.
         let is_long = |span: &[u64; 2]| passed.iter().all(|one| counts(&one.seen, *span) >= COUNTS_MIN);
         let common = timed.filter(is_long).unwrap_or([begin, end]);
         if passed.iter().any(|one| counts(&one.seen, common) < COUNTS_FEWEST) {
@@ -95,9 +94,10 @@ impl Floods<'_> {
         Ok(None)
     }
 
-    /// So little was done that there is no rate.
+    /// Removes the throughput, because too few messages were counted for a rate.
     fn hardly_counted(&self, outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
-        let words = "so little was done in the common time that it cannot be counted: give a longer duration";
+        let words =
+            format!("too few messages were complete while all {} ran: give a longer duration", self.who);
         if self.is_all {
             return Err(format!("{words}, or a smaller signal_interval"));
         }
@@ -106,7 +106,7 @@ impl Floods<'_> {
         Ok(Some(format!("the load: {words}")))
     }
 
-    /// Each sender's throughput in the common time.
+    /// Replaces each sender's throughput by that between `begin` and `end`.
     fn count(&self, [begin, end]: [u64; 2], outcomes: &mut [Outcome]) {
         let ticks = end.saturating_sub(begin).max(1) as f64;
         for (passed, outcome) in self.passed.iter().zip(outcomes) {
@@ -117,8 +117,8 @@ impl Floods<'_> {
         }
     }
 
-    /// How far apart floods began that were told to, each in its turn; those that meet at a barrier
-    /// know themselves.
+    /// The skew with which rank 0's messages started the streams. Ranks that start at a barrier
+    /// measure their skew themselves.
     fn skew(&self, share_above_ns: &[u64], passed: &[&FloodProgress], tick_hz: f64) -> Option<Latency> {
         let begun = || passed.iter().map(|one| one.span[0]);
         let ticks = begun().max()? - begun().min()?;
@@ -128,15 +128,15 @@ impl Floods<'_> {
     }
 }
 
-/// The latency of the messages of all pairs: exact where samples were kept, else that of the first
-/// pair.
+/// The latency of the messages of all pairs: from all samples where they were kept, or else that of
+/// the first pair.
 fn latency(share_above_ns: &[u64], outcomes: &[Outcome]) -> Option<Latency> {
     let first = outcomes.iter().find_map(|outcome| outcome.latency.as_ref())?;
     let all: Vec<u64> = outcomes.iter().flat_map(|outcome| outcome.samples.iter().copied()).collect();
     Samples::from_ns(all).latency(first.kind, share_above_ns).or_else(|| Some(first.clone()))
 }
 
-/// Fewer counts than this of a load are too few for the rate of a part of it.
+/// The fewest counts of a load from which the rate of a part of it is computed.
 const COUNTS_MIN: usize = 16;
-/// Fewer than this are none of a flood at all.
+/// The fewest counts from which any rate is computed.
 const COUNTS_FEWEST: usize = 2;

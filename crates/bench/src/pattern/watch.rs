@@ -1,66 +1,66 @@
-//! What a polling loop sees of the time in which it did not run.
+//! Preemptions that a polling loop notices.
 //!
 //! # Invariants
 //!
-//! * A polling loop that times one way reads its clock in every fruitless turn: the time that the
-//!   loop did not see is time that other processes or the hypervisor took.
+//! * A polling loop that times one-way messages reads its clock on every fruitless turn: a jump of
+//!   the clock is time that other processes, an interrupt or the hypervisor took.
 
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 use serde::{Deserialize, Serialize};
 
-/// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than
-/// a turn takes, was the scheduler's, the hypervisor's or an interrupt's.
+/// Compares the readings of the clock on successive fruitless turns of a loop. Where two readings
+/// are farther apart than a turn takes, the scheduler, the hypervisor or an interrupt took the CPU.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// The last look; beyond every other where something was done since, so that no gap follows it.
+    /// The last reading; [`NEVER`] after other work, so that it is not counted as a preemption.
     last: u64,
     threshold: u64,
     longest: u64,
     total: u64,
     count: u64,
-    /// Beginning and end of each gap above the threshold, as far as there is room.
+    /// Start and end of each preemption above the threshold, as long as there is room.
     gaps: Vec<u64>,
 }
 
-/// The gaps that a rank saw in its time, in ticks.
+/// The preemptions that a rank noticed, in ticks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Watched {
-    /// Shorter ones are not counted.
+    /// Preemptions up to this length are not counted.
     pub threshold: u64,
     /// The longest, counted or not.
     pub longest: u64,
-    /// All that are counted.
+    /// The sum of all that are counted.
     pub total: u64,
-    /// Their number.
+    /// The number of all that are counted.
     pub count: u64,
 }
 
-/// A gap is one from here on: longer than any turn of a polling loop, shorter than what a
+/// The shortest preemption that counts: longer than any turn of a polling loop, shorter than what a
 /// scheduler, a hypervisor or an interrupt takes.
 const GAP: Duration = Duration::from_micros(2);
-/// No look.
+/// No reading.
 const NEVER: u64 = u64::MAX;
-/// Gaps that are kept, two numbers each: a gap in 100 us for a second.
+/// The room for preemptions, two numbers each: enough for one per 100 us during a second.
 const ROOM: usize = 2 * 10_000;
 
 impl Watch {
-    /// A watch for what a polling loop does not see.
+    /// A watch for preemptions of a polling loop.
     pub(crate) fn for_gaps(clock: Clock) -> Self {
         Self::new(clock.ticks(GAP))
     }
 
-    /// A watch for gaps of more than so many ticks.
+    /// A watch for preemptions of more than this many ticks.
     pub(crate) fn new(threshold: u64) -> Self {
-        // Written, so that no page is missing later.
+        // Writing the memory now avoids page faults in the measurement.
         let mut gaps = vec![u64::MAX; ROOM];
         gaps.clear();
         Self { last: NEVER, threshold, longest: 0, total: 0, count: 0, gaps }
     }
 
-    /// Looks at the clock.
+    /// Records a reading of the clock.
     #[inline(always)]
     pub(crate) fn see(&mut self, now: Ticks) {
         let gap = now.0.saturating_sub(self.last);
@@ -73,7 +73,7 @@ impl Watch {
         self.last = now.0;
     }
 
-    /// Something was done that takes its time.
+    /// Records that the loop did other work, whose time does not count.
     #[inline(always)]
     pub(crate) fn pass(&mut self) {
         self.last = NEVER;
@@ -88,13 +88,13 @@ impl Watch {
         }
     }
 
-    /// What it saw.
+    /// The preemptions so far.
     pub(crate) fn seen(&self) -> Watched {
         let Self { threshold, longest, total, count, .. } = *self;
         Watched { threshold, longest, total, count }
     }
 
-    /// Beginning and end of each gap, in turn.
+    /// Start and end of each preemption, in order.
     pub(crate) fn into_gaps(self) -> Vec<u64> {
         self.gaps
     }

@@ -1,4 +1,4 @@
-//! What is asked of a pattern by its place in the list.
+//! Look-ups of a pattern by its index in the list.
 
 use std::fmt;
 
@@ -15,43 +15,43 @@ use crate::point::{PointSpec, Setup, World};
 use crate::topology::Topology;
 
 impl PatternId {
-    /// What is asked of it without its types.
+    /// The pattern without its types.
     pub(crate) fn entry(self) -> &'static dyn Entry {
         ENTRIES[usize::from(self.0)]
     }
 
-    /// All of them, in the order of their names.
+    /// All patterns, in the order of their names.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..).zip(ENTRIES).map(|(place, _)| Self(place))
     }
 
-    /// Those that the command line offers.
+    /// The patterns that the command line offers.
     pub fn offered() -> impl Iterator<Item = Self> {
         Self::all().filter(|pattern| !pattern.command().is_of_plans)
     }
 
-    /// The pattern of a name.
+    /// The pattern with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|pattern| pattern.name() == name)
     }
 
-    /// Its name in plans and records.
+    /// The pattern's name in plans and records.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Whether its experiments have an axis: all have those that no pattern lists as its own.
+    /// Whether its experiments may have an axis: one of its own, or one that no pattern owns.
     pub fn has_axis(self, row: &AxisRow) -> bool {
         let lists = |pattern: Self| pattern.row().axes.iter().any(|own| own.name == row.name);
         lists(self) || !Self::all().any(lists)
     }
 
-    /// How the command line offers it.
+    /// The pattern's command.
     pub fn command(self) -> &'static Command {
         &self.row().command
     }
 
-    /// What all others may know of it.
+    /// What other code may know about the pattern.
     pub(crate) fn row(self) -> &'static Row {
         self.entry().row()
     }
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for PatternId {
 }
 
 impl PointSpec {
-    /// The ranks that a launcher starts for a point that MPI carries; none of others.
+    /// The ranks that a launcher starts for a point over MPI; `None` for other points.
     pub(crate) fn world(&self) -> Option<World> {
         let is_mpi = self.message.endpoint.is_mpi();
         is_mpi.then(|| World::of(self.ranks(), &self.axes, self.link, self.launch))
@@ -94,12 +94,12 @@ impl PointSpec {
         self.message.setup == Setup::RdmaCm
     }
 
-    /// How many ranks it has.
+    /// The number of ranks of the point.
     pub fn ranks(&self) -> u32 {
         self.topology().ranks
     }
 
-    /// Its ranks, and how they use their endpoints.
+    /// The ranks of the point, and how they use their endpoints.
     pub(crate) fn topology(&self) -> Topology {
         self.pattern.entry().topology(self)
     }

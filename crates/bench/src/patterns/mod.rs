@@ -1,5 +1,4 @@
-//! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list
-//! below.
+//! The patterns: a module for each, and a line of the list below.
 
 mod application;
 mod collective;
@@ -25,15 +24,15 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Entry, Pattern, run_as};
 
-/// The list of patterns: the name that code has for each, and its type.
+/// Defines the list of patterns: the identifier of each in code, and its type.
 macro_rules! patterns {
     ($($(#[$doc:meta])* $id:ident: $room:ident::$pattern:ident;)*) => {
-        /// Their places in the list.
+        /// The indices of the patterns in the list.
         enum Place {
             $($pattern),*
         }
 
-        /// All of them.
+        /// All patterns.
         static ENTRIES: &[&dyn Entry] = &[$(&$room::$pattern),*];
 
         /// What a report shows of each pattern.
@@ -47,11 +46,11 @@ macro_rules! patterns {
             )*
         }
 
-        /// A rank's share of a point. Every pattern is compiled for each kind of endpoint that has
-        /// what it needs.
+        /// Runs a rank's share of a point. Every pattern is compiled for each kind of endpoint that
+        /// has the capabilities that the pattern needs.
         ///
         /// # Errors
-        /// What the pattern says.
+        /// The errors of the pattern.
         pub(crate) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
             match rank.spec.pattern {
                 $(PatternId::$id => run_as::<$room::$pattern, E>(rank),)*
@@ -62,33 +61,39 @@ macro_rules! patterns {
 }
 
 patterns! {
-    /// An application runs, and the numbers that it prints are read (S16, R10).
+    /// Runs an application and reads the metrics that it prints (Sur et al. 2007, section 3.5;
+    /// Subramoni et al. 2009, NAS Parallel Benchmarks).
     APPLICATION: application::Programs;
-    /// All ranks call a collective operation, and each times it (R8, R9).
+    /// All ranks call a collective operation, and each rank times it (Subramoni et al. 2009).
     COLLECTIVE: collective::Collectives;
-    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to
-    /// H6).
+    /// Rank 0 sends a message to each of n ranks, each of them answers, and every round is timed
+    /// (Hoefler et al. 2006).
     FAN_OUT: fan_out::FanOut;
-    /// Each rank of a torus exchanges the sides of its block with its neighbours (S12 to S15).
+    /// Each rank of a torus exchanges the sides of its block with its neighbours (Sur et al. 2007,
+    /// section 3.4).
     HALO: halo::Halo;
-    /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
+    /// Messages go from rank 0 to rank 1, and both ranks stamp every one (Potter 2018).
     ONE_WAY: one_way::OneWay;
-    /// Messages go forth at a set rate, each is answered and timed from when it was due, while
+    /// Rank 0 sends messages at a set rate. Each is answered and timed from when it was due, while
     /// other ranks load the device.
     OPEN_LOOP: open_loop::OpenLoop;
-    /// One call of a program is timed by itself, in batches (H19).
+    /// One verbs call is timed by itself, in batches (Hoefler et al. 2006, section 4.2).
     OVERHEAD: overhead::Overhead;
-    /// Several pairs do the same at the same time, a process each (S2 to S11).
+    /// Several pairs of processes do the same at the same time (Sur et al. 2007, sections 3.1 to
+    /// 3.3).
     PAIRS: pairs::Pairs;
-    /// A message goes forth, one comes back, every one is timed at both ends (G18).
+    /// A message goes out, one comes back, and both ranks time every one (Gamess and Ortiz-Zuazaga
+    /// 2016, section V).
     PING_PONG: ping_pong::PingPong;
-    /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
+    /// Samples are generated at a set rate, and both ranks stamp every one (Potter 2018,
+    /// VILLASnode).
     PIPELINE: pipeline::Samples;
-    /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+    /// Several messages go out, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
     PRTT: prtt::Prtt;
-    /// A flood with a bounded outstanding window; both ends compute throughput (G17).
+    /// Messages follow each other within a window, and both ranks compute throughput (Gamess and
+    /// Ortiz-Zuazaga 2016, section V).
     STREAM: stream::Stream;
-    /// Files go from rank 0 to rank 1, whole trees of them or many that are alike (R11, R12).
+    /// Files go from rank 0 to rank 1: whole trees, or many equal files (Subramoni et al. 2009).
     TRANSFER: transfer::Transfers;
 }
 

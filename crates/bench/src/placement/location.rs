@@ -1,22 +1,22 @@
-//! Where a rank runs: on which host, and on which of its CPUs.
+//! The location of a rank: its host and its CPUs.
 
 use measure::record::Oversubscribed;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 
-/// The CPUs that a rank may use.
+/// The host of a rank, and the CPUs that it may use.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostLocation {
-    /// Which host: the boot of its kernel, which containers share as they share CPUs. Absent where
-    /// it is not known.
+    /// The boot id of the kernel, which identifies the host. Containers share it, as they share
+    /// CPUs. Absent if it is not known.
     boot_id: Option<String>,
-    /// A bit for each CPU, the first in the lowest bit of the first word.
+    /// A bit for each CPU. The first CPU is the lowest bit of the first word.
     cpus: Vec<u64>,
 }
 
 impl HostLocation {
-    /// That of this process.
+    /// The location of this process.
     pub(super) fn own(boot_id: Option<String>) -> Self {
         let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let word =
@@ -26,17 +26,17 @@ impl HostLocation {
         Self { boot_id, cpus }
     }
 
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub(super) fn cpus(&self) -> u32 {
         self.cpus.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether it is on the same host; false where that is not known.
+    /// Whether it is on the same host; `false` if that is not known.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.boot_id.is_some() && self.boot_id == other.boot_id
     }
 
-    /// How many places these are, and how many CPUs they have together.
+    /// The number of locations, and the number of CPUs that they have together.
     pub(super) fn together<'a>(places: impl Iterator<Item = &'a Self>) -> Oversubscribed {
         let mut ranks = 0;
         let mut all = Self::default();
@@ -48,7 +48,7 @@ impl HostLocation {
         Oversubscribed { ranks, cpus: all.cpus() }
     }
 
-    /// Whether it uses no CPU that another one does not use too; false where they are not known.
+    /// Whether the other location has all of its CPUs; `false` if they are not known.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         let of_other = |word: usize| other.cpus.get(word).copied().unwrap_or(0);
         self.is_beside(other)

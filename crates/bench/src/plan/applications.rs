@@ -1,4 +1,4 @@
-//! The programs of a plan: what the values of the axes `application` and `mode` stand for.
+//! The applications of a plan: the values of the axes `application` and `mode`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ use crate::pattern::check::Check;
 use crate::pattern::experiment::Filled;
 use crate::point::Pattern;
 
-/// Adds a program, if it is one.
+/// Adds an application, if it is valid.
 pub(super) fn add(known: &mut Vec<Application>, new: Application, place: &str) -> Result<(), Error> {
     let fault = if known.iter().any(|other| other.name == new.name) {
-        Some("a second application has that name".to_owned())
+        Some("another application has this name".to_owned())
     } else {
         fault(&new)
     };
@@ -38,7 +38,7 @@ pub(super) fn add(known: &mut Vec<Application>, new: Application, place: &str) -
     Ok(())
 }
 
-/// What is wrong with a program by itself, if anything is.
+/// What is wrong with an application, without the rest of the plan.
 fn fault(new: &Application) -> Option<String> {
     if !is_name(&new.name) {
         return Some("names are made of letters, digits, '-' and '_'".to_owned());
@@ -52,8 +52,8 @@ fn fault(new: &Application) -> Option<String> {
     let mut names = BTreeSet::new();
     for metric in &new.metric {
         if !is_name(&metric.name) || !names.insert(&metric.name) {
-            let why = "give each metric a name of its own of letters, digits, '-' and '_'";
-            return Some(format!("{:?} names no single metric: {why}", metric.name));
+            let why = "names are made of letters, digits, '-' and '_', and each metric has a different one";
+            return Some(format!("a metric cannot be named {:?}: {why}", metric.name));
         }
     }
     if let Some(fault) = of_launcher(&new.launcher) {
@@ -67,25 +67,24 @@ fn fault(new: &Application) -> Option<String> {
     metrics.chain(verify).find_map(|(pattern, place, has_value)| of_expression(pattern, place, has_value))
 }
 
-/// What is wrong with the launcher of a program, if anything is.
+/// What is wrong with the launcher of an application.
 fn of_launcher(launcher: &Starter) -> Option<String> {
     let Starter::Template(template) = launcher else { return None };
     if !template.contains("{ranks}") {
         return Some(format!(
-            "the launcher {template:?} starts as many ranks as it says, whatever a point asks for: write {{ranks}} in the \
-             place of their number"
+            "the launcher {template:?} always starts the same number of ranks: write {{ranks}} in place of the number"
         ));
     }
     let has_others = fill(template, &|name| (name == "ranks").then(String::new)).is_err();
-    has_others.then(|| format!("of placeholders, its launcher {template:?} can have {{ranks}} alone"))
+    has_others.then(|| format!("its launcher {template:?} has another placeholder than {{ranks}}: remove it"))
 }
 
-/// What is wrong with the files of a program, if anything is.
+/// What is wrong with the files of an application.
 fn of_files(new: &Application) -> Option<String> {
     let is_taken = |name: &String| axis::find(name).is_some() || name == DIRECTORY || !is_name(name);
     if let Some(name) = new.files.keys().find(|name| is_taken(name)) {
-        let why = "names are made of letters, digits, '-' and '_', and are those of no axis and not dir";
-        return Some(format!("a file cannot be called {name:?}: {why}"));
+        let why = "names are made of letters, digits, '-' and '_', and names of axes and dir are taken";
+        return Some(format!("a file cannot be named {name:?}: {why}"));
     }
     let mut names = BTreeSet::new();
     new.files.values().find_map(|file| match file {
@@ -94,7 +93,7 @@ fn of_files(new: &Application) -> Option<String> {
         }
         _ if !names.insert(file.name()) => Some(format!("two of its files are named {:?}", file.name())),
         File::Text { name, .. } if name.contains(['{', '}']) => {
-            Some(format!("the name {name:?} of a file has a brace: only its text may have placeholders"))
+            Some(format!("the name {name:?} of a file has a brace: only the text may have placeholders"))
         }
         File::Text { name, text } if text.len() > TEXT_BYTES_MAX => {
             Some(format!("the text of {name:?} is longer than {TEXT_BYTES_MAX} B: give the path of a file"))
@@ -103,7 +102,7 @@ fn of_files(new: &Application) -> Option<String> {
     })
 }
 
-/// What is wrong with an expression, if anything is.
+/// What is wrong with an expression.
 fn of_expression(pattern: &str, place: &str, has_value: bool) -> Option<String> {
     let is_file = !place.is_empty() && !place.split('/').any(|part| matches!(part, "" | "." | ".."));
     if place != STDOUT && place != STDERR && !is_file {
@@ -121,10 +120,10 @@ fn of_expression(pattern: &str, place: &str, has_value: bool) -> Option<String> 
     }
     let stray = groups.into_iter().find(|group| *group != RANKS && (*group != VALUE || !has_value))?;
     let hint = hint_or_all(stray, if has_value { &[VALUE, RANKS] } else { &[RANKS] });
-    Some(format!("the expression {pattern:?} has a group {stray:?} that means nothing{hint}"))
+    Some(format!("the expression {pattern:?} has an unknown group {stray:?}{hint}"))
 }
 
-/// Refuses placeholders that stand for nothing; `places` are those of the programs.
+/// Refuses unknown placeholders. `places` are the places of the applications.
 pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> {
     for (application, place) in plan.applications.iter().zip(places) {
         let refuse = |why: String| {
@@ -134,26 +133,28 @@ pub(super) fn placeholders(plan: &Plan, places: &[String]) -> Result<(), Error> 
         let known = names(plan, application);
         let is_known = |name: &str| known.iter().any(|one| one == name).then(String::new);
         let modes = plan.modes.values().flat_map(BTreeMap::values);
-        // Line by line, so that an error quotes the one.
+        // Line by line, so that an error quotes only the wrong line.
         for text in texts(application).chain(modes.map(String::as_str)).flat_map(str::lines) {
             match fill(text, &is_known) {
                 Ok(_) => {}
                 Err(Fault::Unpaired) => {
                     return refuse(format!(
-                        "a brace of {text:?} has no other: write {{{{ for one that is meant"
+                        "{text:?} has an unpaired brace: write {{{{ or }}}} for a literal brace"
                     ));
                 }
                 Err(Fault::Unknown(name)) => {
                     let known: Vec<&str> = known.iter().map(String::as_str).collect();
                     let hint = hint_or_all(&name, &known);
-                    return refuse(format!("{{{name}}} stands for nothing{hint}"));
+                    return refuse(format!("unknown placeholder {{{name}}}{hint}"));
                 }
             }
         }
         if matches!(plan.base, Base::Bundled)
             && let Some(File::Copy(path)) = application.files.values().find(|file| is_relative(file))
         {
-            return refuse(format!("the plan is in no directory that {path:?} could be in: give its text"));
+            return refuse(format!(
+                "the plan has no directory for the file {path:?}: give the text of the file"
+            ));
         }
     }
     Ok(())
@@ -163,7 +164,7 @@ fn is_relative(file: &File) -> bool {
     matches!(file, File::Copy(path) if !path.starts_with(['/', '{']))
 }
 
-/// The texts of a program that may have placeholders.
+/// The texts of an application that may have placeholders.
 fn texts(application: &Application) -> impl Iterator<Item = &str> {
     let Application { command, files, environment, version_command, .. } = application;
     let files = files.values().map(|file| match file {
@@ -174,7 +175,7 @@ fn texts(application: &Application) -> impl Iterator<Item = &str> {
     all.map(String::as_str)
 }
 
-/// What placeholders of a program can name.
+/// The names that placeholders of an application may have.
 fn names(plan: &Plan, application: &Application) -> Vec<String> {
     let axes = Pattern::APPLICATION.row().only_axes.into_iter().flatten().map(|row| row.name.to_owned());
     let own = application.files.keys().chain(plan.variables.keys()).cloned();
@@ -199,7 +200,7 @@ pub(super) fn modes(
             }
         }
         if modes.insert(own.clone(), variables).is_some() {
-            let words = format!("a second mode is named {own:?}: give every mode a name of its own");
+            let words = format!("two modes are named {own:?}: give each mode a different name");
             return Err(Error::Plan { place: place.clone(), words });
         }
     }
@@ -213,8 +214,7 @@ pub(super) fn variables(key: Key<'_>) -> Result<BTreeMap<String, String>, Error>
         |name: &str| axis::find(name).is_some() || Settings::KEYS.contains(&name) || name == DIRECTORY;
     match variables.keys().find(|name| is_key(name) || !is_name(name)) {
         Some(name) => {
-            let why =
-                "names are made of letters, digits, '-' and '_', and are those of no axis and no setting";
+            let why = "names are made of letters, digits, '-' and '_', and names of axes, settings and dir are taken";
             Err(key.unreadable(format!("a variable cannot be named {name:?}: {why}")))
         }
         None => Ok(variables),
@@ -227,7 +227,7 @@ fn texts_of(key: Key<'_>) -> Result<BTreeMap<String, String>, Error> {
     entries.iter().map(|entry| Ok((entry.key.clone(), Key { entry, ..key }.text()?))).collect()
 }
 
-/// Refuses programs and modes that nobody defines, and experiments that name no program.
+/// Refuses applications and modes that are not defined, and experiments without an application.
 pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     if filled.pattern != Pattern::APPLICATION {
         return Ok(());
@@ -235,7 +235,7 @@ pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     let check = Check(filled);
     let given = filled.axes.get(axis::APPLICATION);
     if given.is_empty() {
-        let words = format!("{check} names no program: add application = \"NAME\" to its axes");
+        let words = format!("{check} names no application: add application = \"NAME\" to its axes");
         return check.wrong(axis::APPLICATION.row.name, words);
     }
     let programs: Vec<&str> = plan.applications.iter().map(|one| one.name.as_str()).collect();
@@ -251,8 +251,8 @@ pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     arranged(plan, filled)
 }
 
-/// Refuses what says nothing of programs that nobody starts ranks of, and what is arranged for
-/// ranks of this program alone.
+/// Refuses axes of a launcher for applications without a launcher, and techniques that only work
+/// for the ranks of rdmascope.
 fn arranged(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     let check = Check(filled);
     let named = filled.axes.get(axis::APPLICATION);
@@ -262,8 +262,8 @@ fn arranged(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     if let Some(alone) = programs.find(|one| one.launcher == Starter::None)
         && let Some(row) = of_launcher.into_iter().find(|row| given.find(row.name).is_some())
     {
-        let why = format!("nothing starts ranks of {:?}: give it an experiment of its own", alone.name);
-        return check.refuse(row.name, &format!("{} of a program without a launcher", row.name), &why);
+        let why = format!("{:?} has no launcher: give it a separate experiment", alone.name);
+        return check.refuse(row.name, &format!("{} of an application without a launcher", row.name), &why);
     }
     mpi_endpoint::check_link(&check)?;
     for name in filled.axes.get(axis::ENVIRONMENT) {
@@ -275,10 +275,10 @@ fn arranged(plan: &Plan, filled: &Filled) -> Result<(), Error> {
             ("scheduler", scheduler.is_some()),
         ];
         if let Some((technique, _)) = techniques.into_iter().find(|(_, is_wanted)| *is_wanted) {
-            let why = format!("{technique} is arranged for ranks of rdmascope alone: define one without it");
+            let why = format!("{technique} works only for ranks of rdmascope: use an environment without it");
             return check.refuse(
                 axis::ENVIRONMENT.row.name,
-                &format!("a program in the environment {name:?}"),
+                &format!("an application in the environment {name:?}"),
                 &why,
             );
         }
@@ -286,8 +286,8 @@ fn arranged(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a path to a metric that no program of some experiments says, or that programs count in
-/// different units.
+/// Refuses a path to a metric that no application of some experiments has, or that applications
+/// report in different units.
 pub(super) fn metric(plan: &Plan, experiments: &[String], path: &str) -> Result<(), String> {
     let Some(name) = path.strip_prefix(METRICS) else { return Ok(()) };
     let shown = plan.experiments.iter().filter(|one| experiments.contains(&one.name));
@@ -304,12 +304,12 @@ pub(super) fn metric(plan: &Plan, experiments: &[String], path: &str) -> Result<
         1 => Ok(()),
         _ => {
             let units = units.into_iter().collect::<Vec<_>>().join(" and ");
-            Err(format!(": programs count it in {units}, so show them apart"))
+            Err(format!(": applications report it in {units}, so show them in separate figures"))
         }
     }
 }
 
-/// The program of a point with these axes, if it has one.
+/// The application of a point with these axes, if it has one.
 pub(super) fn of_point(plan: &Plan, axes: &Axes) -> Option<Box<ApplicationSpec>> {
     let name = axis::APPLICATION.at(axes)?;
     let application = plan.applications.iter().find(|one| one.name == name)?;
@@ -324,7 +324,7 @@ pub(super) fn of_point(plan: &Plan, axes: &Axes) -> Option<Box<ApplicationSpec>>
     let mode = axis::MODE.at(axes).flatten();
     let base = match &plan.base {
         Base::Bundled => None,
-        // The program runs in another directory.
+        // The application runs in another directory.
         Base::Directory(path) => {
             std::path::absolute(path).ok().map(|path| path.to_string_lossy().into_owned())
         }
@@ -339,7 +339,7 @@ pub(super) fn of_point(plan: &Plan, axes: &Axes) -> Option<Box<ApplicationSpec>>
     }))
 }
 
-/// Adds the programs of a plan to what the record keeps of it.
+/// Adds the applications of a plan to the plan in the record.
 pub(super) fn record(plan: &Plan, json: &mut Value) {
     if !plan.applications.is_empty() {
         json["applications"] = json!(plan.applications);
@@ -349,9 +349,9 @@ pub(super) fn record(plan: &Plan, json: &mut Value) {
 }
 
 const MODE: &str = "[[mode]]";
-/// Where the metrics of a program are among the numbers of a point.
+/// The path of the metrics of an application in a point.
 const METRICS: &str = "application.metrics.";
-/// The program of a point travels in one message, its texts with it.
+/// The longest text of a file. The texts of a point's application travel in one message.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]

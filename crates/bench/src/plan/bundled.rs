@@ -1,5 +1,4 @@
-//! The plans that come with the program, with their references, so that the binary needs no other
-//! file.
+//! The plans that come with the program, with their references. The program needs no other file.
 
 use super::model::{Base, Plan};
 use super::read;
@@ -8,18 +7,18 @@ use crate::Error;
 /// A plan inside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// What `rdmascope run` knows it by.
+    /// Its name for `rdmascope run`.
     pub name: &'static str,
-    /// Its TOML, for those who want to start from it.
+    /// Its TOML.
     pub text: &'static str,
 }
 
 impl Bundled {
-    /// Reads it.
+    /// Reads the plan.
     ///
     /// # Errors
     ///
-    /// None that a user can cause: the plans are checked by a test.
+    /// Users cannot cause an error: a test checks the plans.
     pub fn plan(&self) -> Result<Plan, Error> {
         read::plan(self.text, &format!("plans/{}.toml", self.name), Base::Bundled)
     }

@@ -1,4 +1,4 @@
-//! What a plan must not ask for, found before anything is started.
+//! Checks of plans, before anything is started.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn names(plan: &Plan) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     let second = plan.experiments.iter().find(|experiment| !seen.insert(&experiment.name));
     let Some(Experiment { name, place, .. }) = second else { return Ok(()) };
-    let words = format!("a second experiment is named {name:?}: give every experiment a name of its own");
+    let words = format!("two experiments are named {name:?}: give each experiment a different name");
     Err(Error::Plan { place: place.clone(), words })
 }
 
@@ -43,8 +43,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     tool_endpoint::check::experiment(&check)
 }
 
-/// Checks what carries the messages of an experiment, and that each of its axes is for some of
-/// that.
+/// Checks the endpoints of an experiment, and that each of its axes applies to one of them.
 pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let axes = &experiment.settings.axes;
     let place = |key: &str| experiment.settings.place(key).unwrap_or_else(|| experiment.place.clone());
@@ -57,7 +56,7 @@ pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let name = axis.row.name;
     let over = names.join(" and ");
     let words = format!(
-        "experiment {:?} asks for {name} over {over}, which cannot be: that is for other endpoints: leave it out",
+        "experiment {:?} asks for {name} over {over}, which is not possible: this axis is for other endpoints; leave it out",
         experiment.name
     );
     Err(Error::Plan { place: place(name), words })
@@ -119,7 +118,7 @@ impl Check<'_> {
         let duration_s = self.0.length.duration_s();
         let duration = duration_s.map(|duration_s| ("duration", duration_s));
         for (key, value_s) in duration.into_iter().chain([("timeout", timeout_s)]) {
-            // A NaN from code is as wrong as a negative number, hence no `<=`.
+            // `<=` alone would accept a NaN from code.
             if !(value_s > 0.0 && value_s <= DURATION_S_MAX) {
                 let is_short = value_s.abs() < 1e9;
                 let value = if is_short { format!("{value_s} s") } else { format!("{value_s:e} s") };
@@ -130,8 +129,9 @@ impl Check<'_> {
         let Some(duration_s) = duration_s.filter(|duration_s| *duration_s >= timeout_s) else {
             return Ok(());
         };
-        let words =
-            format!("timeout of {self} is {timeout_s} s, which its duration of {duration_s} s cannot fit in");
+        let words = format!(
+            "timeout of {self} is {timeout_s} s, but its duration is {duration_s} s: raise timeout or shorten duration"
+        );
         self.wrong("timeout", words)
     }
 
@@ -151,28 +151,28 @@ impl Check<'_> {
         self.repeated()?;
         let pairs = self.largest_u32(axis::QUEUE_PAIRS.row);
         if pairs > QUEUE_PAIRS_MAX {
-            let words = format!("{pairs} queue_pairs of {self} are more than {QUEUE_PAIRS_MAX}");
+            let words = format!("queue_pairs of {self} is {pairs}: it must be at most {QUEUE_PAIRS_MAX}");
             return self.wrong("queue_pairs", words);
         }
         Ok(())
     }
 
-    /// Repetitions until a mean is known.
+    /// Checks the bounds of repetitions that end when the mean is known.
     fn repeated(&self) -> Result<(), Error> {
         let least = self.0.repetitions;
         match (self.0.within, self.0.settings.repetitions_max) {
             (None, Some(_)) => {
-                let why = "give how near their mean is to be known, such as within = \"2.5 %\", or repetitions alone";
-                self.refuse("repetitions_max", "a most of repetitions without within", why)
+                let why = "add within, such as within = \"2.5 %\", or give repetitions only";
+                self.refuse("repetitions_max", "repetitions_max without within", why)
             }
             (Some((_, most)), _) if most < least || most < 2 => {
-                let what = format!("{least} repetitions at least and {most} at most");
-                let why = "one alone has no interval, and the least is no more than the most";
+                let what = format!("at least {least} and at most {most} repetitions");
+                let why = "repetitions_max must be at least 2, and at least as large as repetitions";
                 self.refuse("repetitions_max", &what, why)
             }
             (Some(_), _) if least < 2 => {
-                let why = "one alone has no interval: give 2 or more";
-                self.refuse("repetitions", "1 repetition at least with within", why)
+                let why = "one repetition has no confidence interval: give 2 or more";
+                self.refuse("repetitions", "1 repetition with within", why)
             }
             (Some(_), _) if self.0.launches > 1 => {
                 let why =
@@ -194,17 +194,18 @@ impl Check<'_> {
         }
         let mtus: Vec<u32> = self.0.axes.get(axis::MTU_BYTES).into_iter().flatten().collect();
         if let Some(mtu) = mtus.iter().find(|mtu| !MTUS_BYTES.contains(mtu)) {
-            let words =
-                format!("mtu_bytes {mtu} of {self} is no path MTU: it must be 256, 512, 1024, 2048 or 4096");
+            let words = format!(
+                "mtu_bytes {mtu} of {self} is not a path MTU: it must be 256, 512, 1024, 2048 or 4096"
+            );
             return self.wrong("mtu_bytes", words);
         }
-        // What the ports have is not known yet, but no port has more.
+        // The MTU of the ports is not known yet, but no port has a larger one.
         let mtu_bytes = mtus.into_iter().min().unwrap_or(MTU_BYTES_MAX);
         let above = sizes.into_iter().find(|size| *size > u64::from(mtu_bytes));
         let Some(size) = above.filter(|_| self.has(axis::SERVICE, Service::Ud)) else { return Ok(()) };
         let words = format!(
             "size_bytes {size} of {self} is above its mtu_bytes {mtu_bytes}, and UD carries a message in one \
-             packet: end the sizes at {mtu_bytes} or give UD an experiment of its own"
+             packet: end the sizes at {mtu_bytes} or give UD a separate experiment"
         );
         self.wrong("size_bytes", words)
     }
@@ -219,8 +220,8 @@ impl Check<'_> {
             );
             return self.wrong("signal_interval", words);
         }
-        // With a full queue and all but one request of a list gathered, one that asks for its
-        // completion must be out.
+        // If the queue is full and all but one request of a list are collected, a signalled request
+        // must be outstanding.
         let list = self.largest_u32(axis::POST_LIST.row);
         if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
             let words = format!(
@@ -232,7 +233,7 @@ impl Check<'_> {
         }
         if list > 1 && !self.0.pattern.row().floods {
             let words =
-                format!("{self} times every message by itself: post_list is for the pattern {}", floods());
+                format!("{self} times every message separately: post_list is for the pattern {}", floods());
             return self.wrong("post_list", words);
         }
         let fill = self.largest_u32(axis::RX_FILL.row);
@@ -247,7 +248,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Refuses axes that only other patterns have.
+    /// Refuses axes that the pattern does not have.
     fn listed(&self) -> Result<(), Error> {
         let stray = self.0.axes.iter().find(|axis| !self.0.pattern.has_axis(axis.row));
         let Some(Axis { row, .. }) = stray else { return Ok(()) };
@@ -257,7 +258,7 @@ impl Check<'_> {
         self.refuse(row.name, &what, &format!("it is for the {kind} {}", named.join(" and ")))
     }
 
-    /// Refuses numbers that are larger than an axis has.
+    /// Refuses numbers above the largest of an axis.
     fn bounded(&self) -> Result<(), Error> {
         for axis in self.0.axes.iter() {
             let Some(Most { most, why }) = axis.row.most else { continue };
@@ -268,7 +269,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
+    /// Refuses operations that the service does not have, or not with these settings.
     fn carried(&self) -> Result<(), Error> {
         let services = self.0.axes.get(axis::SERVICE);
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
@@ -279,7 +280,7 @@ impl Check<'_> {
             return self.refuse("sge", &what, "an element has at least 1 byte");
         }
         if inline && sge > 1 {
-            let why = "inline data is copied from one place here";
+            let why = "rdmascope copies inline data from one element only";
             return self.refuse("sge", "inline data in several elements", why);
         }
         if services.contains(&Service::Uc) && self.has(axis::SETUP, Setup::RdmaCm) {
@@ -294,7 +295,7 @@ impl Check<'_> {
             }
             if operation.is_atomic() && (sizes.iter().any(|size| *size != 8) || sge > 1) {
                 let what = format!("{name} of anything but 8 B");
-                return self.refuse("size_bytes", &what, "an atomic is of eight bytes");
+                return self.refuse("size_bytes", &what, "an atomic operates on eight bytes");
             }
             if operation.is_fetch() && inline {
                 return self.refuse("inline", &format!("{name} inline"), "it has no data to send");
@@ -303,7 +304,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What carries the messages, where it is not verbs.
+    /// Checks an endpoint other than verbs.
     fn endpoint(&self) -> Result<(), Error> {
         let carrier = self.0.carrier;
         if carrier.is_verbs() || self.0.pattern.row().stands_in.is_some() {
@@ -312,24 +313,24 @@ impl Check<'_> {
         let row = endpoints::row(carrier);
         let calls = Capabilities::VERBS_CALLS;
         if self.0.pattern.row().needs.contain(calls) && !row.capabilities.contain(calls) {
-            let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
+            let why = "the steps are verbs calls: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
         let mut polls = self.0.axes.get(axis::POLL).into_iter();
         if let Some(poll) = polls.find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
-            let why = "what comes is looked for or slept for: use busy or event";
+            let why = "only verbs has other ways to poll: use busy or event";
             return self.refuse("poll", &format!("poll {} over {}", poll.word(), carrier.name()), why);
         }
         (row.check)(self)
     }
 
-    /// A group answers in rounds alone.
+    /// Refuses multicast in patterns without groups of ranks.
     fn multicast(&self) -> Result<(), Error> {
         if !self.has(axis::OPERATION, Operation::Multicast) || self.0.pattern.row().has_groups {
             return Ok(());
         }
         let names = patterns(|pattern| pattern.row().has_groups);
-        let why = format!("only a group of ranks answers one: use the pattern {}", names.join(" or "));
+        let why = format!("it needs a group of ranks that answer: use the pattern {}", names.join(" or "));
         self.refuse("operation", "multicast between two ranks", &why)
     }
 
@@ -337,7 +338,7 @@ impl Check<'_> {
         if self.goes_both_ways() && !self.0.pattern.row().floods {
             let pattern = self.0.pattern.name();
             let words = format!(
-                "{self} has the pattern {pattern:?} and so no direction \"bi\": use the pattern {}",
+                "{self} has the pattern {pattern:?}, which has no direction \"bi\": use the pattern {}",
                 floods()
             );
             return self.wrong("direction", words);
@@ -346,16 +347,17 @@ impl Check<'_> {
     }
 }
 
-/// Above this many points a plan is a slip of the pen: at a second each it would run for more than
-/// a day.
+/// The most points of a plan. More are a typo: at a second each, they would take more than a day.
 const POINTS_MAX: u64 = 100_000;
-/// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
+/// The longest time of a point: 30 days. A longer one is a typo, and this one is far below the
+/// limits of clocks.
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
-/// Ten times as many as perftest takes (`MAX_ITER`): at a microsecond each, a quarter of an hour.
+/// The most iterations: ten times perftest's limit (`MAX_ITER`). At a microsecond each, they take
+/// a quarter of an hour.
 const ITERATIONS_MAX: u64 = 1_000_000_000;
-/// More than any adapter's tools offer (perftest: 16384).
+/// The most queue pairs of a point, as in perftest.
 const QUEUE_PAIRS_MAX: u32 = 16384;
-/// The largest path MTU, in bytes (G1); many ports have less.
+/// The largest path MTU of InfiniBand, in bytes (Gamess 2016). Many ports have a smaller one.
 pub const MTU_BYTES_MAX: u32 = 4096;
-/// The five path MTUs of InfiniBand (G1).
+/// The five path MTUs of InfiniBand, in bytes (Gamess 2016).
 const MTUS_BYTES: [u32; 5] = [256, 512, 1024, 2048, 4096];

@@ -1,4 +1,4 @@
-//! The rows of figures of the kind costs: that what they compare is measured.
+//! The rows of figures of the kind `costs`, and the check that the plan measures what they compare.
 
 use measure::figure::{CostRow, Figure};
 use measure::selection::{self, EXPERIMENT};
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
 
-/// Checks the rows of a figure; an error is what it does that it must not.
+/// Checks the rows of a figure. An error is the end of a sentence that starts with the figure.
 pub(super) fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     figure.rows.iter().try_for_each(|row| {
         row_check(plan, row)
@@ -30,10 +30,10 @@ fn row_check(plan: &Plan, row: &CostRow) -> Result<(), String> {
         known("axis", name, &apart)?;
     }
     if row.experiments.is_empty() {
-        return Err("it has no experiment: name those whose points are compared".to_owned());
+        return Err("it has no experiment: name the experiments to compare".to_owned());
     }
     if row.modes.is_empty() {
-        return Err("it has no modes: name the axes that they differ in".to_owned());
+        return Err("it has no modes: name the axes whose values are the modes".to_owned());
     }
     let quantity = row.y.as_str();
     quantities::check_of(plan, &row.experiments, quantity)
@@ -44,13 +44,13 @@ fn row_check(plan: &Plan, row: &CostRow) -> Result<(), String> {
     }
     if row.better.is_none() && !quantities::is_better_known(quantity) {
         return Err(format!(
-            "which numbers of {quantity} are the better ones is not known: add better = \"less\" or \"more\""
+            "rdmascope does not know whether less or more is better for {quantity}: add better = \"less\" or \"more\""
         ));
     }
     Ok(())
 }
 
-/// Checks that every row has points, and that the points of one mode are repetitions.
+/// Checks that every row has points, and that all points of one mode are repetitions.
 pub(super) fn points(plan: &Plan, all: &[PointSpec]) -> Result<(), Error> {
     for (index, figure) in plan.figures.iter().enumerate() {
         for row in &figure.rows {
@@ -62,7 +62,7 @@ pub(super) fn points(plan: &Plan, all: &[PointSpec]) -> Result<(), Error> {
                 Ok(0) => Err("the plan has no such point".to_owned()),
                 Ok(_) => Ok(()),
                 Err(axis) => Err(format!(
-                    "it takes one number of points that differ in {axis}: give that a value in where, or put it into \
+                    "it needs one number, but its points differ in {axis}: give {axis} a value in where, or add it to \
                      each or modes"
                 )),
             };
@@ -107,8 +107,8 @@ mod tests {
         let row = "experiments = [\"lat\"]\ny = \"latency.p50_ns\"\nmodes = [\"service\"]\n";
         assert_eq!(
             refusal(row),
-            "it takes one number of points that differ in size_bytes: give that a value in where, or put it into each or \
-             modes"
+            "it needs one number, but its points differ in size_bytes: give size_bytes a value in where, or add it to \
+             each or modes"
         );
         assert_eq!(refusal(&format!("{row}where = {{ size_bytes = 8 }}")), "the plan has no such point");
         let whole = format!("[[figure.row]]\nwhat = \"W\"\n{row}");
@@ -121,17 +121,18 @@ mod tests {
     fn a_row_names_what_there_is() {
         let row = |lines: &str| refusal(&format!("y = \"latency.p50_ns\"\nmodes = [\"service\"]\n{lines}"));
         assert_eq!(row("experiments = [\"late\"]"), "unknown experiment \"late\": did you mean \"lat\"?");
-        assert_eq!(row("experiments = []"), "it has no experiment: name those whose points are compared");
+        assert_eq!(row("experiments = []"), "it has no experiment: name the experiments to compare");
         assert_eq!(
             row("experiments = [\"lat\"]\neach = [\"size\"]"),
             "unknown axis \"size\": did you mean \"size_bytes\"?"
         );
         assert_eq!(row("experiments = [\"lat\"]\nunit = \"MB/s\""), "latency.p50_ns is not measured in MB/s");
         let no_modes = "experiments = [\"lat\"]\ny = \"latency.p50_ns\"\nmodes = []";
-        assert_eq!(refusal(no_modes), "it has no modes: name the axes that they differ in");
+        assert_eq!(refusal(no_modes), "it has no modes: name the axes whose values are the modes");
         assert_eq!(
             refusal("experiments = [\"lat\"]\ny = \"counters.rnr_waits\"\nmodes = [\"service\"]"),
-            "which numbers of counters.rnr_waits are the better ones is not known: add better = \"less\" or \"more\""
+            "rdmascope does not know whether less or more is better for counters.rnr_waits: add better = \"less\" or \
+             \"more\""
         );
     }
 
@@ -140,7 +141,7 @@ mod tests {
         let error = |figure: &str| resolved(figure).unwrap_err().to_string();
         assert_eq!(
             error(""),
-            "x.toml:7: the figure \"T\" cannot be read: it has no [[figure.row]], of which a figure of costs is made"
+            "x.toml:7: the figure \"T\" cannot be read: it has no [[figure.row]], which the kind costs needs"
         );
         assert_eq!(
             error("experiments = [\"lat\"]"),
@@ -163,8 +164,8 @@ mod tests {
         let apart = [figure("A"), figure("B"), figure("A")].concat();
         assert_eq!(
             resolved(&(row.to_owned() + &apart)).unwrap_err().to_string(),
-            "x.toml:30: the figure \"A\" is of the level \"A\", of which others stand above figures of another one: put \
-             those of a level together"
+            "x.toml:30: the figure \"A\" is separated from the other figures of the level \"A\": put the figures of a \
+             level together"
         );
     }
 }

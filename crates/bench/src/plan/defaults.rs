@@ -1,4 +1,4 @@
-//! What a plan does not say, with the reason for each, and an experiment with all of it filled in.
+//! The defaults of plans, with the reason for each, and an experiment with every default filled in.
 
 use super::model::Experiment;
 use crate::axis::{self, Axis, AxisList};
@@ -7,7 +7,7 @@ use crate::pattern::experiment::{Filled, WARMUP_SHARE, least_depth};
 use crate::point::{Carrier, Family, Flow, Length, Operation, Poll, Protocol, Service};
 
 impl Filled {
-    /// An experiment, for each kind of endpoint that it is about: with the axes that are for that.
+    /// An experiment for each of its endpoints, with the axes that apply to the endpoint.
     pub(super) fn each(experiment: &Experiment) -> Vec<Self> {
         carriers(experiment).iter().map(|carrier| Self::new(experiment, *carrier)).collect()
     }
@@ -67,7 +67,7 @@ impl Filled {
     }
 }
 
-/// What carries the messages of an experiment, in turn.
+/// The endpoints of an experiment, in order.
 pub(super) fn carriers(experiment: &Experiment) -> Vec<Carrier> {
     let given = &experiment.settings.axes;
     match given.find(axis::ENDPOINT.row.name) {
@@ -76,8 +76,8 @@ pub(super) fn carriers(experiment: &Experiment) -> Vec<Carrier> {
     }
 }
 
-/// The axes that are given, then those that every point has at their default, the environment first
-/// and the size last whatever their place in the plan.
+/// The given axes, and then the default axes of every point. The environment comes first and the
+/// size last, whatever their place in the plan.
 fn axes(defaults: Defaults, carrier: Carrier, given: &AxisList, tx_depth: u32) -> AxisList {
     let is_atomic = are_all(given, axis::OPERATION, Operation::is_atomic);
     let size_bytes = if is_atomic { SIZE_BYTES_ATOMIC } else { defaults.size_bytes };
@@ -110,18 +110,18 @@ fn axes(defaults: Defaults, carrier: Carrier, given: &AxisList, tx_depth: u32) -
     axes
 }
 
-/// Fewest warm-up messages where `bytes_max` does not bound them.
+/// The fewest warm-up messages, unless `bytes_max` bounds them.
 const WARMUP_MIN: u64 = 10;
-/// Once: repetitions multiply the time of a run, so they are asked for.
+/// Repetitions multiply the time of a run, so a plan must ask for them.
 const REPETITIONS: u32 = 1;
-/// Any ranks that are started as the points need them.
+/// Ranks are started as the points need them.
 const LAUNCHES: u32 = 1;
-/// The least and the most of netperf, whose interval is narrowed so (`-i`).
+/// The least and the most repetitions of netperf for a confidence interval (`-i`).
 const REPETITIONS_WITHIN: u32 = 3;
 const REPETITIONS_MAX: u32 = 30;
-/// Every sample is kept (X2 of the evaluations), up to [`crate::point::RAW_SAMPLES_MAX`].
+/// Every sample is kept, up to [`crate::point::RAW_SAMPLES_MAX`].
 const KEEP_SAMPLES: bool = true;
-/// Far above any healthy point, far below the patience of a person; a duration is added to it.
+/// Far longer than a healthy point takes, but short enough to wait for. A duration is added to it.
 const TIMEOUT_S: f64 = 60.0;
-/// The only one that atomics have.
+/// The only size of atomics.
 const SIZE_BYTES_ATOMIC: u64 = 8;

@@ -1,4 +1,4 @@
-//! The environments of a plan: what the values of the axis `environment` stand for.
+//! The environments of a plan: the values of the axis `environment`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::point::PointSpec;
 /// Reads the `[[environment]]` tables of a plan.
 pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, Wanted>, Error> {
     let mut environments = BTreeMap::new();
-    // The mode of IPoIB is an axis of its own.
+    // The mode of IPoIB is another axis.
     let known: Vec<&str> =
         names_of::<Wanted>().iter().copied().filter(|name| *name != "ipoib_mode").collect();
     for (place, entries) in tables {
@@ -44,11 +44,11 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
             Err(Error::Plan { place, words })
         };
         if own == AS_IS {
-            return refused("that name is always there, and stands for what asks nothing of the machine");
+            return refused("the name is reserved for the environment that changes nothing");
         }
         let wanted = serde_json::from_value(Value::Object(values)).expect("each value was checked");
         if environments.insert(own.clone(), wanted).is_some() {
-            return refused("a second environment has that name");
+            return refused("another environment has this name");
         }
     }
     Ok(environments)
@@ -66,7 +66,7 @@ fn check_value(key: Key<'_>, value: &Value) -> Result<(), Error> {
         "stress" => &["cpu"],
         "turbo" => &["off", "on"],
         "cpu_dma_latency_us" => {
-            // The kernel's number is a signed one of 32 bits.
+            // The kernel reads a signed number of 32 bits.
             let is_number = value.as_u64().is_some_and(|us| i32::try_from(us).is_ok());
             let expected = "a whole number of microseconds below 2^31";
             return if is_number { Ok(()) } else { Err(key.wrong_type(expected)) };
@@ -75,7 +75,7 @@ fn check_value(key: Key<'_>, value: &Value) -> Result<(), Error> {
             let text = text.ok_or_else(|| key.wrong_type("text such as \"fifo:50\""))?;
             return text.parse::<Scheduler>().map(drop).map_err(|reason| key.unreadable(reason));
         }
-        // The host knows which governors and profiles there are.
+        // Only the host knows its governors and profiles.
         _ => {
             let is_name = |text: &str| {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -89,7 +89,7 @@ fn check_value(key: Key<'_>, value: &Value) -> Result<(), Error> {
     if words.contains(&text) { Ok(()) } else { Err(key.unknown_value(text, words)) }
 }
 
-/// Refuses environments that nobody defines.
+/// Refuses environments that are not defined.
 pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     let names = filled.axes.get(axis::ENVIRONMENT);
     let Some(unknown) = names.into_iter().find(|name| find(plan, name).is_none()) else { return Ok(()) };
@@ -100,17 +100,17 @@ pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
     Err(Error::Plan { place: Check(filled).place("environment"), words })
 }
 
-/// What an environment asks of the machine.
+/// The techniques of an environment.
 pub(super) fn of(plan: &Plan, name: &str) -> Wanted {
-    find(plan, name).expect("an environment of a point was looked for when its plan was checked")
+    find(plan, name).expect("the check of the plan has found every environment")
 }
 
-/// The plan's own before those that are built in.
+/// Finds an environment of the plan, or else a built-in one.
 fn find(plan: &Plan, name: &str) -> Option<Wanted> {
     plan.environments.get(name).cloned().or_else(|| Wanted::built_in(name))
 }
 
-/// Those that points are measured in, for the record.
+/// The environments of the points, for the record.
 pub(super) fn used(plan: &Plan, points: &[PointSpec]) -> Value {
     let names = points.iter().filter_map(|point| point.axes.get("environment")?.as_str());
     let used: BTreeMap<&str, Wanted> = names.map(|name| (name, of(plan, name))).collect();

@@ -1,4 +1,4 @@
-//! The figures of a plan: that they show what is measured, and the published numbers beside it.
+//! The figures of a plan: checks that they show what is measured, and reads published numbers.
 
 use measure::figure::{Figure, FigureKind, ReferenceTable};
 use measure::units::Dimension;
@@ -23,7 +23,7 @@ pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
     plan.figures.iter().enumerate().map(one).collect()
 }
 
-/// The figures of a level stand together.
+/// Checks that the figures of a level are next to each other.
 fn levels(plan: &Plan) -> Result<(), Error> {
     let mut ended: Vec<&str> = Vec::new();
     let mut current = None;
@@ -37,8 +37,8 @@ fn levels(plan: &Plan) -> Result<(), Error> {
             return Err(Error::Plan {
                 place: plan.place_of_figure(index).to_owned(),
                 words: format!(
-                    "the figure {:?} is of the level {again:?}, of which others stand above figures of another one: put \
-                     those of a level together",
+                    "the figure {:?} is separated from the other figures of the level {again:?}: put the figures of a \
+                     level together",
                     figure.title
                 ),
             });
@@ -47,7 +47,7 @@ fn levels(plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks a figure; an error is what the figure does that it must not.
+/// Checks a figure. An error is the end of a sentence that starts with the figure.
 fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     let experiments: Vec<&str> = plan.experiments.iter().map(|one| one.name.as_str()).collect();
     for name in &figure.experiments {
@@ -57,7 +57,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     for name in figure.x.iter().chain(figure.only.keys()).chain(figure.relative_to.keys()) {
         known("axis", name, &axis::NAMES).map_err(uses)?;
     }
-    // The experiment and the kind of latency tell series apart as an axis does.
+    // The experiment and the kind of latency distinguish series, as axes do.
     let apart = [axis::NAMES.as_slice(), &["experiment", "latency"]].concat();
     for name in &figure.series {
         known("axis", name, &apart).map_err(uses)?;
@@ -77,7 +77,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     ] {
         if !is_given {
             return Err(unreadable(format!(
-                "it has no {key:?}, which every kind but costs, histogram, link-rates and published needs"
+                "it has no {key:?}, which every kind except costs, histogram, link-rates and published needs"
             )));
         }
     }
@@ -88,7 +88,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     }
     let dimension = quantities::dimension(quantity);
     if (figure.difference || figure.above_first) && dimension != Some(Dimension::Time) {
-        let reason = format!("{quantity} is no time, and a difference is of times: leave it out");
+        let reason = format!("{quantity} is not a time: leave out difference and above_first");
         return Err(unreadable(reason));
     }
     match figure.unit.filter(|unit| dimension != Some(unit.dimension())) {
@@ -97,7 +97,7 @@ fn check(plan: &Plan, figure: &Figure) -> Result<(), String> {
     }
 }
 
-/// Checks that no key is given that the kind ignores, and none is missing that has no default.
+/// Checks that the kind uses every given key, and that no required key is missing.
 fn check_keys(figure: &Figure) -> Result<(), String> {
     let is_histogram = figure.kind == FigureKind::Histogram;
     let is_grid = matches!(figure.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Table);
@@ -131,28 +131,32 @@ fn check_keys(figure: &Figure) -> Result<(), String> {
         return Err(format!("its kind has no {key:?}: leave it out"));
     }
     if let Some(axis) = figure.relative_to.keys().find(|axis| !figure.series.contains(axis)) {
-        return Err(format!("it is relative to a value of {axis}, which is not in series: add it there"));
+        return Err(format!(
+            "it is relative to a value of {axis}, which is not in series: add {axis} to series"
+        ));
     }
     if is_surface && figure.series.len() != 1 {
-        return Err("a surface is over x and one axis more: name that one in \"series\"".to_owned());
+        return Err("a surface is over x and one other axis: name one axis in \"series\"".to_owned());
     }
     if let Some(marked) = figure.marked.as_ref().filter(|marked| !(0.0..=1.0).contains(&marked.above)) {
-        return Err(format!("it is marked above {}, which is no share: give 0 to 1", marked.above));
+        return Err(format!("it is marked above {}, which is not a share: give 0 to 1", marked.above));
     }
     if is_costs && figure.rows.is_empty() {
-        return Err("it has no [[figure.row]], of which a figure of costs is made".to_owned());
+        return Err("it has no [[figure.row]], which the kind costs needs".to_owned());
     }
     if is_histogram && figure.experiments.is_empty() {
-        return Err("it has no \"experiments\", which a histogram needs".to_owned());
+        return Err("it has no \"experiments\", which the kind histogram needs".to_owned());
     }
     if is_published && (figure.reason.is_none() || figure.reference.is_none()) {
-        return Err("it has no \"reason\" or no [figure.reference], which published needs".to_owned());
+        return Err(
+            "it has no \"reason\" or no [figure.reference], which the kind published needs".to_owned()
+        );
     }
     if let Some([from, to]) = figure.limits_ns.filter(|[from, to]| from >= to) {
-        return Err(format!("limits_ns from {from} to {to} hold no time"));
+        return Err(format!("limits_ns from {from} to {to} is an empty range"));
     }
     match figure.marker.as_ref().filter(|marker| !figure.series.contains(marker)) {
-        Some(marker) => Err(format!("its marker {marker:?} is not in series: add it there")),
+        Some(marker) => Err(format!("its marker {marker:?} is not in series: add it to series")),
         None => Ok(()),
     }
 }
@@ -170,7 +174,7 @@ fn filled(plan: &Plan, figure: &Figure, place: &str) -> Result<Figure, Error> {
         let text = match &plan.base {
             Base::Bundled => bundled::reference(file)
                 .map(str::to_owned)
-                .ok_or_else(|| unreadable("it does not come with the program".to_owned()))?,
+                .ok_or_else(|| unreadable("rdmascope does not contain it".to_owned()))?,
             Base::Directory(directory) => measure::files::read_text(&directory.join(file))
                 .map_err(|error| unreadable(error.to_string()))?,
         };
@@ -180,7 +184,7 @@ fn filled(plan: &Plan, figure: &Figure, place: &str) -> Result<Figure, Error> {
     Ok(figure)
 }
 
-/// Reads comma-separated cells without quotes; `None` if there is no row below the heading.
+/// Reads comma-separated cells without quotes. Returns `None` if there is no row below the heading.
 fn table(text: &str, file: &str) -> Result<Option<ReferenceTable>, Error> {
     let cells = |line: &str| -> Vec<String> { line.split(',').map(|cell| cell.trim().to_owned()).collect() };
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -190,7 +194,7 @@ fn table(text: &str, file: &str) -> Result<Option<ReferenceTable>, Error> {
         let row = cells(line);
         if row.len() != columns.len() {
             let words = format!(
-                "{} cells where the heading has {}: give every row as many cells as the heading",
+                "the row has {} cells and the heading {}: give every row as many cells as the heading",
                 row.len(),
                 columns.len()
             );

@@ -1,4 +1,4 @@
-//! The findings of a plan: that they can be answered by what is measured.
+//! The findings of a plan, and the check that its points can answer them.
 
 use std::collections::BTreeMap;
 
@@ -16,25 +16,25 @@ use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
 
-/// Checks the plan's findings; where the points of the whole plan are given, also that they hold
-/// what is asked for.
+/// Checks the plan's findings. With the points of the whole plan, also checks that the findings
+/// select some of them.
 pub(super) fn check(plan: &Plan, all: Option<&Vec<PointSpec>>) -> Result<(), Error> {
     for (index, finding) in plan.findings.iter().enumerate() {
         let checked = names(plan, finding).and_then(|()| keys(finding)).and_then(|()| range(finding));
         let checked = checked.and_then(|()| all.map_or(Ok(()), |all| points(finding, all)));
         checked.map_err(|reason| Error::Plan {
             place: plan.finding_places.get(index).map_or(IN_CODE, String::as_str).to_owned(),
-            words: format!("the finding {:?} cannot be asked for: {reason}", finding.claim),
+            words: format!("the finding {:?} cannot be answered: {reason}", finding.claim),
         })?;
     }
     Ok(())
 }
 
-/// Experiments, axes and quantities are known.
+/// Checks that the experiments, axes and quantities are known.
 fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
     let experiments: Vec<&str> = plan.experiments.iter().map(|known| known.name.as_str()).collect();
     if finding.experiments.is_empty() {
-        return Err("it has no experiment: name those whose points are asked".to_owned());
+        return Err("it has no experiment: name the experiments that answer it".to_owned());
     }
     for name in &finding.experiments {
         known("experiment", name, &experiments)?;
@@ -53,7 +53,7 @@ fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
             match (name.as_str(), value.as_str()) {
                 (EXPERIMENT, Some(experiment)) => known("experiment", experiment, &own)?,
                 (QUANTITY, Some(_)) => {}
-                (EXPERIMENT | QUANTITY, None) => return Err(format!("its {name} {value} is no text")),
+                (EXPERIMENT | QUANTITY, None) => return Err(format!("its {name} {value} is not a text")),
                 (axis, _) => known("axis", axis, &with_both)?,
             }
         }
@@ -64,7 +64,7 @@ fn names(plan: &Plan, finding: &Finding) -> Result<(), String> {
     Ok(())
 }
 
-/// The keys that its kind needs are there, and none that it ignores.
+/// Checks that the keys that its kind needs are there, and no other keys.
 fn keys(finding: &Finding) -> Result<(), String> {
     let (needed, allowed): (&[&str], &[&str]) = match finding.kind {
         FindingKind::Agree => (&["x"], &[]),
@@ -95,10 +95,10 @@ fn keys(finding: &Finding) -> Result<(), String> {
         }
     }
     if finding.order.len() == 1 {
-        return Err("its order has one series: name two or more, the least first".to_owned());
+        return Err("its order has one series: give two or more, the least first".to_owned());
     }
     if (finding.from.is_some() || finding.to.is_some()) && finding.x.is_none() {
-        return Err("it has a limit but no x: add x = \"size_bytes\"".to_owned());
+        return Err("it has a from or to but no x: add x = \"size_bytes\"".to_owned());
     }
     match finding.between {
         Some([from, to]) if from >= to => Err(format!("its step from {from} to {to} does not rise")),
@@ -106,14 +106,14 @@ fn keys(finding: &Finding) -> Result<(), String> {
     }
 }
 
-/// The range and the unit are of what the kind makes.
+/// Checks that the range and the unit fit the number that the kind computes.
 fn range(finding: &Finding) -> Result<(), String> {
     let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
     let are_all = |wanted| paths.iter().all(|path| quantities::dimension(path) == Some(wanted));
     let is_time = are_all(Dimension::Time);
     let is_share = are_all(Dimension::Share);
     if let Some(unit) = finding.unit.filter(|unit| !are_all(unit.dimension())) {
-        return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
+        return Err(format!("its unit {unit} is not a unit of {}", paths.join(" and ")));
     }
     let (fits, expected) = match finding.kind {
         FindingKind::Value if is_share => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in %"),
@@ -127,14 +127,26 @@ fn range(finding: &Finding) -> Result<(), String> {
         }
         _ => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in % or a ratio"),
     };
-    if fits.contains(&finding.holds.unit) {
-        return Ok(());
-    }
     let kind = finding.kind.name();
-    Err(format!("holds is {:?}, but a {kind} of {} is {expected}", finding.holds.to_string(), paths[0]))
+    if !fits.contains(&finding.holds.unit) {
+        let holds = finding.holds.to_string();
+        return Err(format!("holds is {holds:?}, but a {kind} of {} is {expected}", paths[0]));
+    }
+    match &finding.matches {
+        Some(matches) if matches.unit != finding.holds.unit => Err(format!(
+            "matches is {:?}, but holds is {:?}: give both in the same unit",
+            matches.to_string(),
+            finding.holds.to_string()
+        )),
+        Some(matches) if matches.bounds().into_iter().any(f64::is_infinite) => Err(format!(
+            "matches is {:?}, which is open: give both bounds of the published size",
+            matches.to_string()
+        )),
+        _ => Ok(()),
+    }
 }
 
-/// Every selection has points, and where one number is taken of several they are repetitions.
+/// Checks that every selection has points, and that points of one number are repetitions.
 fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
     for selection in finding.selections() {
         let picked = points.iter().filter(|spec| finding.picks(selection, &spec.experiment, &spec.axes));
@@ -148,7 +160,7 @@ fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
             Ok(_) => {}
             Err(axis) => {
                 return Err(format!(
-                    "it takes one number of points that differ in {axis}: give that a value in {}, or put it into \
+                    "it needs one number, but its points differ in {axis}: give {axis} a value in {}, or add it to \
                      each",
                     if selection.is_empty() { "where" } else { "where or in the selection" }
                 ));
@@ -158,11 +170,11 @@ fn points(finding: &Finding, points: &[PointSpec]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many cells points fill, each with a number of its own.
+/// The number of cells that points fill. Each cell stands for one number.
 ///
 /// # Errors
 ///
-/// The axis in which two points of one cell differ, so that they are no repetitions.
+/// The axis in which two points of one cell differ, so that they are not repetitions.
 pub(super) fn repetitions<'a>(
     points: impl Iterator<Item = &'a PointSpec>,
     cell: impl Fn(&PointSpec) -> Value,
@@ -176,7 +188,7 @@ pub(super) fn repetitions<'a>(
     Ok(cells.len())
 }
 
-/// What a selection asks for, e.g. `poll "event", service "UD"`.
+/// A selection in words, e.g. `poll "event", service "UD"`.
 fn in_words(finding: &Finding, selection: &Selection) -> String {
     let asked = finding.only.iter().chain(selection).filter(|(name, _)| name.as_str() != QUANTITY);
     let words: Vec<String> = asked.map(|(name, value)| format!("{name} {value}")).collect();

@@ -1,4 +1,4 @@
-//! A key of a plan: how its value is read, and the errors for what cannot be.
+//! A key of a plan: how its value is read, and the errors of wrong keys and values.
 
 use measure::units;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,11 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn whole(self) -> Result<u64, Error> {
-        self.read("a whole number")
+        let expected = "a whole number";
+        match self.entry.node {
+            Node::Leaf(Value::String(_)) => self.parsed(expected, units::parse_count),
+            _ => self.read(expected),
+        }
     }
 
     pub(super) fn whole_u32(self) -> Result<u32, Error> {
@@ -49,8 +53,11 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn duration_s(self) -> Result<f64, Error> {
-        let duration = self.parsed("a duration such as \"5s\"", units::parse_duration)?;
-        Ok(duration.as_secs_f64())
+        let expected = "a duration such as \"5s\", or seconds";
+        match self.entry.node {
+            Node::Leaf(Value::Number(_)) => self.read(expected),
+            _ => Ok(self.parsed(expected, units::parse_duration)?.as_secs_f64()),
+        }
     }
 
     pub(super) fn share(self) -> Result<f64, Error> {
@@ -67,7 +74,7 @@ impl<'a> Key<'a> {
         Err(self.entry.wrong(format!("the name {name:?} {words}")))
     }
 
-    /// The tables of a key that is written as `[[key]]`, each with the place of its heading.
+    /// The tables of a key that is written as `[[key]]`, with the places of their headings.
     pub(super) fn tables(self) -> Result<&'a [(String, Vec<Entry>)], Error> {
         match &self.entry.node {
             Node::Tables(tables) => Ok(tables),
@@ -81,7 +88,7 @@ impl<'a> Key<'a> {
         T::deserialize(value).map_err(|_| self.wrong_type(expected))
     }
 
-    /// The value of a text that a unit reads.
+    /// The value of a text with a unit.
     fn parsed<T>(self, expected: &str, read: fn(&str) -> Result<T, measure::Error>) -> Result<T, Error> {
         let Node::Leaf(Value::String(text)) = &self.entry.node else { return Err(self.wrong_type(expected)) };
         read(text).map_err(|error| self.unreadable(error))
@@ -92,7 +99,7 @@ impl<'a> Key<'a> {
         self.unknown_but(&hint_or_all(&self.entry.key, known))
     }
 
-    /// The same with a hint.
+    /// The error for a key that the table does not have, with a hint.
     pub(super) fn unknown_but(self, hint: &str) -> Error {
         self.entry.wrong(format!("unknown key {:?} in {}{hint}", self.entry.key, self.table))
     }
@@ -102,12 +109,12 @@ impl<'a> Key<'a> {
         self.wrong_item(expected, &self.entry.node.in_words())
     }
 
-    /// The error for a value in which something is of another kind.
+    /// The error for a value with a part of another kind.
     pub(super) fn wrong_item(self, expected: &str, found: &str) -> Error {
         self.entry.wrong(format!("{} in {} must be {expected}, not {found}", self.entry.key, self.table))
     }
 
-    /// The error for a word that is none of those known.
+    /// The error for an unknown word.
     pub(super) fn unknown_value(self, value: &str, known: &[&str]) -> Error {
         let hint = hint_or_all(value, known);
         self.entry.wrong(format!("unknown {} {value:?} in {}{hint}", self.entry.key, self.table))

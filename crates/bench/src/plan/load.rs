@@ -1,4 +1,4 @@
-//! Where plans come from: files, text and the program itself.
+//! Loads plans from files, from text, and from the program.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,14 @@ use super::{names, read};
 use crate::Error;
 
 impl Plan {
-    /// Reads the plan in the file `name`, or else the plan of that name that comes with the
-    /// program.
+    /// Reads the plan in the file `name`, or else the bundled plan with that name.
     ///
     /// # Errors
     ///
-    /// If there is neither, or it is no valid plan.
+    /// If there is neither, or the plan is not valid.
     pub fn load(name: &str) -> Result<Self, Error> {
         let path = Path::new(name);
-        // A file is only meant where one can be: `run quick` must not trip over a directory of that
-        // name.
+        // `run quick` must also work if there is a directory of that name.
         if !path.is_file() {
             if let Some(found) = bundled().iter().find(|plan| plan.name == name) {
                 return found.plan();
@@ -38,7 +36,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If it is no valid plan.
+    /// If the plan is not valid.
     pub fn parse(text: &str, origin: &str, directory: &Path) -> Result<Self, Error> {
         read::plan(text, origin, Base::Directory(directory.to_owned()))
     }

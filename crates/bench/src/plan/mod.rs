@@ -1,11 +1,11 @@
-//! The plan: what is to be measured, as text or as flags, and its resolution to points.
+//! The plan: what to measure, from a text or from flags, and its resolution to points.
 //!
 //! ```text
 //! plan.toml ─► Plan ─► resolve ─► points, figures and the plan with every default filled in
 //!    flags ───► Plan
 //! ```
 //!
-//! A plan is TOML. Unknown keys are refused with the nearest known one, and every error names its
+//! A plan is TOML. Unknown keys are refused with the nearest known key, and every error names its
 //! line:
 //!
 //! ```toml
@@ -16,12 +16,12 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or another room of `patterns/`, each of which shows an experiment
+//! pattern = "ping-pong"                # or another of `patterns/`, which shows an experiment
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
-//! launches = 2                         # ranks that are started anew, each time for all points
-//! repetitions = 3                      # or as many as it takes, 3 to 30: within = "2.5 %", repetitions_max = 30
+//! launches = 2                         # starts all ranks again; each launch measures all points
+//! repetitions = 3                      # or as many as needed, 3 to 30: within = "2.5 %", repetitions_max = 30
 //! tx_depth = 128
 //! rx_depth = 512
 //! keep_samples = true
@@ -31,11 +31,11 @@
 //! service = ["RC", "UC"]
 //! size_bytes = "4..8MiB"               # the powers of two from 4 to 8 MiB; or a list of sizes
 //! mtu_bytes = 4096
-//! [experiment.quick]                   # with --quick these win
+//! [experiment.quick]                   # with --quick these override the settings above
 //! iterations = 100
 //! axes = { size_bytes = ["4", "4KiB"] }
 //!
-//! [[experiment]]                       # over verbs and sockets; axes that are not for one are no part of its points
+//! [[experiment]]                       # over verbs and sockets; points have only the axes of their endpoint
 //! name = "layers"
 //! pattern = "ping-pong"
 //! [experiment.axes]
@@ -44,7 +44,7 @@
 //! family = ["ipv4", "ipv6"]            # of sockets
 //! service = "RC"                       # of verbs
 //!
-//! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
+//! [[environment]]                      # measure::conditions::Wanted
 //! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
 //! tuned = "latency-performance"
 //!
@@ -57,62 +57,62 @@
 //! series = ["service"]
 //!
 //! [[figure]]
-//! kind = "histogram"                   # distributions, a panel for each series
+//! kind = "histogram"                   # distributions, one panel for each series
 //! title = "Latency of 4 B"
 //! experiments = ["latency"]
 //! series = ["service"]
 //! where = { size_bytes = 4 }
 //! kinds = ["rtt_half"]                 # overlaid; one-way points have one_way, completion, one_way_send
-//! limits_ns = [0, 10000]               # optional: what is outside is counted beside
+//! limits_ns = [0, 10000]               # optional: samples outside of the limits are only counted
 //! log_counts = true                    # optional
 //!
 //! [[figure]]
 //! kind = "lines"
-//! title = "What RC takes above UC"
+//! title = "Latency of RC above UC"
 //! experiments = ["latency"]
 //! x = "size_bytes"
 //! y = "latency.p50_ns"
 //! series = ["service"]
-//! above_first = true                   # each series less the first; difference = true: less the one before
+//! above_first = true                   # each series less the first; difference = true: less the previous
 //!
 //! [[figure]]
-//! kind = "surface"                     # over x and the one axis of the series
+//! kind = "surface"                     # over x and the axis of the series
 //! title = "Latency over size and service"
 //! experiments = ["latency"]
 //! x = "size_bytes"
 //! y = "latency.p50_ns"
 //! series = ["service"]
-//! marked = { y = "latency.share_above.10000", above = 0.1 }   # optional: printed where it is above a tenth
+//! marked = { y = "latency.share_above.10000", above = 0.1 }   # optional: printed if it is above a tenth
 //!
 //! [[figure]]
-//! kind = "costs"                       # what the slower modes cost against the best: one line each
-//! title = "What the slower services cost"
-//! level = "Verbs"                      # optional, of any figure: those of a level stand under its name
+//! kind = "costs"                       # costs of the slower modes against the best
+//! title = "Costs of the slower services"
+//! level = "Verbs"                      # optional, of any figure: heading of a group
 //! [[figure.row]]
 //! what = "Ping-pong"
 //! level = "Verbs"                      # optional
 //! experiments = ["latency"]
-//! where = { size_bytes = [4, 64] }     # a list stands for each of its values, in any figure
+//! where = { size_bytes = [4, 64] }     # in any figure, a list selects each of its values
 //! modes = ["service"]                  # the axes whose values are the modes
 //! each = ["size_bytes"]                # optional: compared for each value
 //! y = "latency.p50_ns"
-//! better = "less"                      # known of times, throughputs and what programs say
+//! better = "less"                      # optional for times, throughputs and metrics
 //! published = "x 1.2"                  # optional
 //! ```
 //!
-//! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns`
-//! of the headline, `rtt.max_ns` of a kind, `ends.1.latency.p99_ns` of an end),
+//! `y` and `quantity` are paths into a point: a statistic of a latency (`latency.p50_ns` of the
+//! main latency, `rtt.max_ns` of a kind, `ends.1.latency.p99_ns` of a rank),
 //! `throughput.bytes_per_s`, `cpu.0.user_ns`, `counters.rnr_waits`, or `per_message.p50_ns`: the
-//! latency of a round of one to n, divided by the n of the axis `peers`. Of that there are
+//! latency of a round of one to n, divided by the n of the axis `peers`. `per_message` has
 //! `min_ns`, `p10_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `p999_ns`, `max_ns` and `mean_ns`.
 //!
-//! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind
-//! makes one figure, with a 95 % interval, of the points of its experiments; the claim is shown if
-//! the whole interval lies in `holds`. `of`, `against` and `order` pick points by their axes, and
-//! by two keys more: `experiment` and `quantity`.
+//! A finding is a claim of a paper, which the report answers with the numbers of the run. Each kind
+//! computes one number, with a 95 % interval, from the points of its experiments; the claim is
+//! shown if the whole interval lies in `holds`. `of`, `against` and `order` pick points by their
+//! axes, and by two more keys: `experiment` and `quantity`.
 //!
 //! ```toml
-//! [[finding]]                          # of relative to against, in percent or (no %) as a ratio
+//! [[finding]]                          # `of` relative to `against`: percent or (no %) a ratio
 //! kind = "change"
 //! claim = "Unreliable connections are faster"
 //! published = "1269 to 1251 ns"        # optional, as is the next
@@ -143,7 +143,7 @@
 //! to = 256
 //! holds = "< 10 %"
 //!
-//! [[finding]]                          # the largest of the steps between neighbours
+//! [[finding]]                          # the largest step between neighbouring x
 //! kind = "step"
 //! claim = "There is a steep step from 128 to 256 B"
 //! experiments = ["latency"]
@@ -153,7 +153,7 @@
 //! between = [128, 256]
 //! holds = "> 20 %"
 //!
-//! [[finding]]                          # the first x at which of exceeds against
+//! [[finding]]                          # the first x at which `of` exceeds `against`
 //! kind = "crossover"
 //! claim = "From 256 B on UC takes longer than RC"
 //! experiments = ["latency"]
@@ -162,7 +162,7 @@
 //! x = "size_bytes"
 //! holds = "<= 256"
 //!
-//! [[finding]]                          # the share of the x at which these rise
+//! [[finding]]                          # the share of the x at which the series rise in this order
 //! kind = "order"
 //! claim = "UC is faster than RC at every size"
 //! experiments = ["latency"]
@@ -170,9 +170,9 @@
 //! x = "size_bytes"                     # optional: without it there is one row
 //! holds = ">= 90 %"
 //!
-//! [[finding]]                          # the median over x from `at` on relative to that before
+//! [[finding]]                          # the median over x from `at` on, relative to before
 //! kind = "falls"
-//! claim = "From the MTU on latencies vary less"
+//! claim = "Latencies vary less from the MTU on"
 //! experiments = ["latency"]
 //! quantity = "latency.spread_ns"       # p90 - p10
 //! each = ["service"]
@@ -182,7 +182,7 @@
 //! at = 4096
 //! holds = "< 0 %"
 //!
-//! [[finding]]                          # the R^2 of the line of least squares over x
+//! [[finding]]                          # R^2 of the least-squares line over x
 //! kind = "linear"
 //! claim = "Latency rises linearly with the size"
 //! experiments = ["latency"]
@@ -191,7 +191,7 @@
 //! to = 1024
 //! holds = ">= 0.9"
 //!
-//! [[finding]]                          # the x at which it is least
+//! [[finding]]                          # the x at which the quantity is least
 //! kind = "argmin"
 //! claim = "Messages of about 64 B are fastest"
 //! experiments = ["latency"]
@@ -200,7 +200,7 @@
 //! holds = "32 .. 128"
 //! ```
 //!
-//! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default:
+//! All keys except `name`, `title` and an experiment with `name` and `pattern` have defaults: see
 //! `plan/defaults.rs`.
 
 mod applications;
@@ -225,6 +225,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod text;
+mod write;
 
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
@@ -233,3 +234,4 @@ pub use model::{Experiment, Options, Plan};
 pub(crate) use read::{EXPERIMENT_KEYS, PLAN_KEYS};
 pub use resolve::{Resolved, resolve};
 pub use settings::{Places, Settings};
+pub use write::text as written;

@@ -1,4 +1,4 @@
-//! A plan before it is resolved, whether it was read or built in code.
+//! A plan before it is resolved, read from a text or built in code.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,43 +11,42 @@ use super::settings::{IN_CODE, Settings};
 use crate::application::Application;
 use crate::point::Pattern;
 
-/// What is to be measured and shown. Read one with [`Plan::load`] or build one with [`Plan::new`].
+/// What to measure and what to show. Read a plan with [`Plan::load`] or build one with
+/// [`Plan::new`].
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Short name: of the run's directory and of a bundled plan.
+    /// Short name, for the directory of a run and for a bundled plan.
     pub name: String,
     /// Heading of the report.
     pub title: String,
     /// A paragraph on what the run is for.
     pub about: Option<String>,
-    /// What starts all of its ranks, e.g. `mpirun -np {ranks}`; absent where only those of MPI are
-    /// started so.
+    /// The command that starts all ranks, e.g. `mpirun -np {ranks}`; absent if a launcher starts
+    /// only the ranks of MPI.
     pub mpi: Option<String>,
-    /// Seed of whatever is random in a run.
+    /// A number that the record keeps; it changes nothing.
     pub seed: Option<u64>,
     /// What is measured, in order.
     pub experiments: Vec<Experiment>,
     /// What is shown, in order.
     pub figures: Vec<Figure>,
-    /// What a paper found, in order.
+    /// Published claims, in order.
     pub findings: Vec<Finding>,
-    /// What the values of the axis `environment` stand for, beside those that are built in
-    /// ([`Wanted::BUILT_IN`]).
+    /// The values of the axis `environment`, besides the built-in ones ([`Wanted::BUILT_IN`]).
     pub environments: BTreeMap<String, Wanted>,
-    /// Programs of somebody else: what the values of the axis `application` stand for.
+    /// The values of the axis `application`.
     pub applications: Vec<Application>,
-    /// Variables of programs: what the values of the axis `mode` stand for.
+    /// The values of the axis `mode`: environment variables of applications.
     pub modes: BTreeMap<String, BTreeMap<String, String>>,
-    /// Texts that placeholders of programs stand for, and `--set` changes.
+    /// Texts for placeholders of applications, by name. `--set` changes them.
     pub variables: BTreeMap<String, String>,
-    /// Where the plan was read from, in words for errors.
+    /// Where the plan was read from, for errors.
     pub(super) origin: String,
-    /// Where each figure stands, in the order of `figures`; shorter where figures were added in
-    /// code.
+    /// The places of the figures, in the order of `figures`. Figures added in code have none.
     pub(super) figure_places: Vec<String>,
-    /// Where each finding stands, as `figure_places`.
+    /// The places of the findings, as `figure_places`.
     pub(super) finding_places: Vec<String>,
-    /// What the files of references are relative to.
+    /// The base of relative paths of references.
     pub(super) base: Base,
 }
 
@@ -56,13 +55,13 @@ pub struct Plan {
 pub struct Experiment {
     /// Its name in figures and records.
     pub name: String,
-    /// What is done with the endpoints.
+    /// How the ranks exchange messages.
     pub pattern: Pattern,
     /// Its settings and axes.
     pub settings: Settings,
-    /// What wins over them with `--quick`.
+    /// The settings and axes that override them with `--quick`.
     pub quick: Settings,
-    /// Where its name stands.
+    /// The place of its name.
     pub(super) place: String,
 }
 
@@ -102,7 +101,7 @@ impl Plan {
         self
     }
 
-    /// Where a figure stands.
+    /// The place of a figure.
     pub(super) fn place_of_figure(&self, index: usize) -> &str {
         self.figure_places.get(index).map_or(IN_CODE, String::as_str)
     }
@@ -115,7 +114,7 @@ impl Plan {
     }
 }
 
-/// What the file of a reference is relative to.
+/// The base of the relative path of a reference.
 #[derive(Clone, Debug)]
 pub(super) enum Base {
     /// The plans inside the program.
@@ -124,10 +123,10 @@ pub(super) enum Base {
     Directory(PathBuf),
 }
 
-/// How a plan is to be run.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The quick form.
+    /// Whether to run the quick form.
     pub quick: bool,
     /// `KEY=VALUE` or `experiment.NAME.KEY=VALUE`, in the order in which they apply.
     pub set: Vec<String>,

@@ -1,26 +1,26 @@
-//! The names that a type accepts, asked from its own `Deserialize`, and the nearest of them to a
-//! misspelt one.
+//! The names that a type accepts, taken from its `Deserialize`, and the nearest name to a misspelt
+//! one.
 //!
-//! One definition serves plan, messages and errors: a field or variant that is added to a type is
+//! Plans, messages and errors share one definition: a field or variant that is added to a type is
 //! known here at once.
 
 use serde::de::{Deserialize, Deserializer, Visitor, value::Error as Stop};
 use serde::forward_to_deserialize_any;
 
-/// The fields of a struct or the variants of an enum, as they are written.
+/// The fields of a struct or the variants of an enum, as plans write them.
 pub(super) fn names_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
-    // It always stops with an error: it came for the names only.
+    // It always stops with an error, because only the names are needed.
     let _ = T::deserialize(Names(&mut names));
     names
 }
 
-/// Whether a text can be the name of something that a plan defines.
+/// Whether a plan may use a text as a name.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// `: did you mean "iterations"?`, or all the known names where none is near.
+/// Returns `: did you mean "iterations"?`, or all known names if none is near.
 pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
     match hint(wrong, known.iter().copied()) {
         none if none.is_empty() && known.is_empty() => ": there is none".to_owned(),
@@ -29,8 +29,7 @@ pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
     }
 }
 
-/// Refuses a name that is none of the known ones: `unknown axis "siez_bytes": did you mean
-/// "size_bytes"?`.
+/// Refuses an unknown name: `unknown axis "siez_bytes": did you mean "size_bytes"?`.
 pub(super) fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String> {
     if known.contains(&name) {
         return Ok(());
@@ -38,7 +37,7 @@ pub(super) fn known(what: &str, name: &str, known: &[&str]) -> Result<(), String
     Err(format!("unknown {what} {name:?}{}", hint_or_all(name, known)))
 }
 
-/// `: did you mean "iterations"?`, or nothing where no name is near.
+/// Returns `: did you mean "iterations"?`, or nothing if no name is near.
 pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let wrong = wrong.to_lowercase();
     let near = known
@@ -49,8 +48,8 @@ pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) ->
     near.map_or_else(String::new, |(_, name)| format!(": did you mean {name:?}?"))
 }
 
-/// Jaro-Winkler for long names; for short ones, where it sees no swap of neighbours (`FRD`), the
-/// edit distance.
+/// The Jaro-Winkler similarity; but 1 for two swapped letters, which it does not see in short names
+/// (`FRD`).
 fn likeness(wrong: &str, name: &str) -> f64 {
     let swapped =
         strsim::damerau_levenshtein(wrong, name) == 1 && wrong.len() == name.len() && wrong.len() > 2;
@@ -92,8 +91,8 @@ impl<'de> Deserializer<'de> for Names<'_> {
     }
 }
 
-/// Below this likeness (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps; clap draws
-/// the line at 0.7.
+/// The least similarity (Jaro-Winkler, 0 to 1) of a suggestion. A less similar one confuses more
+/// than it helps. clap uses 0.7.
 const LIKENESS_MIN: f64 = 0.75;
 
 #[cfg(test)]

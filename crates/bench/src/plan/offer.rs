@@ -1,4 +1,4 @@
-//! What flags can say of a pattern's experiments, and what those are without flags.
+//! The flags of a pattern's commands, and the experiment without flags.
 
 use measure::units;
 use serde_json::Value;
@@ -9,11 +9,11 @@ use crate::command::Subject;
 use crate::pattern::experiment::Filled;
 use crate::point::{Carrier, Length, Operation, Pattern};
 
-/// What flags can say of a pattern's experiments over one carrier.
+/// The flags of a pattern's command over one endpoint.
 pub struct Offer {
-    /// Axes that have flags: the size first, then those of the pattern.
+    /// Axes that have flags: first the size, then the axes of the pattern.
     pub axes: Vec<Offered>,
-    /// How long a point is measured without flags.
+    /// How long to measure a point without flags.
     pub length: Length,
 }
 
@@ -21,17 +21,16 @@ pub struct Offer {
 pub struct Offered {
     /// The axis.
     pub row: &'static AxisRow,
-    /// Whether not every pattern has it, or it is the size, which readers look for first.
+    /// Whether it belongs to some patterns only, or is the size, which readers look for first.
     pub is_own: bool,
-    /// Whether it says something here. Where it does not, its flags are taken only so that the
-    /// error says why.
+    /// Whether it applies here. If not, its flags are accepted only so that the error can say why.
     pub is_shown: bool,
-    /// What it is without flags; empty where the pattern or the system decides.
+    /// The value without flags; empty if the pattern or the system decides.
     pub default: String,
 }
 
 impl Offer {
-    /// What can be said of a pattern.
+    /// The flags of a pattern and a subject.
     pub fn of(pattern: Pattern, subject: Option<&Subject>) -> Self {
         let settings = start(pattern, subject, subject.and_then(|subject| subject.operation));
         let carrier = carrier(subject);
@@ -58,26 +57,25 @@ impl Offer {
     }
 }
 
-/// The settings that a command begins with: what its subject is, and what its pattern's command
-/// gives.
+/// The settings that a command starts with: those of its subject and of its pattern.
 pub fn start(pattern: Pattern, subject: Option<&Subject>, operation: Option<Operation>) -> Settings {
     let settings = Settings::default().axis(axis::ENDPOINT.value(carrier(subject)));
     let settings = operation
         .into_iter()
         .fold(settings, |settings, operation| settings.axis(axis::OPERATION.value(operation)));
     let given = |settings: Settings, (key, value): &(&str, &str)| {
-        settings.set(key, value).expect("a test reads what every command gives")
+        settings.set(key, value).expect("a test checks the settings of every command")
     };
     let own = subject.map_or(&[][..], |subject| subject.given);
     pattern.command().given.iter().chain(own).fold(settings, given)
 }
 
-/// The carrier of messages of a subject; verbs for a command without subjects.
+/// The endpoint of a subject; verbs for a command without subjects.
 pub fn carrier(subject: Option<&Subject>) -> Carrier {
     subject.map_or(Carrier::Verbs, |subject| subject.endpoint)
 }
 
-/// The values of an axis without flags, as a flag would say them.
+/// The values of an axis without flags, as a flag would set them.
 fn default(filled: &Filled, row: &AxisRow) -> String {
     let given = filled.pattern.command().given.iter().find(|(key, _)| *key == row.name);
     if let Some((_, value)) = given {
@@ -101,7 +99,7 @@ fn default(filled: &Filled, row: &AxisRow) -> String {
     }
 }
 
-/// Help shows no more values than these.
+/// The most values that help shows.
 const SHOWN_MAX: usize = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
+//! `--quick` and `--set KEY=VALUE`, which override the settings of the plan.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::text::{self, Entry};
 use crate::Error;
 use crate::axis::{self, AxisRow};
 
-/// The plan's experiments as the options make them.
+/// The plan's experiments with the options applied.
 pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experiment>, Error> {
     let mut experiments = plan.experiments.clone();
     if options.quick {
@@ -22,8 +22,8 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
         if over.is_of_variable(plan) {
             continue;
         }
-        // What says nothing of some patterns is for the others; where there are no others, the
-        // error says why.
+        // A key that some patterns do not have is set for the other patterns. If there are none,
+        // the error says why.
         let is_for_some = experiments.iter().any(|experiment| over.is_for(experiment));
         let is_chosen = |experiment: &&mut Experiment| {
             over.chooses(&experiment.name) && (!is_for_some || over.is_for(experiment))
@@ -41,7 +41,7 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
     Ok(experiments)
 }
 
-/// The plan with the variables as the options make them.
+/// The plan with the options applied to its variables.
 pub(super) fn variables(plan: &Plan, options: &Options) -> Plan {
     let mut plan = plan.clone();
     for set in &options.set {
@@ -57,11 +57,11 @@ pub(super) fn variables(plan: &Plan, options: &Options) -> Plan {
 }
 
 impl Settings {
-    /// Sets one key to what a text says, as `--set KEY=VALUE` does.
+    /// Sets one key from a text, as `--set KEY=VALUE` does.
     ///
     /// # Errors
     ///
-    /// If there is no such key, or it cannot have that value.
+    /// If the key is unknown or cannot have the value.
     pub fn set(mut self, key: &str, value: &str) -> Result<Self, Error> {
         self.overlay(&Override::parse(&format!("{key}={value}"))?.layer()?);
         Ok(self)
@@ -70,7 +70,7 @@ impl Settings {
 
 /// One `--set`.
 struct Override {
-    /// The experiment that it is for; all of them if absent.
+    /// The experiment that it sets; all experiments if absent.
     experiment: Option<String>,
     entry: Entry,
 }
@@ -82,18 +82,18 @@ impl Override {
             place: place.clone(),
             words: format!("{reason}: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100"),
         };
-        let (path, value) = text.split_once('=').ok_or_else(|| bad("it has no '='"))?;
+        let (path, value) = text.split_once('=').ok_or_else(|| bad("there is no '='"))?;
         let (experiment, key) = match path.trim().strip_prefix("experiment.") {
             Some(rest) => {
                 let (name, key) =
-                    rest.split_once('.').ok_or_else(|| bad("it names no key of the experiment"))?;
+                    rest.split_once('.').ok_or_else(|| bad("there is no key of the experiment"))?;
                 (Some(name.to_owned()), key)
             }
             None => (None, path.trim()),
         };
         let key = key.strip_prefix("axes.").unwrap_or(key);
         if key.is_empty() || value.trim().is_empty() {
-            return Err(bad(if key.is_empty() { "it has no key" } else { "it has no value" }));
+            return Err(bad(if key.is_empty() { "there is no key" } else { "there is no value" }));
         }
         let node = text::value(value, &place);
         Ok(Self { experiment, entry: Entry { key: key.to_owned(), place, node } })
@@ -108,8 +108,8 @@ impl Override {
         self.experiment.as_deref().is_none_or(|wanted| wanted == name)
     }
 
-    /// Whether it says something of an experiment that it does not name: of some patterns only a
-    /// few axes do, and no number of messages.
+    /// Whether it applies to an experiment. Some patterns have only a few axes, and no number of
+    /// messages. A named experiment always gets it.
     fn is_for(&self, experiment: &Experiment) -> bool {
         let key = self.entry.key.as_str();
         let only = experiment.pattern.row().only_axes;
@@ -139,5 +139,5 @@ impl Override {
     }
 }
 
-/// Settings that count messages.
+/// Settings that bound the number of messages.
 const OF_MESSAGES: [&str; 4] = ["bytes_max", "duration", "iterations", "warmup"];

@@ -1,4 +1,4 @@
-//! The quantities that figures and findings can name: those of every pattern, and those of one.
+//! The quantities that figures and findings can name: quantities of all patterns and of one.
 
 use measure::units::Dimension;
 
@@ -7,7 +7,7 @@ use super::model::Plan;
 use super::names::hint_or_all;
 use crate::patterns::PATTERNS;
 
-/// Whether a path leads to a number; if not, the nearest one that does, or all.
+/// Checks that a path leads to a number. The error has the nearest path that does, or all paths.
 fn check(path: &str) -> Result<(), String> {
     if PATTERNS.find(path).is_some() {
         return Ok(());
@@ -17,20 +17,19 @@ fn check(path: &str) -> Result<(), String> {
     Err(hint_or_all(path, &known))
 }
 
-/// Whether a path leads to a number of the points of some experiments; if not, what to say behind
-/// it.
+/// Checks that a path leads to a number of the points of some experiments. The error continues a
+/// sentence that ends in the path.
 pub(super) fn check_of(plan: &Plan, experiments: &[String], path: &str) -> Result<(), String> {
     check(path)?;
     applications::metric(plan, experiments, path)
 }
 
-/// What the number at a path measures.
+/// The dimension of the number at a path.
 pub(super) fn dimension(path: &str) -> Option<Dimension> {
     PATTERNS.find(path).map(|found| found.unit())
 }
 
-/// Whether it is known which numbers at a path are the better ones: by what they measure, or from
-/// the points.
+/// Whether the dimension of a path, or the points, tell whether less or more is better.
 pub(super) fn is_better_known(path: &str) -> bool {
     let found = PATTERNS.find(path);
     found.is_some_and(|found| found.unit().better().is_some() || found.quantity.counted.is_some())

@@ -1,4 +1,4 @@
-//! From the tree of a TOML text to a [`Plan`]: what each key may be, and what is missing.
+//! Reads a [`Plan`] from the tree of a TOML text, and checks its keys.
 
 use measure::figure::{Figure, Reference};
 use measure::finding::Finding;
@@ -103,7 +103,7 @@ fn setting(settings: &mut Settings, key: Key<'_>) -> Result<(), Error> {
         ("axes", _) => Err(key.wrong_type("a table")),
         (name, _) if Settings::KEYS.contains(&name) => settings.put(key),
         (name, _) if axis::NAMES.contains(&name) => {
-            Err(key.unknown_but(": it is an axis, so put it below [experiment.axes]"))
+            Err(key.unknown_but(": it is an axis; put it below [experiment.axes]"))
         }
         _ => {
             let extra = if key.table == "[[experiment]]" { EXPERIMENT_KEYS.as_slice() } else { &["axes"] };
@@ -119,7 +119,7 @@ fn pattern(key: Key<'_>) -> Result<Pattern, Error> {
 }
 
 fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
-    // The numbers come from the file; their key is there for the record.
+    // The numbers come from the file. Only the record has the key `table`.
     let known: Vec<_> = names_of::<Reference>().iter().copied().filter(|name| *name != "table").collect();
     for entry in entries.iter().filter(|entry| entry.key == "reference") {
         let Node::Table(reference) = &entry.node else { continue };
@@ -137,12 +137,12 @@ fn application(place: &str, entries: &[Entry]) -> Result<Application, Error> {
 }
 
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
-    let words = |claim, reason| format!("the finding {claim:?} cannot be asked for: {reason}");
+    let words = |claim, reason| format!("the finding {claim:?} cannot be answered: {reason}");
     derived(place, entries, ("[[finding]]", "claim"), selections::of_finding, words)
 }
 
-/// Reads a table as its type does, and then `values` in it; errors show the text of the key
-/// `titled`.
+/// Reads a table by the `Deserialize` of its type, and then its `values`. Errors show the text of
+/// the key `titled`.
 fn derived<T: DeserializeOwned>(
     place: &str,
     entries: &[Entry],

@@ -1,14 +1,15 @@
 //! From a plan to its points.
 //!
-//! The order of the points: experiments as they are written; inside one, launches outermost and
-//! then repetitions, so that a machine that drifts (heat, neighbours) hits every combination alike
-//! instead of one combination in all its repetitions; then the axes as they are written, the size
-//! innermost. Every launch measures every combination: what differs from launch to launch is then
-//! in all of them alike, and two combinations are compared within the same launches.
+//! The order of the points: experiments in the order of the plan; inside an experiment, launches
+//! outermost, then repetitions, then the axes in the order of the plan, the size innermost. Drift
+//! of the machine (heat, neighbours) thus affects every combination alike, instead of all
+//! repetitions of one combination. Every launch measures every combination, so that differences
+//! between launches affect all combinations alike.
 //!
-//! Inside a launch, points whose ranks are started in one way (`World`: how many, where, over what
-//! MPI goes) come together, in all of their repetitions, and those that MPI does not carry: so each
-//! launch starts such ranks once, and the repetitions that it counts are of the same ranks.
+//! Inside a launch, points that need the same ranks (`World`: the number of ranks, their hosts, the
+//! transport of MPI) come together, with all of their repetitions; so do the points that MPI does
+//! not carry. Each launch thus starts such ranks once, and all of its repetitions use the same
+//! ranks.
 
 use measure::conditions::{AS_IS, Wanted};
 use measure::figure::Figure;
@@ -39,26 +40,26 @@ pub struct Resolved {
     pub title: String,
     /// A paragraph on what the run is for.
     pub about: Option<String>,
-    /// The plan as the record keeps it: every default filled in, every axis expanded. Its figures
-    /// stand apart.
+    /// The plan as the record keeps it: every default filled in, every axis expanded, without its
+    /// figures.
     pub plan: Value,
     /// Figures with the published numbers filled in.
     pub figures: Vec<Figure>,
-    /// Findings to be answered.
+    /// Findings to answer.
     pub findings: Vec<Finding>,
-    /// What starts all ranks, where the plan says so.
+    /// The command that starts all ranks, if the plan has one.
     pub mpi: Option<String>,
     /// What is measured, in order.
     pub points: Vec<PointSpec>,
 }
 
 impl Resolved {
-    /// Whether messages of some point go through a device.
+    /// Whether some point uses an RDMA device.
     pub fn needs_device(&self) -> bool {
         self.points.iter().any(|point| point.message.endpoint.is_verbs())
     }
 
-    /// The most ranks that a point has.
+    /// The largest number of ranks of a point.
     pub fn ranks(&self) -> usize {
         self.points.iter().map(PointSpec::ranks).max().unwrap_or(0) as usize
     }
@@ -68,7 +69,7 @@ impl Resolved {
 ///
 /// # Errors
 ///
-/// If the plan, its quick form or an override asks for something that cannot be.
+/// If the plan, its quick form or an override asks for something that is not possible.
 pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     check::names(plan)?;
     let experiments = overrides::experiments(plan, options)?;
@@ -85,8 +86,8 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     for filled in &experiments {
         expand(plan, filled, &mut points);
     }
-    // A shortened plan may lack what a finding or a row of a figure asks for; then the report says
-    // so.
+    // A shortened plan may lack the points of a finding or of a row of a figure. The report then
+    // says so.
     let is_whole = !options.quick && options.set.is_empty();
     let whole = is_whole.then_some(&points);
     findings::check(plan, whole)?;
@@ -116,7 +117,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     })
 }
 
-/// Appends the points of one experiment, of each kind of endpoint.
+/// Appends the points of one experiment, of each of its endpoints.
 fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
     let Some(&Filled { launches, repetitions, .. }) = experiment.first() else { return };
     let mut numbers = 0..;
@@ -135,8 +136,8 @@ fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
     }
 }
 
-/// The points of a launch with those together that the same ranks measure, in the order of the
-/// first of each, numbered from `first` on.
+/// Groups the points of a launch by the ranks that measure them. The groups keep the order of their
+/// first points. The points are numbered from `first` on.
 fn by_world(points: Vec<PointSpec>, first: u64) -> impl Iterator<Item = PointSpec> {
     let mut worlds: Vec<(Option<World>, Vec<PointSpec>)> = Vec::new();
     for point in points {
@@ -156,8 +157,7 @@ fn combine(plan: &Plan, filled: &Filled, time: (u32, Option<u32>), points: &mut 
         filled.axes.iter().map(|axis| (axis.row.name, axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
     for combination in 0..combinations {
-        // The number of the combination, written in a number system whose digits are the axes, last
-        // one fastest.
+        // The axes are the digits of the number of the combination; the last axis changes fastest.
         let mut rest = combination;
         let mut axes = Axes::new();
         for (name, values) in lists.iter().rev() {
@@ -240,8 +240,8 @@ fn point(
     }
 }
 
-/// The axes that say something of a point: of what another program measures, those that hold for
-/// any; of some patterns, those that they name.
+/// The axes that apply to a point: if another tool measures it, the axes common to all tools; for
+/// some patterns, only the axes that they list.
 fn said(filled: &Filled, is_of_tool: bool, mut axes: Axes) -> Axes {
     let only = filled.pattern.row().only_axes;
     let is_said = |name: &str| only.is_none_or(|only| only.iter().any(|row| row.name == name));
@@ -249,28 +249,28 @@ fn said(filled: &Filled, is_of_tool: bool, mut axes: Axes) -> Axes {
     axes
 }
 
-/// What is asked of the machine.
+/// The environment of a point.
 fn conditions(plan: &Plan, axes: &Axes) -> Wanted {
     let environment = axis::ENVIRONMENT.at(axes).unwrap_or_else(|| AS_IS.to_owned());
     let ipoib_mode = axis::IPOIB_MODE.at(axes).flatten();
     Wanted { ipoib_mode, ..environments::of(plan, &environment) }
 }
 
-/// How queue pairs are connected: where a step is RDMA CM's, by it, so that both ranks have it.
+/// How queue pairs are connected. For a step of RDMA CM, both ranks use RDMA CM.
 fn setup(axes: &Axes) -> Setup {
     let is_of_manager = axis::STEP.at(axes).is_some_and(Step::is_of_manager);
     let usual = if is_of_manager { Setup::RdmaCm } else { Setup::Exchange };
     axis::SETUP.at(axes).unwrap_or(usual)
 }
 
-/// The service of what has no such axis: what there are no acknowledgements of is a datagram to
-/// whoever counts.
+/// The service of an endpoint without the axis `service`. Messages without acknowledgements count
+/// as datagrams.
 fn usual_service(endpoint: Carrier, axes: &Axes) -> Service {
     let drops = axis::PROTOCOL.at(axes) == Some(Protocol::PubSub);
     if endpoint == Carrier::Udp || drops { Service::Ud } else { Service::Rc }
 }
 
-/// Whether messages are inline: all, or samples up to a length.
+/// Whether messages are inline: all messages, or samples up to a length.
 fn inline(axes: &Axes, size_bytes: u64) -> bool {
     match axis::INLINE_MAX_BYTES.at(axes) {
         Some(max) => size_bytes <= u64::from(max),
@@ -278,10 +278,10 @@ fn inline(axes: &Axes, size_bytes: u64) -> bool {
     }
 }
 
-/// How sockets carry it.
+/// The settings of sockets.
 fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     let usual = SocketSettings::default();
-    // What waits for an answer must not wait for more to send.
+    // A rank that waits for an answer must not delay its segments.
     let no_delay = !filled.pattern.row().floods;
     SocketSettings {
         family: axis::FAMILY.at(axes).unwrap_or(usual.family),
@@ -297,16 +297,16 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     }
 }
 
-/// The most that a TCP connection sends.
+/// The largest sending rate of a TCP connection.
 fn pacing(axes: &Axes) -> Option<LinkRate> {
     let text = axis::PACING_RATE.at(axes).flatten();
-    text.map(|text| text.parse().expect("a rate of a plan was read when the plan was"))
+    text.map(|text| text.parse().expect("the rate was checked when the plan was read"))
 }
 
-/// What the link is to be like: what `link` says, at the rate that `signal_rate` names.
+/// The link model: the value of `link`, with the rate of `signal_rate` if that names one.
 fn link(axes: &Axes) -> Option<LinkModel> {
     let text = axis::LINK.at(axes).flatten();
-    let link = text.map(|text| text.parse().expect("a link of a plan was read when the plan was"));
+    let link = text.map(|text| text.parse().expect("the link was checked when the plan was read"));
     let rate = axis::SIGNAL_RATE.at(axes).flatten().and_then(|name| LinkRate::usual(&name));
     match rate {
         Some(rate) => Some(LinkModel { rate: Some(rate), ..link.unwrap_or_default() }),
@@ -314,7 +314,7 @@ fn link(axes: &Axes) -> Option<LinkModel> {
     }
 }
 
-/// The value of an axis that every point has that asks for it.
+/// The value of an axis that the point must have.
 fn given<T: DeserializeOwned + Serialize>(axes: &Axes, key: Key<T>) -> T {
     key.at(axes).expect("an axis of all points has a default")
 }

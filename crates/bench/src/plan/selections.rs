@@ -1,5 +1,5 @@
-//! The values by which figures and findings pick points, read as those of the axes are: a size may
-//! be `"64KiB"` and several `"4..64KiB"`.
+//! The values by which figures and findings pick points. They are read as the values of axes are: a
+//! size may be `"64KiB"`, and several sizes `"4..64KiB"`.
 
 use measure::figure::Figure;
 use measure::finding::Finding;
@@ -12,19 +12,19 @@ use crate::axis::{self, AxisRow, Fault};
 ///
 /// # Errors
 ///
-/// Which of them is none of its axis.
+/// The value that its axis does not have.
 pub(super) fn of_figure(figure: &mut Figure) -> Result<(), String> {
     let rows = figure.rows.iter_mut().map(|row| &mut row.only);
     [&mut figure.only, &mut figure.relative_to].into_iter().chain(rows).try_for_each(read)
 }
 
-/// The same of a finding.
+/// Reads the values of a finding, as [`of_figure`].
 pub(super) fn of_finding(finding: &mut Finding) -> Result<(), String> {
     let all = [&mut finding.only, &mut finding.of, &mut finding.against];
     all.into_iter().chain(&mut finding.order).try_for_each(read)
 }
 
-/// What is no axis is left as it is: whether it may stand there, checks know.
+/// Reads the values of axes. Checks refuse the other names.
 fn read(selection: &mut Selection) -> Result<(), String> {
     for (name, value) in selection {
         let Some(row) = axis::find(name) else { continue };

@@ -1,5 +1,5 @@
-//! The settings of an experiment as a plan, `quick`, `--set` or a flag gives them: all optional,
-//! one laid over another.
+//! The settings of an experiment, from a plan, its quick form, `--set` or a flag. All are optional,
+//! and one layer overrides another.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::text::Node;
 use crate::Error;
 use crate::axis::{self, Axis, AxisList, Fault};
 
-/// One definition of each key of `[[experiment]]` that a layer may set, axes apart: its field, its
-/// name and how it is read.
+/// Defines each key of `[[experiment]]` that a layer may set, without the axes: its field, its name
+/// and how it is read.
 macro_rules! settings {
     ($($(#[doc = $documentation:literal])+ $field:ident: $value:ty = $key:literal, $read:ident;)+) => {
-        /// What is set of an experiment. What is not set falls back to the layer below and then to
-        /// a default (`plan/defaults.rs`).
+        /// The settings of an experiment. An absent setting falls back to the layer below, and then
+        /// to a default (`plan/defaults.rs`).
         ///
         /// Build one in code with the fields: `Settings { iterations: Some(100),
         /// ..Settings::default() }`.
@@ -30,19 +30,28 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// The keys of `[[experiment]]` that a layer may set, axes apart.
+            /// The keys of `[[experiment]]` that a layer may set, without the axes.
             pub const KEYS: [&'static str; [$($key),+].len()] = [$($key),+];
 
-            /// Each of them with how it is read and what it is for, for the reference of plans.
+            /// Each key, how it is read, and its documentation, for the plan reference.
             pub(crate) const DOCUMENTED: [(&'static str, &'static str, &'static str); Self::KEYS.len()] =
                 [$(($key, stringify!($read), concat!($($documentation),+))),+];
 
-            /// Lays the keys of `over` on top: what it sets wins.
+            /// Overrides the keys that `over` sets.
             fn overlay_keys(&mut self, over: &Self) {
                 $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })+
             }
 
-            /// Sets what one key of a plan says.
+            /// Returns what is set, by key, as a plan writes it; without the axes.
+            pub(super) fn written(&self) -> Vec<(&'static str, Value)> {
+                let mut keys = Vec::new();
+                $(if let Some(value) = &self.$field {
+                    keys.push(($key, as_written(stringify!($read), Value::from(value.clone()))));
+                })+
+                keys
+            }
+
+            /// Sets one key of a plan.
             pub(super) fn put(&mut self, key: Key<'_>) -> Result<(), Error> {
                 let name = match key.entry.key.as_str() {
                     $($key => {
@@ -59,38 +68,47 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bound on the payload of a point: large messages get fewer iterations (at least 10, or those
-    /// asked for).
+    /// Bound on the payload of a point: large messages get fewer iterations, but at least 10, or
+    /// `iterations` if that is less.
     bytes_max: u64 = "bytes_max", size;
     /// Time that a point is measured for. Excludes `iterations`.
     duration_s: f64 = "duration", duration_s;
-    /// Messages of a point (in each direction). Excludes `duration_s`.
+    /// Messages of a point (in each direction). Excludes `duration`.
     iterations: u64 = "iterations", whole;
-    /// Whether the raw samples stay in the record.
+    /// Whether the record keeps every sample.
     keep_samples: bool = "keep_samples", flag;
-    /// How often the ranks are started anew, each time to measure all points of the experiment.
+    /// How often the ranks are started again, each time to measure all points of the experiment.
     launches: u32 = "launches", whole_u32;
-    /// How often the whole product of the axes is measured, in each launch; with `within` how often
-    /// at least.
+    /// How often each launch measures all combinations of the axes; with `within` the least number.
     repetitions: u32 = "repetitions", whole_u32;
-    /// How often at most, with `within`.
+    /// With `within`, the largest number of repetitions.
     repetitions_max: u32 = "repetitions_max", whole_u32;
-    /// Receive-queue depth.
+    /// Depth of the receive queue.
     rx_depth: u32 = "rx_depth", whole_u32;
-    /// Thresholds for which the share of samples above is reported.
+    /// Thresholds in ns; the share of samples above each is reported.
     share_above_ns: Vec<u64> = "share_above_ns", wholes;
-    /// Where files of samples stay, on the host of each rank of a pipeline.
+    /// Directory for files of samples, on the host of each rank of a pipeline.
     sink_dir: String = "sink_dir", text;
     /// How long a point may take, set-up included.
     timeout_s: f64 = "timeout", duration_s;
-    /// Send-queue depth.
+    /// Depth of the send queue.
     tx_depth: u32 = "tx_depth", whole_u32;
     /// Messages before the first that counts.
     warmup: u64 = "warmup", whole;
-    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence:
-    /// a combination of the axes is measured again until it is (`-I` of netperf, which is given
-    /// both halves together).
+    /// Half width of the 95 % confidence interval of the mean over the repetitions, as a share of
+    /// the mean: a combination of the axes is measured again until its interval is as narrow
+    /// (netperf's `-I` gives the whole width).
     within: f64 = "within", share;
+}
+
+/// A value as the text that its key is read from.
+fn as_written(read: &str, value: Value) -> Value {
+    match (read, value.as_f64()) {
+        ("duration_s", Some(seconds)) => format!("{seconds}s").into(),
+        // Without the digits that the product adds.
+        ("share", Some(share)) => format!("{} %", (share * 1e11).round() / 1e9).into(),
+        _ => value,
+    }
 }
 
 /// Where the keys of [`Settings`] were set.
@@ -105,14 +123,14 @@ impl Settings {
         self
     }
 
-    /// Where `key` was set, if it was.
+    /// The place where `key` was set, if it was set.
     pub(crate) fn place(&self, key: &str) -> Option<String> {
         self.places.0.get(key).cloned()
     }
 
-    /// Lays `over` on top: what it sets wins.
+    /// Overrides the settings that `over` sets.
     pub(super) fn overlay(&mut self, over: &Self) {
-        // One length replaces the other.
+        // A length in `over` replaces both kinds of length.
         if over.iterations.is_some() || over.duration_s.is_some() {
             self.iterations = None;
             self.duration_s = None;
@@ -143,5 +161,5 @@ impl Settings {
     }
 }
 
-/// The place of what no text set.
+/// The place of settings that no text set.
 pub(super) const IN_CODE: &str = "the flags";

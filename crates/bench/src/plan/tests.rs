@@ -1,4 +1,4 @@
-//! Plans as people write and miswrite them: every error as the exact sentence that they read.
+//! Valid and wrong plans: every error is compared with the exact sentence that users read.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::axis;
 use crate::point::{Flow, Length, Operation, Pattern, PointSpec, QueuePoll, Service, Setup, Stamp};
 
-/// The head of a plan, four lines.
+/// The first four lines of a plan.
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
 
 fn parse(text: &str) -> Result<Plan, Error> {
@@ -71,7 +71,7 @@ fn misspelt_keys_are_refused_with_the_nearest() {
         ),
         (
             "size_bytes = 4",
-            "plans/x.toml:7: unknown key \"size_bytes\" in [[experiment]]: it is an axis, so put it below \
+            "plans/x.toml:7: unknown key \"size_bytes\" in [[experiment]]: it is an axis; put it below \
              [experiment.axes]",
         ),
         (
@@ -100,7 +100,8 @@ fn values_of_the_wrong_kind_are_refused() {
     for (experiment, error) in [
         (
             "iterations = \"many\"",
-            "plans/x.toml:7: iterations in [[experiment]] must be a whole number, not the text \"many\"",
+            "plans/x.toml:7: iterations in [[experiment]]: cannot read \"many\" as a count: write a whole number such as 1000, \
+             10k or 1e6",
         ),
         ("iterations = -5", "plans/x.toml:7: iterations in [[experiment]] must be a whole number, not -5"),
         (
@@ -109,8 +110,8 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         ("keep_samples = 1", "plans/x.toml:7: keep_samples in [[experiment]] must be true or false, not 1"),
         (
-            "duration = 5",
-            "plans/x.toml:7: duration in [[experiment]] must be a duration such as \"5s\", not 5",
+            "duration = true",
+            "plans/x.toml:7: duration in [[experiment]] must be a duration such as \"5s\", or seconds, not true",
         ),
         (
             "duration = \"5 parsecs\"",
@@ -155,7 +156,7 @@ fn unknown_values_are_refused_with_the_nearest() {
         ),
         (
             "axes = { link = \"4X FRD\" }",
-            "plans/x.toml:7: link in [[experiment]]: `4X FRD` describes no link: `4X FRD` is not a rate; say a rate such as \
+            "plans/x.toml:7: link in [[experiment]]: `4X FRD` is not a link: `4X FRD` is not a rate; give a rate such as \
              4X FDR or 40Gb/s and any of latency=700ns, back=1us, fetch=300ns, gap=50ns, mtu=2048, header=30, separated \
              by commas",
         ),
@@ -190,13 +191,13 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (
             "axes = { mtu_bytes = 1500 }",
-            "plans/x.toml:7: mtu_bytes 1500 of experiment \"lat\" is no path MTU: it must be 256, 512, 1024, 2048 or \
+            "plans/x.toml:7: mtu_bytes 1500 of experiment \"lat\" is not a path MTU: it must be 256, 512, 1024, 2048 or \
              4096",
         ),
         (
             "[experiment.axes]\nservice = [\"RC\", \"UD\"]\nmtu_bytes = [1024, 4096]\nsize_bytes = \"4..4096\"",
             "plans/x.toml:10: size_bytes 2048 of experiment \"lat\" is above its mtu_bytes 1024, and UD carries a \
-             message in one packet: end the sizes at 1024 or give UD an experiment of its own",
+             message in one packet: end the sizes at 1024 or give UD a separate experiment",
         ),
         (
             "tx_depth = 0",
@@ -231,7 +232,8 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (
             "duration = \"5s\"\ntimeout = \"4s\"",
-            "plans/x.toml:8: timeout of experiment \"lat\" is 4 s, which its duration of 5 s cannot fit in",
+            "plans/x.toml:8: timeout of experiment \"lat\" is 4 s, but its duration is 5 s: raise timeout or shorten \
+             duration",
         ),
         (
             "tx_depth = 16\naxes = { signal_interval = 32 }",
@@ -240,8 +242,8 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (
             "axes = { direction = \"bi\" }",
-            "plans/x.toml:7: experiment \"lat\" has the pattern \"ping-pong\" and so no direction \"bi\": use the pattern \
-             \"stream\"",
+            "plans/x.toml:7: experiment \"lat\" has the pattern \"ping-pong\", which has no direction \"bi\": use the \
+             pattern \"stream\"",
         ),
         (
             "repetitions = 100001",
@@ -280,7 +282,7 @@ fn what_is_missing_is_named() {
     }
     assert_eq!(
         refusal("[[experiment]]\nname = \"lat\"\npattern = \"stream\""),
-        "plans/x.toml:8: a second experiment is named \"lat\": give every experiment a name of its own"
+        "plans/x.toml:8: two experiments are named \"lat\": give each experiment a different name"
     );
 }
 
@@ -307,7 +309,7 @@ fn figures_show_what_is_measured() {
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"",
-            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but costs, histogram, \
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind except costs, histogram, \
              link-rates and published needs",
         ),
         (
@@ -332,11 +334,11 @@ fn figures_show_what_is_measured() {
     let series =
         "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nseries = [\"experiment\", \"latency\"]\nunit = \"Gb/s\"";
     assert_eq!(other("table", series), "latency.p50_ns is not measured in Gb/s", "the series are right");
-    assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 hold no time");
+    assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 is an empty range");
     let lines = "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nmarker = \"operation\"";
-    assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it there");
+    assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it to series");
     let rate = "x = \"size_bytes\"\ny = \"throughput.bytes_per_s\"\ndifference = true";
-    let no_time = "throughput.bytes_per_s is no time, and a difference is of times: leave it out";
+    let no_time = "throughput.bytes_per_s is not a time: leave out difference and above_first";
     assert_eq!(other("table", rate), no_time);
     assert_eq!(other("histogram", "difference = true"), "its kind has no \"difference\": leave it out");
     assert_eq!(
@@ -350,15 +352,15 @@ fn figures_show_what_is_measured() {
     );
     assert_eq!(
         other("surface", "series = []"),
-        "a surface is over x and one axis more: name that one in \"series\""
+        "a surface is over x and one other axis: name one axis in \"series\""
     );
     let marked = "series = [\"service\"]\nmarked = { y = \"pipeline.missed_share\", above = 10 }";
-    assert_eq!(other("surface", marked), "it is marked above 10, which is no share: give 0 to 1");
+    assert_eq!(other("surface", marked), "it is marked above 10, which is not a share: give 0 to 1");
     assert_eq!(other("lines", "reason = \"R\""), "its kind has no \"reason\": leave it out");
     assert_eq!(other("published", "reason = \"R\""), "its kind has no \"experiments\": leave it out");
     let alone = refusal("[[figure]]\nkind = \"published\"\ntitle = \"T\"\nreason = \"R\"");
     assert!(
-        alone.ends_with("it has no \"reason\" or no [figure.reference], which published needs"),
+        alone.ends_with("it has no \"reason\" or no [figure.reference], which the kind published needs"),
         "{alone}"
     );
 }
@@ -387,7 +389,7 @@ fn references_are_read_beside_the_plan_and_must_be_whole() {
     write("a,b\n1,2\n3\n");
     assert_eq!(
         resolve().unwrap_err().to_string(),
-        "r.csv:3: 1 cells where the heading has 2: give every row as many cells as the heading"
+        "r.csv:3: the row has 1 cells and the heading 2: give every row as many cells as the heading"
     );
     write("a,b\n1,NA\n3,4.50\n");
     let table = resolve().unwrap().figures[0].reference.clone().unwrap().table.unwrap();
@@ -405,18 +407,24 @@ fn operations_that_cannot_be_are_refused_by_name() {
     for (given, what) in [
         (
             "service = [\"RC\", \"UC\"]\noperation = \"read\"",
-            "RDMA Read over UC, which cannot be: it needs a response, which only RC has",
+            "RDMA Read over UC, which is not possible: it needs a response, which only RC has",
         ),
-        ("service = \"UC\"\noperation = \"fetch_add\"", "fetch-and-add over UC, which cannot be"),
-        ("service = \"UD\"\noperation = \"write_imm\"", "RDMA Write with immediate over UD, which cannot be"),
-        ("operation = [\"send\", \"compare_swap\"]", "compare-and-swap of anything but 8 B, which cannot be"),
-        ("operation = \"write\"\npoll = \"event\"", "the target is told of nothing that it could sleep for"),
-        ("operation = \"read\"\ninline = true", "RDMA Read inline, which cannot be"),
-        ("service = \"UC\"\nsetup = \"rdma_cm\"", "UC through RDMA CM, which cannot be"),
-        ("size_bytes = [2, 8]\nsge = 4", "a message of 2 B in 4 elements, which cannot be"),
-        ("size_bytes = 8\nsge = 4\ninline = true", "inline data in several elements, which cannot be"),
-        ("queue_pairs = 20000", "20000 queue_pairs of experiment \"lat\" are more than 16384"),
-        ("post_list = 4", "times every message by itself: post_list is for the pattern"),
+        ("service = \"UC\"\noperation = \"fetch_add\"", "fetch-and-add over UC, which is not possible"),
+        (
+            "service = \"UD\"\noperation = \"write_imm\"",
+            "RDMA Write with immediate over UD, which is not possible",
+        ),
+        (
+            "operation = [\"send\", \"compare_swap\"]",
+            "compare-and-swap of anything but 8 B, which is not possible",
+        ),
+        ("operation = \"write\"\npoll = \"event\"", "an RDMA Write causes no completion at the receiver"),
+        ("operation = \"read\"\ninline = true", "RDMA Read inline, which is not possible"),
+        ("service = \"UC\"\nsetup = \"rdma_cm\"", "UC through RDMA CM, which is not possible"),
+        ("size_bytes = [2, 8]\nsge = 4", "a message of 2 B in 4 elements, which is not possible"),
+        ("size_bytes = 8\nsge = 4\ninline = true", "inline data in several elements, which is not possible"),
+        ("queue_pairs = 20000", "queue_pairs of experiment \"lat\" is 20000: it must be at most 16384"),
+        ("post_list = 4", "times every message separately: post_list is for the pattern"),
         ("sge = 0", "sge of experiment \"lat\" is 0: it must be at least 1"),
     ] {
         let error = axes(given);
@@ -439,41 +447,44 @@ fn one_way_refuses_what_its_stamps_cannot_have() {
     };
     let axes = |axes: &str| error(&format!("[experiment.axes]\n{axes}"));
     for (given, what) in [
-        (
-            "operation = \"send\"",
-            "Send one way, which cannot be: messages are told apart by their immediate data",
-        ),
-        ("operation = \"read\"", "RDMA Read one way, which cannot be"),
-        ("queue_pairs = 2", "several queue pairs one way, which cannot be"),
-        ("sge = 2", "several elements one way, which cannot be"),
+        ("operation = \"send\"", "Send one way, which is not possible: immediate data numbers the messages"),
+        ("operation = \"read\"", "RDMA Read one way, which is not possible"),
+        ("queue_pairs = 2", "several queue pairs one way, which is not possible"),
+        ("sge = 2", "several elements one way, which is not possible"),
         ("stamp = \"sent\"\ninline = [false, true]", "inline data is copied when it is posted"),
-        ("stamp = \"sent\"\nsize_bytes = 4", "with messages of 4 B, which cannot be: a stamp has 8 bytes"),
-        ("stamp = \"sent\"\npoll = \"hybrid\"", "whoever sleeps cannot write the stamp"),
-        ("stamp = \"sent\"\nsend_poll = \"event\"", "whoever sleeps cannot write the stamp"),
         (
-            "stamp = \"sent\"\nburst = 9",
-            "the next message could take the place of one whose stamp is not read yet",
+            "stamp = \"sent\"\nsize_bytes = 4",
+            "with messages of 4 B, which is not possible: a stamp has 8 bytes",
         ),
-        ("signal_interval = \"half\"", "signal_interval 64 with a burst of 1, which cannot be"),
-        ("poll = \"hybrid\"\nsend_poll = \"busy\"", "\"hybrid\" says how sends are waited for"),
-        ("signal_interval = 4", "signal_interval 4 with a burst of 1, which cannot be"),
+        ("stamp = \"sent\"\npoll = \"hybrid\"", "a sender that sleeps cannot write the stamp"),
+        ("stamp = \"sent\"\nsend_poll = \"event\"", "a sender that sleeps cannot write the stamp"),
+        ("stamp = \"sent\"\nburst = 9", "the next message could replace one whose stamp is not read yet"),
+        ("signal_interval = \"half\"", "signal_interval 64 with a burst of 1, which is not possible"),
+        ("poll = \"hybrid\"\nsend_poll = \"busy\"", "\"hybrid\" already says how the sender waits"),
+        ("signal_interval = 4", "signal_interval 4 with a burst of 1, which is not possible"),
         ("pause_ns = \"2min\"", "a pause of more than a minute"),
         ("buffers = 2000000", "more than 1048576 buffers"),
         ("rx_fill = 513", "rx_fill 513 of experiment \"ow\" is above its rx_depth 512"),
         ("rx_depth = [8, 64]\nrx_fill = 9", "rx_fill 9 of experiment \"ow\" is above its rx_depth 8"),
         ("burst = 0", "burst of experiment \"ow\" is 0: it must be at least 1"),
-        ("direction = \"bi\"", "has the pattern \"one-way\" and so no direction \"bi\""),
-        ("service = \"UD\"\noperation = \"write_imm\"", "RDMA Write with immediate over UD, which cannot be"),
+        ("direction = \"bi\"", "has the pattern \"one-way\", which has no direction \"bi\""),
+        (
+            "service = \"UD\"\noperation = \"write_imm\"",
+            "RDMA Write with immediate over UD, which is not possible",
+        ),
         ("pause_ns = \"soon\"", "pause_ns in [[experiment]]"),
         ("send_poll = \"hybrid\"", "unknown send_poll \"hybrid\""),
     ] {
         let error = axes(given);
         assert!(error.starts_with("plans/x.toml:") && error.contains(what), "{given}: {error}");
     }
-    assert!(error("duration = \"5s\"").contains("every message has stamps in memory that is made before"));
+    assert!(error("duration = \"5s\"").contains("the stamps of all messages are kept in memory"));
     assert!(error("iterations = 1048576").contains("more than 1048576 messages one way"));
     let other = refusal("[experiment.axes]\nburst = 4");
-    assert!(other.contains("burst with the pattern \"ping-pong\", which cannot be: it is for"), "{other}");
+    assert!(
+        other.contains("burst with the pattern \"ping-pong\", which is not possible: it is for"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -488,11 +499,11 @@ fn means_that_are_to_be_known_have_repetitions_of_their_own() {
     assert_eq!((&asked["within"], &asked["repetitions_max"]), (&0.025.into(), &30.into()));
     for (lines, words) in [
         ("within = 5", "must be a share such as \"2.5 %\""),
-        ("within = \"5\"", "cannot read \"5\" as a share: write one such as 2.5%"),
-        ("within = \"5 %\"\nrepetitions = 1", "one alone has no interval: give 2 or more"),
-        ("within = \"5 %\"\nrepetitions_max = 1", "1 repetitions at least and 1 at most"),
-        ("within = \"5 %\"\nrepetitions = 5\nrepetitions_max = 4", "5 repetitions at least and 4 at most"),
-        ("repetitions_max = 4", "or repetitions alone"),
+        ("within = \"five\"", "cannot read \"five\" as a share: write one such as 2.5%"),
+        ("within = \"5 %\"\nrepetitions = 1", "one repetition has no confidence interval: give 2 or more"),
+        ("within = \"5 %\"\nrepetitions_max = 1", "at least 1 and at most 1 repetitions"),
+        ("within = \"5 %\"\nrepetitions = 5\nrepetitions_max = 4", "at least 5 and at most 4 repetitions"),
+        ("repetitions_max = 4", "or give repetitions only"),
         (
             "within = \"5 %\"\nlaunches = 3",
             "within would add repetitions to the last launch only: give launches without within",
@@ -609,7 +620,7 @@ fn every_launch_measures_each_combination_in_all_its_repetitions() {
     assert_eq!(seen, expected.concat());
 }
 
-/// What needs other ranks would end those that run: a launch has each of its kinds of ranks once.
+/// A point that needs other ranks ends the running ranks, so a launch has each kind of ranks once.
 #[test]
 fn a_launch_measures_all_repetitions_of_the_same_ranks_together() {
     let axes = "[experiment.axes]\nendpoint = [\"verbs\", \"mpi\"]\nmpi_transport = [\"shm\", \"tcp\"]\n\
@@ -680,7 +691,7 @@ fn overrides_fail_in_their_own_words() {
     for (set, error) in [
         (
             "iterations",
-            "--set iterations: it has no '=': give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
+            "--set iterations: there is no '=': give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
         ),
         (
             "iteratons=3",
@@ -700,7 +711,7 @@ fn overrides_fail_in_their_own_words() {
         ),
         (
             "service=",
-            "--set service=: it has no value: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
+            "--set service=: there is no value: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
         ),
     ] {
         assert_eq!(refusal_set("", &[set]), error);
@@ -724,7 +735,7 @@ fn flags_build_the_same_plan() {
     assert_eq!(error, "the flags: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
 }
 
-/// The plan in a module's documentation.
+/// The plan in the documentation of a module.
 fn documented(module: &str) -> String {
     let blocks = module.split("//! ```").filter(|block| block.starts_with("toml"));
     let lines = blocks.flat_map(|block| block.lines().skip(1));
@@ -776,15 +787,15 @@ fn bundled_plans_resolve_in_both_forms() {
     }
 }
 
-/// A quick form stays quick: at 1 GB/s and 5 us a message, which any software device reaches, it
-/// takes this many seconds.
+/// Checks that a plan, and above all its quick form, does not take too long, at 1 GB/s and 5 us per
+/// message, which any software device reaches.
 fn bounds(resolved: &Resolved, name: &str, quick: bool) {
     let seconds = |point: &PointSpec| match point.length {
         Length::Iterations(iterations) => {
             let is_both_ways = axis::DIRECTION.at(&point.axes) == Some(Flow::Bi);
             let both_ways = if point.pattern == Pattern::PING_PONG || is_both_ways { 2.0 } else { 1.0 };
             let messages = both_ways * (iterations + point.warmup) as f64;
-            // Samples take the time that they are due in, and their timer is tried out for half a
+            // Samples take as long as their rate says, and the timer is tested alone for half a
             // second.
             let paced = match (axis::VALUES.at(&point.axes), axis::RATE_HZ.at(&point.axes)) {
                 (Some(_), Some(rate_hz)) if quick => 0.5 + messages / rate_hz as f64,
@@ -807,7 +818,7 @@ fn gamess_2016_is_the_papers_matrix() {
     let count = |experiment: &str, rate: &str| {
         resolved.points.iter().filter(|p| p.experiment == experiment && p.axes["signal_rate"] == rate).count()
     };
-    // G22 to G24: 22 sizes of RC and of UC, 11 of UD, at each of four rates.
+    // Tables 2 to 4: 22 sizes of RC and of UC, 11 of UD, at each of four rates.
     for rate in ["SDR", "DDR", "QDR", "FDR"] {
         assert_eq!((count("latency", rate), count("latency-ud", rate)), (44, 11));
         assert_eq!(count("throughput", rate), 88);
@@ -829,12 +840,11 @@ fn hoefler_2006_is_the_papers_matrix() {
             resolved.points.iter().filter(|p| p.repetition == 0 && p.experiment.starts_with(experiment));
         points.cloned().collect::<Vec<_>>()
     };
-    // H4, H5, H8: both ways to learn of a read; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two
-    // sizes.
+    // Reads are noticed in two ways; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two sizes.
     assert_eq!([of("send").len(), of("rdmaw").len(), of("rdmar").len()], [156, 78, 156]);
     assert_eq!([of("datagrams").len(), of("atomics").len()], [120, 30]);
     assert!(resolved.points.iter().all(|point| point.message.mtu_bytes == Some(2048)));
-    // H13: each message of the first is one packet; no datagram is longer.
+    // Each datagram is one packet.
     assert!(of("datagrams").iter().all(|point| point.message.size_bytes <= 2048));
     assert_eq!(of("send-hosts").iter().filter_map(|point| axis::PEERS.at(&point.axes)).max(), Some(15));
     let figure = |n: u32| format!("Figure {n}: ");
@@ -850,7 +860,7 @@ fn sur_2007_is_the_papers_matrix() {
             resolved.points.iter().filter(|p| p.repetition == 0 && p.experiment.starts_with(experiment));
         points.cloned().collect::<Vec<_>>()
     };
-    // S2, S8: 1 B to 1 KiB with 1, 2, 4 and 8 pairs. S17: sends beside the writes that are inline.
+    // 1 B to 1 KiB with 1, 2, 4 and 8 pairs; Send for comparison, with the sizes that are inline.
     assert_eq!(
         [of("write").len(), of("read").len(), of("send").len(), of("bandwidth").len()],
         [44, 44, 9, 44]
@@ -869,7 +879,7 @@ fn plans_load_by_path_or_name() {
     assert!(resolve(&plan, &Options::default()).is_ok());
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
-        "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
+        "there is no plan \"quik\": no file has this name, and the plans that come with the program are quick, \
          applications, gamess-2016, gamess-2016-ipoib, hoefler-2006, hoefler-2006-barrier, layers, load, models, mpi, \
          potter-2018-hca, potter-2018-nodes, subramoni-2009, sur-2007: did you mean \"quick\"?"
     );

@@ -1,7 +1,7 @@
-//! TOML text as a tree that keeps the written order and remembers on which line every key stood.
+//! TOML text as a tree that keeps the order and the line of every key.
 //!
-//! The order matters (axes are walked as they are written) and so do the lines (an error without
-//! one sends the reader searching); a plain deserializer gives neither.
+//! The points follow the order of the axes, and errors name a line. A plain deserializer keeps
+//! neither.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -9,28 +9,28 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::Error;
 
-/// A key and what it is set to.
+/// A key and its value.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// Where the key stands, e.g. `plans/x.toml:12`.
+    /// The place of the key, e.g. `plans/x.toml:12`.
     pub(super) place: String,
     pub(super) node: Node,
 }
 
-/// What a key is set to.
+/// The value of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     /// A scalar or a list without tables.
     Leaf(Value),
     /// `[key]` or `{ ... }`.
     Table(Vec<Entry>),
-    /// `[[key]]`, each with the place of its heading.
+    /// The tables of `[[key]]`, each with the place of its heading.
     Tables(Vec<(String, Vec<Entry>)>),
 }
 
 impl Entry {
-    /// The error for what the key is set to.
+    /// The error for the value of the key.
     pub(super) fn wrong(&self, words: String) -> Error {
         Error::Plan { place: self.place.clone(), words }
     }
@@ -61,7 +61,7 @@ impl Node {
     }
 }
 
-/// Parses a whole TOML document. `origin` is the name that places begin with.
+/// Parses a whole TOML document. Places start with the name `origin`.
 pub(super) fn parse(text: &str, origin: &str) -> Result<Vec<Entry>, Error> {
     let source = Source { text, origin: Origin::File(origin) };
     match DeTable::parse(text) {
@@ -73,8 +73,8 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Vec<Entry>, Error> {
     }
 }
 
-/// Reads the VALUE of `--set KEY=VALUE`: TOML where it is TOML (`100`, `true`, `[1, 2]`, `"5s"`),
-/// else text, or a list where it has commas.
+/// Reads the VALUE of `--set KEY=VALUE`: as TOML if it is TOML (`100`, `true`, `[1, 2]`, `"5s"`),
+/// else as a list if it has commas, else as text.
 pub(super) fn value(text: &str, place: &str) -> Node {
     let source = Source { text, origin: Origin::Whole(place) };
     if let Ok(value) = DeValue::parse(text) {
@@ -98,9 +98,9 @@ struct Source<'a> {
 
 #[derive(Clone, Copy)]
 enum Origin<'a> {
-    /// A file, whose lines count.
+    /// A file. A place has the number of the line.
     File(&'a str),
-    /// Something shorter than a line.
+    /// A text of one line. All places are the same.
     Whole(&'a str),
 }
 

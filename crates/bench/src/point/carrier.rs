@@ -1,4 +1,4 @@
-//! What carries messages, and how sockets do.
+//! The endpoints that carry messages, and the settings of sockets.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,49 +7,49 @@ use super::choice::choice;
 choice! {
     /// What carries the messages of a point: the axis `endpoint`.
     pub enum Carrier {
-        /// iceoryx2, shared memory by a middleware, where the program is built with its feature
+        /// iceoryx2, a middleware over shared memory, if rdmascope is built with the feature
         /// `iceoryx2`.
         Iceoryx2 = "iceoryx2",
-        /// MPI, as it is installed: ranks that a launcher such as mpirun starts.
+        /// The installed MPI: a launcher such as mpirun starts the ranks.
         Mpi = "mpi",
-        /// nanomsg, as it is installed.
+        /// The installed nanomsg.
         Nanomsg = "nanomsg",
-        /// NNG, its successor, as it is installed.
+        /// The installed NNG, the successor of nanomsg.
         Nng = "nng",
-        /// An application, which sends its own messages in its own way.
+        /// An application, which sends its own messages.
         Program = "program",
         /// SCTP, one-to-one style (RFC 6458, section 4).
         Sctp = "sctp",
         /// TCP: TCP_RR and TCP_STREAM of netperf and qperf.
         Tcp = "tcp",
-        /// Memory that both ranks of a host have mapped: no system call, and no copy but in and
+        /// Memory that both ranks of a host have mapped: no system call, and one copy in and one
         /// out.
         Shmem = "shmem",
         /// UDP: UDP_RR and UDP_STREAM of netperf and qperf.
         Udp = "udp",
-        /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
+        /// Unix datagram sockets: every message arrives, and in order (unix(7)).
         UnixDatagram = "unix_datagram",
-        /// Unix sockets of type stream.
+        /// Unix stream sockets.
         UnixStream = "unix_stream",
-        /// A verbs device.
+        /// An RDMA device, through libibverbs or rdmascope's software device.
         Verbs = "verbs",
-        /// ZeroMQ, as it is installed.
+        /// The installed ZeroMQ.
         Zeromq = "zeromq",
     }
 }
 
 impl Carrier {
-    /// Whether it is sockets.
+    /// Whether sockets carry the messages.
     pub fn is_socket(self) -> bool {
         self.is_internet() || matches!(self, Self::UnixDatagram | Self::UnixStream)
     }
 
-    /// Whether it is a message library: over TCP, but for iceoryx2.
+    /// Whether it is a message library. All but iceoryx2 use TCP.
     pub fn is_library(self) -> bool {
         self == Self::Iceoryx2 || self.has_protocols()
     }
 
-    /// Whether its sockets can be several things to each other.
+    /// Whether its sockets have several protocols (see [`Protocol`]).
     pub fn has_protocols(self) -> bool {
         matches!(self, Self::Nanomsg | Self::Nng | Self::Zeromq)
     }
@@ -64,12 +64,12 @@ impl Carrier {
         self == Self::Mpi
     }
 
-    /// Whether it is a program of somebody else, which is started in the place of ranks.
+    /// Whether it is an application, which runs in place of ranks.
     pub fn is_program(self) -> bool {
         self == Self::Program
     }
 
-    /// Whether it goes through a device.
+    /// Whether it uses an RDMA device.
     pub fn is_verbs(self) -> bool {
         self == Self::Verbs
     }
@@ -84,8 +84,8 @@ impl Carrier {
         matches!(self, Self::Udp | Self::UnixDatagram)
     }
 
-    /// Other names of its subject on the command line: those of netperf's tests, and what it is
-    /// called elsewhere.
+    /// Other names of its subject on the command line: names of netperf's tests, and other usual
+    /// names.
     pub(crate) fn aliases(self) -> &'static [&'static str] {
         match self {
             Self::Shmem => &["shm", "shared-memory"],
@@ -95,7 +95,7 @@ impl Carrier {
         }
     }
 
-    /// Its name in words.
+    /// Its name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Iceoryx2 => "iceoryx2",
@@ -116,9 +116,9 @@ impl Carrier {
 }
 
 choice! {
-    /// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex
-    /// A17). With [`Carrier::Verbs`] and [`Carrier::Tcp`] the two make four modes: native
-    /// InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the evaluations).
+    /// The layer below IP or the InfiniBand transport (`ibv_query_port`(3); IBTA vol. 1, annex
+    /// A17). With [`Carrier::Verbs`] and [`Carrier::Tcp`] the two make the four modes of Subramoni
+    /// 2009: native InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB.
     pub enum LinkLayer {
         /// Ethernet.
         Ethernet = "ethernet",
@@ -128,7 +128,7 @@ choice! {
 }
 
 impl LinkLayer {
-    /// Its name in words.
+    /// Its name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ethernet => "Ethernet",
@@ -138,7 +138,7 @@ impl LinkLayer {
 }
 
 choice! {
-    /// The version of IP.
+    /// IP version.
     pub enum Family {
         /// IPv4.
         Ipv4 = "ipv4",
@@ -147,40 +147,42 @@ choice! {
     }
 }
 
-/// How sockets carry messages. What is absent is as the kernel has it.
+/// How sockets carry messages. The kernel's setting holds for an absent value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SocketSettings {
-    /// The version of IP, where it is that.
+    /// The IP version of sockets that use IP.
     pub family: Family,
-    /// Connections that messages take in turn; at least 1.
+    /// The number of connections, which messages take in turn; at least 1.
     pub streams: u32,
-    /// `SO_SNDBUF` and `SO_RCVBUF` of both ends, in bytes (socket(7)).
+    /// `SO_SNDBUF` and `SO_RCVBUF` of both ranks, in bytes (socket(7)).
     pub buffer_bytes: Option<u64>,
     /// `TCP_NODELAY`: small segments do not wait for acknowledgements (tcp(7)).
     pub no_delay: bool,
     /// `SO_BUSY_POLL`, in microseconds: the kernel polls the adapter that long before it sleeps
     /// (socket(7)).
     pub busy_poll_us: Option<u32>,
-    /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list go through the stack as one (udp(7)).
+    /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list pass the network stack as one (udp(7)).
     pub offload: bool,
-    /// `MSG_ZEROCOPY`: the kernel refers to what is sent instead of copying it.
+    /// `MSG_ZEROCOPY`: the kernel sends from the program's memory without a copy.
     pub zero_copy: bool,
     /// `TCP_CONGESTION`, by name (tcp(7)).
     pub congestion: Option<String>,
-    /// `SO_MAX_PACING_RATE`: the most that a connection sends, in bit/s (socket(7)).
+    /// `SO_MAX_PACING_RATE`: the largest sending rate of a connection, in bit/s (socket(7)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_bits_per_s: Option<u64>,
-    /// What sockets of a message library are to each other.
+    /// The protocol of the sockets of a message library.
     pub protocol: Protocol,
 }
 
 choice! {
-    /// What sockets of a message library are to each other.
+    /// Protocol of the sockets of a message library.
     pub enum Protocol {
-        /// One at each end, which sends and receives: what finds no room is refused.
+        /// Each rank has one socket, which sends and receives: a message is refused if the queue is
+        /// full.
         Pair = "pair",
-        /// One that publishes and one that subscribes, each way: what finds no room may be dropped.
+        /// Each rank has a socket that publishes and one that subscribes: a message may be dropped
+        /// if the queue is full.
         PubSub = "pub_sub",
     }
 }

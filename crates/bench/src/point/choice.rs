@@ -1,5 +1,4 @@
-//! Types of which a value is one of several words: one definition for plans, records, the command
-//! line and their help.
+//! Types whose values are words: one definition for plans, records, the command line and its help.
 
 use measure::conditions::IpoibMode;
 
@@ -8,18 +7,18 @@ use measure::conditions::IpoibMode;
 pub struct Variant {
     /// The word that plans, records and the command line share.
     pub word: &'static str,
-    /// The documentation of the variant, as it is written there: with blanks where its lines begin.
+    /// The doc comment of the variant. Each line starts with a blank.
     documentation: &'static str,
 }
 
 impl Variant {
-    /// One line of help.
+    /// Its help: the doc comment without the last full stop.
     pub fn help(&self) -> &'static str {
         self.documentation.trim().trim_end_matches('.')
     }
 }
 
-/// A type of which a value is one of several words.
+/// A type whose values are words.
 pub trait Choice: Sized + 'static {
     /// Its values, in the order in which they are defined.
     const VALUES: &'static [Self];
@@ -27,7 +26,7 @@ pub trait Choice: Sized + 'static {
     const VARIANTS: &'static [Variant];
 }
 
-/// Defines a type whose values are words. What documents a variant is its help as well.
+/// Defines a type whose values are words. The doc comment of a variant is also its help.
 macro_rules! choice {
     (
         $(#[$of:meta])*
@@ -59,18 +58,18 @@ macro_rules! choice {
 pub(crate) use choice;
 
 impl Variant {
-    /// A word and what documents it.
+    /// A word and its documentation.
     pub(crate) const fn new(word: &'static str, documentation: &'static str) -> Self {
         Self { word, documentation }
     }
 }
 
-/// The conditions of a measurement are defined below this crate.
+/// Written out here because `IpoibMode` is defined in a crate below this one.
 impl Choice for IpoibMode {
     const VALUES: &'static [Self] = &[Self::Connected, Self::Datagram];
     const VARIANTS: &'static [Variant] = &[
-        Variant::new("connected", "Reliable connections: long packets."),
-        Variant::new("datagram", "Unreliable datagrams: packets no longer than the link's MTU."),
+        Variant::new("connected", "Reliable connections, which allow long packets."),
+        Variant::new("datagram", "Unreliable datagrams. Packets are no longer than the link's MTU."),
     ];
 }
 

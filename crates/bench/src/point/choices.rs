@@ -1,4 +1,4 @@
-//! What axes choose from: names that plans, records and flags share.
+//! The values of axes that are words, which plans, records and flags share.
 
 use super::choice::choice;
 
@@ -22,7 +22,7 @@ choice! {
         CompareSwap = "compare_swap",
         /// Fetch-and-add to eight bytes.
         FetchAdd = "fetch_add",
-        /// Send to a group, answered by a Send from each of its members.
+        /// Send to a multicast group, answered by a Send from each member.
         Multicast = "multicast",
         /// RDMA Read.
         Read = "read",
@@ -30,7 +30,7 @@ choice! {
         Send = "send",
         /// Send with immediate data.
         SendImm = "send_imm",
-        /// RDMA Write: the target sees its memory change and nothing else.
+        /// RDMA Write: the target's memory changes, without a completion there.
         Write = "write",
         /// RDMA Write with immediate data, which consumes a posted receive.
         WriteImm = "write_imm",
@@ -38,7 +38,7 @@ choice! {
 }
 
 impl Operation {
-    /// Whether it brings the peer's bytes here instead of ours there.
+    /// Whether it fetches bytes from the peer instead of sending bytes to the peer.
     pub fn is_fetch(self) -> bool {
         matches!(self, Self::Read) || self.is_atomic()
     }
@@ -58,7 +58,7 @@ impl Operation {
         matches!(self, Self::SendImm | Self::WriteImm)
     }
 
-    /// Whether a service has it: RDMA Read and atomics need responses, datagrams have Send alone
+    /// Whether a service has it: RDMA Read and atomics need responses, and datagrams have only Send
     /// (IBTA vol. 1, section 9.4).
     pub fn exists_on(self, service: Service) -> bool {
         match service {
@@ -68,21 +68,21 @@ impl Operation {
         }
     }
 
-    /// Whether it may be a datagram: its payload goes to a posted receive.
+    /// Whether it may be a datagram, whose payload a posted receive takes.
     pub fn is_datagram(self) -> bool {
         matches!(self, Self::Multicast | Self::Send | Self::SendImm)
     }
 
-    /// Why a service that does not have it does not.
+    /// Why `service` does not have it.
     pub(crate) fn why_not(self, service: Service) -> &'static str {
         match service {
-            _ if self == Self::Multicast => "only datagrams go to groups: use UD",
-            Service::Ud => "datagrams have Send and Send with immediate only (IBTA vol. 1, section 9.4)",
+            _ if self == Self::Multicast => "only datagrams can be sent to groups: use UD",
+            Service::Ud => "UD has only Send and Send with immediate (IBTA vol. 1, section 9.4)",
             _ => "it needs a response, which only RC has",
         }
     }
 
-    /// Its name as the specification has it.
+    /// Its name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Self::CompareSwap => "compare-and-swap",
@@ -100,17 +100,17 @@ impl Operation {
 choice! {
     /// How queue pairs are connected.
     pub enum Setup {
-        /// The ranks tell each other their addresses over the control plane.
+        /// The ranks exchange their addresses over the control plane.
         Exchange = "exchange",
-        /// By the communication manager of librdmacm.
+        /// RDMA CM, the connection manager of librdmacm, connects them.
         RdmaCm = "rdma_cm",
     }
 }
 
 choice! {
-    /// Which way a stream flows.
+    /// Direction of a stream.
     pub enum Flow {
-        /// Both ways at once.
+        /// Both directions at once.
         Bi = "bi",
         /// From rank 0 to rank 1.
         Uni = "uni",
@@ -118,34 +118,35 @@ choice! {
 }
 
 choice! {
-    /// Whose memory messages come from and go to.
+    /// Memory that messages are sent from and received into.
     pub enum Memory {
-        /// What the device gives where it gives any: softdev's is mapped by its peers. Else as
-        /// `Process`.
+        /// Memory of the device, if it has any. The peers of softdev map it. Without any, as
+        /// `process`.
         Device = "device",
-        /// The process's own, as the field's tools have it.
+        /// Memory of the process, as in perftest and qperf.
         Process = "process",
     }
 }
 
 choice! {
-    /// How completions are waited for.
+    /// How a rank waits for completions.
     pub enum Poll {
         /// Poll the completion queues without a pause.
         Busy = "busy",
-        /// Sleep for completions; the channel is armed again before the queue is polled. So does
-        /// perftest.
+        /// Sleep until a completion. The rank arms the completion channel before it polls the
+        /// queue, as perftest does.
         Event = "event",
-        /// Sleep for completions; the queue is polled until it is empty before the channel is armed
-        /// again. Messages that come meanwhile need no sleep of their own (V12).
+        /// Sleep until a completion. The rank polls the queue until it is empty, and then arms the
+        /// completion channel. It need not sleep again for messages that arrive meanwhile (Potter
+        /// 2018).
         EventRepoll = "event_repoll",
-        /// Poll for receives, sleep for sends. V18 of the evaluations.
+        /// Poll for receives, sleep for the completions of sends (Potter 2018).
         Hybrid = "hybrid",
     }
 }
 
 impl Poll {
-    /// How receives and sends are waited for.
+    /// How a rank waits for receives, and for the completions of sends.
     pub fn queues(self) -> (QueuePoll, QueuePoll) {
         match self {
             Self::Busy => (QueuePoll::Busy, QueuePoll::Busy),
@@ -157,19 +158,20 @@ impl Poll {
 }
 
 choice! {
-    /// How the completions of one queue are waited for: see [`Poll`].
+    /// How a rank waits for the completions of one queue: see [`Poll`].
     pub enum QueuePoll {
-        /// Polling without a pause.
+        /// Poll the queue without a pause.
         Busy = "busy",
-        /// Sleeping, armed again before the queue is polled.
+        /// Sleep until a completion. The rank arms the completion channel before it polls the
+        /// queue.
         Event = "event",
-        /// Sleeping, armed again once the queue is empty.
+        /// Sleep until a completion. The rank arms the completion channel when the queue is empty.
         EventRepoll = "event_repoll",
     }
 }
 
 impl QueuePoll {
-    /// Whether it sleeps.
+    /// Whether the rank sleeps.
     pub fn sleeps(self) -> bool {
         self != Self::Busy
     }

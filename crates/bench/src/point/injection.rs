@@ -1,4 +1,4 @@
-//! A delay that a test puts into the calls of a rank, to see that it shows where it should and
+//! A delay that a test adds to the calls of one rank, to check that it appears where it should and
 //! nowhere else.
 
 use std::fmt;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Injection {
     rank: u32,
-    /// Before the stamp with which a call begins: the rank is late.
+    /// Before the time stamp at the start of a call: the rank is late.
     before: Duration,
-    /// After that stamp: the rank is slow.
+    /// After the time stamp at the start of a call: the rank is slow.
     within: Duration,
 }
 
 impl Injection {
-    /// The delays of a rank in ticks: before a call, and within it.
+    /// The delays of a rank, in ticks: before a call, and within it.
     pub(crate) fn of(injection: Option<Self>, rank: u32, clock: Clock) -> [u64; 2] {
         let own = injection.filter(|injection| injection.rank == rank);
         own.map_or([0; 2], |own| [clock.ticks(own.before), clock.ticks(own.within)])
@@ -31,11 +31,11 @@ impl Injection {
 impl FromStr for Injection {
     type Err = String;
 
-    /// `rank=1,before=100us` or `rank=1,within=100us`, or both.
+    /// Reads `rank=1,before=100us` or `rank=1,within=100us`, or both.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "{text:?} is no delay of a rank: write rank=1,before=100us or rank=1,within=100us, of at most 1 s"
+                "{text:?} is not a delay of a rank: write rank=1,before=100us or rank=1,within=100us, at most 1 s"
             )
         };
         let time = |text: &str| match units::parse_duration(text.trim()) {
@@ -62,7 +62,7 @@ impl fmt::Display for Injection {
         write!(f, "rank={}", self.rank)?;
         for (key, time) in [("before", self.before), ("within", self.within)] {
             if !time.is_zero() {
-                // Durations show "µs", which nobody types.
+                // `Duration` prints "µs", which users do not type.
                 write!(f, ",{key}={}", format!("{time:?}").replace('\u{b5}', "u"))?;
             }
         }
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for Injection {
     }
 }
 
-/// More would be no delay of a call.
+/// The longest delay of a call.
 const MOST: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -6,54 +6,53 @@ use super::carrier::{Carrier, LinkLayer, SocketSettings};
 use super::choices::{Memory, Operation, QueuePoll, Service, Setup};
 use crate::mpi_endpoint::choices::{MpiCall, MpiOperation, MpiSync};
 
-/// The messages of a point, and how an endpoint carries them.
+/// The messages of a point, and how its endpoint carries them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageSpec {
-    /// What carries them.
+    /// The endpoint that carries them.
     pub endpoint: Carrier,
-    /// How, where sockets do.
+    /// The settings of sockets, if sockets carry them.
     pub socket: SocketSettings,
     /// Transport service of the queue pairs.
     pub service: Service,
     /// Operation that carries a message.
     pub operation: Operation,
-    /// Payload of a message, in bytes; at least 1 but over verbs.
+    /// Payload of a message, in bytes; 0 over verbs and MPI only.
     pub size_bytes: u64,
-    /// How the completion of a receive is waited for.
+    /// How a rank waits for the completion of a receive.
     pub poll: QueuePoll,
-    /// How the completion of a send is waited for.
+    /// How a rank waits for the completion of a send.
     pub send_poll: QueuePoll,
     /// Whether the payload is copied into the work request at post time.
     pub inline: bool,
-    /// Every how many sends one asks for a completion; at least 1.
+    /// Interval of signalled sends: every Nth send asks for a completion; at least 1.
     pub signal_interval: u32,
-    /// Elements that a message is gathered from and scattered to; at least 1.
+    /// Scatter/gather elements of a message; at least 1.
     pub sge: u32,
-    /// Sends that the device is told of at once; at least 1.
+    /// Messages that are posted or sent by one call; at least 1.
     pub post_list: u32,
-    /// Queue pairs that messages take in turn; at least 1.
+    /// Number of queue pairs, which messages take in turn; at least 1.
     pub queue_pairs: u32,
-    /// RDMA Reads or atomics that a queue pair has under way; absent for as many as both devices
-    /// allow.
+    /// Outstanding RDMA Reads or atomics of a queue pair; absent for as many as both devices allow.
     pub outstanding_reads: Option<u8>,
     /// How the queue pairs are connected.
     pub setup: Setup,
-    /// Path MTU: 256, 512, 1024, 2048 or 4096; absent for the largest that both ports have.
+    /// Path MTU: 256, 512, 1024, 2048 or 4096; absent for the largest that both ports allow.
     pub mtu_bytes: Option<u32>,
-    /// What messages must go over; absent where it is whatever is there.
+    /// Link layer that the messages must use; absent for either.
     pub link_layer: Option<LinkLayer>,
-    /// Whose memory messages come from and go to.
+    /// Memory that messages are sent from and received into.
     pub memory: Memory,
-    /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
+    /// Number of send buffers, and of receive buffers; absent for as many as fit in a page.
     pub buffers: Option<u32>,
-    /// How MPI carries it, where it does.
+    /// The settings of MPI, if MPI carries them.
     pub mpi: MpiSettings,
-    /// Send-queue depth: the bound on outstanding messages of a stream.
+    /// Depth of the send queue: the bound on outstanding messages of a stream.
     pub tx_depth: u32,
-    /// Receive-queue depth.
+    /// Depth of the receive queue.
     pub rx_depth: u32,
-    /// Receives that are kept posted; at most `rx_depth`.
+    /// Number of receives that are kept posted; at most `rx_depth`.
     pub rx_fill: u32,
 }
 
@@ -61,28 +60,28 @@ pub struct MessageSpec {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MpiSettings {
-    /// Which calls send and receive them.
+    /// The calls that send and receive them.
     pub call: MpiCall,
-    /// What carries them.
+    /// The operation that carries them.
     pub operation: MpiOperation,
-    /// Which call completes a put or a get.
+    /// The call that completes a put or a get.
     pub sync: MpiSync,
-    /// Whether ranks may share CPUs although those that wait keep theirs.
+    /// Whether ranks may share CPUs although waiting ranks do not yield the CPU.
     pub may_oversubscribe: bool,
 }
 
 impl MessageSpec {
-    /// Whether a message tells the rank that it goes to that it has come.
+    /// Whether the receiver gets a completion or a message for each message.
     pub(crate) fn arrives(&self) -> bool {
         self.operation.arrives() && !self.mpi.operation.is_one_sided()
     }
 
-    /// Whether each message is timed at one rank alone, until it is complete there.
+    /// Whether one rank alone times each message, until it is complete there.
     pub(crate) fn completes_alone(&self) -> bool {
         self.operation.is_fetch() || self.mpi.operation.is_one_sided()
     }
 
-    /// Payload of a message as a length in memory; the largest where no memory is so long.
+    /// Payload of a message as a length in memory; `usize::MAX` if memory cannot be so long.
     pub(crate) fn size(&self) -> usize {
         usize::try_from(self.size_bytes).unwrap_or(usize::MAX)
     }

@@ -1,25 +1,25 @@
-//! Programs of others that measure the same.
+//! Other tools that measure the same points: iperf3, qperf and sockperf.
 
 use super::carrier::Carrier;
 use super::choice::choice;
 
 choice! {
-    /// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its
-    /// ends run where the ranks do, and its messages go between the same addresses as this
-    /// program's, so that their numbers can be compared (G34 of the evaluations).
+    /// Another program that measures points: the axis `tool`, whose value `rdmascope` is this
+    /// program. It runs in place of the ranks, between the same addresses, so that the numbers of
+    /// several tools can be compared, as Gamess 2016 does.
     pub enum Tool {
-        /// iperf3 (ESnet), of which throughput is taken.
+        /// iperf3 (ESnet), for throughput.
         Iperf3 = "iperf3",
         /// qperf (linux-rdma).
         Qperf = "qperf",
-        /// sockperf (Mellanox), of which latency is taken.
+        /// sockperf (Mellanox), for latency.
         Sockperf = "sockperf",
     }
 }
 
 impl Tool {
-    /// The shortest message that it sends, in bytes: its header must have room (sockperf's
-    /// `MIN_PAYLOAD`; iperf3's of UDP).
+    /// The shortest message that it sends, in bytes: its header must fit (`MIN_PAYLOAD` of
+    /// sockperf; the header of iperf3 over UDP).
     pub fn size_bytes_min(self, endpoint: Carrier) -> u64 {
         match self {
             Self::Iperf3 if endpoint == Carrier::Udp => 16,
@@ -29,12 +29,12 @@ impl Tool {
     }
 }
 
-/// What of a point's axes is so whoever measures it: the rest is as each program has it, and no
-/// part of others' points.
+/// The axes that mean the same for every tool. Another tool decides the rest itself, so its points
+/// do not have the other axes.
 const COMMON: [&str; 8] =
     ["direction", "endpoint", "environment", "family", "ipoib_mode", "link_layer", "size_bytes", "tool"];
 
-/// Whether an axis says something of points that other programs measure.
+/// Whether points that another tool measures have an axis.
 pub(crate) fn is_common(axis: &str) -> bool {
     COMMON.contains(&axis)
 }

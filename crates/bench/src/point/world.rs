@@ -6,24 +6,23 @@ use verbs::LinkModel;
 use crate::axis;
 use crate::mpi_endpoint::choices::{MpiMap, MpiTransport};
 
-/// What ranks are started with: points that have this in common are measured by the same ones.
+/// What a launcher starts ranks with. Points with the same world are measured by the same ranks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct World {
-    /// How many there are.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Where they are placed.
+    /// How they are placed on hosts.
     pub map: MpiMap,
-    /// What MPI is told to carry messages over.
+    /// The transport that MPI is told to use.
     pub transport: MpiTransport,
-    /// What the link of their device is to be like, where MPI takes one: a device reads it when a
-    /// rank starts.
+    /// The link model of their device, if MPI uses one: the device reads it when a rank starts.
     pub link: Option<LinkModel>,
-    /// Which launch of an experiment it is, where that asks for several.
+    /// The launch of the experiment, if it has several.
     pub launch: Option<u32>,
 }
 
 impl World {
-    /// So many ranks of a point with these axes, where MPI carries its messages over such a link.
+    /// The world of a point with these axes.
     pub(crate) fn of(ranks: u32, axes: &Axes, link: Option<LinkModel>, launch: Option<u32>) -> Self {
         Self {
             ranks,

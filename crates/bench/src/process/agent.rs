@@ -1,14 +1,14 @@
-//! The end that measures: reads requests, lets a [`Worker`] do them, answers.
+//! The agent: reads requests, lets a [`Worker`] carry them out, and answers.
 //!
-//! An agent lives and dies with its coordinator: when its input ends it is gone within
+//! An agent lives and dies with its coordinator: when its input ends, the agent ends within
 //! [`HANGUP_GRACE`], even in the middle of a measurement. Between points it may wait some seconds
-//! more for its guard, which takes back what it has changed on the host. One thread waits for that;
-//! blocked in a read it costs the measurement nothing.
+//! longer for its guard, which reverts the changes to the host. One thread waits for the end of the
+//! input. It is blocked in a read and costs the measurement nothing.
 //!
 //! # Invariants
 //!
-//! * The thread of an agent that measures shares its descriptors with none that lives as long: each
-//!   of its system calls would count references to them (`process/agent.rs`).
+//! * The thread that measures shares its table of descriptors with no long-lived thread: otherwise
+//!   each of its system calls would count references to them (`process/agent.rs`).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,73 +28,73 @@ use crate::Error;
 pub use crate::fault::PointError;
 use crate::point::PointSpec;
 
-/// What measures. The agent calls it from one thread, in this order for each point: `prepare`,
-/// `connect`, `run`, `reset`; any but the last may be left out when something went wrong, and
-/// `calibrate` comes between points.
+/// The code that measures. The agent calls it from one thread, in this order for each point:
+/// `prepare`, `connect`, `run`, `reset`. After an error, any but the last may be left out.
+/// `calibrate` is called between points.
 pub trait Worker {
-    /// What is here. `rank` is the one that this worker now has.
+    /// Describes the device and the host. `rank` is the rank of this worker.
     fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
 
-    /// Arranges conditions for the points to come; `ranks` are the CPUs of the ranks of this host.
-    /// Says what became of each technique; a worker that has no machine says nothing.
+    /// Arranges the conditions of the points to come. `ranks` are the CPUs of the ranks of this
+    /// host. Returns the outcome of each technique; empty for a worker without a machine.
     fn arrange(&mut self, _: &Wanted, _ranks: &[u32]) -> Vec<Condition> {
         Vec::new()
     }
 
-    /// Looks again at what was arranged; gives the techniques of which something else is true than
-    /// was said.
+    /// Checks the arranged conditions again. Returns the techniques whose outcome has changed.
     fn verify(&mut self) -> Vec<Condition> {
         Vec::new()
     }
 
-    /// Sets a point up as far as it goes without the other ranks; returns what they need to
+    /// Sets a point up as far as possible without the other ranks. Returns what they need to
     /// connect.
     fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError>;
 
-    /// Connects to the other ranks of the point, which said this when they were prepared.
+    /// Connects to the other ranks of the point. `ranks` has what they returned from `prepare`.
     fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError>;
 
     /// Measures the point.
     fn run(&mut self) -> Result<Outcome, PointError>;
 
-    /// Carries on with work that other ranks may still wait for, such as a message that this rank
-    /// has sent. Returns whether there may be more of it, so that this has to be called again.
+    /// Continues work that other ranks may still wait for, such as a message that this rank has
+    /// sent. Returns whether there may be more work, so that this has to be called again.
     fn tend(&mut self) -> bool {
         false
     }
 
-    /// Does a step towards the cross-core latency, which no point is set up for.
+    /// Does a step of the measurement of the core-to-core latency. No point is set up then.
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError>;
 
-    /// Takes the point down, whatever became of it. Also called where there is none.
+    /// Takes the point down, whether or not it succeeded. Also called where there is no point.
     fn reset(&mut self);
 }
 
-/// Where requests come from.
+/// The stream that requests come from.
 pub(super) trait Requests: Read + Send + 'static {
-    /// Is read from now on by the thread that calls this, and by nobody else.
+    /// Is called once by the thread that alone reads the stream from then on.
     fn begin(&mut self) {}
 
-    /// Has read this request, and is asked for the next one from now on.
+    /// Is called when a request has been read, before the next one is awaited.
     fn heed(&mut self, request: &Request);
 }
 
-/// A child's standard input: its coordinator may take its time, and is gone when the stream ends.
+/// The standard input of a child. It has no deadline, and its end means that the coordinator is
+/// gone.
 struct Standard<R>(R);
 
 impl<R: AsFd + Read + Send + 'static> Requests for Standard<R> {
-    /// While two threads share a table of descriptors, each system call of the one that measures
-    /// counts references to what it finds there: some 20 ns each, of messages that take as little
-    /// as some hundreds. This thread takes a table of its own, in which there is only what it
-    /// needs.
+    /// Gives this thread its own table of descriptors, with only the descriptors that it needs.
+    /// While two threads share a table, each system call of the thread that measures counts
+    /// references to the descriptors that it uses. This takes some 20 ns, where a message takes as
+    /// little as a few hundred.
     fn begin(&mut self) {
-        // Where a panic of it is told stays open as well.
+        // Standard error stays open for the message of a panic.
         let own = self.0.as_fd().as_raw_fd().unsigned_abs();
         let told = libc::STDERR_FILENO.unsigned_abs();
         let others = [(told + 1, own.saturating_sub(1)), (own.max(told) + 1, u32::MAX)];
         for (first, last) in others.into_iter().filter(|(first, last)| first <= last) {
-            // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that
-            // cannot (before 5.9) does nothing.
+            // SAFETY: the descriptors belong to this thread alone, which uses none of them. A
+            // kernel without this call (before 5.9) does nothing.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_UNSHARE) };
         }
     }
@@ -111,20 +111,20 @@ impl<R: Read> Read for Standard<R> {
 /// How [`serve_requests`] ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SessionEnd {
-    /// The coordinator had all that it wanted.
+    /// The coordinator sent [`Request::Quit`].
     Quit,
-    /// The input ended before.
+    /// The input ended first.
     HangUp,
 }
 
-/// How long an agent whose input ended may take to leave by itself before it is ended.
+/// The time that an agent has to end by itself after its input has ended.
 pub const HANGUP_GRACE: Duration = Duration::from_millis(100);
 
 /// Serves requests until [`Request::Quit`] or the end of `input`.
 ///
 /// # Errors
 ///
-/// If what arrives is not from a coordinator of this version, or the output fails.
+/// If the input is not from a coordinator of this version, or the output fails.
 pub fn serve<R, O, W>(input: R, output: O, worker: W) -> Result<(), Error>
 where
     R: AsFd + Read + Send + 'static,
@@ -137,8 +137,8 @@ where
     serve_requests(Standard(input), output, worker, &AtomicU64::new(0), orphaned).map(drop)
 }
 
-/// Serves requests and counts the points that were measured; `orphaned` is called, on another
-/// thread, where the input ended but the worker does not.
+/// Serves requests and counts the measured points. `orphaned` is called on another thread if the
+/// input has ended and the worker does not return.
 pub(super) fn serve_requests<R, O, W>(
     mut input: R,
     mut output: O,
@@ -154,7 +154,7 @@ where
     let failed = Error::system("write to the coordinator");
     output.write_all(Greeting::ours().to_line().as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
     let (requests, received) = mpsc::sync_channel(1);
-    // Dropped when this function returns, which tells the reader that nobody has to be ended.
+    // Dropped when this function returns, which tells the reader that there is nothing to end.
     let (_serving, hangup) = mpsc::channel::<()>();
     std::thread::Builder::new()
         .name("requests".to_owned())
@@ -180,8 +180,8 @@ where
     Ok(SessionEnd::HangUp)
 }
 
-/// Waits for a request, and [tends](Worker::tend) to other ranks' needs meanwhile: at first without
-/// a pause, which they would measure. `None` where no more will come.
+/// Waits for a request, and meanwhile calls [`Worker::tend`] for the other ranks: at first without
+/// a pause, which they would measure. Returns `None` where no more requests will come.
 fn next_request(
     received: &Receiver<Result<Request, Error>>,
     mut tend: impl FnMut() -> bool,
@@ -198,13 +198,14 @@ fn next_request(
     received.recv().ok()
 }
 
-/// For how long other ranks are tended to without a pause, and how often afterwards.
+/// How long [`Worker::tend`] is called without a pause.
 const TENDS_WITHOUT_PAUSE: Duration = Duration::from_millis(1);
+/// The pause between later calls.
 const TENDS_EVERY: Duration = Duration::from_millis(1);
 
-/// The process's standard input and output for [`serve`]. Whatever else writes to standard output
-/// from now on, such as a library, writes to standard error, and whatever reads standard input
-/// finds it empty.
+/// Returns the process's standard input and output for [`serve`]. From then on, other code such as
+/// a library writes to standard error when it writes to standard output, and finds standard input
+/// empty.
 ///
 /// # Errors
 ///
@@ -230,7 +231,7 @@ fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Reads requests until the input ends, fails or is not from a coordinator.
+/// Reads requests until the input ends, fails or turns out not to be from a coordinator.
 fn read(mut input: impl Requests, requests: &SyncSender<Result<Request, Error>>) {
     let mut decoder = Decoder::default();
     let mut greeted = false;
@@ -287,7 +288,7 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
 
 fn write(output: &mut impl Write, reply: Reply) -> io::Result<()> {
     match reply.to_frame().write(output) {
-        // What a worker made too long is its failure, not the stream's.
+        // A reply that is too long is a failure of the worker, not of the stream.
         Err(err) if err.kind() == io::ErrorKind::InvalidInput => {
             Reply::Failed { error: err.to_string() }.to_frame().write(output)?;
         }
@@ -296,7 +297,7 @@ fn write(output: &mut impl Write, reply: Reply) -> io::Result<()> {
     output.flush()
 }
 
-/// Exit status of an agent that was ended in the middle of something because its coordinator was
+/// The exit status of an agent that was ended in the middle of its work because its coordinator was
 /// gone.
 const EXIT_ORPHANED: libc::c_int = 1;
 

@@ -1,4 +1,4 @@
-//! The agents of all ranks, asked together and waited for together, with a deadline on every wait.
+//! The agents of all ranks. Each request goes to all of them, with one deadline for all replies.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use super::sink::Sink;
 use super::wait::wait;
 use crate::Error;
 
-/// Agents that run. Dropping the set kills them.
+/// Running agents. Dropping the set kills them.
 #[derive(Debug)]
 pub(super) struct AgentSet<'i> {
     agents: Vec<Agent>,
     interrupt: Option<&'i Interrupt>,
 }
 
-/// Whether a rank's failure leaves the others waiting for it.
+/// Whether the failure of a rank leaves other ranks waiting for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Coupling {
-    /// Each rank answers by itself.
+    /// Each rank answers independently.
     Apart,
-    /// The ranks wait for each other, so that a failure is waited out for no longer than
-    /// [`FAILURE_GRACE`]: the others are then killed. A server that cannot be started again is
-    /// given all the time that there is, as long as it gives signs of life.
+    /// The ranks wait for each other. When a rank has failed, the others have [`FAILURE_GRACE`] to
+    /// answer, and are then killed. A server cannot be started again: it has the whole time limit,
+    /// as long as it responds to probes.
     Together,
 }
 
 impl<'i> AgentSet<'i> {
-    /// Asks agents, in rank order, who they are.
+    /// Sends [`Request::Hello`] to the agents, in rank order. Returns the set and their answers.
     pub(super) fn start(
         agents: Vec<Agent>,
         timeout: Duration,
@@ -56,8 +56,8 @@ impl<'i> AgentSet<'i> {
         Ok((set, hellos))
     }
 
-    /// Sends each rank its request and waits for all replies. A reply is only missing where the
-    /// ranks are coupled and another's failure kept it from coming: the set is of no more use then.
+    /// Sends each rank its request and waits for all replies. A reply is missing only where the
+    /// ranks are coupled and the failure of another rank prevented it. The set is then unusable.
     pub(super) fn ask(
         &mut self,
         requests: impl IntoIterator<Item = Request>,
@@ -89,7 +89,7 @@ impl<'i> AgentSet<'i> {
                 }
             }
             match broken {
-                // A launcher ends all ranks when one has failed: that one says more.
+                // A launcher ends all ranks when one has failed. The error of that rank says more.
                 Some((index, _)) if failed && self.agents[index].ends_with_others() => return Ok(replies),
                 Some((index, err)) => return Err(self.with_last_words(err, index, doing, sink)),
                 None => {}
@@ -106,17 +106,17 @@ impl<'i> AgentSet<'i> {
                     let seconds = deadline.remaining().as_secs();
                     if agent.is_mute() {
                         sink.notice(&format!(
-                            "{who} gives no sign of life: its process is stopped, or its host is not reached"
+                            "{who} does not respond: its process is stopped, or its host cannot be reached"
                         ));
                         return Ok(replies);
                     }
                     if !is_told {
                         sink.notice(&format!(
-                            "the other rank failed: waiting {seconds} s for {who} while {doing}"
+                            "the other rank failed: waiting up to {seconds} s for {who} while {doing}"
                         ));
                     }
                     is_told = true;
-                    // The point has failed: no measurement is disturbed any more.
+                    // The point has failed, so the probe disturbs no measurement.
                     agent.probe();
                     until = deadline.earlier(Deadline::after(SIGN_OF_LIFE));
                 }
@@ -145,36 +145,37 @@ impl<'i> AgentSet<'i> {
         }
     }
 
-    /// The versions of the agents' program, in rank order.
+    /// Returns the program versions of the agents, in rank order.
     pub(super) fn versions(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().filter_map(Agent::version)
     }
 
-    /// The error for a reply that is no answer to what was asked.
+    /// Returns the error for a reply that does not match its request.
     pub(super) fn out_of_turn(&self, rank: u32, reply: &Reply, doing: &str) -> Error {
         let who = self.agents.get(rank as usize).map_or_else(String::new, Agent::name);
         Error::OutOfTurn { who, reply: reply.name().to_owned(), doing: doing.to_owned() }
     }
 
-    /// Lets the agents end by themselves, and kills those that do not.
+    /// Asks the agents to end, and kills those that do not.
     pub(super) fn quit(mut self, sink: &mut dyn Sink) {
         for agent in &mut self.agents {
-            // What cannot be sent to an agent that is about to be killed does not matter.
+            // A failure does not matter: the agent is killed anyway.
             let _ = agent.send(&Request::Quit);
         }
         let deadline = Deadline::after(QUIT_TIMEOUT);
         let _ = self.transfer(Deadline::after(Duration::ZERO), sink);
         self.agents.iter_mut().for_each(|agent| agent.finish(deadline));
-        // Their last words.
+        // Their last lines.
         let _ = self.transfer(Deadline::after(Duration::ZERO), sink);
     }
 
-    /// An agent whose place no other can take, if there is one.
+    /// Returns the name of an agent that cannot be started again, if there is one.
     pub(super) fn irreplaceable(&self) -> Option<String> {
         self.agents.iter().find(|agent| !agent.is_replaceable()).map(Agent::name)
     }
 
-    /// Waits until something can be moved, a signal arrives or the deadline passes, and moves it.
+    /// Waits until data can be read or written, a signal arrives or the deadline passes. Then reads
+    /// and writes without blocking.
     fn transfer(&mut self, deadline: Deadline, sink: &mut dyn Sink) -> Result<(), Error> {
         let fds = self.agents.iter().flat_map(Agent::interest).collect();
         wait(fds, deadline, self.interrupt)?;
@@ -182,7 +183,8 @@ impl<'i> AgentSet<'i> {
         Ok(())
     }
 
-    /// An agent that ended has often just said why: waits for that, and words the error again.
+    /// Waits for the last lines of an agent that has ended, which often say why, and returns the
+    /// error with them.
     fn with_last_words(&mut self, err: Error, index: usize, doing: &str, sink: &mut dyn Sink) -> Error {
         if !matches!(err, Error::AgentEnded { .. }) {
             return err;
@@ -196,7 +198,7 @@ impl<'i> AgentSet<'i> {
         self.agents[index].reply(doing).err().unwrap_or(err)
     }
 
-    /// The error for an agent that did not answer in time.
+    /// Returns the error for an agent that did not answer in time.
     pub(super) fn silent(&self, index: usize, doing: &str, deadline: Deadline) -> Error {
         let (who, said) =
             self.agents.get(index).map_or_else(Default::default, |agent| (agent.name(), agent.said()));
@@ -210,11 +212,11 @@ impl Drop for AgentSet<'_> {
     }
 }
 
-/// How long the other ranks of a point may take to notice that one has failed: an error on their
-/// side says more than their death.
+/// The time that the other ranks of a point have to notice that a rank has failed: the errors that
+/// they report say more than killing them would.
 pub(super) const FAILURE_GRACE: Duration = Duration::from_secs(1);
-/// How long a server that was asked for a sign of life may take: its thread that reads may have to
-/// wait for the CPU on which the other one measures.
+/// The time that a server has to answer a probe: its reading thread may have to wait for the CPU on
+/// which the other thread measures.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-/// How long agents may take to end by themselves.
+/// The time that agents have to end by themselves.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,5 +1,5 @@
-//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines
-//! for the user in.
+//! The traffic with one agent, without blocking: queued requests out, replies and lines for the
+//! user in.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,25 +13,25 @@ use super::message::{Reply, Request};
 use super::sink::Sink;
 use crate::Error;
 
-/// An agent as its coordinator sees it. Dropping it ends the agent.
+/// The coordinator's side of an agent. Dropping it ends the agent.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) rank: u32,
     link: Box<dyn Link>,
-    /// What its link has not taken yet.
+    /// Bytes that the link has not taken yet.
     unsent: VecDeque<u8>,
     decoder: Decoder,
     greeting: Option<Greeting>,
     output_ended: bool,
     lines_ended: bool,
-    /// The beginning of a line for the user: a child's standard error.
+    /// The unfinished line for the user, from a child's standard error.
     line: Vec<u8>,
     /// The last whole line, quoted.
     last_line: Option<String>,
 }
 
 impl Agent {
-    /// Starts one with these words.
+    /// Starts an agent by this command.
     pub(super) fn start(rank: u32, host: &str, words: &[String]) -> Result<Self, Error> {
         let link = ChildLink::start(host, words).map_err(|cause| Error::Spawn {
             rank,
@@ -41,7 +41,7 @@ impl Agent {
         Ok(Self::new(rank, Box::new(link)))
     }
 
-    /// One that runs already.
+    /// Wraps the link to an agent that already runs.
     pub(super) fn new(rank: u32, link: Box<dyn Link>) -> Self {
         Self {
             rank,
@@ -56,22 +56,22 @@ impl Agent {
         }
     }
 
-    /// What errors call it.
+    /// Returns the name of the agent in errors.
     pub(super) fn name(&self) -> String {
         self.link.name(self.rank)
     }
 
-    /// Whether another one can take its place.
+    /// Whether a new agent can take the place of this one.
     pub(super) fn is_replaceable(&self) -> bool {
         self.link.is_replaceable()
     }
 
-    /// Whether it is ended where another has failed.
+    /// Whether the agent is ended when another agent has failed.
     pub(super) fn ends_with_others(&self) -> bool {
         self.link.ends_with_others()
     }
 
-    /// What it last said that was no message, for the end of an error.
+    /// Returns the last line that the agent printed besides its messages, for the end of an error.
     pub(super) fn said(&self) -> String {
         if self.greeting.is_none() && self.decoder.is_partial() {
             return format!("; it printed {}", self.decoder.first_line());
@@ -87,7 +87,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
         self.link.interest(Wants {
             to_send: !self.unsent.is_empty(),
@@ -97,9 +97,10 @@ impl Agent {
         })
     }
 
-    /// Moves what can be moved without waiting. Whole lines for the user go to the sink.
+    /// Reads and writes as much as is possible without waiting. Passes whole lines for the user to
+    /// `sink`.
     pub(super) fn transfer(&mut self, sink: &mut dyn Sink) {
-        // Asked first: what a dead process has written can be read to the end.
+        // Checked before reading: the output of a dead process can be read to its end.
         let dead = self.link.is_dead();
         self.write();
         let mut bytes = [0; TRANSFER_BYTES];
@@ -111,7 +112,7 @@ impl Agent {
                 None => break,
             }
         }
-        // One read a turn, so that a flood of lines cannot keep the deadlines from being looked at.
+        // One read for each call: an agent that prints without end cannot block the deadlines.
         match some(self.link.read_lines(&mut bytes)) {
             Some(0) => self.lines_ended = true,
             Some(count) => self.take_lines(&bytes[..count], sink),
@@ -119,7 +120,7 @@ impl Agent {
         }
     }
 
-    /// The next reply, if it is whole. `doing` is for the error.
+    /// Returns the next reply, once it is whole. `doing` is for the error.
     pub(super) fn reply(&mut self, doing: &str) -> Result<Option<Reply>, Error> {
         match self.next() {
             Ok(Some(frame)) => match Reply::from_frame(frame) {
@@ -132,38 +133,38 @@ impl Agent {
         }
     }
 
-    /// The version of the program at the other end, once it has greeted.
+    /// Returns the version of the agent's program, once it has greeted.
     pub(super) fn version(&self) -> Option<&str> {
         self.greeting.as_ref().map(|greeting| greeting.version.as_str())
     }
 
-    /// Asks for a sign of life.
+    /// Asks the agent for a sign of life.
     pub(super) fn probe(&mut self) {
         self.link.probe();
     }
 
-    /// Whether nothing has come since it was asked for a sign of life.
+    /// Whether nothing has arrived since the last probe.
     pub(super) fn is_mute(&self) -> bool {
         self.link.is_mute()
     }
 
-    /// Waits for it to end by itself.
+    /// Waits for the agent to end by itself.
     pub(super) fn finish(&mut self, deadline: Deadline) {
         self.link.finish(deadline);
     }
 
-    /// Ends it.
+    /// Ends the agent.
     pub(super) fn kill(&mut self) {
         self.link.kill();
     }
 
-    /// Whether its output has ended but its last words may still be on their way.
+    /// Whether the output has ended but last lines may still arrive.
     pub(super) fn has_last_words(&self) -> bool {
         self.output_ended && !self.lines_ended
     }
 
-    /// Nobody is asked for more than one frame at a time: an agent that floods is not read, and so
-    /// stopped.
+    /// Whether to read the output. No more than one frame is kept unread, so that an agent that
+    /// writes without end blocks.
     fn takes_output(&self) -> bool {
         !self.output_ended && self.decoder.unread_bytes() < FRAME_BYTES_MAX
     }
@@ -175,8 +176,8 @@ impl Agent {
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
                 Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-                // It closed its input. Its output ends next, or the deadline comes: both say more
-                // than this error.
+                // The agent closed its input. Either its output ends next or the deadline passes.
+                // Both errors say more than this one.
                 Err(_) => self.unsent.clear(),
             }
         }
@@ -192,7 +193,7 @@ impl Agent {
         self.decoder.frame()
     }
 
-    /// Hands whole lines on. A line without an end is handed on in pieces of [`LINE_BYTES_MAX`].
+    /// Passes whole lines on, and a longer line in pieces of [`LINE_BYTES_MAX`].
     fn take_lines(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         for byte in bytes {
             if *byte != b'\n' {
@@ -223,8 +224,8 @@ impl Agent {
     }
 }
 
-/// How many bytes came; none where there is nothing to read now. An error ends the stream as its
-/// end does.
+/// Returns the number of bytes that were read; none where there is nothing to read now. An error is
+/// taken as the end of the stream.
 fn some(read: io::Result<usize>) -> Option<usize> {
     match read {
         Ok(count) => Some(count),
@@ -233,9 +234,9 @@ fn some(read: io::Result<usize>) -> Option<usize> {
     }
 }
 
-/// How long an agent whose output ended may take to end, and to say why.
+/// The time that an agent has to end, and to say why, after its output has ended.
 pub(super) const LAST_WORDS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
-/// A pipe's capacity: what one read can find.
+/// The most bytes of one read: the capacity of a pipe.
 const TRANSFER_BYTES: usize = 64 << 10;
-/// Longest line that is kept together.
+/// The longest line that is not split, in bytes.
 const LINE_BYTES_MAX: usize = 4096;

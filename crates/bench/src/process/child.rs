@@ -1,10 +1,10 @@
-//! An agent's process: started in a process group of its own, killed with all of it, and always
-//! reaped.
+//! The process of an agent: it is started in its own process group, killed with the whole group,
+//! and always reaped.
 //!
 //! # Invariants
 //!
-//! * An agent does not outlive its coordinator, and a coordinator leaves no agent behind, however
-//!   either ends.
+//! * An agent does not outlive its coordinator, and a coordinator leaves no agent behind, whichever
+//!   way they end.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,16 +17,16 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
 };
 
-/// A running process and what is left to do about it. Dropping it kills and reaps.
+/// A child process. Dropping it kills and reaps the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     reaped: bool,
-    /// Readable once it has ended, even if something that it started holds its streams open.
+    /// Readable once the process has ended, even if one of its children holds its streams open.
     death: Option<OwnedFd>,
 }
 
-/// Our ends of its standard streams, non-blocking.
+/// The parent's side of a child's standard streams, non-blocking.
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) input: ChildStdin,
@@ -40,8 +40,8 @@ impl Process {
         Self::spawn(words, &[], true)
     }
 
-    /// Starts a program that outlives this process, to clear up after it. It has these variables in
-    /// its environment, beside those of this process.
+    /// Starts a program that outlives this process, to clean up after it. Its environment is that
+    /// of this process plus `variables`.
     pub(crate) fn start_guard(words: &[String], variables: &[(&str, String)]) -> io::Result<(Self, Streams)> {
         Self::spawn(words, variables, false)
     }
@@ -56,8 +56,8 @@ impl Process {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command has no words"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: ^C reaches the coordinator alone, and a kill reaches whatever the
-        // agent started.
+        // In its own group: ^C reaches the coordinator alone, and a kill also reaches the children
+        // of the agent.
         command.process_group(0);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         if dies_with_us {
@@ -67,10 +67,10 @@ impl Process {
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut process = Self { child, reaped: false, death: None };
-        // Absent before Linux 5.3: then the end of its output has to do.
+        // Absent before Linux 5.3, where the end of the output must do.
         process.death = process.raw_pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let (Some(input), Some(output), Some(errors)) = streams else {
-            return Err(io::Error::other("a pipe that was asked for is not there"));
+            return Err(io::Error::other("a requested pipe is missing"));
         };
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
@@ -82,27 +82,27 @@ impl Process {
         self.child.id()
     }
 
-    /// Readable once it has ended; absent where the kernel has no such thing.
+    /// Returns a descriptor that is readable once the process has ended; `None` before Linux 5.3.
     pub(crate) fn death(&self) -> Option<BorrowedFd<'_>> {
         self.death.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether it has ended.
+    /// Whether the process has ended.
     pub(crate) fn is_dead(&self) -> bool {
         self.status().is_some()
     }
 
-    /// Whether it has ended, and with exit status 0.
+    /// Whether the process has ended with exit status 0.
     pub(crate) fn has_succeeded(&self) -> bool {
         self.status().is_some_and(|status| status.exit_status() == Some(0))
     }
 
-    /// Whether a signal has ended it.
+    /// Whether a signal has ended the process.
     pub(crate) fn was_killed(&self) -> bool {
         self.status().is_some_and(|status| status.terminating_signal().is_some())
     }
 
-    /// Waits for its end until the deadline, and says in words how it ended.
+    /// Waits for the process to end until the deadline. Returns how it ended, in words.
     pub(crate) fn end(&self, deadline: Deadline) -> String {
         loop {
             match self.status() {
@@ -113,14 +113,14 @@ impl Process {
         }
     }
 
-    /// Kills its whole process group and reaps it.
+    /// Kills the whole process group and reaps the process.
     pub(crate) fn kill(&mut self) {
         if self.reaped {
             return;
         }
         if let Some(pid) = self.raw_pid() {
-            // Not reaped yet, dead or alive: its number, and so that of its group, cannot belong to
-            // anyone else. ESRCH, the only failure possible for a group of ours, is what we want.
+            // The process is not reaped yet, so its ID and the ID of its group cannot belong to
+            // another process. The only possible failure is ESRCH, which means that it is gone.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let deadline = Deadline::after(REAP_TIMEOUT);
@@ -130,7 +130,7 @@ impl Process {
         self.reaped = true;
     }
 
-    /// How it ended, if it has. It is not reaped by this.
+    /// Returns how the process ended, if it has, without reaping it.
     fn status(&self) -> Option<WaitIdStatus> {
         status(self.raw_pid()?)
     }
@@ -146,7 +146,7 @@ impl Drop for Process {
     }
 }
 
-/// How a child ended, if it has. It is not reaped by this.
+/// Returns how a child ended, if it has, without reaping it.
 pub(super) fn status(child: Pid) -> Option<WaitIdStatus> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(child), options).ok().flatten()
@@ -160,8 +160,8 @@ fn in_words(status: &WaitIdStatus) -> String {
     }
 }
 
-/// The kernel kills the agent when its coordinator dies, even by SIGKILL. The end of its input does
-/// the same more politely, and is all there is for an agent on another host.
+/// Makes the kernel kill the agent when its coordinator dies, even by SIGKILL. The end of the input
+/// also ends the agent, and is the only way for an agent on another host.
 fn die_with_parent() -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) } == 0 {
@@ -171,8 +171,7 @@ fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// How often an ending process is looked at. Never while a point is measured.
+/// The interval at which an ending process is checked. No check runs while a point is measured.
 const REAP_INTERVAL: Duration = Duration::from_millis(2);
-/// How long a killed process is waited for: only the kernel itself (a device that hangs) can take
-/// longer.
+/// The longest wait for a killed process. Only the kernel, for a device that hangs, takes longer.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! The client of a server that was started by hand, as the server serves it.
+//! The server's side of the session with its client.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -18,37 +18,38 @@ use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;
 
-/// The client, which has shown that it has the key.
+/// A client that has proved that it has the key.
 pub struct ClientSession {
     stream: TcpStream,
     address: SocketAddr,
     channel: Channel,
-    /// Longest silence between two points.
+    /// The longest silence between two points.
     idle: Duration,
-    /// Says what the thread that measures waits for, where that cannot be interrupted.
+    /// Returns in words the call that the measuring thread waits in, where that call cannot be
+    /// interrupted.
     stuck: Option<fn() -> String>,
 }
 
-/// What both threads of a server know: the one that reads, and the one that measures and answers.
+/// The state that the two threads of a server share: one reads, the other measures and answers.
 struct Shared {
     stream: TcpStream,
     client: SocketAddr,
     sealer: Mutex<Sealer>,
-    /// Points that were measured.
+    /// The number of measured points.
     measured: AtomicU64,
     /// Why reading ended.
     ended: Mutex<Option<End>>,
-    /// Whether that has been said.
+    /// Whether the end has been reported.
     told: AtomicBool,
-    /// Whether a request has come that is not answered.
+    /// Whether a request has arrived that is not answered yet.
     is_asked: AtomicBool,
 }
 
 /// Why reading ended.
 enum End {
-    /// How the client did it, in words.
+    /// How the client ended it, in words.
     Client(String),
-    /// The signal that came.
+    /// The signal that arrived.
     Signal(String),
 }
 
@@ -57,15 +58,15 @@ impl ClientSession {
         Self { stream, address, channel, idle: IDLE_TIMEOUT, stuck: None }
     }
 
-    /// A session whose points may wait in calls that nothing can interrupt. Where a point has not
-    /// ended at the end of its time, the client is told what it waits for, in the words of `stuck`,
-    /// and this process ends.
+    /// Returns a session whose points may wait in calls that cannot be interrupted. If a point has
+    /// not ended at its time limit, the session sends the words of `stuck` to the client as an
+    /// error, and this process ends.
     #[must_use]
     pub(super) fn that_may_be_stuck(self, stuck: fn() -> String) -> Self {
         Self { stuck: Some(stuck), ..self }
     }
 
-    /// Says something before the client has asked for anything.
+    /// Sends words to the client before its first request.
     ///
     /// # Errors
     /// If the client is gone.
@@ -75,23 +76,25 @@ impl ClientSession {
         send(&self.stream, &bytes).map_err(Error::system("introduce this rank to the coordinator"))
     }
 
-    /// Where it comes from.
+    /// Returns the address of the client.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves it to the end; gives how many points were measured for it. Where it goes away, goes
-    /// silent or a signal comes while the worker measures, `abandoned` hears why on another thread,
-    /// and the process then ends with exit status 1: nobody can stop a measurement that has begun.
+    /// Serves the client until it quits. Returns the number of points that were measured for it.
+    ///
+    /// The client may be lost or go silent, or a signal may arrive, while the worker measures. Then
+    /// `abandoned` is called with the reason on another thread, and the process ends with the exit
+    /// status that it returns, because a running measurement cannot be stopped.
     ///
     /// # Errors
     ///
-    /// [`Error::ClientLost`] or [`Error::Stopped`], if that happens at any other time.
+    /// [`Error::ClientLost`] or [`Error::Stopped`], if that happens while the worker is idle.
     pub fn serve<W: Worker>(
         self,
         worker: W,
         interrupt: Option<Arc<Interrupt>>,
-        abandoned: impl FnOnce(Error) + Send + 'static,
+        abandoned: impl FnOnce(Error) -> u8 + Send + 'static,
     ) -> Result<u64, Error> {
         let Channel { sealer, opener } = self.channel;
         let shared = Arc::new(Shared {
@@ -119,10 +122,10 @@ impl ClientSession {
             let shared = Arc::clone(&shared);
             move || {
                 if let Some(error) = shared.farewell() {
-                    abandoned(error);
+                    let status = abandoned(error);
                     // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the
                     // client is gone.
-                    unsafe { libc::_exit(EXIT_ABANDONED) }
+                    unsafe { libc::_exit(status.into()) }
                 }
             }
         };
@@ -136,7 +139,7 @@ impl ClientSession {
                 Err(shared.last_farewell())
             }
         };
-        // The client waits for this. It fails where the connection is gone already.
+        // The client waits for this. It fails if the connection is already gone.
         let _ = shared.stream.shutdown(Shutdown::Both);
         result
     }
@@ -148,8 +151,8 @@ impl Shared {
         lock(&self.ended).get_or_insert(end);
     }
 
-    /// Gives a sign of life. While the thread that measures sends an answer, that answer is one;
-    /// right after it, the thread may not have let the channel go yet.
+    /// Answers a probe. While the measuring thread sends an answer, that answer is a sign of life
+    /// itself. Right after it, that thread may still hold the channel for a moment.
     fn answer_probe(&self) -> io::Result<()> {
         let mut bytes = Vec::new();
         let deadline = Deadline::after(LETTING_GO);
@@ -164,8 +167,8 @@ impl Shared {
         Ok(())
     }
 
-    /// [`Shared::farewell`] for the thread that measured. The other one may be about it, and ends
-    /// the process.
+    /// [`Shared::farewell`] for the measuring thread. The reading thread may already be reporting
+    /// the end, and then ends the process.
     fn last_farewell(&self) -> Error {
         loop {
             match self.farewell() {
@@ -175,7 +178,8 @@ impl Shared {
         }
     }
 
-    /// The error for a client that was not served to the end, once. The client is told of a signal.
+    /// Returns, once only, the error for a client that was not served to the end. Tells the client
+    /// if a signal is the reason.
     fn farewell(&self) -> Option<Error> {
         if self.told.swap(true, Ordering::SeqCst) {
             return None;
@@ -184,7 +188,7 @@ impl Shared {
         let points = self.measured.load(Ordering::Relaxed);
         Some(match lock(&self.ended).take() {
             Some(End::Signal(signal)) => {
-                // Unless an answer is being written that it does not take.
+                // Locked while an answer is written that the client does not read.
                 if let Ok(mut sealer) = self.sealer.try_lock() {
                     let mut bytes = Vec::new();
                     sealer.seal(&Record::Words(format!("stopped by {signal}")), &mut bytes);
@@ -198,35 +202,36 @@ impl Shared {
     }
 }
 
-/// Requests out of the channel, each with a deadline.
+/// The requests from the channel, each with a deadline.
 struct Input {
     shared: Arc<Shared>,
     opener: Opener,
     interrupt: Option<Arc<Interrupt>>,
-    /// Opened and not yet read.
+    /// Bytes that were opened and not yet read.
     ready: VecDeque<u8>,
-    /// How long a request may take that no point's time limit stands for.
+    /// The longest wait for a request outside of a point.
     idle: Duration,
-    /// How long the next request may take in all, and until when.
+    /// The longest wait for the next request.
     patience: Duration,
+    /// When that wait ends.
     deadline: Deadline,
-    /// How long the steps of the point that is set up may take.
+    /// The longest wait for a request of the current point.
     point: Duration,
-    /// Where the thread that measures may wait for ever.
+    /// Set where the measuring thread may wait without end.
     stuck: Option<Stuck>,
 }
 
-/// What is said of a thread that waits for ever.
+/// How to report a measuring thread that waits without end.
 struct Stuck {
     words: fn() -> String,
-    /// When the point that is set up should have ended.
+    /// When the current point should have ended.
     end: Deadline,
 }
 
 impl Input {
-    /// Waits until something has come. False at the end.
+    /// Waits until bytes have arrived. Returns false at the end.
     fn receive(&mut self) -> bool {
-        // Also before the first read: requests may have come right behind the handshake.
+        // Opened before the first read, too: requests may have followed the handshake at once.
         let end = match self.open() {
             Ok(()) if !self.ready.is_empty() => return true,
             Ok(()) => match self.take_in() {
@@ -239,7 +244,7 @@ impl Input {
         false
     }
 
-    /// Reads what has come, or waits until something may have.
+    /// Reads the bytes that have arrived, or waits until some may have.
     fn take_in(&mut self) -> Result<(), End> {
         let mut bytes = [0; RECEIVE_BYTES];
         match (&self.shared.stream).read(&mut bytes) {
@@ -264,35 +269,34 @@ impl Input {
         }
     }
 
-    /// Whether the thread that measures should have ended a point, and waits.
+    /// Whether the measuring thread is still waiting at the end of the point's time.
     fn is_stuck(&self) -> bool {
         let is_asked = self.shared.is_asked.load(Ordering::SeqCst);
         is_asked && self.stuck.as_ref().is_some_and(|stuck| stuck.end.is_over())
     }
 
-    /// Says so in place of the thread that cannot, and ends the process: nothing else ends that
-    /// thread.
+    /// Reports the stuck thread to the client, and ends the process: nothing else ends the thread.
     fn give_up(&mut self) -> End {
         let error = self.stuck.as_ref().map_or_else(String::new, |stuck| (stuck.words)());
         let mut frame = Vec::new();
         let said = Reply::Failed { error }.to_frame().write(&mut frame);
         let mut bytes = Vec::new();
         lock(&self.shared.sealer).seal(&Record::Stream(frame), &mut bytes);
-        // Where the client is gone, nobody has to be told.
+        // If the client is gone, this fails and does not matter.
         if said.is_ok() && send(&self.shared.stream, &bytes).is_ok() {
             let _ = self.shared.stream.shutdown(Shutdown::Write);
         }
-        // SAFETY: _exit has no preconditions. The other thread waits in a library and has nothing
-        // that must be unwound.
+        // SAFETY: _exit has no preconditions. The measuring thread waits in a library and has
+        // nothing that must be unwound.
         unsafe { libc::_exit(EXIT_ABANDONED) }
     }
 
-    /// Opens the records that are whole.
+    /// Opens the records that are complete.
     fn open(&mut self) -> Result<(), Error> {
         while let Some(record) = self.opener.next()? {
             match record {
                 Record::Stream(bytes) => self.ready.extend(bytes),
-                // A client has nothing to say but requests.
+                // A client sends nothing but requests.
                 Record::Words(_) => {}
                 Record::Probe => self.shared.answer_probe().map_err(Error::system("answer the client"))?,
             }
@@ -321,7 +325,7 @@ impl Requests for Input {
                 self.point = point.saturating_add(POINT_GRACE);
                 self.point
             }
-            // While the point runs nothing is heard, for nothing must be said.
+            // The control plane is silent while the point runs.
             Request::Connect { .. } | Request::Run => self.point,
             Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
             Request::Hello { .. }
@@ -335,14 +339,14 @@ impl Requests for Input {
 }
 
 impl Stuck {
-    /// When to look whether a point has ended, no later than a deadline. A point that should have
-    /// ended and is not asked for is looked for no more.
+    /// Returns when to check whether a point has ended, `latest` at the latest. Once the point's
+    /// end has passed, there is no further check.
     fn look(&self, latest: Deadline) -> Deadline {
         if self.end.is_over() { latest } else { self.end.earlier(latest) }
     }
 }
 
-/// Replies into the channel.
+/// The replies to the channel.
 struct Output(Arc<Shared>);
 
 impl Write for Output {
@@ -361,7 +365,7 @@ impl Write for Output {
     }
 }
 
-/// Sends all of a record, to a client that takes it.
+/// Sends a whole record. Fails if the client accepts no byte for [`SEND_TIMEOUT`].
 fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     let mut deadline = Deadline::after(SEND_TIMEOUT);
     while !bytes.is_empty() {
@@ -372,11 +376,11 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && !deadline.is_over() => {
-                // A signal is the reading thread's.
+                // The reading thread handles signals.
                 wait(vec![PollFd::new(&stream, PollFlags::OUT)], deadline, None).map_err(io::Error::other)?;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::Error::other(format!("it took nothing for {} s", SEND_TIMEOUT.as_secs())));
+                return Err(io::Error::other(format!("it read nothing for {} s", SEND_TIMEOUT.as_secs())));
             }
             Err(error) => return Err(error),
         }
@@ -384,28 +388,27 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What a thread that panicked left is as good as any: it is only counted, sealed and worded.
+/// Locks a mutex even if a thread panicked while it held it: the values stay valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Longest silence of a client between two points, and before the first: it may have an agent to
-/// start and a disk to wait for, and its user may have stopped the output for a moment.
+/// The longest silence of a client between two points, and before the first: the client may have to
+/// start an agent or wait for a disk, and its user may have stopped the output for a moment.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much longer than a point's own time limit a thread may wait that cannot be interrupted: less
-/// than the coordinator's patience, and more than those take that notice the limit by themselves.
+/// The time after a point's time limit at which a thread counts as stuck: before the coordinator
+/// gives up, and after ranks that notice the limit by themselves have ended.
 const STUCK_AFTER: Duration = Duration::from_millis(700);
-/// How much longer than a point's own time limit its client may be silent: it waits for its other
-/// rank.
+/// How long after a point's time limit the client may be silent: it waits for its other rank.
 const POINT_GRACE: Duration = Duration::from_secs(30);
-/// Longest time in which a client may take not a byte of an answer.
+/// The longest time in which a client may accept no byte of an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// What one read takes in.
+/// The most bytes of one read.
 const RECEIVE_BYTES: usize = 4096;
-/// Between the last byte of an answer and the moment in which its thread lets the channel go lie
-/// microseconds, or a turn of the scheduler.
+/// The longest wait for the channel after the last byte of an answer. The measuring thread releases
+/// it within microseconds, unless it is preempted.
 const LETTING_GO: Duration = Duration::from_millis(100);
-/// Exit status of a server whose client was gone in the middle of a measurement.
+/// The exit status of a server whose client was lost in the middle of a measurement.
 const EXIT_ABANDONED: libc::c_int = 1;
 
 #[cfg(test)]

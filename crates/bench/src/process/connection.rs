@@ -1,9 +1,9 @@
-//! An authenticated connection to a server that was started by hand, as the coordinator uses it.
+//! The coordinator's side of an authenticated connection to a server that was started by hand.
 //!
 //! # Invariants
 //!
-//! * A server cannot be started again from here: a point that fails is waited out, and a lost
-//!   server ends the run with its finished points kept.
+//! * The coordinator cannot start a server again: it waits until a failed point has ended, and a
+//!   lost server ends the run with its finished points kept.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,50 +17,50 @@ use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;
 
-/// The way to a server. There is only the one: what becomes of it cannot be mended from here.
+/// The connection to a server. It cannot be opened again.
 pub(super) struct Connection {
     /// `node7:7362`.
     place: String,
     stream: TcpStream,
     sealer: Sealer,
     opener: Opener,
-    /// Sealed and not yet sent: at most one record.
+    /// Bytes that were sealed and not yet sent: at most one record.
     outgoing: VecDeque<u8>,
-    /// Opened and not yet read.
+    /// Bytes that were opened and not yet read.
     incoming: VecDeque<u8>,
-    /// What it said beside the stream, a line each.
+    /// The server's [`Record::Words`], a line each.
     lines: VecDeque<u8>,
-    /// Whether nothing has come since the last probe.
+    /// Whether nothing has arrived since the last probe.
     is_mute: bool,
-    /// How it ended, if it has.
+    /// How the connection ended, if it has.
     ended: Option<String>,
 }
 
 impl Connection {
-    /// `stream` must be non-blocking.
+    /// Wraps `stream`, which must be non-blocking.
     pub(super) fn new(place: String, stream: TcpStream, channel: Channel) -> Self {
         let Channel { sealer, opener } = channel;
         let (outgoing, incoming, lines) = Default::default();
         let mut connection =
             Self { place, stream, sealer, opener, outgoing, incoming, lines, is_mute: false, ended: None };
-        // A rank may have introduced itself right behind the handshake.
+        // A rank may have introduced itself right after the handshake.
         connection.open_all();
         connection
     }
 
-    /// Whether nothing more will come.
+    /// Whether the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Ends it for a reason that the network does not show.
+    /// Ends the connection for a reason that the network does not show.
     pub(super) fn lose(&mut self, how: String) {
         self.ended.get_or_insert(how);
-        // It fails where the connection is gone already.
+        // It fails if the connection is already gone.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Takes in what has come from the network.
+    /// Reads from the network.
     fn receive(&mut self) -> io::Result<()> {
         let mut bytes = [0; RECEIVE_BYTES];
         match self.stream.read(&mut bytes) {
@@ -77,14 +77,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Opens the records that are whole; what is none ends the connection.
+    /// Opens the records that are complete. An invalid record ends the connection.
     fn open_all(&mut self) {
         if let Err(error) = self.open() {
             self.ended = Some(format!("was cut off because {error}"));
         }
     }
 
-    /// Opens the records that are whole.
+    /// Opens the records that are complete.
     fn open(&mut self) -> Result<(), Error> {
         while let Some(record) = self.opener.next()? {
             match record {
@@ -93,7 +93,7 @@ impl Connection {
                     self.lines.extend(words.into_bytes());
                     self.lines.push_back(b'\n');
                 }
-                // To come was all that it had to do.
+                // Its arrival is the sign of life.
                 Record::Probe => {}
             }
         }
@@ -117,8 +117,7 @@ impl Link for Connection {
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::OUT, wants.to_send || !self.outgoing.is_empty());
-        // The end of a stream can be read for ever, so that what is left here is waited for no
-        // longer than that.
+        // The end of a stream stays readable, so that waiting for left lines returns at once.
         flags.set(PollFlags::IN, wants.to_read || (wants.lines && self.ended.is_some()));
         if flags.is_empty() { Vec::new() } else { vec![PollFd::new(&self.stream, flags)] }
     }
@@ -162,7 +161,7 @@ impl Link for Connection {
         self.sealer.seal(&Record::Probe, &mut sealed);
         self.outgoing.extend(sealed);
         self.is_mute = self.ended.is_none();
-        // What cannot be sent now goes with what follows; an end shows where it is read.
+        // The rest is sent with the next record. A lost connection shows when it is read.
         let _ = self.flush();
     }
 
@@ -170,7 +169,7 @@ impl Link for Connection {
         self.is_mute
     }
 
-    /// Never known before its end has been read.
+    /// Unknown until the end of the connection has been read.
     fn is_dead(&self) -> bool {
         false
     }
@@ -179,8 +178,10 @@ impl Link for Connection {
         self.ended.clone().unwrap_or_else(|| "closed the connection".to_owned())
     }
 
-    /// The server closes the connection when it has understood that it is no longer needed. Closed
-    /// from here at once, it might never hear of it.
+    /// Waits until the server closes the connection, which it does after [`Request::Quit`]. If the
+    /// coordinator closed the connection first, that request might be lost.
+    ///
+    /// [`Request::Quit`]: super::message::Request::Quit
     fn finish(&mut self, deadline: Deadline) {
         while self.ended.is_none() && !deadline.is_over() {
             let _ = self.flush();
@@ -198,7 +199,7 @@ impl Link for Connection {
     }
 
     fn kill(&mut self) {
-        self.lose("was let go".to_owned());
+        self.lose("was disconnected".to_owned());
     }
 }
 
@@ -211,7 +212,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What one read takes in: a record.
+/// The most bytes of one read: a record.
 const RECEIVE_BYTES: usize = 64 << 10;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The end that decides: starts an agent per rank, walks them through the points and hands each
-//! result on.
+//! The coordinator: starts an agent for each rank, takes the agents through the points and passes
+//! each result on.
 //!
-//! A dead, silent or babbling agent fails its point only; the agents are then killed and fresh ones
-//! measure the next point. Two starts in a row that fail end the run.
+//! An agent that dies, goes silent or sends invalid data fails only its point. The agents are then
+//! killed, and new ones measure the next point. Two failed starts in a row end the run.
 
 use measure::clock::Clock;
 use measure::record::{Point, Status};
@@ -25,17 +25,17 @@ pub struct Summary {
     pub measured: u64,
     /// Points that cannot be measured here.
     pub not_measured: u64,
-    /// Points that went wrong.
+    /// Points that failed.
     pub failed: u64,
 }
 
-/// Measures the points in order, and then those that the sink says. The calling thread must live as
-/// long as the process: the kernel kills an agent when the thread that started it ends.
+/// Measures the points in order, and then the points of [`Sink::more`]. The calling thread must
+/// live as long as the process: the kernel kills an agent when the thread that started it ends.
 ///
 /// # Errors
 ///
-/// If agents cannot be started, a signal arrives, the sink fails or a server is lost that was
-/// started by hand. Points that fail are results, not errors.
+/// If agents cannot be started, a signal arrives, `sink` fails, or a server that was started by
+/// hand is lost. Points that fail are results, not errors.
 pub fn run(
     points: &[PointSpec],
     launch: &Launch,
@@ -77,13 +77,13 @@ pub fn run(
                 Err(err @ Error::Interrupted { .. }) => return Err(err),
                 Err(err) => PointResult::failed(err.to_string()),
             },
-            // Nothing was measured, and nothing will be: the reason is the error of the run.
+            // No point was measured, and none can be: the reason is the error of the run.
             Err(refused) if summary == Summary::default() && rank_sets.are_refused(&points) => {
                 return Err(refused.take());
             }
             Err(refused) => PointResult::without_numbers(refused.status()),
         };
-        // Agents of which one is dead, silent or confused are killed here.
+        // The agents are killed here if one of them is dead, silent or out of step.
         let lost = ready.as_ref().ok().and_then(|started| started.rank_set.lost());
         let launch = ready.as_ref().ok().and_then(|started| Some(started.launch.as_ref()?.number));
         rank_sets.keep(ready.ok());
@@ -105,7 +105,8 @@ pub fn run(
     Ok(summary)
 }
 
-/// Measures a point with ranks that run. What starts a program of somebody else is said first.
+/// Measures a point with the running ranks. For an application, first adds the words that start its
+/// program.
 fn measured(
     started: &mut Started<'_>,
     launch: &Launch,
@@ -116,7 +117,7 @@ fn measured(
         Ok(spec) => {
             let result = started.rank_set.measure(&spec, sink);
             if result.is_err() {
-                // The next point would begin beside what an agent that is gone has started.
+                // Otherwise the program of a lost agent would still run during the next point.
                 await_program(&spec);
             }
             result
@@ -132,7 +133,7 @@ fn descriptions(agents: &[Hello]) -> Vec<&Description> {
     agents.iter().map(|hello| &hello.description).collect()
 }
 
-/// Fills in what only the devices can say.
+/// Fills in the settings that depend on the devices.
 fn settle(points: &mut [PointSpec], agents: &[Hello]) {
     let descriptions = descriptions(agents);
     points.iter_mut().for_each(|spec| limits::settle(spec, &descriptions));

@@ -1,4 +1,5 @@
-//! The way to a server that was started by hand: waits until it is there, and for no stranger.
+//! Connects to a server that was started by hand: retries until the server is there, and accepts no
+//! other program.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -21,35 +22,35 @@ use crate::Error;
 /// A server that was started by hand.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Name or address of its host.
+    /// The name or address of its host.
     pub host: String,
-    /// TCP port that it listens on.
+    /// The TCP port that it listens on.
     pub port: u16,
-    /// What it printed.
+    /// The key that it printed.
     pub key: Key,
-    /// How long to try.
+    /// How long to keep trying.
     pub wait: Duration,
 }
 
-/// Why a server was not reached this time. It may be the next.
+/// Why an attempt did not reach the server. The next attempt may.
 enum Trouble {
-    /// Nobody listens.
+    /// The connection was refused.
     Refused(io::Error),
-    /// Nobody answers.
+    /// The host did not answer.
     Silent,
-    /// The network says no.
+    /// The network reported an error.
     Unreachable(io::Error),
-    /// Somebody listens and does not greet.
+    /// A program accepted the connection and did not greet.
     Mute,
-    /// Somebody listens and hung up before a key was asked for.
+    /// A program accepted the connection and closed it before the handshake had ended.
     Closed,
 }
 
-/// How an attempt ended that reached no server.
+/// Why an attempt failed.
 enum Failure {
-    /// Another attempt may go better.
+    /// Another attempt may succeed.
     Passing(Trouble),
-    /// Whoever answers is none, or not ours.
+    /// The program that answers is not the server that has this key.
     Final(Error),
 }
 
@@ -66,18 +67,18 @@ impl From<Trouble> for Failure {
 }
 
 impl Peer {
-    /// `node7:7362`, as errors name it.
+    /// Returns the name of the server in errors: `node7:7362`.
     fn place(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
-    /// Connects, again and again until the wait is over.
+    /// Connects, and tries again until the wait is over.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownHost`], [`Error::NoServer`] when the wait is over, or what whoever answers
-    /// did wrong.
+    /// [`Error::UnknownHost`], [`Error::NoServer`] when the wait is over, or an error about the
+    /// program that answers.
     pub(super) fn dial(
         &self,
         interrupt: Option<&Interrupt>,
@@ -87,8 +88,8 @@ impl Peer {
         Ok(Connection::new(self.place(), stream, channel))
     }
 
-    /// The same, as a connection that nobody has used yet: it is non-blocking. `told` hears why
-    /// whoever dials has to wait.
+    /// Connects as [`Peer::dial`] does, and returns the unused, non-blocking connection. `told` is
+    /// called once, with the reason for waiting.
     pub(super) fn reach(
         &self,
         interrupt: Option<&Interrupt>,
@@ -134,20 +135,20 @@ impl Peer {
         if addresses.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(addresses) }
     }
 
-    /// Connects once and shakes hands.
+    /// Connects once and does the handshake.
     fn attempt(
         &self,
         address: SocketAddr,
         deadline: Deadline,
         interrupt: Option<&Interrupt>,
     ) -> Result<(TcpStream, Channel), Failure> {
-        // The last attempt, too, has the time to succeed.
+        // The last attempt, too, has enough time to succeed.
         let end = Deadline::after(ATTEMPT_TIMEOUT.min(deadline.remaining().max(ATTEMPT_MIN)));
         let mut stream = reach(address, end, interrupt)?;
         let mut initiator = Initiator::new(&self.key);
         let mut bytes = [0; 512];
         loop {
-            // A few bytes fit into the buffer of a socket that has sent hardly any.
+            // These few bytes fit into the buffer of a socket that has sent hardly anything.
             stream.write_all(&initiator.outgoing()).map_err(|_| Trouble::Closed)?;
             let count = match stream.read(&mut bytes) {
                 Ok(0) => {
@@ -172,7 +173,7 @@ impl Peer {
         }
     }
 
-    /// The error with the server's name.
+    /// Adds the name of the server to an error.
     fn explain(&self, error: Error) -> Error {
         match error {
             Error::NoGreeting { line } => Error::OtherProgram { place: self.place(), line },
@@ -185,31 +186,31 @@ impl Peer {
 }
 
 impl Trouble {
-    /// What was found.
+    /// Returns the reason, in words.
     fn what(&self, address: SocketAddr) -> String {
         match self {
             Self::Refused(error) => {
                 format!("nothing listens on {address}, or a firewall refuses it ({error})")
             }
             Self::Silent => {
-                format!("{address} does not answer: its host is down, or a firewall drops what comes")
+                format!("{address} does not answer: its host is down, or a firewall drops the packets")
             }
             Self::Unreachable(error) => format!("{address} cannot be reached ({error})"),
             Self::Mute => {
-                format!("something listens on {address} but does not answer as a server of rdmascope does")
+                format!("something listens on {address} but does not answer like an rdmascope server")
             }
-            Self::Closed => format!("something listens on {address} but hangs up at once"),
+            Self::Closed => format!("something listens on {address} but closes the connection at once"),
         }
     }
 
-    /// What to do.
+    /// Returns what the user can do, in words.
     fn remedy(&self, address: SocketAddr) -> String {
         let port = address.port();
         match self {
             Self::Refused(_) => format!(
-                "start the server there, with --listen if its clients are on other hosts, and let TCP port {port} pass"
+                "start the server there, with --listen if its clients are on other hosts, and open TCP port {port}"
             ),
-            Self::Silent => format!("check the host, and let its firewall pass TCP port {port}"),
+            Self::Silent => format!("check the host, and open TCP port {port} in its firewall"),
             Self::Unreachable(_) => "check the name, the network and the firewall".to_owned(),
             Self::Mute => {
                 "give the server's port with -p, and make sure that the server is not stopped".to_owned()
@@ -222,7 +223,7 @@ impl Trouble {
     }
 }
 
-/// A non-blocking connection.
+/// Opens a non-blocking connection.
 fn reach(address: SocketAddr, end: Deadline, interrupt: Option<&Interrupt>) -> Result<TcpStream, Failure> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -248,19 +249,19 @@ fn reach(address: SocketAddr, end: Deadline, interrupt: Option<&Interrupt>) -> R
     if let Some(error) = stream.take_error().ok().flatten() {
         return Err(trouble(error).into());
     }
-    // A request waits for its answer: Nagle's algorithm would only add to that.
+    // Each request waits for its answer, and Nagle's algorithm would add to that wait.
     let _ = stream.set_nodelay(true);
-    // Where nobody listens on a port that the kernel gives to outgoing connections, a socket may
-    // meet itself.
+    // On a port of the kernel's range for outgoing connections, a socket may connect to itself if
+    // no program listens.
     if stream.local_addr().ok() == stream.peer_addr().ok() {
         return Err(Trouble::Refused(Errno::CONNREFUSED.into()).into());
     }
     Ok(stream)
 }
 
-/// Longest attempt to connect and shake hands: many times the slowest path's round trips.
+/// The time for one attempt to connect and do the handshake: many round trips of the slowest path.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Shortest, however little of the wait is left.
+/// The least time for an attempt, even if less of the wait is left.
 const ATTEMPT_MIN: Duration = Duration::from_secs(1);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -1,55 +1,54 @@
-//! Framed messages in a byte stream, and the recognition of everything that is none.
+//! Framed messages in a byte stream, and the recognition of everything else.
 //!
-//! A stream begins with a line that a person can read, `rdmascope 0.1.0 protocol 1`, so that a
-//! banner of ssh, an error of a shell or an older program is told apart at once, and printed.
-//! Frames follow:
+//! A stream begins with a readable line, `rdmascope 0.1.0 protocol 1`. A banner of ssh, an error of
+//! a shell or an older version is thus recognised at once, and printed. Frames follow:
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 4 | marker F5 52 44 53: no text begins so, hence stray text is noticed |
+//! | 4 | marker F5 52 44 53: no text begins with it, so stray text is noticed |
 //! | 4 | length of the message in bytes, little-endian, at most [`MESSAGE_BYTES_MAX`] |
 //! | 4 | number of samples, little-endian, at most [`crate::point::RAW_SAMPLES_MAX`] |
 //! | ... | the message, JSON |
 //! | ... | the samples, 8 bytes each, little-endian |
 //!
-//! The reader trusts nothing: it allocates what has arrived, not what a length promises, and never
-//! panics.
+//! The reader trusts no input: it allocates memory for the bytes that have arrived, not for the
+//! length that a header announces, and never panics.
 
 use std::io::{self, Write};
 
 use crate::Error;
 use crate::point::RAW_SAMPLES_MAX;
 
-/// Version of the messages and frames. Both ends must have the same.
+/// The version of the messages and frames. Coordinator and agent must have the same.
 pub const PROTOCOL: u32 = 1;
 
-/// Longest message in bytes: room for a histogram of 100,000 buckets.
+/// The longest message, in bytes: room for a histogram of 100,000 buckets.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Longest frame in bytes.
+/// The longest frame, in bytes.
 pub const FRAME_BYTES_MAX: usize = HEADER_BYTES + MESSAGE_BYTES_MAX + 8 * RAW_SAMPLES_MAX as usize;
 
 /// The first line of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Greeting {
-    /// Version of the program at the other end.
+    /// The version of the program that sent it.
     pub version: String,
-    /// [`PROTOCOL`] of the program at the other end.
+    /// [`PROTOCOL`] of the program that sent it.
     pub protocol: u32,
 }
 
 impl Greeting {
-    /// What this program says.
+    /// Returns the greeting of this program.
     pub fn ours() -> Self {
         Self { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL }
     }
 
-    /// The line, with its end.
+    /// Returns the line, with its newline.
     pub fn to_line(&self) -> String {
         format!("{NAME} {} protocol {}\n", self.version, self.protocol)
     }
 
-    /// Refuses an end that speaks another protocol.
+    /// Refuses a program with another protocol.
     ///
     /// # Errors
     ///
@@ -66,12 +65,12 @@ impl Greeting {
     }
 }
 
-/// A message as it came: JSON not yet read, and its samples.
+/// A received message: unparsed JSON, and its samples.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Frame {
     /// The message, JSON.
     pub message: Vec<u8>,
-    /// Raw samples, where the message comes with any.
+    /// Raw samples; empty where the message has none.
     pub samples: Vec<u64>,
 }
 
@@ -82,8 +81,7 @@ impl Frame {
     ///
     /// If the writer fails, or the frame is longer than a reader accepts.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
-        let too_long =
-            || io::Error::new(io::ErrorKind::InvalidInput, "a message is longer than a frame can be");
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "a message is too long for a frame");
         if self.message.len() > MESSAGE_BYTES_MAX || self.samples.len() as u64 > RAW_SAMPLES_MAX {
             return Err(too_long());
         }
@@ -99,16 +97,16 @@ impl Frame {
     }
 }
 
-/// Reads a stream piece by piece, as it arrives.
+/// Decodes a stream piece by piece, as it arrives.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// How many of them are done with.
+    /// The number of leading `bytes` that are decoded.
     done: usize,
 }
 
 impl Decoder {
-    /// Takes in what has arrived.
+    /// Appends bytes that have arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.done > self.bytes.len() / 2 {
             self.bytes.drain(..self.done);
@@ -117,7 +115,7 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The greeting, once it is whole.
+    /// Returns the greeting, once it is complete.
     ///
     /// # Errors
     ///
@@ -130,7 +128,7 @@ impl Decoder {
         }))
     }
 
-    /// The next frame, once it is whole.
+    /// Returns the next frame, once it is complete.
     ///
     /// # Errors
     ///
@@ -143,25 +141,24 @@ impl Decoder {
         }))
     }
 
-    /// Whether the stream ends here in the middle of something.
+    /// Whether the bytes so far end in the middle of a greeting or frame.
     pub fn is_partial(&self) -> bool {
         self.unread_bytes() > 0
     }
 
-    /// How much has arrived and is not yet used.
+    /// Returns the number of bytes that have arrived and are not decoded yet.
     pub fn unread_bytes(&self) -> usize {
         self.bytes.len() - self.done
     }
 
-    /// The first line of what has arrived and is not yet used, cut and made harmless for a
-    /// terminal.
+    /// Returns the first line of the undecoded bytes, shortened and escaped for a terminal.
     pub fn first_line(&self) -> String {
         quotable(&self.bytes[self.done..])
     }
 }
 
-/// Parses a greeting at the start of `bytes`: it and how many bytes it took, or `None` if there
-/// must be more.
+/// Parses a greeting at the start of `bytes`. Returns the greeting and its length in bytes, or
+/// `None` if more bytes are needed.
 ///
 /// # Errors
 ///
@@ -169,8 +166,8 @@ impl Decoder {
 pub fn parse_greeting(bytes: &[u8]) -> Result<Option<(Greeting, usize)>, Error> {
     let foreign = || Error::NoGreeting { line: quotable(bytes) };
     let window = &bytes[..bytes.len().min(GREETING_BYTES_MAX)];
-    // Even where the first byte is wrong, the whole first line is waited for: it is what the user
-    // must see.
+    // Even if the first byte is wrong, the parser waits for the whole first line: the error quotes
+    // it.
     let starts = window.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(window.len());
     let Some(end) = window[starts..].iter().position(|byte| *byte == b'\n').map(|end| starts + end) else {
         return if bytes.len() < GREETING_BYTES_MAX { Ok(None) } else { Err(foreign()) };
@@ -187,8 +184,8 @@ pub fn parse_greeting(bytes: &[u8]) -> Result<Option<(Greeting, usize)>, Error> 
     Ok(Some((greeting, end + 1)))
 }
 
-/// Parses a frame at the start of `bytes`: it and how many bytes it took, or `None` if there must
-/// be more.
+/// Parses a frame at the start of `bytes`. Returns the frame and its length in bytes, or `None` if
+/// more bytes are needed.
 ///
 /// # Errors
 ///
@@ -197,15 +194,15 @@ pub fn parse_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Error> {
     let known = bytes.len().min(MARKER.len());
     if bytes[..known] != MARKER[..known] {
         let line = quotable(bytes);
-        return Err(Error::BrokenFrame { reason: format!("{line} stands where a message begins") });
+        return Err(Error::BrokenFrame { reason: format!("{line} came in the place of a message") });
     }
     let (Some(length), Some(count)) = (le_u32(bytes, 4), le_u32(bytes, 8)) else { return Ok(None) };
     if length as usize > MESSAGE_BYTES_MAX {
-        let reason = format!("a message of {length} bytes is announced, more than {MESSAGE_BYTES_MAX}");
+        let reason = format!("a message announces {length} bytes, and the limit is {MESSAGE_BYTES_MAX}");
         return Err(Error::BrokenFrame { reason });
     }
     if u64::from(count) > RAW_SAMPLES_MAX {
-        let reason = format!("{count} samples are announced, more than {RAW_SAMPLES_MAX}");
+        let reason = format!("a message announces {count} samples, and the limit is {RAW_SAMPLES_MAX}");
         return Err(Error::BrokenFrame { reason });
     }
     let message_end = HEADER_BYTES + length as usize;
@@ -218,7 +215,7 @@ pub fn parse_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Error> {
     Ok(Some((Frame { message: message.to_vec(), samples }, end)))
 }
 
-/// The first line of foreign bytes, quoted, cut and escaped, so that it can be shown on a terminal.
+/// Returns the first line of foreign bytes: quoted, shortened, and escaped for a terminal.
 pub(super) fn quotable(bytes: &[u8]) -> String {
     let line = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or(bytes);
     let cut = &line[..line.len().min(QUOTE_BYTES_MAX)];
@@ -234,9 +231,9 @@ const NAME: &str = "rdmascope";
 /// F5 occurs in no UTF-8 text.
 const MARKER: [u8; 4] = [0xF5, b'R', b'D', b'S'];
 const HEADER_BYTES: usize = 12;
-/// Longest greeting; a stream of anything else is given up after this much.
+/// The longest greeting, in bytes. A stream without a greeting in these is an error.
 const GREETING_BYTES_MAX: usize = 128;
-/// How much of a foreign line is shown.
+/// The most bytes of a foreign line that are quoted.
 const QUOTE_BYTES_MAX: usize = 100;
 
 #[cfg(test)]
@@ -321,13 +318,13 @@ mod tests {
     #[test]
     fn lengths_are_bounded_before_anything_is_allocated() {
         for (length, count, reason) in [
-            (u32::MAX, 0, "a message of 4294967295 bytes is announced, more than 8388608"),
-            (2, u32::MAX, "4294967295 samples are announced, more than 4194304"),
+            (u32::MAX, 0, "a message announces 4294967295 bytes, and the limit is 8388608"),
+            (2, u32::MAX, "a message announces 4294967295 samples, and the limit is 4194304"),
         ] {
             let bytes = [&MARKER[..], &length.to_le_bytes(), &count.to_le_bytes()].concat();
             assert!(parse_frame(&bytes).unwrap_err().to_string().contains(reason));
         }
         let text = parse_frame(b"Segmentation fault\n").unwrap_err().to_string();
-        assert!(text.contains("\"Segmentation fault\" stands where a message begins"), "{text}");
+        assert!(text.contains("\"Segmentation fault\" came in the place of a message"), "{text}");
     }
 }

@@ -1,9 +1,9 @@
-//! SIGINT and SIGTERM of the coordinator: the run ends cleanly, agents killed and finished points
-//! on disk.
+//! SIGINT and SIGTERM of the coordinator: the run ends cleanly, with the agents killed and the
+//! finished points on disk.
 //!
-//! The handler writes a byte to a pipe that every wait watches, so an interrupted wait ends at once
-//! and nobody wakes up to look at a flag while a point is measured. A second signal ends the
-//! process on the spot.
+//! The handler writes a byte to a pipe that every wait watches. An interrupted wait thus ends at
+//! once, and no thread wakes up to check a flag while a point is measured. A second signal ends the
+//! process at once.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,12 +13,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{Error, signal};
 
-/// Sets how this process takes the signals that say something else than "end", whatever it has
-/// inherited.
+/// Sets the actions of SIGCHLD and SIGXFSZ, whatever this process has inherited.
 ///
-/// Where SIGCHLD is ignored, the kernel reaps children by itself: how they ended is then unknown,
-/// and their numbers soon belong to other processes. Where SIGXFSZ is ignored, a file that reaches
-/// the limit of its size is an error with a sentence and not a death; agents inherit that.
+/// SIGCHLD gets its default action. If it were ignored, the kernel would reap children by itself:
+/// their exit status would be lost, and their process IDs could soon belong to other processes.
+/// SIGXFSZ is ignored, also in agents, which inherit that. A file that reaches the limit of its
+/// size is then an error with a sentence, and does not kill the process.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn take_inherited_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// The handlers, installed as long as it lives. One at a time.
+/// The installed handlers. Dropping it restores the previous ones. Only one may exist at a time.
 #[derive(Debug)]
 pub struct Interrupt {
     read: OwnedFd,
@@ -60,7 +60,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The signal that has arrived, in words.
+    /// Returns the name of the signal that has arrived, if any.
     pub fn received(&self) -> Option<&'static str> {
         match RECEIVED.load(Ordering::SeqCst) {
             0 => None,
@@ -80,15 +80,14 @@ impl AsFd for Interrupt {
 impl Drop for Interrupt {
     fn drop(&mut self) {
         for (signal, previous) in &self.previous {
-            // Nothing can be done about a failure here, and none is possible for a handler that was
-            // installed.
+            // A failure could not be handled here, and is impossible after the first installation.
             let _ = signal::install(*signal, previous);
         }
         PIPE.store(-1, Ordering::SeqCst);
     }
 }
 
-/// Only async-signal-safe calls: atomics, write and _exit.
+/// Handles a signal by async-signal-safe calls only: atomics, write and _exit.
 extern "C" fn on_signal(signal: libc::c_int) {
     if RECEIVED.swap(signal, Ordering::SeqCst) != 0 {
         // SAFETY: _exit may be called in a handler. Agents end by themselves when their input
@@ -96,7 +95,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
         unsafe { libc::_exit(128 + signal) }
     }
     // SAFETY: the errno of the interrupted code is kept; write may be called in a handler, the byte
-    // is a live static, and the worst that a closed descriptor does is EBADF.
+    // is a live static, and a closed descriptor causes at worst EBADF.
     unsafe {
         let errno = *libc::__errno_location();
         libc::write(PIPE.load(Ordering::SeqCst), [1u8].as_ptr().cast(), 1);

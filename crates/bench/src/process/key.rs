@@ -1,4 +1,4 @@
-//! The one-time key that a waiting server prints and its client must have.
+//! The one-time key that a waiting server prints and its client needs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,30 +7,30 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::Error;
 
-/// A secret that lets one client in, once: [`LETTERS`] letters of 5 bits each from the system's
-/// generator, 130 bits.
+/// A secret that admits one client, once: [`LETTERS`] letters of 5 bits each, 130 bits in all, from
+/// the system's random number generator.
 ///
-/// Printed by [`fmt::Display`] only; [`fmt::Debug`] keeps it.
+/// Only [`fmt::Display`] prints it; [`fmt::Debug`] hides it.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Key([u8; LETTERS]);
 
-/// Letters of a key: the fewest that have 128 bits.
+/// The number of letters of a key: the fewest with at least 128 bits.
 pub const LETTERS: usize = 26;
 
 impl Key {
-    /// A key that nobody else has.
+    /// Returns a new random key.
     ///
     /// # Errors
     ///
     /// If the system has no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let mut letters = [0; LETTERS];
-        // Up to 256 bytes come whole or not at all (getrandom(2)).
+        // Up to 256 bytes are returned completely or not at all (getrandom(2)).
         getrandom(&mut letters, GetRandomFlags::empty()).map_err(Error::system("make a key"))?;
         Ok(Self(letters.map(|random| ALPHABET[usize::from(random) % ALPHABET.len()])))
     }
 
-    /// The key as Noise takes it: 32 bytes, of which these are all that is secret.
+    /// Returns the key as the pre-shared key of Noise: 32 bytes, the letters and then zeros.
     pub(super) fn pre_shared(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..LETTERS].copy_from_slice(&self.0);
@@ -41,14 +41,14 @@ impl Key {
 impl FromStr for Key {
     type Err = Error;
 
-    /// Takes capitals too.
+    /// Parses a key. Capital letters are accepted, too.
     fn from_str(text: &str) -> Result<Self, Error> {
         let text = text.trim().to_ascii_lowercase();
         let count = text.chars().count();
         if let Some(odd) = text.bytes().find(|byte| !ALPHABET.contains(byte)) {
             let reason = format!("has a {:?}", char::from(odd));
             return Err(Error::BadKey {
-                reason: if odd.is_ascii() { reason } else { "has a strange letter".into() },
+                reason: if odd.is_ascii() { reason } else { "has a letter that is not ASCII".into() },
             });
         }
         let letters = text.as_bytes().try_into();
@@ -68,8 +68,8 @@ impl fmt::Debug for Key {
     }
 }
 
-/// RFC 4648, section 6, in small letters: no 0 or 1 to mistake for o or l, and 32 of them, so that
-/// a random byte has no favourites.
+/// The alphabet of RFC 4648, section 6, in small letters. It has no 0 or 1, which look like o and
+/// l. A random byte modulo its 32 letters is uniform.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
             ("abc", "has 3 letters"),
             (&"a".repeat(27), "has 27 letters"),
             ("abcdefghijklmnopqrstuvwxy1", "has a '1'"),
-            ("abcdefghijklmnopqrstuvwx\u{e9}", "has a strange letter"),
+            ("abcdefghijklmnopqrstuvwx\u{e9}", "has a letter that is not ASCII"),
             ("\u{1b}[31m", "has a '\\u{1b}'"),
         ] {
             let error = text.parse::<Key>().unwrap_err().to_string();

@@ -14,31 +14,30 @@ use crate::Error;
 pub struct Launch {
     /// The command of an agent, e.g. `["/usr/bin/rdmascope", "agent"]`.
     pub program: Vec<String>,
-    /// What starts it, e.g. `ssh {host}`; a child of this process if absent. `ssh` gives all words
-    /// to a shell.
+    /// The command before it that starts it, e.g. `ssh {host}`. If absent, agents are children of
+    /// this process. `ssh` passes all words to a shell.
     pub via: Option<String>,
-    /// The hosts of the ranks, in rank order: they are taken in turn. Empty where there is no
-    /// `via`.
+    /// The hosts of the ranks, in rank order. Ranks take them in turn. Empty without `via`.
     pub hosts: Vec<String>,
-    /// The CPUs of the ranks, as `--cpu N`: they are taken in turn. Empty where the ranks are left
-    /// to the scheduler.
+    /// The CPUs of the ranks, for `--cpu N`. Ranks take them in turn. Empty where the ranks are not
+    /// pinned.
     pub cpus: Vec<u32>,
-    /// What else every agent is told, e.g. `--device softdev0`.
+    /// Further arguments of every agent, e.g. `--device softdev0`.
     pub arguments: Vec<String>,
-    /// Rank 1, where it was started by hand; only rank 0 is then started.
+    /// Rank 1, where it was started by hand. Then only rank 0 is started.
     pub server: Option<Peer>,
-    /// What starts the ranks of points that MPI carries; absent where none of them does.
+    /// The launcher of the ranks of MPI points; absent where there are none.
     pub launcher: Option<Launcher>,
-    /// How long starting may take: the login of ssh included.
+    /// How long starting may take, including the login of ssh.
     pub start_timeout: Duration,
 }
 
-/// Why commands start no ranks of MPI.
+/// The error text after `--via`: why commands do not start ranks of MPI.
 pub const NOT_BY_COMMANDS: &str =
-    "starts no ranks of MPI: name their hosts in --mpi, such as 'mpirun -np {ranks} --host n1,n2'";
+    "does not start ranks of MPI: name their hosts in --mpi, such as 'mpirun -np {ranks} --host n1,n2'";
 
 impl Launch {
-    /// Children of this process that run this executable as `agent`.
+    /// Returns a launch whose agents are children of this process and run this executable.
     ///
     /// # Errors
     ///
@@ -58,8 +57,8 @@ impl Launch {
         })
     }
 
-    /// Host and words of the command of each rank that is to be started, where the points need so
-    /// many.
+    /// Returns the host and the command of each rank to start. `ranks` is the number that the
+    /// points need.
     pub(super) fn commands(&self, ranks: usize) -> Result<Vec<(String, Vec<String>)>, Error> {
         let command = |rank: usize| {
             let host = in_turn(&self.hosts, rank).cloned().unwrap_or_default();
@@ -76,11 +75,11 @@ impl Launch {
     }
 }
 
-/// What a rank takes of a list that ranks take in turn.
+/// Returns the element for a rank of a list that ranks take in turn.
 fn in_turn<T>(list: &[T], rank: usize) -> Option<&T> {
     list.get(rank % list.len().max(1))
 }
 
-/// The rank that a server has.
+/// The rank of a server.
 pub(super) const SERVER_RANK: usize = 1;
 const START_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! What the agents' devices cannot do, found before a point is set up: it is then not measured,
-//! with the reason.
+//! The limits of the agents' devices. A point beyond them is not set up, and is not measured, with
+//! the reason.
 
 use std::collections::BTreeSet;
 
@@ -9,38 +9,38 @@ use super::message::{Description, Limits};
 use crate::point::{PointSpec, Service};
 use crate::topology::PartSpec;
 
-/// Why a point cannot be measured between these ranks, if so. The reason names the limit and not
-/// what exceeds it, so that it is the same for all points beyond it and is printed once for them.
+/// Returns why a point cannot be measured between these ranks, if so. The reason names the limit
+/// and not the value beyond it: it is then the same for all such points, and is printed once.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
     let topology = spec.topology();
     let ranks = topology.ranks as usize;
     let known = descriptions.len();
     if ranks > known {
         return Some(format!(
-            "more ranks than the {known} that there are: a server that is started by hand is one rank"
+            "the point needs more ranks than the {known} that there are: a server that is started by hand is one rank"
         ));
     }
     if !spec.message.endpoint.is_verbs() {
-        // What a kernel does not have is known when sockets are made.
+        // The limits of a kernel are found when sockets are made.
         return None;
     }
     if let Some(reason) = apart(&descriptions[..ranks]) {
         return Some(reason);
     }
     if topology.parts.iter().any(|part| part.message.size_bytes == 0 && part.polls_last_byte()) {
-        return Some("a message of 0 bytes leaves nothing in memory that a rank could poll".to_owned());
+        return Some("a message of 0 bytes leaves nothing in memory that a rank could poll for".to_owned());
     }
     let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
-        let reason = topology.parts_of(rank).find_map(|part| exceeded(part, &description.limits))?;
-        Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
+        let limit = topology.parts_of(rank).find_map(|part| exceeded(part, &description.limits))?;
+        Some(format!("{} of rank {rank} {limit}", name.unwrap_or("the device")))
     });
     exceeded.or_else(|| spec.message.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
 }
 
-/// Why ranks cannot reach each other, if so: the devices of one are in memory, and another one is
-/// of another system. Addresses and numbers of queue pairs may be the same there, so that such a
-/// rank would find itself and be taken for its peer.
+/// Returns why ranks cannot reach each other, if so: the device of one rank is in memory, and
+/// another rank is on another system. Addresses and queue pair numbers may be the same on both
+/// systems, so that a rank would connect to itself instead of its peer.
 fn apart(ranks: &[&Description]) -> Option<String> {
     let mut systems = ranks.iter().map(|rank| rank.limits.own_system);
     let first = systems.next()?;
@@ -48,12 +48,12 @@ fn apart(ranks: &[&Description]) -> Option<String> {
     let in_memory = ranks.iter().find(|rank| rank.limits.own_system.is_some())?;
     let name = in_memory.device.as_ref().map_or("a device in memory", |device| device.name.as_str());
     Some(format!(
-        "{name} reaches ranks of its own host only, and rank {other} is on another host or device: name devices of a \
-         network (-d)"
+        "{name} reaches ranks of its own host only, and rank {other} is on another host or device: name a network \
+         device with -d"
     ))
 }
 
-/// Why no link is between ranks, if so: what a device sends itself leaves none.
+/// Returns why there is no link between ranks, if so: a device that sends to itself uses no link.
 fn without_link(ranks: &[&Description]) -> Option<String> {
     let devices = ranks.iter().filter_map(|rank| {
         let device = rank.device.as_ref()?;
@@ -62,13 +62,13 @@ fn without_link(ranks: &[&Description]) -> Option<String> {
     });
     let of_one = devices.clone().count() > devices.collect::<BTreeSet<_>>().len();
     of_one.then(|| {
-        "ranks of one device reach each other over no link: place them on two hosts (--hosts)".to_owned()
+        "ranks of one device exchange messages without a link: place them on two hosts (--hosts)".to_owned()
     })
 }
 
-/// Why none of the points can be measured, if so: the reason of the first.
+/// Returns why none of the points can be measured, if so: the reason of the first.
 pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]) -> Option<String> {
-    // Others may start as many ranks as a point of MPI has.
+    // A launcher may start as many ranks as a point of MPI needs.
     if points.iter().any(|spec| spec.message.endpoint.is_mpi()) {
         return None;
     }
@@ -77,48 +77,49 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
     refusals.all(|refusal| refusal.is_some()).then_some(first)
 }
 
+/// Returns the limit that a part exceeds, if any, as a predicate of the device.
 fn exceeded(part: &PartSpec, limits: &Limits) -> Option<String> {
     let message = &part.message;
     let size = message.size_bytes;
     let depth = message.tx_depth.max(message.rx_depth);
     if let Some(max) = limits.inline_bytes_max.filter(|max| part.inline_bytes() > *max) {
-        return Some(format!("more bytes inline than the limit of {max}"));
+        return Some(format!("sends at most {max} bytes inline"));
     }
     if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
-        return Some(format!("a message longer than the limit of {max} bytes"));
+        return Some(format!("sends messages of at most {max} bytes"));
     }
     if let Some(max) = limits.mtu_bytes_max.filter(|max| message.mtu_bytes.is_some_and(|mtu| mtu > *max)) {
-        return Some(format!("a path MTU above the limit of {max} bytes"));
+        return Some(format!("has a path MTU of at most {max} bytes"));
     }
     if let Some(mtu) =
         message.mtu_bytes.filter(|mtu| message.service == Service::Ud && size > u64::from(*mtu))
     {
-        return Some(format!("a datagram longer than the path MTU of {mtu} bytes"));
+        return Some(format!("sends datagrams of at most {mtu} bytes, the path MTU"));
     }
     if let Some(max) = limits.sge_max.filter(|max| message.sge > *max) {
-        return Some(format!("more elements of a request than the limit of {max}"));
+        return Some(format!("takes at most {max} scatter/gather elements in a work request"));
     }
     if let Some(max) = limits.queue_pairs_max.filter(|max| message.queue_pairs > *max) {
-        return Some(format!("more queue pairs than the limit of {max}"));
+        return Some(format!("has at most {max} queue pairs"));
     }
     if limits.has_atomics == Some(false) && message.operation.is_atomic() {
-        return Some("atomic operations, which are no part".to_owned());
+        return Some("has no atomic operations".to_owned());
     }
     let reads = message.outstanding_reads.unwrap_or(1);
     if let Some(max) = limits.reads_max.filter(|max| message.operation.is_fetch() && reads > *max) {
-        return Some(format!("more RDMA Reads or atomics under way than the limit of {max}"));
+        return Some(format!("has at most {max} outstanding RDMA Reads and atomics"));
     }
     if message.link_layer.is_some() && message.link_layer != limits.link_layer {
         return Some(match limits.link_layer {
-            Some(is) => format!("another link layer than the {}", is.name()),
-            None => "a link, which is no part".to_owned(),
+            Some(is) => format!("has the link layer {}, which is not the one asked for", is.name()),
+            None => "has neither an InfiniBand nor an Ethernet link".to_owned(),
         });
     }
     let max = limits.depth_max.filter(|max| depth > *max)?;
-    Some(format!("a queue deeper than the limit of {max} requests"))
+    Some(format!("has queues of at most {max} work requests"))
 }
 
-/// Fills in what only the devices can say: the path MTU, where the plan leaves it to the ports.
+/// Fills in the path MTU from the devices, where the plan leaves it to the ports.
 pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
     if !spec.message.endpoint.is_verbs() {
         return;
@@ -173,8 +174,9 @@ mod tests {
         let on = |link_layer| Limits { link_layer, ..Limits::default() };
         assert_eq!(exceeded(&part(&ethernet), &on(Some(LinkLayer::Ethernet))), None);
         let other = exceeded(&part(&ethernet), &on(Some(LinkLayer::Infiniband)));
-        assert_eq!(other.as_deref(), Some("another link layer than the InfiniBand"));
-        assert_eq!(exceeded(&part(&ethernet), &on(None)).as_deref(), Some("a link, which is no part"));
+        assert_eq!(other.as_deref(), Some("has the link layer InfiniBand, which is not the one asked for"));
+        let none = exceeded(&part(&ethernet), &on(None));
+        assert_eq!(none.as_deref(), Some("has neither an InfiniBand nor an Ethernet link"));
         for layer in [None, Some(LinkLayer::Ethernet), Some(LinkLayer::Infiniband)] {
             assert_eq!(exceeded(&part(&any), &on(layer)), None);
         }

@@ -1,5 +1,5 @@
-//! The way to one agent, whatever it is: a child's standard streams, or a connection to a server
-//! that was started by hand.
+//! The link to one agent: the standard streams of a child, or a connection to a server that was
+//! started by hand.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -10,77 +10,77 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::child::{Process, Streams};
 
-/// Bytes to an agent and from it, lines that it says beside them, and its end. Nothing blocks but
-/// what has a deadline; reading and writing are those of a non-blocking stream. Dropping it ends
-/// the agent.
+/// The bytes to and from an agent, the lines that it prints besides them, and its end. Only methods
+/// with a deadline block; reads and writes are those of a non-blocking stream. Dropping the link
+/// ends the agent.
 pub(super) trait Link: fmt::Debug {
-    /// What errors call the agent: `the agent of rank 1 (pid 123)`.
+    /// Returns the name of the agent in errors: `the agent of rank 1 (pid 123)`.
     fn name(&self, rank: u32) -> String;
 
-    /// Who says its lines: `rank 1`, and where that is.
+    /// Returns the label of the agent's lines: `rank 1`, and its place.
     fn speaker(&self, rank: u32) -> String;
 
-    /// Whether another one can take its place.
+    /// Whether a new agent can take the place of this one.
     fn is_replaceable(&self) -> bool;
 
-    /// Whether it is ended where another has failed: by a launcher, which ends all.
+    /// Whether the agent is ended when another agent has failed, by a launcher that ends all.
     fn ends_with_others(&self) -> bool {
         false
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>>;
 
-    /// Sends what can be sent now.
+    /// Sends as many bytes as is possible now.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Sends what [`Link::write`] has taken but not sent.
+    /// Sends the bytes that [`Link::write`] has accepted but not sent.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Reads what has come; 0 is the end.
+    /// Reads the bytes that have arrived; 0 is the end.
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
 
     /// Reads lines for the user; 0 is the end.
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
 
-    /// Asks for a sign of life, where the end of a stopped process does not show by itself. A child
-    /// is killed where it does not answer in time.
+    /// Asks the agent for a sign of life, where a stopped process does not show by itself. A child
+    /// needs no probe: it is killed if it does not answer in time.
     fn probe(&mut self) {}
 
-    /// Whether nothing has come since it was asked for a sign of life.
+    /// Whether nothing has arrived since the last probe.
     fn is_mute(&self) -> bool {
         false
     }
 
-    /// Whether nothing more will be written at the other end.
+    /// Whether the agent has ended, so that it writes nothing more.
     fn is_dead(&self) -> bool;
 
-    /// Waits for its end until the deadline, and says in words how it ended.
+    /// Waits for the agent to end until the deadline. Returns how it ended, in words.
     fn end(&self, deadline: Deadline) -> String;
 
-    /// Lets it end by itself until the deadline.
+    /// Waits until the deadline for the agent to end by itself.
     fn finish(&mut self, deadline: Deadline);
 
-    /// Ends it.
+    /// Ends the agent.
     fn kill(&mut self);
 }
 
-/// What there is to do with a [`Link`].
+/// The events of a [`Link`] to wait for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
-    /// There is something to send.
+    /// Room to send.
     pub(super) to_send: bool,
-    /// What comes is wanted.
+    /// Bytes to read.
     pub(super) to_read: bool,
-    /// Its end is not known yet.
+    /// The end of the agent.
     pub(super) to_end: bool,
-    /// Lines are wanted.
+    /// Lines for the user.
     pub(super) lines: bool,
 }
 
-/// A child of this process, or what it stands for at the other end of ssh and the like.
+/// A child of this process: the agent itself, or a command such as ssh that runs the agent.
 #[derive(Debug)]
 pub(super) struct ChildLink {
     host: String,
@@ -89,7 +89,7 @@ pub(super) struct ChildLink {
 }
 
 impl ChildLink {
-    /// Starts it with these words. `host` is empty where there is no `--via`.
+    /// Starts a child by this command. `host` is empty without `--via`.
     pub(super) fn start(host: &str, words: &[String]) -> io::Result<Self> {
         let (process, streams) = Process::start(words)?;
         Ok(Self { host: host.to_owned(), process, streams })

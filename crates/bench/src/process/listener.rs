@@ -1,9 +1,9 @@
-//! A socket that listens for whoever has the key, whoever else knocks.
+//! A socket that listens for a client with the key, and rejects all others.
 //!
 //! # Invariants
 //!
-//! * Whoever has not shown the key is told nothing but the version, costs next to nothing and stops
-//!   nobody else.
+//! * Before the key is verified, a caller learns only the version, costs next to nothing and does
+//!   not hinder other callers.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,19 +16,19 @@ use super::key::Key;
 use super::secure::{Channel, Responder};
 use crate::Error;
 
-/// A listening socket, and those who have connected and not shown the key yet.
+/// A listening socket, and the callers that have not yet proved that they have the key.
 pub(super) struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     key: Key,
     callers: Vec<Caller>,
-    /// Callers with another key or of another version, so far.
+    /// The number of callers with another key or of another version, so far.
     rejections: u32,
-    /// Where the system can take no more connections, it is asked again a little later.
+    /// When to accept again, after the system has refused a connection.
     accept_from: Deadline,
 }
 
-/// Somebody who has shown that they have the key.
+/// A caller that has proved that it has the key.
 pub(super) struct Admitted {
     /// Non-blocking.
     pub(super) stream: TcpStream,
@@ -36,7 +36,7 @@ pub(super) struct Admitted {
     pub(super) channel: Channel,
 }
 
-/// Somebody who has connected and not yet shown that they have the key.
+/// A connection whose key is not verified yet.
 struct Caller {
     stream: TcpStream,
     address: SocketAddr,
@@ -44,18 +44,18 @@ struct Caller {
     deadline: Deadline,
 }
 
-/// What became of a caller.
+/// The state of a caller.
 enum Call {
-    /// There is more to come.
+    /// The handshake goes on.
     Going,
-    /// It has the key.
+    /// The caller has the key.
     Admitted(Channel),
-    /// It has not.
+    /// The caller does not have the key, or has gone.
     Over(Option<Error>),
 }
 
 impl Listener {
-    /// Listens for whoever has the key. Port 0 takes one that is free.
+    /// Listens for a client with the key. Port 0 selects a free port.
     ///
     /// # Errors
     /// [`Error::Listen`] if the address is not of this host or the port is taken.
@@ -68,31 +68,31 @@ impl Listener {
         Ok(Self { socket, address, key, callers: Vec::new(), rejections: 0, accept_from })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What callers must have.
+    /// Returns the key that callers must have.
     pub(super) fn key(&self) -> &Key {
         &self.key
     }
 
-    /// What to wait for before the next [`turn`](Self::turn).
+    /// Returns the descriptors to wait for before the next [`turn`](Self::turn).
     pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| PollFd::new(&caller.stream, PollFlags::IN));
         let socket = self.accept_from.is_over().then(|| PollFd::new(&self.socket, PollFlags::IN));
         callers.chain(socket).collect()
     }
 
-    /// When the next turn is due although nothing has come.
+    /// Returns when the next turn is due even if nothing has arrived, `latest` at the latest.
     pub(super) fn next_turn(&self, latest: Deadline) -> Deadline {
         let next = self.callers.iter().map(|caller| caller.deadline).fold(latest, Deadline::earlier);
         if self.accept_from.is_over() { next } else { next.earlier(self.accept_from) }
     }
 
-    /// Accepts and listens to callers; gives one that has shown the key, if there is one. `told`
-    /// hears of the first few who have another key or version.
+    /// Accepts callers and reads from them. Returns one that has proved that it has the key, if
+    /// there is one. `told` is called for the first few callers with another key or version.
     pub(super) fn turn(&mut self, told: &mut dyn FnMut(&str)) -> Option<Admitted> {
         if self.accept_from.is_over() && !self.accept() {
             self.accept_from = Deadline::after(ACCEPT_PAUSE);
@@ -114,14 +114,14 @@ impl Listener {
         None
     }
 
-    /// Accepts a few callers. False if the system refuses.
+    /// Accepts a few callers. Returns false if the system refuses.
     fn accept(&mut self) -> bool {
         for _ in 0..ACCEPTED_A_TURN {
             let (stream, address) = match self.socket.accept() {
                 Ok(accepted) => accepted,
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return true,
-                    // Hung up while waiting to be accepted.
+                    // The caller closed the connection before it was accepted.
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => continue,
                     _ => {
                         drop_one(&mut self.callers);
@@ -132,7 +132,7 @@ impl Listener {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            // A reply goes out at once: Nagle's algorithm would only delay it.
+            // Nagle's algorithm would delay replies.
             let _ = stream.set_nodelay(true);
             if self.callers.len() == CALLERS_MAX {
                 drop_one(&mut self.callers);
@@ -146,7 +146,7 @@ impl Listener {
 }
 
 impl Caller {
-    /// Takes in what has come and answers.
+    /// Reads from the caller and answers.
     fn listen(&mut self) -> Call {
         let mut bytes = [0; 512];
         loop {
@@ -160,8 +160,8 @@ impl Caller {
                 Err(_) => return Call::Over(None),
             };
             let taken = self.responder.take(&bytes[..count]);
-            // A few bytes fit into the buffer of a socket that has sent hardly any: whoever has no
-            // room hangs up.
+            // These few bytes fit into the buffer of a socket that has sent hardly anything. If
+            // they do not, the connection has failed.
             let sent = self.stream.write_all(&self.responder.outgoing());
             match (taken, sent) {
                 (Ok(Some(channel)), _) => return Call::Admitted(channel),
@@ -172,8 +172,8 @@ impl Caller {
         }
     }
 
-    /// Says why it was rejected if it speaks as a client does. Anybody can do that, so not for
-    /// ever.
+    /// Reports why the caller was rejected, if it speaks the protocol of a client. Any program can
+    /// do that, so the number of reports is limited.
     fn tell(&self, why: &Error, rejections: &mut u32, told: &mut dyn FnMut(&str)) {
         let reason = match why {
             Error::WrongKey => "has another key".to_owned(),
@@ -188,7 +188,7 @@ impl Caller {
     }
 }
 
-/// Makes room: the oldest of those who have not even greeted, or else the oldest.
+/// Drops a caller to make room: the oldest that has not greeted, or else the oldest.
 fn drop_one(callers: &mut Vec<Caller>) {
     let oldest = callers
         .iter()
@@ -198,15 +198,14 @@ fn drop_one(callers: &mut Vec<Caller>) {
     oldest.into_iter().for_each(|index| drop(callers.swap_remove(index)));
 }
 
-/// How long anybody may take to show that they have the key: many times the round trips of the
-/// slowest path.
+/// The time that a caller has to prove that it has the key: many round trips of the slowest path.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many may be about it at the same time.
+/// The most handshakes at the same time.
 const CALLERS_MAX: usize = 64;
-/// How many are let in before those inside are listened to again: so few that a crowd of newcomers
-/// cannot push out one who has had no chance to greet.
+/// The most callers that are accepted before the others are read again: so few that a crowd of new
+/// callers cannot push out one that has had no chance to greet.
 const ACCEPTED_A_TURN: usize = 16;
-/// Where the system can take no more connections.
+/// The pause after the system has refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How many rejected clients are told of.
+/// The number of rejected clients that are reported.
 const REJECTIONS_TOLD: u32 = 3;

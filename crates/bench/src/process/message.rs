@@ -1,4 +1,4 @@
-//! What coordinator and agents say to each other. Every request has exactly one reply.
+//! The messages between coordinator and agents. Every request has exactly one reply.
 
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Device, Environment, Overhead};
@@ -10,47 +10,49 @@ use crate::Error;
 pub use crate::pattern::outcome::Outcome;
 use crate::point::{LinkLayer, PointSpec};
 
-/// What the coordinator asks of an agent.
+/// A request of the coordinator to an agent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Request {
-    /// Who are you? The answer is [`Reply::Hello`].
+    /// Describe yourself. The answer is [`Reply::Hello`].
     Hello {
-        /// The rank that the agent is to have.
+        /// The rank of the agent.
         rank: u32,
-        /// How many ranks there are.
+        /// The number of ranks.
         ranks: u32,
     },
-    /// Arrange the conditions of the points to come, and take back those of the points before. The
-    /// answer is [`Reply::Arranged`].
+    /// Arrange the conditions of the points to come, and revert those of earlier points. The answer
+    /// is [`Reply::Arranged`].
     Arrange {
-        /// What is asked of the machine.
+        /// The conditions.
         conditions: Box<Wanted>,
-        /// CPUs that the ranks of the same host are pinned to, each as often as a rank has it.
+        /// The CPUs that ranks of the same host are pinned to, one entry for each rank.
         ranks: Vec<u32>,
     },
-    /// Look again at what was arranged, after a point. The answer is [`Reply::Arranged`] with those
-    /// techniques of which something else is true than was said.
+    /// Check the arranged conditions again, after a point. The answer is [`Reply::Arranged`] with
+    /// the techniques whose outcome has changed.
     Verify,
-    /// Set a point up as far as it goes without the other ranks. The answer is [`Reply::Prepared`].
+    /// Set a point up as far as possible without the other ranks. The answer is
+    /// [`Reply::Prepared`].
     Prepare(Box<PointSpec>),
     /// Connect to the other ranks. The answer is [`Reply::Connected`].
     Connect {
-        /// What the workers of the point's ranks, in rank order and this one among them, said when
-        /// they were prepared.
+        /// What the point's ranks returned when they were prepared, in rank order, this rank
+        /// included.
         ranks: Vec<Neighbour>,
     },
     /// Measure. The answer is [`Reply::Done`].
     Run,
-    /// A step towards the cross-core latency. The answer is [`Reply::Calibrated`].
+    /// Do a step of the measurement of the core-to-core latency. The answer is
+    /// [`Reply::Calibrated`].
     Calibrate(CalibrationStep),
-    /// Take the point down, whatever became of it. The answer is [`Reply::Idle`].
+    /// Take the point down, whether or not it succeeded. The answer is [`Reply::Idle`].
     Reset,
     /// End. There is no answer.
     Quit,
 }
 
-/// What an agent answers.
+/// The answer of an agent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Reply {
@@ -58,7 +60,7 @@ pub enum Reply {
     Hello(Box<Hello>),
     /// To [`Request::Arrange`] and [`Request::Verify`].
     Arranged {
-        /// What became of each technique.
+        /// The outcome of each technique.
         conditions: Vec<Condition>,
     },
     /// To [`Request::Prepare`].
@@ -71,40 +73,41 @@ pub enum Reply {
     Calibrated(Calibrated),
     /// To [`Request::Reset`].
     Idle,
-    /// To any request: it cannot be done here.
+    /// To any request: it cannot be done on this host.
     NotMeasured {
-        /// Why, in words for the reader.
+        /// The reason, for the reader of the report.
         reason: String,
     },
-    /// To any request: it went wrong.
+    /// To any request: it failed.
     Failed {
         /// What was tried, on which object, why it failed, what to do.
         error: String,
     },
 }
 
-/// What a worker that is prepared tells the others, which alone read it.
+/// What a prepared worker sends to the workers of the other ranks. The coordinator does not read
+/// it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
-    /// What every rank of the point may know.
+    /// The part for every rank of the point.
     pub address: Value,
-    /// What only the rank needs that connects to it, by rank; null for those that do not.
+    /// The part for one rank each, by rank; null for ranks that do not connect to this one.
     pub ways: Vec<Value>,
 }
 
-/// What a worker is told of a rank of its point.
+/// What a worker receives about a rank of its point.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
     /// [`Prepared::address`] of that rank.
     pub address: Value,
-    /// What that rank has for this one: of its [`Prepared::ways`]; null where they do not connect.
+    /// The entry of [`Prepared::ways`] of that rank for this one; null where they do not connect.
     pub way: Value,
 }
 
 impl Neighbour {
-    /// What each rank is told of all.
+    /// Returns, for each rank, what it receives about all ranks.
     pub(super) fn told(ranks: &[Prepared]) -> Vec<Vec<Self>> {
         let of = |one: usize, other: &Prepared| Self {
             address: other.address.clone(),
@@ -114,72 +117,73 @@ impl Neighbour {
     }
 }
 
-/// Who an agent is and what it has.
+/// The identity of an agent, and the description of its host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// Its process, on its host.
+    /// The process ID on its host.
     pub pid: u32,
-    /// What its worker found.
+    /// The description by its worker.
     pub description: Description,
 }
 
-/// What a worker found on its host.
+/// The device, host and overhead that a worker found.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The device; absent where there is none to open, which leaves every point not measured.
+    /// The device; absent where there is none to open, so that no point is measured.
     pub device: Option<Device>,
-    /// What the device cannot exceed.
+    /// The limits of the device.
     pub limits: Limits,
     /// The host.
     pub environment: Environment,
-    /// What the measurement itself costs.
+    /// The cost of the measurement itself.
     pub overhead: Overhead,
 }
 
-/// What a device cannot exceed. A limit that is not known is absent and not checked.
+/// The limits of a device. An unknown limit is absent and not checked.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Largest payload that can be copied into a work request, in bytes.
+    /// The largest inline payload, in bytes.
     pub inline_bytes_max: Option<u64>,
-    /// Longest message, in bytes.
+    /// The longest message, in bytes.
     pub message_bytes_max: Option<u64>,
-    /// Largest path MTU of the port, in bytes.
+    /// The largest path MTU of the port, in bytes.
     pub mtu_bytes_max: Option<u32>,
-    /// Deepest queue, in requests.
+    /// The deepest queue, in work requests.
     pub depth_max: Option<u32>,
-    /// Elements of a request.
+    /// The most scatter/gather elements of a work request.
     pub sge_max: Option<u32>,
-    /// Queue pairs.
+    /// The most queue pairs.
     pub queue_pairs_max: Option<u32>,
-    /// RDMA Reads and atomics of a queue pair under way at the same time.
+    /// The most outstanding RDMA Reads and atomics of a queue pair.
     pub reads_max: Option<u8>,
-    /// What its port is on; absent where that is neither, or there is no link: a device in memory
-    /// imitates one at most.
+    /// The link layer of the port; absent where it is neither InfiniBand nor Ethernet, or where
+    /// there is no link: a device in memory has a link model at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_layer: Option<LinkLayer>,
-    /// Whether there are atomic operations.
+    /// Whether the device has atomic operations.
     pub has_atomics: Option<bool>,
-    /// The system whose memory is all that it reaches; absent where it reaches a network.
+    /// The system of a device that reaches only the memory of that system; absent where the device
+    /// reaches a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_system: Option<u64>,
 }
 
-/// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks
-/// must be on one host.
+/// A step of the measurement of the core-to-core latency between rank 0 and rank 1. The ranks must
+/// be on one host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum CalibrationStep {
-    /// To rank 0: make memory to share and say how it is opened.
+    /// To rank 0: create memory to share, and return how to open it.
     Offer,
-    /// To rank 1: open it.
+    /// To rank 1: open the memory.
     Open {
-        /// What rank 0's worker said; nobody else reads it.
+        /// The handle from rank 0's worker. The coordinator does not read it.
         handle: Value,
     },
-    /// To both, once opened, any number of times: bounce the line.
+    /// To both, once the memory is open, any number of times: bounce the cache line.
     Run,
 }
 
@@ -196,29 +200,29 @@ pub enum Calibrated {
     Opened,
     /// To [`CalibrationStep::Run`].
     Measured {
-        /// Median one-way time, in ns.
+        /// The median one-way time, in ns.
         one_way_ns: f64,
     },
 }
 
 impl Request {
-    /// The request as a frame.
+    /// Encodes the request as a frame.
     pub fn to_frame(&self) -> Frame {
         Frame { message: json(self), samples: Vec::new() }
     }
 
-    /// The request of a frame.
+    /// Decodes the request of a frame.
     ///
     /// # Errors
     ///
-    /// [`Error::BrokenFrame`] if it is none.
+    /// [`Error::BrokenFrame`] if the frame is not a request.
     pub fn from_frame(frame: &Frame) -> Result<Self, Error> {
         serde_json::from_slice(&frame.message).map_err(|err| unreadable(frame, &err))
     }
 }
 
 impl Reply {
-    /// The reply as a frame.
+    /// Encodes the reply as a frame.
     pub fn to_frame(mut self) -> Frame {
         let samples = match &mut self {
             Self::Done(outcome) => {
@@ -231,18 +235,18 @@ impl Reply {
         Frame { message: json(&self), samples }
     }
 
-    /// The reply of a frame.
+    /// Decodes the reply of a frame.
     ///
     /// # Errors
     ///
-    /// [`Error::BrokenFrame`] if it is none.
+    /// [`Error::BrokenFrame`] if the frame is not a reply.
     pub fn from_frame(mut frame: Frame) -> Result<Self, Error> {
         let mut reply = serde_json::from_slice(&frame.message).map_err(|err| unreadable(&frame, &err))?;
         if let Self::Done(outcome) = &mut reply {
             let words = outcome.column_words;
             let all = frame.samples.len();
             let first = all.checked_sub(words).ok_or_else(|| Error::BrokenFrame {
-                reason: format!("{all} numbers follow the message, which speaks of {words}"),
+                reason: format!("{all} numbers follow a message that announces at least {words}"),
             })?;
             outcome.columns = frame.samples.split_off(first);
             outcome.samples = frame.samples;
@@ -250,7 +254,7 @@ impl Reply {
         Ok(reply)
     }
 
-    /// Its name, for an error about a reply out of turn.
+    /// Returns the name of the reply, for an error about a reply out of turn.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "hello",

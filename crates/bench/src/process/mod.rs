@@ -1,4 +1,4 @@
-//! Processes: one agent per rank that measures, and the coordinator that tells them what.
+//! Processes: one agent for each rank, and the coordinator that tells the agents what to measure.
 //!
 //! ```text
 //! coordinator ── standard input ──► agent of rank 0   (a child, or whatever `--via` starts: ssh, ip netns exec, ...)
@@ -6,19 +6,14 @@
 //!             ◄═ TCP, encrypted ══► server, rank 1    (started by hand, where that is what users want)
 //! ```
 //!
-//! * [`frame`]: how messages travel in a byte stream, and how anything else is recognised as such;
-//! * [`message`]: what is said;
-//! * [`agent`]: the end that measures, around a [`agent::Worker`];
-//! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind;
-//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that find each other
-//!   because a user started both;
-//! * [`key`], [`secure`]: how they know each other, and nobody else knows what they say.
-//!
-//! Invariants: nothing listens on a port but a server that waits for its one client, on loopback
-//! unless told otherwise; whoever has not shown the key is told nothing, costs nothing and stops
-//! nothing; nothing but frames on an agent's standard output; every wait has a deadline; agents die
-//! with the coordinator and the coordinator reaps its agents, on every way out; control traffic
-//! stops while a point is measured.
+//! * [`frame`]: how messages travel in a byte stream, and how anything else is recognised;
+//! * [`message`]: the messages;
+//! * [`agent`]: the process that measures, around an [`agent::Worker`];
+//! * [`coordinator`]: the process that decides, with a deadline on every wait and no child left
+//!   behind;
+//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that a user started by
+//!   hand;
+//! * [`key`], [`secure`]: the authentication and encryption between these two.
 //!
 //! # Invariants
 //!
@@ -29,9 +24,11 @@
 //!   until that client has come. Before the key is verified, a client learns only the protocol
 //!   version and cannot interrupt the server.
 //! * Sockets that carry messages over IP listen while a point is set up: on loopback where all
-//!   ranks are on this host, and only for a peer that says the number that the control plane told
-//!   it. Sockets of message libraries listen as long as the point lasts, and do not ask who
-//!   connects.
+//!   ranks are on this host. They accept only a peer that sends the number that the control plane
+//!   gave it. Sockets of message libraries listen as long as the point lasts, and accept any peer.
+//! * An agent's standard output carries nothing but the greeting and frames.
+//! * Every wait has a deadline.
+//! * Agents die with the coordinator, and the coordinator always reaps its agents.
 //! * The control plane is silent while a point runs.
 
 pub mod agent;

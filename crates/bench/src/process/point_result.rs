@@ -1,5 +1,5 @@
-//! From the ranks' outcomes to the line of a point in the record. No statistics are made here, only
-//! chosen.
+//! Turns the ranks' outcomes into the line of a point in the record. It selects statistics, and
+//! computes none.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use super::sink::{KeptSamples, Source};
 use crate::pattern::outcome::Merged;
 use crate::point::PointSpec;
 
-/// How a point ended, as far as the coordinator knows.
+/// The result of a point, as the coordinator knows it.
 #[derive(Debug)]
 pub(super) struct PointResult {
     pub(super) status: Status,
     /// In rank order; empty unless the point was measured.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) calibration: Option<Calibration>,
-    /// What became of what the environment asks, in rank order.
+    /// The outcomes of the environment's techniques, in rank order.
     pub(super) conditions: Vec<Condition>,
 }
 
 impl PointResult {
-    /// A point that has no numbers because it could not or did not go well.
+    /// Returns the result of a point without numbers: not measured or failed.
     pub(super) fn without_numbers(status: Status) -> Self {
         Self { status, outcomes: Vec::new(), calibration: None, conditions: Vec::new() }
     }
@@ -34,7 +34,7 @@ impl PointResult {
         Self::without_numbers(Status::Failed { error })
     }
 
-    /// The record of the point, and the raw samples of each rank that kept them.
+    /// Returns the record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<KeptSamples>) {
         if let Some(error) = spec.pattern.entry().failure(&self.outcomes) {
             self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
@@ -92,8 +92,8 @@ impl PointResult {
         (point, samples)
     }
 
-    /// What another program said, if one measured: rank 0's end of it, which says what rank 1
-    /// received, too.
+    /// Returns the numbers of another tool, if one measured the point. Rank 0's part of it also
+    /// reports what rank 1 received.
     fn reported(&mut self) -> Option<Reported> {
         let [client, server] = &mut self.outcomes[..] else { return None };
         let reported = client.reported.take()?;
@@ -101,19 +101,19 @@ impl PointResult {
         Some(reported)
     }
 
-    /// The ranks and CPUs of the host that has the most of the ones for the other.
+    /// Returns the ranks and CPUs of the host with the most ranks for each CPU.
     fn oversubscribed(&self) -> Option<Oversubscribed> {
         let all = self.outcomes.iter().filter_map(|outcome| outcome.oversubscribed);
         all.max_by_key(|host| u64::from(host.ranks) * 1000 / u64::from(host.cpus.max(1)))
     }
 
-    /// The counters of all ranks together.
+    /// Returns the counters, summed over all ranks.
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters = BTreeMap::new();
         for (name, count) in self.outcomes.iter().flat_map(|outcome| &outcome.counters) {
             *counters.entry(name.clone()).or_insert(0u64) += count;
         }
-        // Only both ends together know, whatever the length of a flood.
+        // Neither rank alone knows how many messages were lost.
         if let (Some(sent), Some(received)) =
             (counters.get("messages_sent"), counters.get("messages_received"))
         {
@@ -124,23 +124,23 @@ impl PointResult {
         counters
     }
 
-    /// What is wrong where the two ends of a stream do not agree on its rate.
+    /// Returns why a point is unstable if the two ranks of a stream do not agree on its rate.
     fn disagreement(&self, spec: &PointSpec) -> Option<String> {
         let rate =
             |outcome: &Outcome| outcome.throughput.as_ref().map(|throughput| throughput.messages_per_s);
         let streams = self.outcomes.len() == 2;
         let [sender, receiver] =
             [self.outcomes.first().filter(|_| streams).and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
-        // What has gone into a socket, or a ring, waits there.
+        // A sender is faster while a socket or a ring buffers its messages.
         let apart = match spec.message.endpoint.is_verbs() {
             false => receiver > ENDS_RATIO_MAX * sender,
             true => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
         };
-        apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
+        apart.then(|| format!("rank 0 counted {sender:.0} messages/s, and rank 1 counted {receiver:.0}"))
     }
 
-    /// What is wrong with single ranks. Of many, which saw the same events, the first one's reason
-    /// stands for all.
+    /// Returns why single ranks are unstable. Many ranks usually saw the same events: the reason of
+    /// the first then stands for all.
     fn own_reasons(&self) -> Vec<String> {
         let all = self.outcomes.iter().enumerate();
         let mut own: Vec<String> = all
@@ -165,8 +165,7 @@ impl PointResult {
             && placement_changed(before_ns, after_ns)
         {
             reasons.push(format!(
-                    "the time of a cache line between the two CPUs changed from {before_ns:.0} to {after_ns:.0} ns \
-                     around the point"
+                    "the core-to-core latency changed from {before_ns:.0} ns before the point to {after_ns:.0} ns after it"
                 ));
         }
         let far = self.calibration.as_ref().and_then(placement::far);
@@ -174,7 +173,7 @@ impl PointResult {
         reasons.extend(self.own_reasons());
         reasons.extend(self.oversubscribed().map(|Oversubscribed { ranks, cpus }| {
             format!(
-                "oversubscribed: {ranks} ranks share {}, so waiting for a turn is part of it",
+                "oversubscribed: {ranks} ranks share {}, so scheduling delays are included",
                 counted(cpus)
             )
         }));
@@ -189,18 +188,18 @@ impl PointResult {
         let sent = lost + received;
         let unsent = count("messages_not_transmitted");
         for (gone, of, what) in
-            [(unsent, unsent + sent, "samples were not transmitted"), (lost, sent, "messages were lost")]
+            [(unsent, unsent + sent, "samples were unsent"), (lost, sent, "messages were lost")]
         {
-            // Where nothing was received there are no others.
+            // Without a received message, there is no number to qualify.
             if received > 0 && gone as f64 > LOST_SHARE_MAX * of as f64 {
-                reasons.push(format!("{gone} of {of} {what}, and the numbers are those of the others"));
+                reasons.push(format!("{gone} of {of} {what}: only messages that arrived count"));
             }
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
 
-/// What one end saw, without its samples.
+/// Returns the record of one rank, without its samples.
 fn end(rank: u32, outcome: &mut Outcome) -> End {
     End {
         rank,
@@ -220,15 +219,15 @@ fn counted(cpus: u32) -> String {
     if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
 }
 
-/// Ranks with a reason of their own that a point names one by one: both of two.
+/// The most unstable ranks whose reasons a point lists one by one: two.
 const REASONS_MAX: usize = 2;
 
-/// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and
-/// caught up.
+/// The largest ratio between the rates of the two ranks of a stream. Above it, one rank was
+/// preempted and caught up later.
 const ENDS_RATIO_MAX: f64 = 1.2;
 
-/// Above this share of lost messages a receiver has fallen behind, and what it then takes from its
-/// queues at one go can look faster than any device.
+/// The largest share of lost messages. Above it, the receiver has fallen behind: it then takes many
+/// messages from its queues at once, which can look faster than any device.
 const LOST_SHARE_MAX: f64 = 0.01;
 
 #[cfg(test)]
@@ -242,8 +241,8 @@ mod tests {
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
     }
 
-    /// The medians of two runs of the same plan in a row: in the second, nothing changed around any
-    /// point.
+    /// The latencies are the medians of two runs of the same plan in a row. In the second run, the
+    /// latency did not change around any point.
     #[test]
     fn a_point_that_was_far_all_the_time_is_said() {
         let unstable = |ns: f64, best_ns: Option<f64>| {
@@ -269,7 +268,7 @@ mod tests {
         };
         assert_eq!(unstable(0), None);
         assert_eq!(unstable(9), None);
-        let reason = "10 of 990 messages were lost, and the numbers are those of the others";
+        let reason = "10 of 990 messages were lost: only messages that arrived count";
         assert_eq!(unstable(10).as_deref(), Some(reason));
     }
 
@@ -287,7 +286,7 @@ mod tests {
             result.unstable(&spec(), &result.counters(), &Merged::default())
         };
         assert_eq!(unstable(9), None);
-        let reason = "10 of 990 samples were not transmitted, and the numbers are those of the others";
+        let reason = "10 of 990 samples were unsent: only messages that arrived count";
         assert_eq!(unstable(10).as_deref(), Some(reason));
     }
 

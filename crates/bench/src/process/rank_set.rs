@@ -1,11 +1,11 @@
-//! The way of a point: the same steps on every rank, and what becomes of the agents when one goes
-//! wrong.
+//! The steps of a point, which are the same on every rank, and what happens to the agents when a
+//! step fails.
 //!
 //! # Invariants
 //!
-//! * A point has as many ranks as its pattern needs, the first of those that run; each is told what
-//!   every other has for it alone. Where more ranks run than there are CPUs, whoever waits lets
-//!   another go on at once, and the point says that it was so.
+//! * A point has as many ranks as its pattern needs: the first of the running ones. Each rank
+//!   receives the data that every other rank has for it alone. Where more ranks run than there are
+//!   CPUs, a waiting rank yields its CPU at once, and the point is marked oversubscribed.
 
 use std::time::Duration;
 
@@ -21,18 +21,19 @@ use super::sink::Sink;
 use crate::Error;
 use crate::point::PointSpec;
 
-/// Agents that have said who they are.
+/// Agents that have answered [`Request::Hello`].
 pub(super) struct RankSet<'i> {
     agents: AgentSet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
-    /// What was arranged last, and what became of it; absent where it does not hold any more.
+    /// The conditions that were arranged last, and their outcomes; absent where they no longer
+    /// hold.
     arranged: Option<(Wanted, Vec<Condition>)>,
-    /// Why not every agent waits for a request, if so.
+    /// Why the agents cannot measure another point, if so.
     unfit: Option<String>,
 }
 
-/// How far the cross-core calibration of these agents is.
+/// The state of the core-to-core calibration of these agents.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Calibrating {
     NotYet,
@@ -42,11 +43,11 @@ enum Calibrating {
 
 /// Why the steps of a point stopped.
 enum Stop {
-    /// A rank said that it cannot go on, and the others are free.
+    /// A rank cannot go on, and all ranks have answered.
     Refused(Status),
-    /// A rank said that it cannot go on, and another one waits for it.
+    /// A rank cannot go on, and another rank still waits for it.
     Stuck(Status),
-    /// An agent is of no more use.
+    /// An agent is no longer usable.
     Broken(Box<Error>),
 }
 
@@ -71,7 +72,8 @@ impl<'i> RankSet<'i> {
         self.unfit.is_none()
     }
 
-    /// Why no other agents can measure another point either, if so: a server is started by hand.
+    /// Returns the error that ends the run, if no new agents can be started either: a server is
+    /// started by hand.
     pub(super) fn lost(&self) -> Option<Error> {
         let (why, who) = self.unfit.clone().zip(self.agents.irreplaceable())?;
         Some(Error::CannotGoOn { why, who })
@@ -81,7 +83,7 @@ impl<'i> RankSet<'i> {
         self.agents.quit(sink);
     }
 
-    /// Measures a point. After an error the agents are not fit for another.
+    /// Measures a point. After an error the agents cannot measure another one.
     pub(super) fn measure(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<PointResult, Error> {
         let descriptions: Vec<&Description> = self.hellos.iter().map(|hello| &hello.description).collect();
         if let Some(reason) = limits::refusal(spec, &descriptions) {
@@ -95,7 +97,7 @@ impl<'i> RankSet<'i> {
     }
 
     fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<PointResult, Error> {
-        // Before the calibration, so that both of a point are made under its conditions.
+        // Arranged first, so that both calibrations of a point run under its conditions.
         let conditions = self.arrange(spec, sink)?;
         if let Some(reason) = unmet(&conditions) {
             let result = PointResult::without_numbers(Status::NotMeasured { reason });
@@ -114,9 +116,9 @@ impl<'i> RankSet<'i> {
             }
             Err(Stop::Broken(err)) => return Err(*err),
         };
-        // The point has its result: what goes wrong from here on costs only the agents.
+        // The point has its result: an error from here on costs only the agents.
         let cleared = self.reset(spec, sink).and_then(|()| self.verify(spec, &mut result.conditions, sink));
-        // One of two times says nothing: what kept the ranks from the first may take long again.
+        // One latency alone tells nothing. If the first one failed, the second may take long, too.
         let mut after = || if before_ns.is_some() { self.calibrate(sink) } else { Ok(None) };
         match cleared.and_then(|()| after()) {
             Ok(after_ns) => {
@@ -127,7 +129,7 @@ impl<'i> RankSet<'i> {
             }
             Err(err @ Error::Interrupted { .. }) => return Err(err),
             Err(err) => {
-                // Of a server that is lost, the error that ends the run speaks.
+                // If a server is lost, the error that ends the run reports it.
                 if self.agents.irreplaceable().is_none() {
                     sink.warning(&err.to_string());
                 }
@@ -137,8 +139,8 @@ impl<'i> RankSet<'i> {
         Ok(result)
     }
 
-    /// Arranges the conditions of a point, unless they are those of the point before; gives what
-    /// became of them.
+    /// Arranges the conditions of a point, unless they are those of the previous point. Returns
+    /// their outcomes.
     fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Condition>, Error> {
         if let Some((_, conditions)) = self.arranged.as_ref().filter(|(wanted, _)| *wanted == spec.conditions)
         {
@@ -157,8 +159,8 @@ impl<'i> RankSet<'i> {
         Ok(all)
     }
 
-    /// Looks whether the conditions of a point held until its end, and puts it right in its record
-    /// where they did not.
+    /// Checks whether the conditions of a point held until its end, and corrects its record where
+    /// they did not.
     fn verify(
         &mut self,
         spec: &PointSpec,
@@ -168,21 +170,21 @@ impl<'i> RankSet<'i> {
         if spec.conditions.host_wide().is_as_is() {
             return Ok(());
         }
-        let doing = format!("looking again at the environment of point {}", spec.id);
+        let doing = format!("checking the environment of point {} again", spec.id);
         let requests = vec![Request::Verify; self.hellos.len()];
         for changed in self.conditions(requests, &doing, VERIFY_TIMEOUT, sink)? {
             let is_it =
                 |known: &&mut Condition| (known.rank, known.technique) == (changed.rank, changed.technique);
             if let Some(known) = known.iter_mut().find(is_it) {
                 *known = changed;
-                // The next point has it arranged anew.
+                // The next point arranges it again.
                 self.arranged = None;
             }
         }
         Ok(())
     }
 
-    /// The conditions that all ranks answer.
+    /// Sends the requests and returns the conditions that all ranks answer.
     fn conditions(
         &mut self,
         requests: Vec<Request>,
@@ -201,7 +203,7 @@ impl<'i> RankSet<'i> {
         Ok(all)
     }
 
-    /// Prepare, connect, run: on as many ranks as the point has, the first ones.
+    /// Prepares, connects and runs a point on its ranks, which are the first ones.
     fn walk(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Outcome>, Stop> {
         let deadline = Deadline::after(Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX));
         let ranks = spec.ranks() as usize;
@@ -219,7 +221,7 @@ impl<'i> RankSet<'i> {
             other => Err(other),
         })?;
         let doing = format!("measuring point {}", spec.id);
-        // A rank that waits in vain notices the same limit, and can say what it waited for.
+        // A rank that waits in vain notices the same limit, and its error says what it waited for.
         let grace = if self.agents.irreplaceable().is_some() { SERVER_GRACE } else { RUN_GRACE };
         let deadline = deadline.and(grace);
         self.step(
@@ -235,7 +237,8 @@ impl<'i> RankSet<'i> {
         )
     }
 
-    /// One step on every rank: what `read` takes out of their replies, or why the point ends here.
+    /// Does one step on every rank. Returns the values that `read` extracts from the replies, or
+    /// why the point ends here.
     fn step<T>(
         &mut self,
         requests: Vec<Request>,
@@ -272,7 +275,7 @@ impl<'i> RankSet<'i> {
     }
 
     fn reset(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<(), Error> {
-        let doing = format!("clearing up after point {}", spec.id);
+        let doing = format!("cleaning up after point {}", spec.id);
         let requests = vec![Request::Reset; self.hellos.len()];
         let replies =
             self.agents.ask(requests, &doing, Deadline::after(RESET_TIMEOUT), Coupling::Apart, sink)?;
@@ -282,8 +285,8 @@ impl<'i> RankSet<'i> {
         }
     }
 
-    /// The one-way time of a cache line between the CPUs of the first two ranks, in ns; none where
-    /// it cannot be measured.
+    /// Measures the core-to-core latency of the first two ranks, in ns. Returns none where it
+    /// cannot be measured.
     fn calibrate(&mut self, sink: &mut dyn Sink) -> Result<Option<f64>, Error> {
         if self.calibration == Calibrating::NotYet {
             let ready = self.share_memory(sink)?;
@@ -301,10 +304,10 @@ impl<'i> RankSet<'i> {
         match replies.into_iter().next().flatten() {
             Some(Reply::Calibrated(Calibrated::Measured { one_way_ns })) => Ok(Some(one_way_ns)),
             Some(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => {
-                // What worked before works again once the machine is less busy: with memory shared
-                // afresh.
+                // It worked before, and will work again with newly shared memory once the machine
+                // is less busy.
                 self.calibration = Calibrating::NotYet;
-                sink.warning(&format!("the cross-core latency was not measured once: {reason}"));
+                sink.warning(&format!("the core-to-core latency was not measured this time: {reason}"));
                 Ok(None)
             }
             Some(other) => Err(self.agents.out_of_turn(0, &other, CALIBRATING)),
@@ -312,8 +315,8 @@ impl<'i> RankSet<'i> {
         }
     }
 
-    /// Lets the first two ranks share memory, which they can on one host only. The time is one
-    /// between two CPUs: it is asked for where each has one of its own.
+    /// Lets the first two ranks share memory. Returns false where they are on two hosts, or where
+    /// they are not each pinned to one CPU of their own: the latency is that between two CPUs.
     fn share_memory(&mut self, sink: &mut dyn Sink) -> Result<bool, Error> {
         let environments = self.hellos.iter().take(CALIBRATED).map(|hello| &hello.description.environment);
         let places =
@@ -330,10 +333,10 @@ impl<'i> RankSet<'i> {
                 Reply::Calibrated(Calibrated::Offered { handle }) => CalibrationStep::Open { handle },
                 Reply::Calibrated(Calibrated::Opened) => return Ok(true),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
-                    // A server may well be of another user or in another container, although its
-                    // host has this name.
+                    // A server may run as another user or in another container of this host, and
+                    // then cannot share memory.
                     if self.agents.irreplaceable().is_none() {
-                        sink.warning(&format!("the cross-core latency is not measured: {reason}"));
+                        sink.warning(&format!("the core-to-core latency is not measured: {reason}"));
                     }
                     return Ok(false);
                 }
@@ -344,9 +347,9 @@ impl<'i> RankSet<'i> {
     }
 }
 
-/// Why a point has no numbers, where one rank has said why and then another one does. While ranks
-/// are set up, others fail for want of what one that cannot measure would have given. In a run a
-/// failure may be one of its own, such as a wrong result, and stays one.
+/// Returns why a point has no numbers, where several ranks have given a reason. During set-up, a
+/// rank that cannot measure makes other ranks fail, so its reason wins. In a run a failure may have
+/// another cause, such as a wrong result, so it is kept.
 fn cause(known: Option<Status>, new: Status, runs: bool) -> Status {
     match (known, new) {
         (Some(Status::Failed { .. }), new @ Status::NotMeasured { .. }) if !runs => new,
@@ -355,8 +358,8 @@ fn cause(known: Option<Status>, new: Status, runs: bool) -> Status {
     }
 }
 
-/// Why a point would not be what its axes say, if so: other techniques make it steadier, this one
-/// makes it another.
+/// Returns why a point would not measure what its axes say, if so. Other techniques only make a
+/// point steadier. The mode of IPoIB makes it a different one.
 fn unmet(conditions: &[Condition]) -> Option<String> {
     let is_unmet = |condition: &&Condition| {
         condition.technique == Technique::IpoibMode && condition.outcome != Applied::Applied
@@ -365,7 +368,7 @@ fn unmet(conditions: &[Condition]) -> Option<String> {
     Some(format!("{}, at rank {}", unmet.reason.as_deref().unwrap_or("no mode of IPoIB"), unmet.rank))
 }
 
-/// The status of a point that has no numbers, in words.
+/// Returns the reason of a point without numbers.
 fn reason(status: &Status) -> String {
     match status {
         Status::Failed { error } => error.clone(),
@@ -374,22 +377,23 @@ fn reason(status: &Status) -> String {
     }
 }
 
-/// How much longer than the point's time limit a server may take that nobody here can start again:
-/// its own clock for the point starts later.
+/// The time after a point's time limit that a server has, because it cannot be started again: its
+/// own clock for the point starts later.
 const SERVER_GRACE: Duration = Duration::from_secs(10);
-/// Time for a rank to tell that the point's time is over, and for the others to follow.
+/// The time for a rank to report that the point's time is over, and for the others to follow.
 const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);
-/// Ranks between which the cross-core latency is measured.
+/// The number of ranks between which the core-to-core latency is measured.
 const CALIBRATED: usize = 2;
-const CALIBRATING: &str = "measuring the cross-core latency";
-/// The agent gives up before.
+const CALIBRATING: &str = "measuring the core-to-core latency";
+/// The time to arrange conditions. The agent gives up earlier.
 pub(super) const ARRANGE_TIMEOUT: Duration =
     conditions::ARRANGE_TIMEOUT.saturating_add(Duration::from_secs(15));
-/// The same, for what only reads.
+/// The time to check conditions, which only reads.
 const VERIFY_TIMEOUT: Duration = Duration::from_secs(15);
-/// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
+/// The time for a calibration. It takes milliseconds, or a few hundred where the two ranks share a
+/// CPU.
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time to free what a point held, gigabytes of registered memory included.
+/// The time to free the resources of a point, including gigabytes of registered memory.
 const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The agents that measure a point: those that run, or others, where the point needs ranks that
-//! were started in another way.
+//! The agents that measure a point: the running ones, or new ones, where the point needs ranks that
+//! are started differently.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +19,24 @@ use crate::point::{PointSpec, World};
 /// How the agents of a point are started.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Start {
-    /// A command for each rank, or a server that somebody started; which launch of an experiment it
-    /// is, where that asks for several.
+    /// By a command for each rank, or by hand for a server. The number is that of the launch, where
+    /// the experiment asks for several.
     Commands(Option<u32>),
     /// By a launcher of MPI.
     Launcher(World),
 }
 
-/// Agents that run, all started in the same way.
+/// Running agents, all started in the same way.
 pub(super) struct Started<'i> {
     start: Start,
     pub(super) rank_set: RankSet<'i>,
-    /// Whether it has measured nothing yet.
+    /// Whether the agents have measured nothing yet.
     pub(super) is_new: bool,
-    /// What the record says of the launch; absent where it says nothing.
+    /// The launch in the record; absent where the record does not mention it.
     pub(super) launch: Option<Launched>,
 }
 
-/// Why there are no agents of a kind, and will be none in this run.
+/// Why the agents that a point needs cannot be started.
 pub(super) struct Refused {
     world: World,
     status: Status,
@@ -54,9 +54,9 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// Whether it is why this experiment has no such ranks. What went wrong once may go well in the
-    /// next launch, and in one of another experiment; ranks that are not those of a launch are the
-    /// same for all experiments. What cannot be, cannot.
+    /// Whether this refusal applies to such ranks of this experiment. A failed launch may succeed
+    /// next time, or in another experiment. Ranks without a launch number are the same for all
+    /// experiments. A lasting refusal applies to all launches.
     fn is_of(&self, world: &World, experiment: &str) -> bool {
         let is_same_launch =
             world.launch == self.world.launch && (world.launch.is_none() || experiment == self.experiment);
@@ -65,22 +65,22 @@ impl Refusal {
     }
 }
 
-/// At most one set of agents at a time.
+/// The sets of agents of a run, of which at most one runs at a time.
 pub(super) struct RankSets<'a, 'i> {
     launch: &'a Launch,
     interrupt: Option<&'i Interrupt>,
-    /// Host and words of each rank that a command starts.
+    /// The host and command of each rank that a command starts.
     commands: Vec<(String, Vec<String>)>,
-    /// Which points have ranks of the launcher.
+    /// The points whose ranks the launcher starts.
     points: Points,
     started: Option<Started<'i>>,
     refused: Vec<Refusal>,
-    /// Launches that the record knows.
+    /// The number of launches in the record.
     launches: u32,
 }
 
 impl<'a, 'i> RankSets<'a, 'i> {
-    /// Nobody is started yet.
+    /// Prepares the commands of all ranks. No agent is started yet.
     ///
     /// # Errors
     /// [`Error::BadTemplate`].
@@ -99,10 +99,11 @@ impl<'a, 'i> RankSets<'a, 'i> {
         Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new(), launches: 0 })
     }
 
-    /// Takes the agents for a point; where a launcher cannot start them, the reason.
+    /// Returns the agents for a point, and starts them if necessary. Where a launcher cannot start
+    /// them, returns the reason.
     ///
     /// # Errors
-    /// If no agents can be started in any other way, or a signal has come.
+    /// If commands cannot start the agents, or a signal has arrived.
     pub(super) fn ready(
         &mut self,
         spec: &PointSpec,
@@ -126,14 +127,16 @@ impl<'a, 'i> RankSets<'a, 'i> {
             Ok(started) => Ok(Ok(started)),
             Err(error @ Error::Interrupted { .. }) => Err(error),
             Err(error) if !spec.message.endpoint.is_mpi() && self.points == Points::AllIfPossible => {
-                sink.warning(&format!("{error}; points that MPI does not carry have ranks without it"));
+                sink.warning(&format!(
+                    "{error}; ranks of points that do not use MPI start without a launcher"
+                ));
                 self.points = Points::OfMpi;
                 self.by_commands(spec.launch, sink).map(Ok)
             }
             Err(error) => {
                 let words = error.to_string();
-                // A launcher that the user has named is to work; that of a plan may not be here, or
-                // not have so many ranks.
+                // A launcher that the user has named must work. The launcher of a plan may be
+                // missing on this host, or may not start so many ranks.
                 let status = match error.is_limit() && self.points != Points::All {
                     true => Status::NotMeasured { reason: words },
                     false => Status::Failed { error: words },
@@ -149,13 +152,13 @@ impl<'a, 'i> RankSets<'a, 'i> {
         }
     }
 
-    /// Keeps the agents of a point that is over for the next one, if they can measure it.
+    /// Keeps the agents of a finished point for the next one, if they can measure it.
     pub(super) fn keep(&mut self, started: Option<Started<'i>>) {
         let fit = started.filter(|started| started.rank_set.is_fit());
         self.started = fit.map(|started| Started { is_new: false, ..started });
     }
 
-    /// Whether none of these points has agents.
+    /// Whether the agents of all these points are refused.
     pub(super) fn are_refused(&self, points: &[PointSpec]) -> bool {
         points.iter().all(|spec| match self.start_of(spec) {
             Start::Commands(_) => false,
@@ -163,20 +166,20 @@ impl<'a, 'i> RankSets<'a, 'i> {
         })
     }
 
-    /// Lets those that run end.
+    /// Ends the running agents.
     pub(super) fn quit(self, sink: &mut dyn Sink) {
         if let Some(started) = self.started {
             started.rank_set.quit(sink);
         }
     }
 
-    /// Why there are no such ranks, if so: this launch failed, or every one would.
+    /// Returns why such ranks are refused, if so: this launch failed, or every launch fails.
     fn refusal(&self, world: &World, spec: &PointSpec) -> Option<&Status> {
         let refusal = self.refused.iter().find(|refusal| refusal.is_of(world, &spec.experiment))?;
         Some(&refusal.status)
     }
 
-    /// What the record says of ranks that have just started.
+    /// Returns the launch record of ranks that have just started.
     fn launched(&mut self, hellos: &[Hello]) -> Launched {
         let number = self.launches;
         self.launches += 1;
@@ -190,14 +193,14 @@ impl<'a, 'i> RankSets<'a, 'i> {
         Launched { number, facts: facts.cloned().unwrap_or_default(), ranks: ranks.collect() }
     }
 
-    /// How the agents of a point are started. What MPI does not carry is content with any ranks of
-    /// the launcher that run.
+    /// Returns how the agents of a point are started. A point that does not use MPI takes any ranks
+    /// of the launcher that already run.
     fn start_of(&self, spec: &PointSpec) -> Start {
         if let Some(world) = spec.world() {
             return Start::Launcher(world);
         }
         if spec.application.is_some() {
-            // Its ranks have a launcher of their own, which none may have started.
+            // An application has its own launcher, which must not run below another launcher.
             return Start::Commands(spec.launch);
         }
         let world = World::of(spec.ranks(), &spec.axes, None, spec.launch);
@@ -236,7 +239,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
                     let start = Start::Launcher(world.clone());
                     return Ok(Started { start, rank_set, is_new: true, launch });
                 }
-                // Somebody has killed a rank: the next ones may live longer.
+                // A rank was killed, which may not happen again.
                 Err(error @ Error::AgentEnded { .. }) if attempt < START_ATTEMPTS => {
                     sink.warning(&format!("{error}; trying once more"));
                 }
@@ -246,7 +249,7 @@ impl<'a, 'i> RankSets<'a, 'i> {
         }
     }
 
-    /// Starts agents by their commands, again if that fails.
+    /// Starts agents by their commands, and tries once more if that fails.
     fn by_commands(&mut self, launch: Option<u32>, sink: &mut dyn Sink) -> Result<Started<'i>, Error> {
         // A server serves once.
         let attempts = if self.launch.server.is_some() { 1 } else { START_ATTEMPTS };
@@ -257,15 +260,17 @@ impl<'a, 'i> RankSets<'a, 'i> {
                 Ok((agents, hellos)) => {
                     let ours = Greeting::ours().version;
                     if let Some(theirs) = agents.versions().find(|version| *version != ours) {
-                        sink.warning(&format!("an agent is version {theirs}, this program is {ours}"));
+                        sink.warning(&format!(
+                            "an agent is version {theirs}, this program is version {ours}"
+                        ));
                     }
                     let launched = launch.map(|_| self.launched(&hellos));
                     let rank_set = RankSet::new(agents, hellos);
                     let start = Start::Commands(launch);
                     return Ok(Started { start, rank_set, is_new: true, launch: launched });
                 }
-                // What is not rdmascope, or another one, or has no such device, is so the second
-                // time too.
+                // Another program, another version or a missing device would be the same at the
+                // second attempt.
                 Err(
                     err @ (Error::Interrupted { .. } | Error::BadAgent { .. } | Error::NotDescribed { .. }),
                 ) => {
@@ -278,7 +283,8 @@ impl<'a, 'i> RankSets<'a, 'i> {
         }
     }
 
-    /// The server first: there may be none to start an agent for.
+    /// Connects to the server, if there is one, and then starts the agents: without the server
+    /// there is no need for them.
     fn agents(&self, sink: &mut dyn Sink) -> Result<Vec<Agent>, Error> {
         let server = self.launch.server.as_ref().map(|peer| peer.dial(self.interrupt, sink)).transpose()?;
         let ranks = (0u32..).zip(&self.commands);
@@ -290,12 +296,12 @@ impl<'a, 'i> RankSets<'a, 'i> {
 }
 
 impl Refused {
-    /// What the point is without agents.
+    /// Returns the status of the point.
     pub(super) fn status(&self) -> Status {
         self.status.clone()
     }
 
-    /// The reason.
+    /// Returns the reason as an error.
     pub(super) fn take(&mut self) -> Error {
         let ranks = self.world.ranks;
         let again = || Error::Impossible { reason: format!("no launcher starts {ranks} ranks") };

@@ -1,5 +1,5 @@
-//! The encrypted and authenticated channel between two ends that were started by hand, without any
-//! input or output: both sides take in the bytes that came and say which are to go.
+//! The encrypted and authenticated channel between a coordinator and an agent. It does no input or
+//! output itself: each side takes the received bytes and returns the bytes to send.
 //!
 //! ```text
 //! client                                      server
@@ -12,12 +12,12 @@
 //!
 //! The handshake is `Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s` (noiseprotocol.org, revision 34) with
 //! the one-time key as pre-shared key and both greetings, byte for byte, as prologue. The greetings
-//! come first and in the clear so that another version is told from a wrong key. Every message and
-//! record stands behind its length, 2 bytes, big-endian.
+//! come first and unencrypted, so that another version can be distinguished from a wrong key. Each
+//! message and record follows its length: 2 bytes, big-endian.
 //!
-//! A server says nothing before it has been greeted, and believes nobody before the first sealed
-//! record: message 1 may be a copy of one that the real client sent. A record is a byte that says
-//! what it is, then stream (the frames of [`super::frame`]) or words.
+//! A server sends nothing before it has been greeted, and trusts no client before the first sealed
+//! record: message 1 may be a copy of one that the real client sent. A record is a byte for its
+//! type, then a piece of the stream (the frames of [`super::frame`]) or words.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ use super::frame::{Greeting, parse_greeting, quotable};
 use super::key::Key;
 use crate::Error;
 
-/// What two ends have when they know that they share the key.
+/// One side of a channel whose handshake has proved that both sides have the key.
 pub struct Channel {
-    /// What goes out.
+    /// Seals the records to send.
     pub sealer: Sealer,
-    /// What comes in.
+    /// Opens the received records.
     pub opener: Opener,
 }
 
 /// The client's side of the handshake.
 pub struct Initiator {
     key: Key,
-    /// From when the server has greeted.
+    /// Present once the server has greeted.
     handshake: Option<HandshakeState>,
     incoming: VecDeque<u8>,
     outgoing: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct Responder {
     outgoing: Vec<u8>,
 }
 
-/// What the server waits for.
+/// The message that the server waits for.
 enum Stage {
     Greeting,
     Key(Box<HandshakeState>),
@@ -61,51 +61,51 @@ enum Stage {
     Over,
 }
 
-/// Seals what goes out.
+/// Seals the records to send.
 pub struct Sealer {
     state: Arc<StatelessTransportState>,
-    /// Number of the next record: each has one of its own, so that none can be left out, repeated
-    /// or moved.
+    /// The number of the next record. Numbers never repeat, so that no record can be left out,
+    /// repeated or moved.
     record: u64,
 }
 
-/// Opens what comes in.
+/// Opens the received records.
 pub struct Opener {
     state: Arc<StatelessTransportState>,
     record: u64,
     incoming: VecDeque<u8>,
 }
 
-/// What a record carries.
+/// The contents of a record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Record {
     /// A piece of the stream of greeting and frames.
     Stream(Vec<u8>),
-    /// What the other end wants its user to know, as a child says it on its standard error.
+    /// A text for the user, in the place of a child's standard error.
     Words(String),
-    /// Asks for a sign of life, which is the same record.
+    /// A request for a sign of life. The answer is the same record.
     Probe,
 }
 
 impl Initiator {
-    /// Greets.
+    /// Starts a handshake with the greeting.
     pub fn new(key: &Key) -> Self {
         let outgoing = Greeting::ours().to_line().into_bytes();
         Self { key: key.clone(), handshake: None, incoming: VecDeque::new(), outgoing }
     }
 
-    /// What is to be sent now.
+    /// Returns the bytes to send now.
     pub fn outgoing(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// The beginning of what came instead of a greeting, quoted, if anything did.
+    /// Returns the first line of what came in the place of a greeting, quoted, if anything did.
     pub fn foreign(&mut self) -> Option<String> {
         let is_greeted = self.handshake.is_some();
         (!is_greeted && !self.incoming.is_empty()).then(|| quotable(self.incoming.make_contiguous()))
     }
 
-    /// Takes in what has come; gives the channel once the server has shown that it has the key.
+    /// Takes received bytes. Returns the channel once the server has proved that it has the key.
     ///
     /// # Errors
     ///
@@ -141,27 +141,27 @@ impl Initiator {
 }
 
 impl Responder {
-    /// Waits to be greeted.
+    /// Starts to wait for a greeting.
     pub fn new(key: &Key) -> Self {
         Self { key: key.clone(), stage: Stage::Greeting, incoming: VecDeque::new(), outgoing: Vec::new() }
     }
 
-    /// What is to be sent now, after an error too: it tells the client why.
+    /// Returns the bytes to send now. After an error, they tell the client the reason.
     pub fn outgoing(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Whether it has been greeted, which whoever only looks for open ports does not do.
+    /// Whether the client has greeted. A port scanner does not.
     pub fn is_greeted(&self) -> bool {
         matches!(self.stage, Stage::Key(_) | Stage::Proof(_))
     }
 
-    /// Takes in what has come; gives the channel once the client has shown that it has the key.
+    /// Takes received bytes. Returns the channel once the client has proved that it has the key.
     ///
     /// # Errors
     ///
     /// [`Error::NoGreeting`], [`Error::OtherProtocol`], [`Error::WrongKey`] or
-    /// [`Error::BrokenChannel`]; the client is not to be listened to after any of them.
+    /// [`Error::BrokenChannel`]. After any of them, the connection must be closed.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Channel>, Error> {
         self.incoming.extend(bytes);
         loop {
@@ -207,7 +207,7 @@ impl Responder {
 }
 
 impl Channel {
-    /// The channel that a handshake ends in; `incoming` is what came behind it.
+    /// Returns the channel of a finished handshake. `incoming` are the bytes that followed it.
     fn new(handshake: HandshakeState, incoming: VecDeque<u8>) -> Result<Self, Error> {
         let state = Arc::new(handshake.into_stateless_transport_mode().map_err(|_| forged())?);
         let sealer = Sealer { state: Arc::clone(&state), record: 0 };
@@ -216,7 +216,7 @@ impl Channel {
 }
 
 impl Sealer {
-    /// Appends as many records as it takes.
+    /// Appends the sealed record to `out`, split into several if it is long.
     pub fn seal(&mut self, record: &Record, out: &mut Vec<u8>) {
         let (kind, bytes) = match record {
             Record::Stream(bytes) => (STREAM, bytes.as_slice()),
@@ -240,8 +240,8 @@ impl Sealer {
         out.extend((length as u16).to_be_bytes());
         let at = out.len();
         out.resize(at + length, 0);
-        // It fails where a record is too long, which PAYLOAD_BYTES_MAX excludes, or after 2^64 - 1
-        // records.
+        // It fails only for a record that is too long, which PAYLOAD_BYTES_MAX excludes, or after
+        // 2^64 - 1 records.
         self.state
             .write_message(self.record, &plain, &mut out[at..])
             .expect("a record of this length is sealed");
@@ -250,17 +250,16 @@ impl Sealer {
 }
 
 impl Opener {
-    /// Takes in what has come.
+    /// Takes received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.incoming.extend(bytes);
     }
 
-    /// The next record, once it is whole.
+    /// Returns the next record, once it is complete.
     ///
     /// # Errors
     ///
-    /// [`Error::BrokenChannel`] if it is not what the other end sealed, or not the next that it
-    /// sealed.
+    /// [`Error::BrokenChannel`] if it is not the next record that the peer sealed.
     #[expect(clippy::should_implement_trait, reason = "an iterator that can go on after None would mislead")]
     pub fn next(&mut self) -> Result<Option<Record>, Error> {
         let Some(sealed) = message(&mut self.incoming) else { return Ok(None) };
@@ -275,12 +274,12 @@ impl Opener {
             }
             Some((&WORDS, words)) => Ok(Some(Record::Words(String::from_utf8_lossy(words).into_owned()))),
             Some((&PROBE, [])) => Ok(Some(Record::Probe)),
-            _ => Err(Error::BrokenChannel { reason: "a record of an unknown kind came".to_owned() }),
+            _ => Err(Error::BrokenChannel { reason: "a record has an unknown type".to_owned() }),
         }
     }
 }
 
-/// A handshake with everything that both ends must agree on.
+/// Builds a handshake. Both sides must agree on the key and the prologue.
 fn handshake(key: &Key, prologue: &[u8], is_client: bool) -> HandshakeState {
     let params = NOISE.parse().expect("the name is one that snow knows");
     let secret = key.pre_shared();
@@ -292,7 +291,7 @@ fn handshake(key: &Key, prologue: &[u8], is_client: bool) -> HandshakeState {
     built.expect("nothing that the pattern needs is missing")
 }
 
-/// Appends the next message of the handshake, behind its length.
+/// Appends the length and the bytes of the next message of the handshake.
 fn put_handshake(handshake: &mut HandshakeState, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut bytes = [0; HANDSHAKE_BYTES];
     // Only the system's random numbers can fail here.
@@ -304,7 +303,8 @@ fn put_handshake(handshake: &mut HandshakeState, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// The next message of the handshake, once it is whole: of its one length, or empty.
+/// Returns the next message of the handshake, once it is complete. It has its fixed length, or is
+/// empty.
 fn handshake_message(incoming: &mut VecDeque<u8>) -> Result<Option<Vec<u8>>, Error> {
     if announced(incoming).is_some_and(|length| length != 0 && length != HANDSHAKE_BYTES) {
         return Err(forged());
@@ -312,7 +312,7 @@ fn handshake_message(incoming: &mut VecDeque<u8>) -> Result<Option<Vec<u8>>, Err
     Ok(message(incoming))
 }
 
-/// The next message, once it is whole.
+/// Returns the next message, once it is complete.
 fn message(incoming: &mut VecDeque<u8>) -> Option<Vec<u8>> {
     let length = announced(incoming)?;
     if incoming.len() < LENGTH_BYTES + length {
@@ -322,28 +322,28 @@ fn message(incoming: &mut VecDeque<u8>) -> Option<Vec<u8>> {
     Some(incoming.drain(..length).collect())
 }
 
-/// The length that stands before the next message.
+/// Returns the length that precedes the next message.
 fn announced(incoming: &VecDeque<u8>) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes([*incoming.front()?, *incoming.get(1)?])))
 }
 
 fn forged() -> Error {
     Error::BrokenChannel {
-        reason: "what came was not sealed with this key, or was changed on its way".to_owned(),
+        reason: "a message was not sealed with this key, or was changed on its way".to_owned(),
     }
 }
 
 const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-/// Longest Noise message (noiseprotocol.org, section 3).
+/// The longest Noise message, in bytes (noiseprotocol.org, section 3).
 const RECORD_BYTES_MAX: usize = 65535;
-/// What ChaChaPoly adds to a message.
+/// The bytes that ChaChaPoly adds to a message.
 const TAG_BYTES: usize = 16;
-/// What of the stream fits into one record, beside the byte that says what it is.
+/// The most payload bytes of a record. One byte is for its type.
 pub(super) const PAYLOAD_BYTES_MAX: usize = RECORD_BYTES_MAX - TAG_BYTES - 1;
-/// Either message of the handshake: a public key, and the tag of an empty payload.
+/// The length of each message of the handshake: a public key, and the tag of an empty payload.
 const HANDSHAKE_BYTES: usize = 32 + TAG_BYTES;
 const LENGTH_BYTES: usize = 2;
-/// An empty message in place of the second.
+/// The answer to a wrong key: an empty message in place of message 2.
 const NOT_THIS_KEY: [u8; LENGTH_BYTES] = [0; LENGTH_BYTES];
 const STREAM: u8 = 0;
 const WORDS: u8 = 1;

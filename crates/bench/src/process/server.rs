@@ -1,5 +1,5 @@
-//! The end that was started first, by hand: waits for the one client that has the key, whoever else
-//! knocks.
+//! The server, which a user started by hand: waits for the one client that has the key, and rejects
+//! all other connections.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use super::listener::{Admitted, Listener};
 use super::wait::wait;
 use crate::Error;
 
-/// The TCP port of everything that is started by hand. It spells RDMA on the keys of a telephone,
-/// is assigned to nobody (IANA), is no port of the field's tools and none that a kernel gives to
+/// The default TCP port of servers. It spells RDMA on the keys of a telephone. It is unassigned
+/// (IANA), no port of perftest, qperf and similar tools, and outside of the kernel's range for
 /// outgoing connections.
 pub const PORT: u16 = 7362;
 
@@ -22,7 +22,7 @@ pub const PORT: u16 = 7362;
 pub struct Server(Listener);
 
 impl Server {
-    /// Listens for whoever has the key. Port 0 takes one that is free.
+    /// Listens for a client with the key. Port 0 selects a free port.
     ///
     /// # Errors
     ///
@@ -31,22 +31,22 @@ impl Server {
         Listener::new(address, key).map(Self)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }
 
-    /// What its client must have.
+    /// Returns the key that the client must have.
     pub fn key(&self) -> &Key {
         self.0.key()
     }
 
-    /// Waits for the client. Nobody else is answered or waited for; `told` hears of the first few
-    /// who seem to be a client gone wrong. From then on nothing listens any more.
+    /// Waits for the client with the key, and then stops listening. Other callers do not delay it.
+    /// `told` is called for the first few callers with another key or version.
     ///
     /// # Errors
     ///
-    /// [`Error::NoClient`] when the wait is over, [`Error::StoppedWaiting`].
+    /// [`Error::NoClient`] when the wait is over, [`Error::StoppedWaiting`] after a signal.
     pub fn wait(
         self,
         patience: Duration,

@@ -1,8 +1,8 @@
-//! The command that starts an agent: `--via 'ssh {host}'` and what follows it.
+//! The command that starts an agent: the template `--via 'ssh {host}'`, then the agent's program.
 
 use crate::Error;
 
-/// The words of the command for an agent on `host`: those of the template, then `program`.
+/// Returns the command for an agent on `host`: the words of the template, then `program`.
 pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Result<Vec<String>, Error> {
     let mut words = Vec::new();
     if let Some(template) = via {
@@ -10,10 +10,10 @@ pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Resu
             |reason: &str| Error::BadTemplate { template: template.to_owned(), reason: reason.to_owned() };
         let names_host = template.contains("{host}");
         if names_host && host.is_empty() {
-            return Err(bad("it has a {host}, so say which two with --hosts A,B"));
+            return Err(bad("it contains {host}: name the hosts with --hosts A,B"));
         }
         if host.starts_with('-') || host.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            // `ssh -oProxyCommand=...` would run whatever the "host" says.
+            // `ssh -oProxyCommand=...` would run a command of the "host".
             return Err(bad(&format!("{host:?} is not the name of a host")));
         }
         words = self::words(template)?;
@@ -23,14 +23,14 @@ pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Resu
     Ok(words)
 }
 
-/// The words of a template that is not of one host.
+/// Returns the words of a template without a host.
 pub(super) fn words(template: &str) -> Result<Vec<String>, Error> {
     let bad = |reason: &str| Error::BadTemplate { template: template.to_owned(), reason: reason.to_owned() };
     let words = split(template).map_err(bad)?;
     if words.is_empty() { Err(bad("it is empty")) } else { Ok(words) }
 }
 
-/// Splits into words as a shell does, with quotes and backslashes but nothing that expands.
+/// Splits a text into words as a shell does, with quotes and backslashes but without expansions.
 fn split(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word = None::<String>;
@@ -52,7 +52,7 @@ fn split(text: &str) -> Result<Vec<String>, &'static str> {
         }
     }
     if quote.is_some() {
-        return Err("a quote in it is not closed");
+        return Err("it has an unclosed quote");
     }
     words.extend(word);
     Ok(words)
@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(split(text).unwrap(), words, "{text}");
         }
-        assert_eq!(split("ssh 'a"), Err("a quote in it is not closed"));
+        assert_eq!(split("ssh 'a"), Err("it has an unclosed quote"));
         assert_eq!(split("ssh \\"), Err("it ends in a backslash"));
     }
 
@@ -94,7 +94,7 @@ mod tests {
         );
         assert_eq!(
             words(Some("ssh {host}"), "").unwrap_err(),
-            "the command template \"ssh {host}\" cannot be used: it has a {host}, so say which two with --hosts A,B"
+            "the command template \"ssh {host}\" cannot be used: it contains {host}: name the hosts with --hosts A,B"
         );
         assert_eq!(words(Some("nice -n 5"), "").unwrap(), ["nice", "-n", "5", "rdmascope", "agent"]);
         assert_eq!(

@@ -8,8 +8,7 @@ use rustix::io::Errno;
 use super::interrupt::Interrupt;
 use crate::Error;
 
-/// Whether a descriptor is ready: at once if one is, otherwise when one is or the deadline has
-/// passed.
+/// Waits until a descriptor is ready or the deadline has passed. Returns whether one is ready.
 ///
 /// # Errors
 ///
@@ -26,7 +25,7 @@ pub(super) fn wait<'a>(
             Ok(count) => ready = count > 0,
             Err(Errno::INTR) => {}
             Err(errno) => {
-                return Err(Error::System { what: "wait for the other end".to_owned(), cause: errno.into() });
+                return Err(Error::System { what: "wait for messages".to_owned(), cause: errno.into() });
             }
         }
     }

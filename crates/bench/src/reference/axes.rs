@@ -1,6 +1,7 @@
-//! The reference of axes, from their rows.
+//! The reference of axes, generated from their rows.
 
-use super::text::wrapped;
+use measure::text::wrapped;
+
 use crate::axis::{AxisRow, Kind, ROWS, Sets};
 use crate::point::{Carrier, Choice, Pattern};
 
@@ -56,8 +57,9 @@ fn section(row: &AxisRow) -> String {
 const HEAD: &str = "\
 # Axes
 
-Every axis of an experiment, from the rows that plans, flags, checks, records and tables read
-(`crates/bench/src/axis/table.rs`). `rdmascope COMMAND --help` says which flags a command has.
+This page lists every axis of an experiment. It is generated from the definitions that plans, flags
+and tables use (`crates/bench/src/axis/table.rs`). `rdmascope COMMAND --help` lists the flags of a
+command.
 
 In a plan, an axis is a key of `[experiment.axes]` with one value or a list. A flag takes several
 values with commas.

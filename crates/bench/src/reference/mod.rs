@@ -1,9 +1,8 @@
-//! The references of plans and axes, from the definitions that read them: pages of `docs`, and what
-//! `rdmascope plans --reference` prints.
+//! The references of plans and axes, generated from the definitions that read them: pages of
+//! `docs`, and the output of `rdmascope plans --reference`.
 
 mod axes;
 mod plans;
-mod text;
 
 pub use axes::axes;
 pub use plans::plans;

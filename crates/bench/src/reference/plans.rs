@@ -1,11 +1,11 @@
-//! The reference of plans: every table and key, from the definitions that read them.
+//! The reference of plans: every table and key, generated from the definitions that read them.
 
 use measure::conditions::Wanted;
 use measure::figure::{CostRow, Figure, FigureKind, Marked, Reference, Unit};
 use measure::finding::{Finding, FindingKind};
 use measure::schema::{Field, fields, variants};
+use measure::text::wrapped;
 
-use super::text::wrapped;
 use crate::application::{Application, Metric};
 use crate::pattern::registry::Row;
 use crate::plan::Settings;
@@ -58,13 +58,13 @@ fn table(title: &str, text: &str, keys: &[Field]) -> String {
     section(title, text) + "\n" + &keys.iter().map(key).collect::<String>()
 }
 
-/// A section with the words that a key can have.
+/// A section with the values of a key that are words.
 fn words(title: &str, words: &[(String, String)]) -> String {
     let word = |(word, help): &(String, String)| wrapped(&format!("- `{word}`: {}", sentence(help)), "  ");
     format!("\n## {title}\n\n{}", words.iter().map(word).collect::<String>())
 }
 
-/// Documentation as a sentence, without links of rustdoc.
+/// Turns documentation into a sentence without links of rustdoc.
 fn sentence(help: &str) -> String {
     let mut text = String::new();
     let mut rest = help;
@@ -72,7 +72,7 @@ fn sentence(help: &str) -> String {
         let Some((name, behind)) = after.split_once("`]") else { break };
         text += before;
         text += &format!("`{}`", plain(name));
-        // The target of a link, where it has one.
+        // The target of the link, if it has one.
         let target = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
         rest = target.map_or(behind, |(_, behind)| behind);
     }
@@ -81,7 +81,7 @@ fn sentence(help: &str) -> String {
     text + end
 }
 
-/// A name of Rust as plans write it.
+/// Turns a name of Rust into the name that plans use.
 fn plain(name: &str) -> String {
     match name.rsplit("::").next().unwrap_or(name) {
         "CostRow" => "[[figure.row]]".to_owned(),
@@ -98,7 +98,7 @@ fn written(rows: &[(&str, &str, bool, &str)]) -> Vec<Field> {
     rows.iter().map(|(name, value, is_required, help)| field(name, value, *is_required, help)).collect()
 }
 
-/// The keys of an experiment: its own, and the settings.
+/// The keys of an experiment, with its settings.
 fn experiment() -> Vec<Field> {
     let setting = |(name, read, help): (&str, &str, &str)| field(name, value_of(read), false, help.trim());
     let mut keys = written(&OWN);
@@ -107,7 +107,7 @@ fn experiment() -> Vec<Field> {
     keys
 }
 
-/// What a function reads.
+/// Describes the values that a function reads.
 fn value_of(read: &str) -> &'static str {
     match read {
         "duration_s" => "duration such as `\"5s\"`",
@@ -131,11 +131,12 @@ fn patterns() -> String {
 const HEAD: &str = "\
 # Plan reference
 
-Every table and key of a plan, from the definitions that read plans. [Plans](plans.md) is the
-tutorial, [Axes](axes.md) the reference of axes. `rdmascope plans --reference` prints this page.
+This page lists every table and key of a plan. It is generated from the definitions that read plans.
+[Plans](plans.md) is the tutorial, [Axes](axes.md) the reference of axes. `rdmascope plans
+--reference` prints this page.
 
 A plan is a TOML file. Unknown keys are refused with the nearest known key, and every error names its
-line. What a plan leaves out has a default, which depends on the pattern and the endpoint:
+line. A key that a plan leaves out has a default, which depends on the pattern and the endpoint:
 `rdmascope run PLAN --dry-run` prints the plan with every default filled in.
 ";
 
@@ -144,27 +145,27 @@ An experiment measures one point for each combination of the values of its axes.
 `duration`, not both.
 ";
 const AXES: &str = "\
-Each key is an axis with one value or a list of values. Axes are walked in the order in which the plan
-has them; the last one changes fastest. An axis that an endpoint does not have is no part of its
-points. [Axes](axes.md) lists them all.
+Each key is an axis with one value or a list of values. The points follow the order of the axes in
+the plan; the last axis changes fastest. A point has only the axes that apply to its endpoint.
+[Axes](axes.md) lists all axes.
 ";
 const QUICK: &str = "\
-Settings and `axes` that replace those of the experiment with `--quick`.
+With `--quick`, these settings and `axes` replace the settings and axes of the experiment.
 ";
 const ENVIRONMENT: &str = "\
-An environment is the tuning that rdmascope applies for a point and reverts afterwards. `as_is` is
-always there and changes nothing; `optimised`, `event` and `loaded` are built in.
+An environment is the tuning that rdmascope applies for a point and reverts afterwards. `as_is`
+changes nothing; `as_is`, `optimised`, `event` and `loaded` are built in.
 ";
 const VARIABLES: &str = "\
 Each key is the name of a text, which `--set NAME=TEXT` replaces. Commands, files and environments of
 `[[application]]` refer to it as `{NAME}`.
 ";
 const MODES: &str = "\
-A mode sets environment variables for programs. Its name is a value of the axis `mode`; `plain` is
-always there and sets none.
+A mode sets environment variables for applications. Its name is a value of the axis `mode`; the
+built-in mode `plain` sets none.
 ";
 const APPLICATION: &str = "\
-A program of another project, which the pattern `application` runs. Texts in it may have placeholders:
+An application is a program that the pattern `application` runs. Its texts may have placeholders:
 `{ranks}`, `{dir}` (the directory that the program runs in), names of axes, variables and files.
 ";
 const FILES: &str = "\
@@ -172,7 +173,7 @@ Each key is a name for placeholders. Its value is the path of a file to copy, re
 a table with `name` and `text`.
 ";
 const METRIC: &str = "\
-A number that the program prints.
+A number that the application prints.
 ";
 const FIGURE: &str = "\
 A figure or table of the report.
@@ -187,7 +188,7 @@ const REFERENCE: &str = "\
 Published numbers beside the measured ones.
 ";
 const FINDING: &str = "\
-A published claim, and the range in which the measured figure and its 95 % interval must lie to
+A published claim, and the range that must contain the measured number and its 95 % interval to
 confirm it.
 ";
 
@@ -196,11 +197,11 @@ const PLAN: [(&str, &str, bool, &str); 12] = [
         "name",
         "text",
         true,
-        "Name of the plan: letters, digits, `-` and `_`. It begins the name of the record.",
+        "Name of the plan: letters, digits, `-` and `_`. The name of the record starts with it.",
     ),
     ("title", "text", true, "Title of the report."),
     ("about", "text", false, "What is measured and why, for the report."),
-    ("application", "tables", false, "Programs, see `[[application]]`."),
+    ("application", "tables", false, "Applications, see `[[application]]`."),
     ("environment", "tables", false, "Environments, see `[[environment]]`."),
     ("experiment", "tables", false, "What is measured, see `[[experiment]]`."),
     ("figure", "tables", false, "Figures of the report, see `[[figure]]`."),
@@ -212,7 +213,7 @@ const PLAN: [(&str, &str, bool, &str); 12] = [
         false,
         "Command that starts ranks of MPI, such as `mpirun -np {ranks}`; `--mpi` replaces it.",
     ),
-    ("seed", "whole number", false, "A number of your own that is kept in the record; it changes nothing."),
+    ("seed", "whole number", false, "A number that the record keeps; it changes nothing."),
     ("variables", "table", false, "Texts by name, see `[variables]`."),
 ];
 

@@ -13,39 +13,39 @@ use crate::endpoint::limits::{Limits, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::{Form, PartSpec};
 
-/// Fruitless looks between glances at the clock.
+/// Unsuccessful checks between two readings of the clock.
 const SPINS: u32 = 256;
-/// Nobody sleeps for less.
+/// The shortest sleep.
 const AT_ONCE: Duration = Duration::from_micros(10);
 
-/// Rings to other ranks of the host.
+/// Rings between this rank and other ranks of the host.
 pub(crate) struct ShmemEndpoint {
     rank: u32,
     lanes: Vec<Lane>,
     bell: Bell,
-    /// What is sent, and what came last.
+    /// The message to send, and the last one received.
     message: Box<[u8]>,
     received: Box<[u8]>,
-    /// The lanes that the next message is sent on, and looked for on.
+    /// The lanes for the next send and the next check for a message.
     next_out: usize,
     next_in: usize,
     clock: Clock,
     limits: Limits,
-    /// Whether it sleeps instead of looking again and again, as do those that it talks to.
+    /// Whether this rank and its peers sleep instead of polling.
     sleeps: bool,
     yields_cpu: bool,
     spins: u32,
-    /// What was looked for in vain since the last rest.
+    /// The events that were checked without success since the last rest.
     awaits: Awaits,
-    /// [`Lane::progress`] of all lanes when the clock was looked at.
+    /// The sum of [`Lane::progress`] at the last reading of the clock.
     seen: u64,
-    /// Messages that were known to be taken when that was asked for last.
+    /// The messages that were known to be taken at the last check.
     taken: u64,
-    /// Whether a message counts as sent when the other end has taken it.
+    /// Whether a message counts as sent only when the other rank has taken it.
     counts_taken: bool,
 }
 
-/// What may be waited for.
+/// The events that a rank may wait for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Awaits {
     message: bool,
@@ -83,7 +83,7 @@ impl ShmemEndpoint {
         }
     }
 
-    /// Posts something on a lane.
+    /// Posts a message or a greeting on a lane.
     #[inline]
     fn post(&mut self, index: usize, how: impl FnOnce(&mut Lane, &[u8]) -> bool) -> Posted {
         let lane = &mut self.lanes[index];
@@ -92,7 +92,7 @@ impl ShmemEndpoint {
         if is_posted { Posted::Queued } else { Posted::Busy }
     }
 
-    /// Puts more of what is not in its ring yet there; whether nothing is left.
+    /// Puts the rest of partly sent messages into their rings; returns whether nothing is left.
     #[inline]
     fn finish(&mut self) -> bool {
         let mut is_finished = true;
@@ -106,7 +106,7 @@ impl ShmemEndpoint {
         self.lanes.iter().map(Lane::progress).sum()
     }
 
-    /// Ends the point where its time is over, or where the other rank has died. Gives the time.
+    /// Ends the point if its time is over or the other rank has died. Returns the time.
     #[cold]
     fn look_at_clock(&mut self) -> Result<Ticks, Error> {
         let progress = self.progress();
@@ -123,7 +123,7 @@ impl ShmemEndpoint {
         })
     }
 
-    /// The long way to be idle.
+    /// The slow path of being idle.
     #[cold]
     fn rest(&mut self, instant: u64) -> Result<(), Error> {
         let now = self.look_at_clock()?;
@@ -136,14 +136,14 @@ impl ShmemEndpoint {
         Ok(())
     }
 
-    /// Sleeps for what was looked for in vain, no longer than until an instant.
+    /// Sleeps for the events that were checked without success, until `instant` at the latest.
     fn sleep(&mut self, now: Ticks, instant: u64) {
         let until = instant.min(self.limits.next_look().0);
         let left = until.saturating_sub(now.0);
         let Awaits { message, room, taken } = self.awaits;
         let room_too = room || taken || self.lanes.iter().any(Lane::has_rest);
         let what = if message { MESSAGE } else { 0 } | if room_too { ROOM } else { 0 };
-        // Nobody sleeps for nothing, but until an instant.
+        // Without an event to wait for, a rank sleeps only for an instant.
         if left < self.clock.ticks(AT_ONCE) || (what == 0 && instant == u64::MAX) {
             return;
         }
@@ -247,7 +247,8 @@ impl Endpoint for ShmemEndpoint {
         Ok(u32::from(!is_finished))
     }
 
-    /// One way, what is in the ring; of what counts, what the other end has taken.
+    /// In a one-way point, messages in the ring count as sent; if only taken messages count, those
+    /// that the other rank has taken.
     fn try_sent(&mut self) -> Result<u64, Error> {
         self.finish();
         if !self.counts_taken {

@@ -1,28 +1,28 @@
-//! Messages between two ranks, both ways, as cells of two rings.
+//! Messages between two ranks in both directions, as cells of two rings.
 
 use super::bell::{Bell, MESSAGE, ROOM};
 use super::ring::{Emptier, Filler, Shape};
 use crate::endpoint::Mark;
 use crate::endpoint::header::Header;
 
-/// A rank that this one exchanges messages with.
+/// A peer of this rank.
 pub(super) struct Lane {
-    /// Its number.
+    /// The peer's number.
     pub(super) rank: u32,
     out: Filler,
     into: Emptier,
-    /// The other rank's, where that may sleep.
+    /// The peer's bell, if the peer may sleep.
     bell: Option<Bell>,
     shape: Shape,
     size: usize,
-    /// Bytes of the message that was posted last which are not in the ring.
+    /// The bytes of the last posted message that are not in the ring yet.
     rest: usize,
-    /// Bytes of the message that comes which have come, and what it says.
+    /// The bytes of the arriving message that have arrived, and its header.
     come: usize,
     header: Option<Header>,
-    /// Messages that were posted, which is the number of the next.
+    /// The messages that were posted: also the number of the next one.
     posted: u64,
-    /// Cells of greetings, which count as none.
+    /// The cells of greetings, which count as no message.
     greetings: u64,
 }
 
@@ -38,7 +38,8 @@ impl Lane {
         Self { rank, out, into, bell, shape, size, rest: 0, come: 0, header: None, posted: 0, greetings: 0 }
     }
 
-    /// Posts a message; not if the one before is not in the ring yet, or nothing of it would be.
+    /// Posts a message; returns `false` if the previous one is not completely in the ring, or no
+    /// cell is empty.
     #[inline]
     pub(super) fn post(&mut self, mark: Mark, message: &[u8]) -> bool {
         if !self.finish(message) || !self.fill(Header::of(mark, self.posted as u32), message) {
@@ -50,7 +51,7 @@ impl Lane {
         true
     }
 
-    /// Puts more of the message that was posted last into the ring; whether it is all there.
+    /// Puts more of the last posted message into the ring; returns whether it is complete.
     #[inline]
     pub(super) fn finish(&mut self, message: &[u8]) -> bool {
         while self.rest > 0 {
@@ -72,8 +73,9 @@ impl Lane {
         is_filled
     }
 
-    /// Empties a cell, and wakes who sleeps for room: with every second half of the ring, or all
-    /// that there was. For each cell, two ranks that flood would sleep more than they copy.
+    /// Empties a cell. Wakes a sender that sleeps for room only with every half of the ring, or
+    /// when the ring is empty: if every cell did, two ranks that stream would sleep more than they
+    /// copy.
     #[inline]
     fn empty(&mut self, part: &mut [u8]) {
         self.into.empty(part);
@@ -90,7 +92,8 @@ impl Lane {
         is_posted
     }
 
-    /// Takes more of the message that comes; gives what it says once it is there, in `message`.
+    /// Takes more of the arriving message; returns its header once the message is complete in
+    /// `message`.
     #[inline]
     pub(super) fn take(&mut self, message: &mut [u8]) -> Option<Header> {
         loop {
@@ -110,37 +113,37 @@ impl Lane {
         }
     }
 
-    /// Whether something has come.
+    /// Returns whether a cell is filled.
     pub(super) fn has_some(&self) -> bool {
         self.into.word().is_some()
     }
 
-    /// Whether something more can be put into the ring.
+    /// Returns whether a cell is empty.
     #[inline]
     pub(super) fn has_room(&mut self) -> bool {
         self.out.has_room()
     }
 
-    /// Whether a message is in the ring in part only.
+    /// Returns whether a message is only partly in the ring.
     #[inline]
     pub(super) fn has_rest(&self) -> bool {
         self.rest > 0
     }
 
-    /// Messages that are in the ring, or were.
+    /// Returns how many messages are or were completely in the ring.
     pub(super) fn sent(&self) -> u64 {
         self.posted - u64::from(self.has_rest())
     }
 
-    /// Messages that the other rank has taken whole. What it took of greetings is not known apart:
-    /// none are under way while that is asked for.
+    /// Returns how many messages the other rank has taken completely. The emptied cells of
+    /// greetings are not counted separately: no greeting is under way when this is called.
     pub(super) fn taken(&self) -> u64 {
         let each = self.size.div_ceil(self.shape.payload).max(1) as u64;
         self.out.emptied().saturating_sub(self.greetings) / each
     }
 
-    /// Cells that were filled or emptied by this rank, or emptied by the other: it grows with
-    /// whatever happens.
+    /// Returns the number of cells that this rank filled or emptied, or the other emptied. It grows
+    /// with every event.
     pub(super) fn progress(&self) -> u64 {
         self.out.filled + self.out.emptied() + self.into.emptied
     }

@@ -1,4 +1,4 @@
-//! From memory that a rank has, and what the others have told of theirs, to an endpoint.
+//! Set-up: from the memory of a rank, and what the other ranks have told, to an endpoint.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
 use crate::topology::PartSpec;
 
-/// What a rank has made for those that send to it.
+/// The memory that a rank has made for the ranks that send to it.
 pub(crate) struct Unopened {
     spec: PartSpec,
     rank: u32,
@@ -25,17 +25,17 @@ pub(crate) struct Unopened {
     offer: Offer<(), PeerParams>,
 }
 
-/// Where a ring for one other rank is.
+/// The place of a ring for one other rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerParams {
     memory: Handle,
-    /// The line that it begins with.
+    /// The first line of the ring.
     line: usize,
 }
 
 impl Unopened {
-    /// Makes the memory for a part of a point.
+    /// Creates the memory for a part of a point.
     pub(crate) fn new(part: &PartSpec, rank: u32, clock: Clock) -> Result<Self, Error> {
         let partners = part.links.partners(rank);
         let each = Shape::of(part).lines();
@@ -74,7 +74,7 @@ impl UnconnectedEndpoint for Unopened {
         let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
             if !are_beside(ranks, self.rank, rank) {
-                let reason = "shared memory leads to ranks of the same host only".to_owned();
+                let reason = "shared memory connects ranks of the same host only".to_owned();
                 return Err(Error::Impossible { reason });
             }
             let Peer { params, own_params, .. } = self.offer.peer(ranks, self.rank, rank)?;

@@ -1,4 +1,4 @@
-//! Ends in threads of one process, each with mappings of its own.
+//! Ranks as threads of one process, each with separate mappings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -28,21 +28,21 @@ use crate::rank_clock::RankClock;
 use crate::shared::Shared;
 use crate::topology::{PartSpec, Topology};
 
-/// Memory of so many lines, mapped twice.
+/// Returns memory of `lines` lines, mapped twice.
 fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
     let own = Shared::offer("rdmascope-test", lines).unwrap();
     let other = Shared::open(&own.handle().unwrap(), lines).unwrap();
     [Arc::new(own), Arc::new(other)]
 }
 
-/// A point of messages of a size.
+/// Returns a point with messages of a size.
 fn sized(pattern: Pattern, size: usize) -> PartSpec {
     let mut spec = spec(pattern, []);
     spec.message.size_bytes = size as u64;
     spec
 }
 
-/// The byte at a place of a cell.
+/// Returns the byte at an offset of a cell.
 fn byte(cell: u64, at: usize) -> u8 {
     (cell.wrapping_mul(31) as usize + at * 7) as u8
 }
@@ -99,8 +99,8 @@ fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
     }
 }
 
-/// Two that hand something over by turns, each asleep until the other wakes it: one lost wake would
-/// take a minute.
+/// Two threads take turns, each asleep until the other wakes it: one lost wake-up would take a
+/// minute.
 #[test]
 fn who_sleeps_is_woken() {
     const TURNS: u32 = 5000;
@@ -118,7 +118,7 @@ fn who_sleeps_is_woken() {
                 own.sleep(what, &minute, || turn.load(Acquire) >= mine);
             }
             turn.store(mine + 1, Release);
-            // Who sleeps for something else is left asleep.
+            // A thread that sleeps for another event stays asleep.
             theirs.ring(4);
             theirs.ring(MESSAGE | ROOM);
             mine += 2;
@@ -128,7 +128,7 @@ fn who_sleeps_is_woken() {
         scope.spawn(|| take_turns(&one[0], &other[1], 0, MESSAGE));
         scope.spawn(|| take_turns(&other[0], &one[1], 1, ROOM));
     });
-    assert!(began.elapsed() < Duration::from_secs(50), "somebody was not woken: {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(50), "a thread was not woken: {:?}", began.elapsed());
 }
 
 fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
@@ -143,8 +143,8 @@ fn info(spec: &PartSpec) -> RankInfo {
     LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
-/// Connects all ranks of a point and lets each do its part within so many seconds; gives what
-/// becomes of each.
+/// Connects all ranks of a point and runs the part of each within `limit_s` seconds; returns the
+/// result of each.
 fn run<T: Send>(
     spec: &PartSpec,
     limit_s: f64,
@@ -162,8 +162,7 @@ fn run<T: Send>(
         halves.iter().map(one).collect::<Vec<_>>()
     };
     let all: Vec<_> = (0..spec.links.ranks()).map(told).collect();
-    // All are connected before one begins: an end that was through at once would take its memory
-    // with it.
+    // All ranks are connected before one starts: a rank that finished first would unmap its memory.
     let ends: Vec<_> = halves.into_iter().zip(&all).map(|(half, told)| half.connect(told, false)).collect();
     let part = &part;
     thread::scope(|scope| {
@@ -181,7 +180,7 @@ fn run<T: Send>(
     })
 }
 
-/// Sizes of one cell and one line, of several cells, and of more than a ring.
+/// Sizes of one line and one cell, of several cells, and of more than a ring.
 const SIZES: [u64; 6] = [1, 57, 8184, 8185, 70_000, 1 << 20];
 
 #[test]
@@ -266,7 +265,7 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     }
 }
 
-/// Of what is asked for, only what the other rank has taken counts.
+/// If only taken messages count, a message counts when the other rank has taken it.
 #[test]
 fn messages_are_sent_when_they_are_taken_where_that_counts() {
     let spec = spec(Pattern::STREAM, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
@@ -310,7 +309,7 @@ fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let elsewhere: RankInfo = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
     for (info, words) in [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
     {
-        // The half that offered it has gone.
+        // The half that offered the memory is gone.
         let told = [
             PeerInfo { info: here.clone(), address: Some(()), params: None },
             PeerInfo { info, address: Some(()), params: params.clone() },

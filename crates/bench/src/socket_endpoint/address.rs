@@ -1,4 +1,4 @@
-//! Where a rank can be reached, and which of its addresses another one takes.
+//! The addresses of a rank, and the choice of the address that another rank uses.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,32 +12,31 @@ use crate::Error;
 use crate::interfaces::{self, Entry};
 use crate::point::{Family, LinkLayer};
 
-/// What of a host sockets may use.
+/// The addresses of a host that sockets may use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Net {
-    /// Any address that others can reach.
+    /// Any address that other hosts can reach.
     #[default]
     Any,
-    /// Those of an interface.
+    /// The addresses of an interface.
     Interface(String),
     /// Loopback only: all ranks are on this host.
     Loopback,
-    /// Those of a network, or one address.
+    /// The addresses of a network, or one address.
     Network(IpAddr, u8),
 }
 
-/// How a rank's sockets are bound.
+/// The binding of a rank's sockets.
 #[derive(Clone, Debug, Default)]
 pub struct SocketOptions {
-    /// Which addresses they may have.
+    /// The addresses that they may have.
     pub net: Net,
-    /// The first port of those that they take, a rank after the other; the kernel's choice if
-    /// absent.
+    /// The first port, from which each rank takes the next ones; `None` for the kernel's choice.
     pub port: Option<u16>,
 }
 
 impl Net {
-    /// The addresses that sockets may use, of interfaces that are up.
+    /// Returns the addresses that sockets may use, of interfaces that are up.
     pub(crate) fn addresses(&self) -> Vec<Entry> {
         let mut addresses = interfaces::all();
         addresses.retain(|entry| match self {
@@ -49,7 +48,8 @@ impl Net {
         addresses
     }
 
-    /// The address that sockets of a family are bound to: any, but on loopback.
+    /// Returns the address that sockets of a family are bound to: the unspecified one, except on
+    /// loopback.
     pub(crate) fn bound_address(&self, family: Family) -> IpAddr {
         match (self, family) {
             (Self::Loopback, Family::Ipv4) => Ipv4Addr::LOCALHOST.into(),
@@ -59,7 +59,7 @@ impl Net {
         }
     }
 
-    /// The IPoIB interfaces among those of these addresses.
+    /// Returns the IPoIB interfaces among the interfaces of these addresses.
     pub(crate) fn ipoib_interfaces(&self) -> Vec<String> {
         let mut addresses = self.addresses();
         addresses.retain(|entry| entry.link_layer == Some(LinkLayer::Infiniband));
@@ -78,14 +78,14 @@ impl fmt::Display for Net {
     }
 }
 
-/// Words for addresses, which are no names of interfaces.
+/// Words for addresses, which no interface has as its name.
 const ANY: &str = "any";
 const LOOPBACK: &str = "loopback";
 
 impl FromStr for Net {
     type Err = String;
 
-    /// `eth0`, `10.1.0.0/16`, `192.0.2.7`, `any`, `loopback`.
+    /// Reads `eth0`, `10.1.0.0/16`, `192.0.2.7`, `any` or `loopback`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             ANY => return Ok(Self::Any),
@@ -99,36 +99,37 @@ impl FromStr for Net {
             (Ok(address), Some(prefix)) => {
                 let width = if address.is_ipv4() { 32 } else { 128 };
                 let prefix = prefix.parse().ok().filter(|prefix| *prefix <= width);
-                let prefix = prefix.ok_or_else(|| format!("{text:?} has no prefix from 0 to {width}"))?;
+                let prefix = prefix
+                    .ok_or_else(|| format!("the prefix of {text:?} is not a number from 0 to {width}"))?;
                 Ok(Self::Network(address, prefix))
             }
             (Err(_), None) if !text.is_empty() && !text.contains(char::is_whitespace) => {
                 Ok(Self::Interface(text.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is no interface, address or network such as eth0, 192.0.2.7 or 10.1.0.0/16"
+                "{text:?} is not an interface, address or network, such as eth0, 192.0.2.7 or 10.1.0.0/16"
             )),
         }
     }
 }
 
-/// Where sockets of a rank can be reached.
+/// The addresses at which sockets of a rank can be reached.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reachable {
-    /// Which network namespace of which host; absent where that is not known.
+    /// The host and its network namespace; `None` if unknown.
     namespace: Option<String>,
     /// Its addresses of the point's family, the preferred first.
     addresses: Vec<Entry>,
-    /// What messages must go over, if anything.
+    /// The link layer that messages must use, if any.
     link_layer: Option<LinkLayer>,
 }
 
 impl Reachable {
-    /// Where this process can be reached.
+    /// Returns the addresses of this process.
     ///
     /// # Errors
-    /// [`Error::Impossible`] when there is no such address.
+    /// [`Error::Impossible`] if there is no matching address.
     pub(crate) fn own(net: &Net, family: Family, on: Option<LinkLayer>) -> Result<Self, Error> {
         if let (Net::Loopback, Some(layer)) = (net, on) {
             return Err(no_link(layer));
@@ -136,7 +137,7 @@ impl Reachable {
         let mut addresses = net.addresses();
         addresses.retain(|entry| entry.address.is_ipv4() == (family == Family::Ipv4));
         addresses.retain(|entry| on.is_none() || entry.link_layer == on);
-        // An address of one link alone would need its interface's number at the other end.
+        // A link-local address would need the number of its interface on the other host.
         addresses.retain(|entry| !matches!(entry.address, IpAddr::V6(v6) if v6.is_unicast_link_local()));
         if addresses.is_empty() {
             let version = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
@@ -158,25 +159,25 @@ impl Reachable {
         Ok(Self { namespace: namespace(), addresses, link_layer: on })
     }
 
-    /// What is known of where Unix sockets can be reached.
+    /// Returns what is known about the reach of Unix sockets: the namespace.
     pub(super) fn namespace_alone() -> Self {
         Self { namespace: namespace(), addresses: Vec::new(), link_layer: None }
     }
 
-    /// Whether it is in the same network namespace; false where that is not known.
+    /// Returns whether both are in the same network namespace; `false` if that is unknown.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.namespace.is_some() && self.namespace == other.namespace
     }
 
-    /// The addresses that two ranks take: in one namespace loopback's, else those of a network that
-    /// they have in common, else the first of each, which routers may know. Both ends come to the
-    /// same.
+    /// Returns the addresses that two ranks use: in one namespace the loopback address, else
+    /// addresses of a common network, else the first address of each rank, which routers may know.
+    /// Both ranks come to the same result.
     ///
     /// # Errors
-    /// When there are none.
+    /// If there are none.
     pub(crate) fn route(&self, other: &Self) -> Result<(Entry, Entry), Error> {
-        // An address that both have is each one's own: of bridges for containers or machines inside
-        // the host.
+        // An address that both hosts have belongs to each alone: to a bridge for containers or
+        // virtual machines inside the host.
         let far = |all: &[Entry], others: &[Entry]| {
             let is_shared = |entry: &Entry| others.iter().any(|other| other.address == entry.address);
             let far = all.iter().filter(|entry| !entry.address.is_loopback() && !is_shared(entry));
@@ -199,7 +200,7 @@ impl Reachable {
                 theirs.iter().find(|their| own.prefix == their.prefix && own.is_near(their.address))?;
             Some((own.clone(), near.clone()))
         };
-        // In an order that both ends have: that of the one whose list is the less.
+        // Both ranks use the same order: that of the rank with the smaller list.
         let found = if key(&own) <= key(&theirs) {
             own.iter().find_map(shared)
         } else {
@@ -211,7 +212,7 @@ impl Reachable {
         let first = || Some((own.first()?.clone(), theirs.first()?.clone()));
         found.or_else(first).ok_or_else(|| {
             let shown = |all: &[Entry]| match all {
-                [] => "none but loopback and link-local ones".to_owned(),
+                [] => "only loopback and link-local ones".to_owned(),
                 all => all.iter().map(|entry| entry.address.to_string()).collect::<Vec<_>>().join(", "),
             };
             Error::NoCommonNet { own: shown(&own), theirs: shown(&theirs) }
@@ -219,7 +220,7 @@ impl Reachable {
     }
 }
 
-/// Two ranks have no link between them.
+/// Returns the error of two ranks without a link between them.
 fn no_link(asked: LinkLayer) -> Error {
     let reason = format!(
         "ranks in one network namespace reach each other over loopback and not over {}: place them on two hosts (--hosts)",
@@ -232,7 +233,8 @@ fn key(all: &[Entry]) -> Vec<IpAddr> {
     all.iter().map(|entry| entry.address).collect()
 }
 
-/// Of this process: the boot of its kernel and the number of its network namespace.
+/// Identifies the network namespace of this process: the boot of the kernel and the namespace's
+/// number.
 fn namespace() -> Option<String> {
     let boot = Domain::of(&measure::clock::Clock::monotonic()).boot_id?;
     let link = std::fs::read_link("/proc/self/ns/net").ok()?;
@@ -257,7 +259,7 @@ mod tests {
     fn route(one: &Reachable, other: &Reachable) -> Option<(String, String)> {
         let (own, theirs) = one.route(other).ok()?;
         let back = other.route(one).unwrap();
-        assert_eq!(back, (theirs.clone(), own.clone()), "both ends take the same");
+        assert_eq!(back, (theirs.clone(), own.clone()), "both ranks use the same");
         Some((own.address.to_string(), theirs.address.to_string()))
     }
 
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(route(&one, &routed), Some(("192.168.7.1".into(), "203.0.113.5".into())));
         assert_eq!(route(&one, &one), Some(("127.0.0.1".into(), "127.0.0.1".into())));
         assert_eq!(route(&one, &reachable("b", &[loopback])), None);
-        // What both hosts have for their own containers is no way between them.
+        // Networks that both hosts have for their own containers do not connect the hosts.
         let bridge = ("172.17.0.1", 16);
         let with = reachable("a", &[bridge, ("10.1.0.1", 24)]);
         let too = reachable("b", &[bridge, ("10.2.0.1", 24)]);

@@ -1,4 +1,4 @@
-//! TCP connections between two ranks, for what moves bytes by itself: no messages, no lanes.
+//! TCP connections between two ranks for transfers of bytes, without messages or lanes.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,20 +18,20 @@ use crate::point::Family;
 /// How long all connections together may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A rank that waits for connections of one other.
+/// A rank that waits for connections of another rank.
 pub(crate) struct Listening {
     listener: OwnedFd,
-    /// Where it does.
+    /// The port that it listens on.
     pub(crate) port: u16,
-    /// What the other must say first.
+    /// The token that the other rank must send first.
     pub(crate) token: u64,
 }
 
 impl Listening {
-    /// Listens on the port that was asked for, or a free one.
+    /// Listens on the port of the options, or on a free one.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn new(options: &SocketOptions, family: Family) -> Result<Self, Error> {
         let address = SocketAddr::new(options.net.bound_address(family), options.port.unwrap_or(0));
         let failed = |cause: io::Error| match cause.kind() {
@@ -45,10 +45,10 @@ impl Listening {
     }
 
     /// Accepts `count` connections of a rank, in the order of their lanes. Connections that do not
-    /// begin with its token are closed.
+    /// begin with the token are closed.
     ///
     /// # Errors
-    /// Where they do not come.
+    /// If the connections do not arrive.
     pub(crate) fn accept(&self, rank: u32, count: usize) -> Result<Vec<TcpStream>, Error> {
         let mut callers = Callers::new(&self.listener, Deadline::after(PATIENCE));
         let mut streams: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
@@ -65,10 +65,10 @@ impl Listening {
 }
 
 /// Connects `count` times from this rank to a listening rank. Each connection sends at most
-/// `pacing_bits_per_s`, where that is given.
+/// `pacing_bits_per_s`, if given.
 ///
 /// # Errors
-/// Where it is not reached.
+/// If the rank is not reached.
 pub(crate) fn connect(
     (own, theirs): (&Entry, &Entry),
     (port, token): (u16, u64),

@@ -1,9 +1,9 @@
-//! Who has connected and has yet to say who it is.
+//! Connections whose rank is not known yet.
 //!
-//! A rank says so first of all; whoever says something else, or nothing in time, is sent away. All
-//! are heard at once, so that one that is silent keeps nobody waiting, and one whose first words
-//! got lost has until the end to say them again (SCTP does after three seconds, RFC 4960 section
-//! 15).
+//! A rank first sends its token. A connection that sends anything else, or nothing in time, is
+//! closed. All connections are read at the same time, so a silent one delays no other, and a rank
+//! whose first packet was lost can repeat it until the deadline (SCTP does so after three seconds;
+//! RFC 4960, section 15).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,12 +15,12 @@ use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, bind, connect, recv, send, sockopt};
 
-/// A token, a rank and the number of a lane.
+/// The size of a token, a rank and the number of a lane.
 const HELLO_BYTES: usize = 16;
-/// Those that are heard at once; of more, the one that has been silent longest goes.
+/// How many connections are read at once; beyond that, the oldest silent one is closed.
 const AT_ONCE: usize = 64;
 
-/// What somebody has said who connected.
+/// The first bytes that a connection has sent.
 pub(super) struct Said([u8; HELLO_BYTES]);
 
 impl Said {
@@ -32,25 +32,25 @@ impl Said {
         Self(bytes)
     }
 
-    /// The lane that it is for, if it is from a rank that knows the token.
+    /// Returns the lane of the connection, if it is from a rank that knows the token.
     pub(super) fn lane_of(&self, token: u64, rank: u32) -> Option<usize> {
         let lane = u32::from_le_bytes(self.0[12..].try_into().ok()?);
         (self.0 == Self::new(token, rank, lane).0).then_some(lane as usize)
     }
 }
 
-/// Says who connects, and which of its lanes this is.
+/// Sends the token, the rank and the lane of a connection.
 ///
 /// # Errors
-/// What send(2) says.
+/// The error of send(2).
 pub(super) fn say(socket: &OwnedFd, token: u64, rank: u32, lane: u32) -> Result<(), Errno> {
     send(socket, &Said::new(token, rank, lane).0, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Lets what is connected leave by the address that both ends have chosen.
+/// Binds a connecting socket to the address that both ranks have chosen.
 ///
 /// # Errors
-/// What bind(2) says.
+/// The error of bind(2).
 pub(super) fn leave_by(socket: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     if address.is_loopback() { Ok(()) } else { bind(socket, &SocketAddr::new(address, 0)) }
 }
@@ -58,7 +58,7 @@ pub(super) fn leave_by(socket: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
 /// Connects a socket to a listener.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] at the deadline; what connect(2) says.
+/// [`io::ErrorKind::TimedOut`] at the deadline; the error of connect(2).
 pub(super) fn reach(socket: &OwnedFd, to: &impl SocketAddrArg, deadline: Deadline) -> io::Result<()> {
     rustix::io::ioctl_fionbio(socket, true)?;
     loop {
@@ -78,7 +78,7 @@ pub(super) fn reach(socket: &OwnedFd, to: &impl SocketAddrArg, deadline: Deadlin
     Ok(rustix::io::ioctl_fionbio(socket, false)?)
 }
 
-/// One of them.
+/// A connection whose rank is not known yet.
 struct Caller {
     socket: OwnedFd,
     said: Said,
@@ -86,7 +86,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Hears what it says; whether it is still there and may be a rank.
+    /// Reads what has arrived; returns whether the connection is still open and may be a rank's.
     fn hear(&mut self) -> bool {
         while self.heard < HELLO_BYTES {
             match recv(&self.socket, &mut self.said.0[self.heard..], RecvFlags::DONTWAIT) {
@@ -100,9 +100,9 @@ impl Caller {
     }
 }
 
-/// Those who have connected with one who listens.
+/// The connections to a listener whose ranks are not known yet.
 pub(super) struct Callers<'a> {
-    /// It never blocks.
+    /// The listener, which never blocks.
     listener: &'a OwnedFd,
     deadline: Deadline,
     waiting: Vec<Caller>,
@@ -113,11 +113,11 @@ impl<'a> Callers<'a> {
         Self { listener, deadline, waiting: Vec::new() }
     }
 
-    /// The next that has said something, and what.
+    /// Returns the next connection that has sent its first bytes, with these bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] at the deadline, with how many have said nothing; what
-    /// accept4(2) and poll(2) say.
+    /// [`io::ErrorKind::TimedOut`] at the deadline, with the number of silent connections; the
+    /// error of accept4(2) or poll(2).
     pub(super) fn hear(&mut self) -> io::Result<(OwnedFd, Said)> {
         loop {
             self.waiting.retain_mut(Caller::hear);
@@ -139,16 +139,16 @@ impl<'a> Callers<'a> {
         }
     }
 
-    /// Waits until somebody connects, says something or goes.
+    /// Waits until a connection is opened, sends something or is closed.
     fn wait(&self) -> io::Result<()> {
         let all = [self.listener].into_iter().chain(self.waiting.iter().map(|caller| &caller.socket));
         let ready = await_any(all, PollFlags::IN, self.deadline);
-        // Some may come again and again.
+        // A stream of new connections could keep poll(2) from timing out.
         let ready = ready.and_then(|()| if self.deadline.is_over() { Err(timed_out()) } else { Ok(()) });
         ready.map_err(|error| match self.waiting.len() {
             0 => error,
             silent => {
-                let why = format!("{error}, with {silent} connected that did not say who they are");
+                let why = format!("{error}; connections that did not identify themselves: {silent}");
                 io::Error::new(error.kind(), why)
             }
         })
@@ -158,7 +158,7 @@ impl<'a> Callers<'a> {
 /// Waits until one of several sockets is ready.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] at the deadline; what poll(2) says.
+/// [`io::ErrorKind::TimedOut`] at the deadline; the error of poll(2).
 fn await_any<'a>(
     sockets: impl IntoIterator<Item = &'a OwnedFd>,
     flags: PollFlags,
@@ -195,7 +195,8 @@ mod tests {
         (listener.into(), move || TcpStream::connect(address).unwrap())
     }
 
-    /// Who says something is heard before those who are silent, and they whenever they speak.
+    /// A connection that sends its first bytes is returned before silent ones, and these as soon as
+    /// they send.
     #[test]
     fn nobody_waits_for_who_is_silent() {
         let (listener, connect) = listening();
@@ -211,11 +212,11 @@ mod tests {
         assert_eq!((said.lane_of(7, 1), said.lane_of(7, 2), said.lane_of(8, 1)), (Some(0), None, None));
         slow.write_all(&hello[5..]).unwrap();
         assert_eq!(callers.hear().unwrap().1.lane_of(7, 2), Some(3));
-        assert_eq!(callers.waiting.len(), 1, "who has gone is not waited for");
+        assert_eq!(callers.waiting.len(), 1, "a closed connection is not waited for");
         callers.deadline = Deadline::after(Duration::from_millis(20));
         let error = callers.hear().map(drop).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(error.to_string().ends_with(", with 1 connected that did not say who they are"), "{error}");
+        assert!(error.to_string().ends_with("; connections that did not identify themselves: 1"), "{error}");
         drop(silent);
     }
 
@@ -226,8 +227,8 @@ mod tests {
         let mut silent: Vec<TcpStream> = (0..AT_ONCE + 2).map(|_| connect()).collect();
         say(&connect().into(), 7, 1, 0).unwrap();
         assert_eq!(callers.hear().unwrap().1.lane_of(7, 1), Some(0));
-        // All that connected are there but three: it took the place of one, too, until it had
-        // spoken.
+        // All connections but three are open: the one that identified itself also took a place
+        // until then.
         assert_eq!(callers.waiting.len(), AT_ONCE - 1);
         for gone in &mut silent[..3] {
             assert_eq!(gone.read(&mut [0]).unwrap(), 0);

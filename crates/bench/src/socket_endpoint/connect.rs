@@ -1,7 +1,7 @@
-//! From sockets and what the other ranks have told to an endpoint.
+//! Set-up: from sockets, and what the other ranks have told, to an endpoint.
 //!
-//! Of two ranks the one with the higher number connects, and says first who it is: whoever else
-//! connects meanwhile is sent away.
+//! Of two ranks, the one with the higher number connects and first sends its token: other
+//! connections are closed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -27,18 +27,18 @@ use crate::interfaces::Entry;
 use crate::point::Carrier;
 use crate::topology::Flow;
 
-/// How long all connections of a rank may take together: a lost SYN is sent again after one second
+/// How long all connections of a rank may take together: a lost SYN is sent again after one second,
 /// and then after two more.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A rank that this one is connected with.
+/// A rank that this rank connects to.
 struct Neighbour<'a> {
     rank: u32,
-    /// Its place among the neighbours.
+    /// Its index among the neighbours.
     index: usize,
     params: &'a PeerParams,
     own_params: &'a PeerParams,
-    /// Our address and theirs, where they have some.
+    /// The addresses of this rank and of the neighbour, if the carrier has addresses.
     route: Option<(Entry, Entry)>,
 }
 
@@ -91,7 +91,7 @@ impl UnconnectedEndpoint for Unconnected {
 }
 
 impl Unconnected {
-    /// The ranks that this one is connected with, and the ways to them.
+    /// Returns the ranks that this rank connects to, with the routes to them.
     fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
@@ -102,7 +102,7 @@ impl Unconnected {
                 false if own.is_beside(theirs) => None,
                 false => {
                     let reason =
-                        "Unix sockets lead to ranks of the same host and network namespace only".to_owned();
+                        "Unix sockets connect ranks of the same host and network namespace only".to_owned();
                     return Err(Error::Impossible { reason });
                 }
             };
@@ -111,18 +111,17 @@ impl Unconnected {
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
-    /// Connects datagram sockets with those of a rank.
+    /// Connects datagram sockets to those of a rank.
     fn associate(&self, peer: &Neighbour<'_>, own: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, Error> {
         if own.len() != peer.params.sockets.len() {
             let has = peer.params.sockets.len();
             let needed = own.len();
-            let reason = format!("rank {} has {has} sockets where {needed} are needed", peer.rank);
+            let reason = format!("rank {} has {has} sockets, but {needed} are needed", peer.rank);
             return Err(Error::PeerAddress { reason });
         }
         for (socket, name) in own.iter().zip(&peer.params.sockets) {
             connect_to(socket, peer, name).map_err(|error| self.unreachable(peer, &error.into()))?;
-            // Who hears us takes what comes from the address that both have chosen, and from no
-            // other.
+            // The peer accepts datagrams only from the address that both ranks have chosen.
             if let Some((entry, _)) = &peer.route {
                 let source = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
                 if let Some(source) = source.filter(|source| source.ip() != entry.address) {
@@ -161,7 +160,7 @@ impl Unconnected {
         Ok(socket)
     }
 
-    /// Takes the connections of ranks with higher numbers.
+    /// Accepts the connections of ranks with higher numbers.
     fn accept(
         &self,
         neighbours: &[Neighbour<'_>],
@@ -192,7 +191,7 @@ impl Unconnected {
                 if message.socket.zero_copy {
                     zero_copy(&accepted)?;
                 }
-                // A Unix socket that is accepted does not have the buffers of the one that listens.
+                // A Unix socket does not inherit the buffers of its listener.
                 if let Some(bytes) = message.socket.buffer_bytes
                     && !message.endpoint.is_internet()
                 {

@@ -1,5 +1,5 @@
-//! Datagrams: a message each, sent alone or in lists, which may be lost, come twice or in another
-//! order.
+//! Datagrams, one for each message, sent alone or in lists. They may be lost, duplicated or
+//! reordered.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,57 +13,57 @@ use super::track::Track;
 use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
 use crate::endpoint::{FILL, Mark};
 
-/// Datagrams that a flood asks for at once.
+/// How many datagrams of a stream one call receives.
 const AT_ONCE: usize = 64;
-/// What datagrams that go through the stack as one have together at most.
+/// The most bytes of datagrams that pass the stack as one.
 const TOGETHER_BYTES: usize = 65_536;
-/// How often a greeting is sent over what loses messages. All but the first that comes are dropped.
+/// How often a greeting is sent on a lossy lane. Copies after the first that arrives are dropped.
 const COPIES: usize = 3;
-/// Above the numbers that greetings are given: those that have none count from here.
+/// The first number of greetings without a given number: above all numbers that are given.
 const UNNUMBERED: u32 = 3 << 27;
 
-/// How datagrams are sent and taken.
+/// How datagrams are sent and received.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatagramMode {
-    /// Bytes of a message.
+    /// The size of a message in bytes.
     pub(super) size: usize,
-    /// Messages that are sent by one call.
+    /// How many messages one call sends.
     pub(super) list: usize,
-    /// Whether many come one after the other.
+    /// Whether messages form a stream.
     pub(super) is_flood: bool,
-    /// Whether they can get lost.
+    /// Whether messages can get lost.
     pub(super) is_lossy: bool,
-    /// Whether a list goes through the stack as one.
+    /// Whether a list passes the stack as one datagram.
     pub(super) offload: bool,
 }
 
-/// One end.
+/// A datagram socket of this rank.
 pub(super) struct Datagram {
     pub(super) socket: OwnedFd,
     pub(super) mode: DatagramMode,
-    /// The numbers that its messages can say, as a mask.
+    /// The numbers that its messages can carry, as a mask.
     pub(super) numbers: u32,
     out: Datagrams,
-    /// Messages of the list that wait, and those of them that are sent.
+    /// The messages that wait in the list, and how many of them are sent.
     gathered: usize,
     flushed: usize,
-    /// Number of the next message, and of the next greeting.
+    /// The number of the next message, and of the next greeting.
     pub(super) next: u32,
     next_greeting: u32,
     into: Datagrams,
-    /// Datagrams that have come, the next of them to be taken, and where in it the next message
-    /// begins.
+    /// The datagrams that were received, the index of the next to be taken, and the offset of the
+    /// next message in it.
     came: usize,
     taken: usize,
     offset: usize,
-    /// Datagrams that have come in all.
+    /// The number of datagrams that were received in all.
     pub(super) received: u64,
-    /// Of one that came alone, its bytes.
+    /// The length of a datagram that was received alone.
     alone: usize,
     /// The greeting that was taken last.
     greeted: Option<u32>,
     pub(super) track: Track,
-    /// Where one is answered before the next is sent.
+    /// The state of messages that are answered one by one, on a lossy lane.
     pub(super) stop_and_wait: Option<StopAndWait>,
 }
 
@@ -73,7 +73,7 @@ impl Datagram {
         let (count, room) = match (is_flood, offload) {
             (true, true) => (AT_ONCE / 4, TOGETHER_BYTES),
             (true, false) => ((AT_ONCE * 1500 / size).clamp(4, AT_ONCE), size + 1),
-            // One byte more tells one that is too long.
+            // A byte more, so that a datagram that is too long is noticed.
             (false, _) => (1, size + 1),
         };
         Self {
@@ -97,8 +97,8 @@ impl Datagram {
         }
     }
 
-    /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a
-    /// list.
+    /// Posts a message; returns `false` if there is no room. It is sent at once, unless it goes
+    /// into a list.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         let number =
@@ -118,7 +118,8 @@ impl Datagram {
         Ok(is_sent)
     }
 
-    /// Puts a message into the list, which is sent when it is full; `false` if there is no room.
+    /// Puts a message into the list, which is sent when it is full; returns `false` if there is no
+    /// room.
     fn gather(&mut self, header: Header, waits: bool) -> io::Result<bool> {
         if !self.finish(waits)? {
             return Ok(false);
@@ -136,17 +137,18 @@ impl Datagram {
         Ok(true)
     }
 
-    /// The message that is sent next, where each is sent by itself.
+    /// Returns the next message to send, if messages are sent one by one.
     pub(super) fn next_message(&mut self) -> &mut [u8] {
         self.out.room_of(0)
     }
 
-    /// The message that was taken last, where each comes by itself; empty before the first.
+    /// Returns the message that was taken last, if messages arrive one by one; it is empty before
+    /// the first.
     pub(super) fn taken_message(&self) -> &[u8] {
         if self.alone == self.mode.size { &self.into.room(0)[..self.alone] } else { &[] }
     }
 
-    /// Posts a greeting, with a number or with one of its own.
+    /// Posts a greeting with a given number, or with the next one.
     pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
         if !self.flush(waits)? {
             return Ok(false);
@@ -164,7 +166,7 @@ impl Datagram {
         Ok(is_sent)
     }
 
-    /// Sends the last message again, as one that seemed to be lost.
+    /// Sends the last message again, because it seems to be lost.
     #[cold]
     pub(super) fn repeat(&mut self) -> io::Result<()> {
         let message = self.out.room_of(0);
@@ -182,19 +184,19 @@ impl Datagram {
         }
     }
 
-    /// Sends what is left of a list that was begun; whether that is all.
+    /// Sends the rest of a list that was started; returns whether everything is sent.
     #[inline]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
         if self.is_unfinished() { self.flush(waits) } else { Ok(true) }
     }
 
-    /// Whether something is left of a list that was begun, or of a full one.
+    /// Returns whether a part of a started list is left, or a full list waits.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
         self.flushed > 0 || self.gathered == self.mode.list
     }
 
-    /// Sends what was gathered; whether that is all.
+    /// Sends the messages of the list; returns whether everything is sent.
     #[inline]
     pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
         let range = self.flushed..self.gathered;
@@ -222,8 +224,8 @@ impl Datagram {
         Ok(self.gathered == 0)
     }
 
-    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
-    /// Called when all was taken.
+    /// Receives what has arrived; with `waits`, waits for something to arrive. Returns `false` if
+    /// nothing was received. Called when all messages were taken.
     #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         (self.came, self.taken, self.offset) = (0, 0, 0);
@@ -246,7 +248,7 @@ impl Datagram {
         Ok(true)
     }
 
-    /// Takes the next message that nobody has taken.
+    /// Takes the next received message.
     #[inline(always)]
     pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
         while self.taken < self.came {
@@ -265,17 +267,17 @@ impl Datagram {
         Ok(None)
     }
 
-    /// The header of the message that has come alone; none where that is no message of this size.
+    /// Returns the header of a message that was received alone; `None` if its size is wrong.
     #[inline(always)]
     fn header_alone(&mut self) -> Option<Header> {
         let size = self.mode.size;
         self.taken = 1;
-        // What is behind it in its room is of one that was too long.
+        // The rest of its buffer may hold an earlier message that was too long.
         (self.alone == size).then(|| Header::read(&self.into.room_of(0)[..size]))
     }
 
-    /// The header of the next message of several; none where what has come is no message of this
-    /// size.
+    /// Returns the header of the next message of several; `None` if the datagram is no message of
+    /// this size.
     #[inline]
     fn next_header(&mut self) -> Option<Header> {
         let size = self.mode.size;
@@ -290,8 +292,8 @@ impl Datagram {
         message
     }
 
-    /// Whether a message is the one that is waited for, where they alternate, and what is to be
-    /// done if it is not.
+    /// Returns whether a message is wanted. Where messages alternate, an unwanted one may cause the
+    /// last message to be repeated.
     #[inline(always)]
     fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
         match &mut self.stop_and_wait {
@@ -311,12 +313,12 @@ impl Datagram {
         }
     }
 
-    /// Messages that were given to the kernel.
+    /// Returns how many messages were given to the kernel.
     pub(super) fn posted(&self) -> u64 {
         u64::from(self.next - (self.gathered - self.flushed) as u32)
     }
 
-    /// Whether the last message was a question and has no answer yet, over what loses some.
+    /// Returns whether the last message on a lossy lane asked for an answer that has not arrived.
     pub(super) fn is_unanswered(&self) -> bool {
         self.stop_and_wait.as_ref().is_some_and(|stop_and_wait| stop_and_wait.is_waiting(self.numbers))
     }
@@ -328,7 +330,7 @@ mod tests {
 
     use super::*;
 
-    /// It is of another length, and none; nor is what it leaves behind a part of the next one.
+    /// Neither the datagram that is too long nor its rest in the buffer counts as a message.
     #[test]
     fn a_datagram_that_is_too_long_is_no_message() {
         let (peer, own) = UnixDatagram::pair().unwrap();

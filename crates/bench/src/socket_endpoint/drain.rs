@@ -1,5 +1,5 @@
-//! A thread that takes whatever comes, beside what its rank does: what a load is sent to has no
-//! adapter that takes it.
+//! A thread that receives everything that arrives, while its rank does something else: no adapter
+//! receives the messages of a load.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use rustix::time::Timespec;
 use super::lane::Lane;
 use crate::Error;
 
-/// Bytes that are taken at once.
+/// How many bytes one call receives.
 const AT_ONCE: usize = 256 << 10;
-/// Between looks whether it is over.
+/// The time between checks whether the drain is over.
 const LOOKS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// Runs until it is dropped.
+/// A drain, which runs until it is dropped.
 pub(super) struct Drain {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Drain {
-    /// Takes what comes on these sockets.
+    /// Starts to receive on these sockets.
     pub(super) fn start(lanes: &[Lane]) -> Result<Self, Error> {
-        let failed = Error::system("take what loads send");
+        let failed = Error::system("receive the messages of loads");
         let sockets = lanes.iter().map(|lane| lane.borrowed().try_clone_to_owned());
         let sockets: Vec<OwnedFd> = sockets.collect::<Result<_, _>>().map_err(failed)?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -41,7 +41,7 @@ impl Drain {
 impl Drop for Drain {
     fn drop(&mut self) {
         self.is_over.store(true, Relaxed);
-        // A thread that has panicked has said so.
+        // A panic of the thread has already been printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -55,7 +55,7 @@ fn drain(mut sockets: Vec<OwnedFd>, is_over: &AtomicBool) {
         }
         let has_some: Vec<bool> = ready.iter().map(|ready| !ready.revents().is_empty()).collect();
         let mut has_some = has_some.into_iter();
-        // Who has closed its end sends no more.
+        // A peer that has closed its connection sends no more.
         sockets.retain(|socket| {
             let is_ready = has_some.next().unwrap_or(false);
             !is_ready || !matches!(recv(socket.as_fd(), &mut bytes[..], RecvFlags::DONTWAIT), Ok((0, _)))

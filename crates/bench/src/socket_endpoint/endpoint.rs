@@ -31,23 +31,23 @@ use crate::endpoint::{Arrival, Batch, Endpoint, Mark, Posted, words};
 use crate::point::Carrier;
 use crate::topology::{Flow, Form, PartSpec};
 
-/// Fruitless looks, each a system call, between glances at the clock.
+/// Unsuccessful checks, each a system call, between two readings of the clock.
 const SPINS: u32 = 64;
 
-/// How long nothing comes where a message must have been lost, over what loses some: the least of
-/// TCP (`TCP_RTO_MIN`).
+/// How long nothing may arrive before a message counts as lost on a lossy lane: TCP's minimum
+/// (`TCP_RTO_MIN`).
 const LOST_AFTER: Duration = Duration::from_millis(200);
 
-/// What an endpoint is made of.
+/// The parts of an endpoint.
 pub(super) struct Parts {
-    /// The sockets that messages take in turn, and the ways that they lead.
+    /// The sockets that messages take in turn, and the paths that they lead.
     pub(super) lanes: Vec<Lane>,
     pub(super) paths: Vec<Path>,
-    /// Those to ranks that this one does not talk to.
+    /// Sockets to ranks that this rank does not exchange messages with.
     pub(super) held: Vec<OwnedFd>,
-    /// Whether more ranks run on the same CPUs than those are.
+    /// Whether more ranks than CPUs run on this host.
     pub(super) yields_cpu: bool,
-    /// Whether this end only takes what comes, beside what else its rank does.
+    /// Whether this rank only receives a load, while it does something else.
     pub(super) drains: bool,
 }
 
@@ -56,49 +56,48 @@ pub(crate) struct SocketEndpoint {
     lanes: Vec<Lane>,
     paths: Vec<Path>,
     _held: Vec<OwnedFd>,
-    /// Which of several sockets have something.
+    /// Which of several sockets have data.
     ready: Option<Ready>,
-    /// What it sleeps for on several sockets.
+    /// The sockets that it sleeps for.
     watch: Watch,
     /// The lane that the next message takes.
     next_lane: usize,
-    /// Whether a message may go by any lane, which but for the last ones those of a flood may.
+    /// Whether a message may take any lane: in a stream, all but the last messages may.
     any_lane: bool,
     /// Which lanes have no room, as far as is known.
     full: Vec<bool>,
-    /// Messages that were posted on any lane, in a number that wraps.
+    /// The number of messages posted on any lane, which wraps.
     posts: u32,
     clock: Clock,
     limits: Limits,
-    /// How long an answer may take before its message seems to be lost, in ticks, and when it was
-    /// asked for again last.
+    /// How long an answer may take before its message seems to be lost, in ticks, and when a
+    /// message was last repeated.
     lost_after: u64,
     asked_at: Ticks,
-    /// Whether it sleeps in the kernel instead of asking again and again.
+    /// Whether it sleeps in the kernel instead of polling.
     sleeps: bool,
-    /// Whether it sleeps until there is room, too: it has nothing else to do.
+    /// Whether it also sleeps until there is room, because it has nothing else to do.
     sleeps_to_send: bool,
-    /// Whether it may sleep until much has come, and while it does, how long still.
+    /// Whether it may sleep until much has arrived, and for how long it still does.
     may_gather: bool,
     gathering: Option<Gathering>,
     yields_cpu: bool,
     alarm: Option<Alarm>,
     spins: u32,
-    /// What was looked for in vain since the last rest.
+    /// The events that were checked without success since the last rest.
     awaits_message: bool,
     awaits_room: bool,
-    /// Whether a message is sent in part only: what is left of it follows while something is waited
-    /// for.
+    /// Whether a message is only partly sent: its rest follows while the endpoint waits.
     has_rest: bool,
-    /// Greetings that came while something else was looked for: on several lanes, or in a flood.
+    /// Greetings that arrived while other messages were awaited: on several lanes, or in a stream.
     greetings: u32,
-    /// Whether messages flow without waiting for each other: a greeting begins the next flood.
+    /// Whether messages flow without waiting for each other: a greeting begins the next stream.
     floods: bool,
-    /// Whether messages alternate, and one that seems to be lost is sent again.
+    /// Whether messages alternate, and one that seems to be lost is repeated.
     repeats: bool,
     size: u64,
     counts_acknowledged: bool,
-    /// Bytes that were known to be acknowledged when somebody asked.
+    /// The bytes that were known to be acknowledged at the last check.
     acknowledged: u64,
     drains: bool,
     _drain: Option<Drain>,
@@ -151,13 +150,13 @@ impl SocketEndpoint {
         })
     }
 
-    /// The way of a lane, which has failed at something.
+    /// Returns the error of a failed operation on a lane.
     #[cold]
     fn failed(&self, lane: usize, what: &'static str, error: &std::io::Error) -> Error {
         self.paths[lane].failed(what, error)
     }
 
-    /// Receives from a lane; whether that is something.
+    /// Receives from a lane; returns whether something was received.
     #[inline(always)]
     fn fill(&mut self, lane: usize, waits: bool) -> Result<bool, Error> {
         let filled = self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))?;
@@ -165,13 +164,13 @@ impl SocketEndpoint {
         Ok(filled)
     }
 
-    /// Takes a message of what a lane has received.
+    /// Takes a message of the data that a lane has received.
     #[inline(always)]
     fn take(&mut self, lane: usize) -> Result<Option<Header>, Error> {
-        self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
+        self.lanes[lane].take().map_err(|error| self.failed(lane, "repeat an answer on", &error))
     }
 
-    /// The next message, if one has come, and the lane that it came by.
+    /// Returns the next message, if one has arrived, and its lane.
     #[inline]
     fn next(&mut self) -> Result<Option<(u32, Header)>, Error> {
         if self.has_rest {
@@ -183,8 +182,8 @@ impl SocketEndpoint {
                 if header.is_none() && self.fill(0, false)? {
                     header = self.take(0)?;
                 }
-                // Whoever has lost the last message of a flood may hear first that the other end
-                // wants the next.
+                // If the last message of a stream is lost, the greeting of the next stream may come
+                // first.
                 if !(self.floods && header.is_some_and(|header| header.is_greeting)) {
                     return Ok(header.map(|header| (0, header)));
                 }
@@ -201,8 +200,8 @@ impl SocketEndpoint {
                 continue;
             };
             let failed = |what, error| self.paths[lane].failed(what, &error);
-            match self.lanes[lane].take().map_err(|error| failed("answer again on", error))? {
-                // It may be there before what others of a flood still bring.
+            match self.lanes[lane].take().map_err(|error| failed("repeat an answer on", error))? {
+                // The greeting may arrive before the last messages on other lanes.
                 Some(header) if header.is_greeting => {
                     self.greetings += 1;
                     continue;
@@ -225,7 +224,7 @@ impl SocketEndpoint {
         header.arrival(lane)
     }
 
-    /// The long way to be idle.
+    /// The slow path of being idle.
     #[cold]
     fn rest(&mut self, until: u64) -> Result<(), Error> {
         let now = self.look_at_clock()?;
@@ -239,7 +238,7 @@ impl SocketEndpoint {
     }
 }
 
-/// Bytes of a stream that have come are something, however long their message takes.
+/// Received bytes of a byte stream count as progress, however long their message takes.
 #[inline]
 fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
     if filled && matches!(lane, Lane::Stream(_)) {
@@ -301,7 +300,7 @@ impl Endpoint for SocketEndpoint {
         self.greet_first(Some(number))
     }
 
-    /// Greetings come on the first lane: messages on others may be there before.
+    /// Greetings arrive on the first lane; messages on other lanes may arrive before them.
     fn await_sync(&mut self) -> Result<(), Error> {
         loop {
             if let Some(others) = self.greetings.checked_sub(1) {
@@ -333,7 +332,7 @@ impl Endpoint for SocketEndpoint {
         Ok(next.map(|(lane, header)| self.arrived(lane, header)))
     }
 
-    /// One system call where it sleeps for each message: the kernel waits.
+    /// With sleep, one system call receives each message: the kernel waits.
     #[inline(always)]
     fn receive(&mut self) -> Result<Mark, Error> {
         if !self.sleeps || self.ready.is_some() || self.gathering.is_some() {
@@ -381,8 +380,8 @@ impl Endpoint for SocketEndpoint {
         Ok(left)
     }
 
-    /// One way, what the kernel has taken; of what counts, what the peer's kernel has acknowledged,
-    /// or of datagrams, what has left.
+    /// In a one-way point, messages that the kernel has taken count as sent; otherwise those that
+    /// the peer's kernel has acknowledged, or datagrams that have left.
     fn try_sent(&mut self) -> Result<u64, Error> {
         if self.has_rest {
             self.send_rest()?;
@@ -393,10 +392,10 @@ impl Endpoint for SocketEndpoint {
         let mut bytes = 0;
         for lane in 0..self.lanes.len() {
             let acknowledged = self.lanes[lane].acknowledged();
-            bytes += acknowledged.map_err(|error| self.failed(lane, "ask how far it is on", &error))?;
+            bytes += acknowledged.map_err(|error| self.failed(lane, "query the send queue on", &error))?;
         }
-        // Of Unix sockets the kernel's book-keeping counts as what is under way: more in flight may
-        // look like less acknowledged.
+        // On Unix sockets, the kernel's own overhead counts as under way: more messages in flight
+        // may look like fewer acknowledged bytes.
         self.acknowledged = self.acknowledged.max(bytes);
         Ok(self.acknowledged / self.size)
     }
@@ -429,7 +428,7 @@ impl Endpoint for SocketEndpoint {
             Lane::Datagram(datagram) => datagram.stop_and_wait.as_mut().is_some_and(StopAndWait::take_marred),
             Lane::Stream(_) => false,
         };
-        // Of every lane, so that what is told now is not told again.
+        // All lanes are read, so that no repetition is reported twice.
         self.lanes.iter_mut().fold(false, |others, lane| is_marred(lane) | others)
     }
 

@@ -1,4 +1,4 @@
-//! What a socket that fails means, and what to do about it.
+//! The meaning of socket errors, and what to do about them.
 
 use std::fmt;
 use std::io;
@@ -6,13 +6,13 @@ use std::io;
 use crate::Error;
 use crate::point::Carrier;
 
-/// The way of an endpoint's messages.
+/// The path of an endpoint's messages.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) carrier: Carrier,
     pub(super) own: String,
     pub(super) theirs: String,
-    /// The interface that has our address.
+    /// The interface that has this rank's address.
     pub(super) interface: Option<String>,
 }
 
@@ -24,59 +24,60 @@ impl fmt::Display for Path {
 }
 
 impl Path {
-    /// A call that failed.
+    /// Returns the error of a call that failed.
     pub(super) fn failed(&self, what: &'static str, error: &io::Error) -> Error {
         if error.raw_os_error() == Some(libc::EMSGSIZE) {
             let reason = format!(
-                "{} sends no message so long in one piece: send shorter ones, or give larger buffers (--socket-buffer)",
+                "{} cannot send a message of this length at once: send shorter messages, or use larger buffers (--socket-buffer)",
                 self.carrier.name()
             );
             return Error::Impossible { reason };
         }
         let advice = advice(error).to_owned();
         let reason = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "the peer has closed it".to_owned(),
+            io::ErrorKind::UnexpectedEof => "the peer has closed the connection".to_owned(),
             _ => error.to_string(),
         };
         Error::Socket { what, path: self.to_string(), reason, advice }
     }
 
-    /// Nothing came, or nothing was taken, for so long.
+    /// Returns the error of a rank to which nothing came, or whose data was not taken, for
+    /// `waited_s`.
     pub(super) fn silent(&self, awaits_room: bool, waited_s: f64, said: &str) -> Error {
         let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
         let advice = match (awaits_room, self.carrier.is_datagram()) {
-            (true, _) => "its program has stopped, or the link drops all that is sent",
+            (true, _) => "its program has stopped, or the link drops all packets",
             (false, true) => {
-                "its program has stopped, a firewall drops the datagrams (`nft list ruleset` at both ends), or the link is down"
+                "its program has stopped, a firewall drops the datagrams (`nft list ruleset` on both hosts), or the link is down"
             }
             (false, false) => {
-                "its program has stopped, or the link drops all that is sent (`ss -ti` at both ends)"
+                "its program has stopped, or the link drops all packets (`ss -ti` on both hosts)"
             }
         };
         Error::Silent { what, path: self.to_string(), waited_s, said: said.to_owned(), advice }
     }
 }
 
-/// What a failure of the system means here.
+/// Returns what to do about an error of the system.
 fn advice(error: &io::Error) -> &'static str {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => {
-            "its program has ended or failed: look there"
+            "its program has ended or failed: check its host"
         }
         (io::ErrorKind::ConnectionRefused, _) => {
-            "nobody has that port any more: the peer's program has ended, or a firewall rejects what comes"
+            "the port is closed: the peer's program has ended, or a firewall rejects the packets"
         }
         (io::ErrorKind::TimedOut, _) => {
-            "what was sent is not acknowledged: the link drops it, or the peer's host is down"
+            "nothing is acknowledged: the link drops the packets, or the peer's host is down"
         }
         (_, Some(libc::ENETUNREACH | libc::EHOSTUNREACH)) => {
-            "no route leads there (any more, when the link is down): see `ip route get ADDRESS` at both ends, or give --net"
+            "there is no route, or the link is down: check `ip route get ADDRESS` on both hosts, or name the network with --net"
         }
         (_, Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO)) => {
             "the interface is down: `ip link set DEV up`"
         }
-        (_, Some(libc::EPERM)) => "a firewall on this host forbids it: see `nft list ruleset`",
+        (_, Some(libc::EPERM)) => "a firewall on this host forbids it: check `nft list ruleset`",
         (_, Some(libc::ENOBUFS | libc::ENOMEM)) => "the kernel has no memory for it: send less at once",
-        _ => "look at the kernel's log at both ends (`dmesg`)",
+        _ => "check the kernel log on both hosts (`dmesg`)",
     }
 }

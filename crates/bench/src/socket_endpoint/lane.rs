@@ -1,4 +1,4 @@
-//! A socket of an endpoint, of either type.
+//! A socket of an endpoint, for byte streams or datagrams.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -16,7 +16,7 @@ pub(super) enum Lane {
     Stream(Stream),
 }
 
-/// Does the same with a socket of either type.
+/// Runs the same expression on a socket of either type.
 macro_rules! either {
     ($lane:expr, $one:ident => $done:expr) => {
         match $lane {
@@ -27,47 +27,47 @@ macro_rules! either {
 }
 
 impl Lane {
-    /// Posts a message; `false` if there is no room for it.
+    /// Posts a message; returns `false` if there is no room.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         either!(self, one => one.send(mark, waits))
     }
 
-    /// Posts a message that is not measured; `false` if there is no room for it.
+    /// Posts a message that is not measured; returns `false` if there is no room.
     pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
         either!(self, one => one.greet(number, waits))
     }
 
-    /// The message that is sent next. Of one that is sent in part only it is that one.
+    /// Returns the next message to send, or the message that is partly sent.
     #[inline(always)]
     pub(super) fn next_message(&mut self) -> &mut [u8] {
         either!(self, one => one.next_message())
     }
 
-    /// The message that was taken last; empty before the first.
+    /// Returns the message that was taken last; it is empty before the first.
     #[inline(always)]
     pub(super) fn taken_message(&self) -> &[u8] {
         either!(self, one => one.taken_message())
     }
 
-    /// Sends what is left of what was posted, if anything is; whether that is all.
+    /// Sends the rest of posted messages, if any; returns whether everything is sent.
     #[inline(always)]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
         either!(self, one => one.finish(waits))
     }
 
-    /// The same with what waits for a list to be full, and until what was lent is back.
+    /// Also sends a list that is not full, and waits until lent memory is returned.
     pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
         either!(self, one => one.flush(waits))
     }
 
-    /// Whether a message, or a list of them, is sent in part only.
+    /// Returns whether a message, or a list of messages, is only partly sent.
     #[inline(always)]
     pub(super) fn has_rest(&self) -> bool {
         either!(self, one => one.is_unfinished())
     }
 
-    /// What it has lent to the kernel instead of having it copied, if it does that.
+    /// Returns the memory that it lends to the kernel, if it sends without a copy.
     pub(super) fn zero_copy(&self) -> Option<&ZeroCopyBuffers> {
         match self {
             Self::Datagram(_) => None,
@@ -75,12 +75,12 @@ impl Lane {
         }
     }
 
-    /// Whether it waits for what it has lent, and not for room.
+    /// Returns whether it waits for lent memory, and not for room.
     pub(super) fn awaits_lent(&self) -> bool {
         self.zero_copy().is_some_and(|buffers| buffers.is_out)
     }
 
-    /// Where messages alternate over what may lose them, how far it is.
+    /// Returns the state of alternating messages on a lossy lane.
     pub(super) fn stop_and_wait(&self) -> Option<&StopAndWait> {
         match self {
             Self::Datagram(datagram) => datagram.stop_and_wait.as_ref(),
@@ -88,13 +88,14 @@ impl Lane {
         }
     }
 
-    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
+    /// Receives what has arrived; with `waits`, waits for something to arrive. Returns `false` if
+    /// nothing was received.
     #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         either!(self, one => one.fill(waits))
     }
 
-    /// Takes the next message of what was received.
+    /// Takes the next of the received messages.
     #[inline(always)]
     pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
         match self {
@@ -103,19 +104,19 @@ impl Lane {
         }
     }
 
-    /// Bytes of a stream, or datagrams, that have come.
+    /// Returns how many bytes of a byte stream, or how many datagrams, were received.
     pub(super) fn received(&self) -> u64 {
         either!(self, one => one.received)
     }
 
-    /// Counts what comes twice or late from here on.
+    /// Restarts the counts of duplicate and reordered messages.
     pub(super) fn recount(&mut self) {
         if let Self::Datagram(datagram) = self {
             datagram.track.recount();
         }
     }
 
-    /// Bytes that the kernel has taken.
+    /// Returns how many bytes the kernel has taken.
     pub(super) fn written(&self) -> u64 {
         match self {
             Self::Datagram(datagram) => datagram.posted() * datagram.mode.size as u64,
@@ -123,13 +124,13 @@ impl Lane {
         }
     }
 
-    /// Messages that the kernel has taken whole.
+    /// Returns how many messages the kernel has taken completely.
     pub(super) fn posted(&self) -> u64 {
         either!(self, one => one.posted())
     }
 
-    /// Bytes that the peer's kernel has acknowledged, or of datagrams that have left the socket, of
-    /// those that were posted.
+    /// Returns how many of the posted bytes the peer's kernel has acknowledged; of datagrams, how
+    /// many have left the socket.
     pub(super) fn acknowledged(&self) -> io::Result<u64> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the descriptor is open and the number writable (tcp(7), unix(7)).
@@ -139,8 +140,8 @@ impl Lane {
         Ok(self.written().saturating_sub(u64::try_from(waiting).unwrap_or(0)))
     }
 
-    /// What its kernel says of segments that it sent again, in words; empty where it says nothing
-    /// (`TCP_INFO`, tcp(7)).
+    /// Describes retransmitted segments as the kernel counts them (`TCP_INFO`, tcp(7)); empty if
+    /// there are none.
     pub(super) fn retransmitted(&self) -> String {
         // SAFETY: all zeroes is a valid tcp_info.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -159,17 +160,17 @@ impl Lane {
             return String::new();
         }
         format!(
-            " ({} segments are not acknowledged, and were sent again {} times)",
+            " ({} segments are not acknowledged and were retransmitted {} times)",
             info.tcpi_unacked, info.tcpi_retransmits
         )
     }
 
-    /// Its descriptor's number.
+    /// Returns the number of its descriptor.
     pub(super) fn descriptor(&self) -> i32 {
         self.borrowed().as_raw_fd()
     }
 
-    /// Its descriptor.
+    /// Returns its descriptor.
     pub(super) fn borrowed(&self) -> BorrowedFd<'_> {
         either!(self, one => one.socket.as_fd())
     }

@@ -1,10 +1,10 @@
-//! Datagrams that one system call sends or receives (sendmmsg(2), recvmmsg(2)).
+//! Lists of datagrams that one system call sends or receives (sendmmsg(2), recvmmsg(2)).
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Memory of datagrams, all of the same room, with what the kernel is told of it.
+/// Memory for datagrams of the same size, with the kernel's description of it.
 pub(super) struct Datagrams {
     bytes: Box<[u8]>,
     room: usize,
@@ -12,12 +12,11 @@ pub(super) struct Datagrams {
     _elements: Box<[libc::iovec]>,
 }
 
-// SAFETY: the pointers are to the boxes that the value owns, which stay where they are when it
-// moves.
+// SAFETY: the pointers refer to boxes that the value owns, which do not move with it.
 unsafe impl Send for Datagrams {}
 
 impl Datagrams {
-    /// So many datagrams, each of so much room.
+    /// Creates `count` datagrams with `room` bytes each.
     pub(super) fn new(count: usize, room: usize, fill: u8) -> Self {
         let mut bytes = vec![fill; count * room].into_boxed_slice();
         let element = |one: &mut [u8]| libc::iovec { iov_base: one.as_mut_ptr().cast(), iov_len: room };
@@ -33,37 +32,37 @@ impl Datagrams {
         Self { bytes, room, headers, _elements: elements }
     }
 
-    /// How many there are.
+    /// Returns the number of datagrams.
     pub(super) fn count(&self) -> usize {
         self.headers.len()
     }
 
-    /// The room of one.
+    /// Returns the memory of one datagram.
     #[inline]
     pub(super) fn room_of(&mut self, index: usize) -> &mut [u8] {
         &mut self.bytes[index * self.room..(index + 1) * self.room]
     }
 
-    /// The same, to read.
+    /// Returns the memory of one datagram for reading.
     #[inline]
     pub(super) fn room(&self, index: usize) -> &[u8] {
         &self.bytes[index * self.room..(index + 1) * self.room]
     }
 
-    /// What came as one.
+    /// Returns the received bytes of one datagram.
     #[inline]
     pub(super) fn received(&self, index: usize) -> &[u8] {
         let length = self.headers[index].msg_len as usize;
         &self.bytes[index * self.room..][..length.min(self.room)]
     }
 
-    /// All bytes of some of them, which follow each other.
+    /// Returns all bytes of adjacent datagrams.
     #[inline]
     pub(super) fn bytes_of(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range.start * self.room..range.end * self.room]
     }
 
-    /// Sends some of them; gives how many of those.
+    /// Sends some of the datagrams; returns how many were sent.
     #[inline]
     pub(super) fn send(&mut self, socket: &OwnedFd, range: Range<usize>, flags: i32) -> io::Result<usize> {
         let headers = &mut self.headers[range];
@@ -73,7 +72,7 @@ impl Datagrams {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Receives as many as there are, at least one; gives how many.
+    /// Receives at least one datagram, and at most all; returns how many.
     #[inline]
     pub(super) fn receive(&mut self, socket: &OwnedFd, flags: i32) -> io::Result<usize> {
         let headers = &mut self.headers;

@@ -3,24 +3,24 @@
 //!
 //! ```text
 //! Unconnected ── addresses over the control plane ──► SocketEndpoint
-//!   setup.rs: sockets that are bound or listen    connect.rs     endpoint.rs, lane.rs: one of
-//!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
-//!                                                 callers.rs         zero_copy.rs: of messages that are not copied
-//!                                                                  datagram.rs, lists.rs: messages by themselves
-//!                                                                    stop_and_wait.rs: asked again, track.rs: counted
-//!                                                                drain.rs: a thread that takes what a load sends
+//!   setup.rs: bound or listening sockets   connect.rs     endpoint.rs, lane.rs: one of
+//!   options.rs: their options              address.rs       stream.rs: a byte stream
+//!                                          callers.rs         zero_copy.rs: sending without a copy
+//!                                                           datagram.rs, lists.rs: datagrams
+//!                                                             stop_and_wait.rs, track.rs: losses
+//!                                                         drain.rs: a thread that receives a load
 //! ```
 //!
-//! A message is of the size that the point says, no byte more: its first ones say what it is.
+//! A message has exactly the size of the point: its first bytes hold its header.
 //!
 //! # Invariants
 //!
-//! * Messages over sockets are of the size that is said, no byte more: their first ones say what
-//!   they are. Where messages alternate over what loses some, who asked asks again; the time of
-//!   that patience is no latency, and the loss is counted. A flood loses what it loses, told from
-//!   what came twice and what came late.
+//! * A message over sockets has exactly the size of the point: its first bytes hold its header.
+//!   Where messages alternate on a lossy lane, the asking rank repeats a message that seems to be
+//!   lost; the time of this wait is no latency, and the loss is counted. Messages that a stream
+//!   loses stay lost, and are counted apart from duplicate and reordered ones.
 //! * A sleep for a message of one socket costs one system call, in which the kernel waits; an alarm
-//!   keeps its limit.
+//!   keeps the time limit.
 
 mod address;
 mod bare;

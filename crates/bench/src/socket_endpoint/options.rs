@@ -1,4 +1,4 @@
-//! How sockets are made: their kind, and what is set of them before they are connected.
+//! Creates sockets: their kind, and the options that are set before they are connected.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,11 +10,10 @@ use crate::Error;
 use crate::point::{Carrier, Family};
 use crate::topology::PartSpec;
 
-/// A socket of the point's kind, with all that is set of it.
+/// Creates a socket of the point's kind, with all options.
 ///
 /// # Errors
-/// [`Error::Impossible`] where the kernel has none of the kind, or does not allow what is asked
-/// for.
+/// [`Error::Impossible`] if the kernel does not support the kind or does not allow an option.
 pub(super) fn socket(spec: &PartSpec) -> Result<OwnedFd, Error> {
     let (family, kind, protocol) = kind(spec);
     let made = socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
@@ -33,7 +32,7 @@ fn kind(spec: &PartSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
         Carrier::Udp => (internet, SocketType::DGRAM, Some(ipproto::UDP)),
         Carrier::UnixDatagram => (AddressFamily::UNIX, SocketType::DGRAM, None),
         Carrier::UnixStream => (AddressFamily::UNIX, SocketType::STREAM, None),
-        // Nobody asks for sockets of others than TCP.
+        // All other carriers use sockets only for TCP.
         _ => (internet, SocketType::STREAM, Some(ipproto::TCP)),
     }
 }
@@ -56,7 +55,7 @@ fn set(socket: &OwnedFd, spec: &PartSpec) -> Result<(), Error> {
     if let Some(us) = settings.busy_poll_us {
         let us = libc::c_int::try_from(us).unwrap_or(libc::c_int::MAX);
         number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, us).map_err(|error| match error {
-            Errno::PERM => impossible("SO_BUSY_POLL is for root (CAP_NET_ADMIN) alone".to_owned()),
+            Errno::PERM => impossible("SO_BUSY_POLL needs root (CAP_NET_ADMIN)".to_owned()),
             error => refused(spec, "SO_BUSY_POLL", error),
         })?;
     }
@@ -77,7 +76,7 @@ fn set(socket: &OwnedFd, spec: &PartSpec) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the kernel send at most so many bits in a second (`SO_MAX_PACING_RATE`, socket(7)).
+/// Limits the kernel to this many bits per second (`SO_MAX_PACING_RATE`, socket(7)).
 pub(super) fn pace(socket: &impl AsRawFd, bits_per_s: u64) -> Result<(), Errno> {
     let bytes_per_s = libc::c_ulong::from(bits_per_s / 8);
     option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)
@@ -89,8 +88,8 @@ pub(super) fn zero_copy(socket: &OwnedFd) -> Result<(), Error> {
         .map_err(|error| impossible(format!("this kernel refuses SO_ZEROCOPY: {}", io::Error::from(error))))
 }
 
-/// Sets both buffers, above the limits of the system where that is allowed, and looks whether the
-/// kernel did. It counts its own book-keeping too, for which it doubles what is set (socket(7)).
+/// Sets both buffers, above the limits of the system if that is allowed, and checks the result. The
+/// kernel also counts its own overhead, for which it doubles the value (socket(7)).
 pub(super) fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
     let asked = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let send = (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, "wmem_max");
@@ -98,7 +97,7 @@ pub(super) fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
     for (option, force, limit) in [send, receive] {
         let set = number(socket, libc::SOL_SOCKET, force, asked);
         set.or_else(|_| number(socket, libc::SOL_SOCKET, option, asked)).map_err(|error| {
-            impossible(format!("a socket buffer of {bytes} B is refused: {}", io::Error::from(error)))
+            impossible(format!("the kernel refuses a socket buffer of {bytes} B: {}", io::Error::from(error)))
         })?;
         let now = match option {
             libc::SO_SNDBUF => sockopt::socket_send_buffer_size(socket),
@@ -107,7 +106,7 @@ pub(super) fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
         let has = now.unwrap_or(0) as u64 / 2;
         if has < bytes {
             let reason = format!(
-                "the kernel gives a socket buffer of {has} B where {bytes} are asked for: raise net.core.{limit}, or run as root"
+                "the kernel limits the socket buffer to {has} B, but {bytes} B are needed: raise net.core.{limit}, or run as root"
             );
             return Err(impossible(reason));
         }
@@ -121,13 +120,13 @@ fn congestion(socket: &OwnedFd, name: &str) -> Result<(), Error> {
         let known = known.unwrap_or_default();
         let why = io::Error::from(error);
         impossible(format!(
-            "the congestion control {name:?} cannot be had ({why}): here are {}",
+            "the congestion control {name:?} is not available ({why}): this host has {}",
             known.trim()
         ))
     })
 }
 
-/// For how many bytes whoever receives is woken, as far as they fit into the socket's buffer
+/// Sets how many bytes wake the receiver, as far as they fit into the socket's buffer
 /// (`SO_RCVLOWAT`, socket(7)).
 pub(super) fn wake_for(socket: &impl AsRawFd, bytes: usize) -> Result<(), Errno> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
@@ -144,7 +143,7 @@ fn number(
     option(socket, level, name, value)
 }
 
-/// Sets an option to what the kernel reads as bytes.
+/// Sets an option from the bytes of a value.
 fn option<T: Copy>(
     socket: &impl AsRawFd,
     level: libc::c_int,
@@ -157,12 +156,12 @@ fn option<T: Copy>(
     if set == 0 { Ok(()) } else { Err(last()) }
 }
 
-/// The error of the last call.
+/// Returns the error of the last call.
 pub(super) fn last() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// What the kernel does not have, or does not allow.
+/// Returns the error of an option that the kernel does not support or does not allow.
 fn refused(spec: &PartSpec, what: &str, error: Errno) -> Error {
     let why = io::Error::from(error);
     let name = spec.message.endpoint.name();
@@ -170,8 +169,10 @@ fn refused(spec: &PartSpec, what: &str, error: Errno) -> Error {
         (Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT | Errno::AFNOSUPPORT, Carrier::Sctp) => {
             impossible("this kernel has no SCTP: load its module (`modprobe sctp`)".to_owned())
         }
-        (Errno::AFNOSUPPORT, _) => impossible(format!("this kernel has no such addresses for {name}: {why}")),
-        _ => impossible(format!("{what} of {name} is refused: {why}")),
+        (Errno::AFNOSUPPORT, _) => {
+            impossible(format!("this kernel does not support the address family of {name}: {why}"))
+        }
+        _ => impossible(format!("the kernel refuses {what} for {name}: {why}")),
     }
 }
 
@@ -179,5 +180,5 @@ fn impossible(reason: String) -> Error {
     Error::Impossible { reason }
 }
 
-/// As in linux/sctp.h.
+/// The value of linux/sctp.h.
 const SCTP_NODELAY: libc::c_int = 3;

@@ -1,28 +1,28 @@
-//! What ranks tell each other, so that their sockets can be connected.
+//! What ranks tell each other to connect their sockets.
 
 use serde::{Deserialize, Serialize};
 
 use super::address::Reachable;
 use crate::endpoint::connecting;
 
-/// Where a rank is: what all ranks of a point are told.
+/// The addresses of a rank, which all ranks of a point get.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
     pub(super) reachable: Reachable,
 }
 
-/// What a rank has for one other, and tells that one alone.
+/// What a rank tells one other rank alone.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerParams {
-    /// Its sockets for this rank, one for each lane; or that to which all connect.
+    /// Its sockets for this rank, one for each lane; or the listener for all lanes.
     pub(super) sockets: Vec<Name>,
-    /// What a connection says first, so that nobody else's is taken for it.
+    /// The first bytes of a connection, which identify its rank.
     pub(super) token: u64,
 }
 
-/// What a socket is called, beside the address of its host.
+/// The name of a socket on its host.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Name {

@@ -1,4 +1,4 @@
-//! From a point to sockets that are ready to be connected.
+//! Set-up of a point: from its specification to sockets that can be connected.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use crate::pattern::check::Check;
 use crate::point::{Carrier, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
 
-/// Connections that may wait to be accepted: more than a host has ranks.
+/// The most connections that may wait to be accepted: more than a host has ranks.
 const BACKLOG: i32 = 4096;
 
 /// Sockets that are not connected yet.
@@ -27,14 +27,14 @@ pub(crate) struct Unconnected {
     pub(super) rank: u32,
     pub(super) clock: Clock,
     pub(super) offer: Offer<Address, PeerParams>,
-    /// What connections come to, where there are any.
+    /// The listener, for carriers with connections.
     pub(super) listener: Option<OwnedFd>,
-    /// Of datagrams, the sockets for each neighbour.
+    /// The sockets for each neighbour, for carriers of datagrams.
     pub(super) bound: Vec<Vec<OwnedFd>>,
 }
 
 impl Unconnected {
-    /// Makes and binds the sockets of a part of a point.
+    /// Creates and binds the sockets of a part of a point.
     pub(crate) fn new(
         part: &PartSpec,
         rank: u32,
@@ -56,7 +56,7 @@ impl Unconnected {
         } else {
             let (own, name) = ports.bound(&spec, options)?;
             listen(&own, BACKLOG).map_err(|error| ports.failed("listen", error))?;
-            // Who has connected may be gone again before it is accepted.
+            // A connection may be closed before it is accepted, so accept must not block.
             ioctl_fionbio(&own, true).map_err(|error| ports.failed("ioctl FIONBIO", error))?;
             listener = Some(own);
             vec![name]
@@ -88,8 +88,8 @@ impl EndpointKind for Unconnected {
     }
 }
 
-/// A part as sockets carry it: what others do beside the messages that are timed must not get lost,
-/// and a load counts by what is acknowledged.
+/// Returns a part as sockets carry it: messages outside of the timed ones must not get lost, and a
+/// load counts what is acknowledged.
 fn carried(part: &PartSpec) -> PartSpec {
     let mut spec = part.clone();
     if spec.part != Part::MAIN {
@@ -104,7 +104,7 @@ fn carried(part: &PartSpec) -> PartSpec {
     spec
 }
 
-/// A number that nobody guesses.
+/// Returns a number that cannot be guessed.
 pub(crate) fn token() -> Result<u64, Error> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
@@ -112,16 +112,16 @@ pub(crate) fn token() -> Result<u64, Error> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The ports that a rank's sockets take.
+/// The ports of a rank's sockets.
 struct Ports {
     next: Option<u16>,
-    /// The one that was tried last, for errors.
+    /// The last port that was tried, for errors.
     tried: String,
 }
 
 impl Ports {
-    /// Where a first one is given, each rank has as many as it may need, and each part of the point
-    /// as many.
+    /// If a first port is given, each rank and each part of the point gets a range for the largest
+    /// number of sockets.
     fn of(spec: &PartSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
         let most = if spec.message.endpoint.is_datagram() {
             let sockets = neighbours as u32 * spec.message.socket.streams;
@@ -134,7 +134,7 @@ impl Ports {
         Self { next: options.port.and_then(|first| u16::try_from(from(first)).ok()), tried: String::new() }
     }
 
-    /// A socket of the point that is bound, and what it is called.
+    /// Creates and binds a socket of the point; returns it with its name.
     fn bound(&mut self, spec: &PartSpec, options: &SocketOptions) -> Result<(OwnedFd, Name), Error> {
         let socket = socket(spec)?;
         if !spec.message.endpoint.is_internet() {
@@ -149,8 +149,8 @@ impl Ports {
         self.tried = format!("{} port {wanted}", spec.message.endpoint.name());
         self.next = self.next.map(|port| port.wrapping_add(1));
         if wanted != 0 && !spec.message.endpoint.is_datagram() {
-            // Connections of the point before keep the port for a minute; who listens there keeps
-            // it all the same (socket(7)).
+            // Connections of the previous point keep the port for a minute; a listener keeps it
+            // regardless (socket(7)).
             sockopt::set_socket_reuseaddr(&socket, true).map_err(|error| self.failed("share", error))?;
         }
         bind(&socket, &SocketAddr::new(ip, wanted)).map_err(|error| self.failed("bind", error))?;
@@ -167,10 +167,10 @@ impl Ports {
     }
 }
 
-/// The port of an address.
+/// Returns the port of an address.
 pub(super) fn port_of(address: &SocketAddrAny) -> Option<u16> {
     SocketAddr::try_from(address.clone()).ok().map(|address| address.port())
 }
 
-/// Abstract names that this process has given.
+/// The number of abstract names that this process has used.
 static NAMES: AtomicU32 = AtomicU32::new(0);

@@ -1,46 +1,46 @@
-//! Messages that alternate over what may lose them: one is answered before the next is sent. What
-//! seems to be lost is sent again by who asked; an answer says the number of what it answers, so
-//! that each is taken once.
+//! Alternating messages on a lossy lane: a message is answered before the next is sent. The asking
+//! rank repeats a message that seems to be lost; an answer carries the number of its message, so
+//! that each message is taken once.
 
 use crate::endpoint::header::Header;
 
-/// How far one end is.
+/// The state of one rank.
 #[derive(Debug)]
 pub(super) struct StopAndWait {
-    /// Whether this end asks, and the other one answers.
+    /// Whether this rank asks, and the other one answers.
     pub(super) asks: bool,
-    /// Number of the message that was sent last, and of the one that was taken last.
+    /// The numbers of the last message sent and of the last one taken.
     sent: Option<u32>,
     heard: Option<u32>,
-    /// Messages that this end has sent again.
+    /// The messages that this rank has repeated.
     pub(super) repeated: u64,
-    /// Messages that came again.
+    /// The duplicate messages that arrived.
     pub(super) duplicates: u64,
-    /// Whether a message was sent again since somebody has asked: the time that it took is that of
-    /// our patience.
+    /// Whether a message was repeated since the last [`take_marred`](Self::take_marred): the
+    /// measured time then includes the wait for the lost message.
     is_marred: bool,
 }
 
 impl StopAndWait {
-    /// The end that asks, or the one that answers.
+    /// Creates the state of the rank that asks, or of the rank that answers.
     pub(super) fn new(asks: bool) -> Self {
         Self { asks, sent: None, heard: None, repeated: 0, duplicates: 0, is_marred: false }
     }
 
-    /// The number of the next message, which is `count` where this end asks.
+    /// Returns the number of the next message: `count` at the asking rank.
     #[inline(always)]
     pub(super) fn next(&self, count: u32) -> u32 {
         if self.asks { count } else { self.heard.unwrap_or_default() }
     }
 
-    /// Takes note of a message that was sent.
+    /// Notes that a message was sent.
     #[inline(always)]
     pub(super) fn sent(&mut self, number: u32) {
         self.sent = Some(number);
     }
 
-    /// Takes note of a message that has come: whether it is the one that is waited for, and whether
-    /// the last one is to be sent again. Numbers count as far as messages can say them.
+    /// Notes that a message has arrived. Returns whether it is the awaited one, and whether the
+    /// last message must be repeated. Numbers are compared as far as messages can carry them.
     #[inline(always)]
     pub(super) fn hears(&mut self, header: Header, mask: u32) -> (bool, bool) {
         let is = |number: Option<u32>| number.is_some_and(|number| number & mask == header.number);
@@ -58,20 +58,20 @@ impl StopAndWait {
         (false, is_asked_again)
     }
 
-    /// Whether this end asked and has no answer yet.
+    /// Returns whether this rank asked and has no answer yet.
     #[inline]
     pub(super) fn is_waiting(&self, mask: u32) -> bool {
         let seen = |number: Option<u32>| number.map(|number| number & mask);
         self.asks && self.sent.is_some() && seen(self.sent) != seen(self.heard)
     }
 
-    /// Takes note that the last message is sent again.
+    /// Notes that the last message is repeated.
     pub(super) fn again(&mut self) {
         self.repeated += 1;
         self.is_marred = true;
     }
 
-    /// Whether a message was sent again since this was asked last.
+    /// Returns whether a message was repeated since the last call.
     #[inline(always)]
     pub(super) fn take_marred(&mut self) -> bool {
         std::mem::take(&mut self.is_marred)
@@ -101,13 +101,13 @@ mod tests {
             let second = message(number & MASK, true);
             match number % 3 {
                 0 => assert_eq!(answers.hears(first, MASK), (true, false)),
-                // The question is lost, and asked again.
+                // The message is lost, and repeated.
                 1 => {
                     asks.again();
                     assert_eq!(answers.hears(second, MASK), (true, false));
                     assert!(answers.take_marred());
                 }
-                // The answer is lost, so it is asked again.
+                // The answer is lost, so the message is repeated.
                 _ => {
                     assert_eq!(answers.hears(first, MASK), (true, false));
                     answers.sent(answers.next(7));
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(answer, number & MASK);
             assert_eq!(asks.hears(message(answer, number % 3 == 2), MASK), (true, false));
             assert_eq!(asks.take_marred(), number % 3 > 0);
-            // It comes twice.
+            // The answer arrives twice.
             assert_eq!(asks.hears(message(answer, false), MASK), (false, false));
             assert!(!asks.is_waiting(MASK) && !asks.take_marred() && !answers.take_marred());
         }

@@ -1,5 +1,4 @@
-//! A connection whose bytes arrive in their order: messages follow each other, each of the same
-//! length.
+//! A connection whose bytes arrive in order: messages of the same length follow each other.
 
 use std::io;
 use std::ops::Range;
@@ -12,46 +11,46 @@ use super::zero_copy::ZeroCopyBuffers;
 use crate::endpoint::header::Header;
 use crate::endpoint::{FILL, Mark};
 
-/// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache
-/// of the second level.
+/// How many bytes of a stream one call receives: iperf3 reads 128 KiB. Many more would not fit into
+/// a second-level cache.
 const AT_ONCE: usize = 256 << 10;
 
-/// One end of a connection.
+/// A connection at one rank.
 pub(super) struct Stream {
     pub(super) socket: OwnedFd,
-    /// Bytes of a message.
+    /// The size of a message in bytes.
     size: usize,
-    /// The message that is sent, which begins at `begin`, and what of it is still to be.
+    /// The message being sent, which begins at `begin`, and how many bytes of it are not sent yet.
     out: Vec<u8>,
     begin: usize,
     unsent: usize,
-    /// Number of the next message.
+    /// The number of the next message.
     next: u32,
-    /// Where messages are not copied, those that the kernel has.
+    /// The messages that are lent to the kernel, if they are sent without a copy.
     pub(super) zero_copy: Option<Box<ZeroCopyBuffers>>,
-    /// Bytes that were given to the kernel in all.
+    /// The bytes that were given to the kernel in all.
     pub(super) written: u64,
-    /// Messages that have come, whole or in part: as many whole ones as there is room for.
+    /// Received messages, complete or partial: as many complete ones as fit.
     into: Vec<u8>,
     filled: usize,
     taken: usize,
-    /// Where the message stands that was taken last.
+    /// The position of the message that was taken last.
     last: Range<usize>,
-    /// Bytes that have come in all.
+    /// The bytes that were received in all.
     pub(super) received: u64,
-    /// Whether a receive that waits wants a whole message.
+    /// Whether a receive that waits wants a complete message.
     wants_whole: bool,
-    /// Whether TCP holds small segments back until what was sent before is acknowledged, and
-    /// whether that is suspended.
+    /// Whether TCP holds small segments back until earlier data is acknowledged, and whether that
+    /// is suspended.
     holds_back: bool,
     is_pushing: bool,
 }
 
 impl Stream {
-    /// One end, for messages of so many bytes. Where several come one after the other, they are
-    /// asked for together. Of a TCP that `holds_back` small segments (Nagle's algorithm, RFC 1122,
-    /// section 4.2.3.4), the last message of its kind is sent at once all the same: else it would
-    /// wait for an acknowledgement that is itself delayed, for some 40 ms.
+    /// Creates one rank's side of a connection for messages of `size` bytes. The messages of a
+    /// stream are received several at a time. Even if TCP `holds_back` small segments (Nagle's
+    /// algorithm; RFC 1122, section 4.2.3.4), the last message of its kind is sent at once:
+    /// otherwise it would wait about 40 ms for a delayed acknowledgement.
     pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool, holds_back: bool) -> Self {
         let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
         let out = vec![FILL; size];
@@ -76,15 +75,15 @@ impl Stream {
         }
     }
 
-    /// The same, which lends its messages to the kernel instead of having them copied.
+    /// Lends messages to the kernel instead of having them copied.
     pub(super) fn lending(mut self) -> Self {
         let (buffers, out) = ZeroCopyBuffers::new(self.size);
         (self.zero_copy, self.out) = (Some(Box::new(buffers)), out);
         self
     }
 
-    /// Begins to send a message, when the one before is [finished](Self::finish); `false` if there
-    /// is no room for any of it.
+    /// Starts to send a message when the previous one is [finished](Self::finish); returns `false`
+    /// if there is no room for any of it.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         let is_begun = self.finish(waits)? && self.begin(Header::of(mark, self.next), waits)?;
@@ -119,19 +118,20 @@ impl Stream {
         Ok(true)
     }
 
-    /// The message that is sent next, or is being sent.
+    /// Returns the next message to send, or the message being sent.
     #[inline(always)]
     pub(super) fn next_message(&mut self) -> &mut [u8] {
         &mut self.out[self.begin..self.begin + self.size]
     }
 
-    /// The message that was taken last, as long as nothing more has come; empty before the first.
+    /// Returns the message that was taken last, until more is received; it is empty before the
+    /// first.
     #[inline(always)]
     pub(super) fn taken_message(&self) -> &[u8] {
         &self.into[self.last.clone()]
     }
 
-    /// Sends what is left of the last message; whether that is all.
+    /// Sends the rest of the last message; returns whether everything is sent.
     #[inline(always)]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
         if self.unsent > 0 {
@@ -140,7 +140,7 @@ impl Stream {
         Ok(self.unsent == 0)
     }
 
-    /// The same; what is lent must be back, too.
+    /// Also waits until lent memory is returned.
     pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
         if !self.finish(waits)? {
             return Ok(false);
@@ -148,13 +148,13 @@ impl Stream {
         self.zero_copy.as_mut().map_or(Ok(true), |buffers| buffers.is_back(&self.socket))
     }
 
-    /// Whether something is left of the last message.
+    /// Returns whether a part of the last message is left.
     #[inline(always)]
     pub(super) fn is_unfinished(&self) -> bool {
         self.unsent > 0
     }
 
-    /// Messages that the kernel has taken whole.
+    /// Returns how many messages the kernel has taken completely.
     pub(super) fn posted(&self) -> u64 {
         u64::from(self.next) - u64::from(self.is_unfinished())
     }
@@ -183,8 +183,8 @@ impl Stream {
         }
     }
 
-    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
-    /// Called when no whole message is there, so that there is room.
+    /// Receives what has arrived; with `waits`, waits for something to arrive. Returns `false` if
+    /// nothing was received. Called when no complete message is left, so there is room.
     #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         let flags = match (waits, self.wants_whole) {
@@ -203,7 +203,7 @@ impl Stream {
         }
     }
 
-    /// Takes the next message that is whole.
+    /// Takes the next complete message.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Option<Header> {
         let next = self.taken + self.size;
@@ -220,7 +220,7 @@ impl Stream {
     }
 }
 
-/// What a call comes to that has done nothing, where it has not failed: it would have to wait, or a
+/// Returns `nothing` for a call that did nothing without failing: it would have to wait, or a
 /// signal came.
 #[cold]
 pub(super) fn nothing<T>(error: io::Error, nothing: T) -> io::Result<T> {
@@ -268,8 +268,8 @@ mod tests {
         }
     }
 
-    /// What the kernel refers to is not written to before it says that it does so no more: each
-    /// message has its own number.
+    /// Memory that is lent to the kernel is not written before the kernel returns it: each message
+    /// keeps its own number.
     #[test]
     fn what_is_lent_arrives_as_it_was() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

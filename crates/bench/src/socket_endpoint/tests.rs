@@ -1,5 +1,4 @@
-//! Ends over real sockets of this host, and over a relay that loses, repeats and delays what
-//! passes.
+//! Ranks over real sockets of this host, and over a relay that loses, repeats and delays messages.
 
 mod floods;
 mod relay;
@@ -38,14 +37,15 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-/// Halves of a point, in rank order.
+/// Returns the halves of a point, in rank order.
 fn halves(spec: &PartSpec) -> Vec<Unconnected> {
     let options = SocketOptions { net: Net::Loopback, port: None };
     let half = |rank| Unconnected::new(spec, rank, &options, Clock::monotonic()).unwrap();
     (0..spec.links.ranks()).map(half).collect()
 }
 
-/// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
+/// Returns what each rank is told about all ranks, with the parameters from one rank to another
+/// changed by `change`.
 fn told(
     spec: &PartSpec,
     halves: &[Unconnected],
@@ -63,8 +63,8 @@ fn told(
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
 }
 
-/// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All
-/// stay until all are done.
+/// Connects all halves at the same time and runs the part of each rank; returns their results. All
+/// ranks stay until all have finished.
 fn run<T: Send>(
     halves: Vec<Unconnected>,
     told: &[Vec<PeerInfo>],
@@ -76,7 +76,7 @@ fn run<T: Send>(
     })
 }
 
-/// The same, but each stays until `stays` returns.
+/// Does the same, but each rank stays until `stays` returns.
 fn run_until<T: Send>(
     halves: Vec<Unconnected>,
     told: &[Vec<PeerInfo>],
@@ -101,7 +101,7 @@ fn run_until<T: Send>(
     })
 }
 
-/// Bounces so many messages; gives the samples and counters of both ranks.
+/// Bounces `messages` messages; returns the samples and counters of both ranks.
 fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
     let told =
@@ -134,8 +134,8 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     }
 }
 
-/// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and
-/// afterwards it is woken for all.
+/// The receiver of a long stream is woken for much data; less data arrives all the same. Afterwards
+/// all data wakes it.
 #[test]
 fn the_receiver_of_a_flood_gathers() {
     for (carrier, poll, streams, gathers) in [
@@ -211,7 +211,7 @@ fn they_do_over_ipv6() {
     }
 }
 
-/// Floods; gives what rank 0 posted and rank 1 received, with its counters.
+/// Streams; returns what rank 0 posted and rank 1 received, with the counters of rank 1.
 fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
     let told =
@@ -254,7 +254,7 @@ fn lists_of_datagrams_arrive_as_messages() {
             axis::POST_LIST.value(list),
             axis::OFFLOAD.value(offload),
             axis::SIZE_BYTES.value(100),
-            // Enough for all of them, so that none is lost.
+            // Enough for all messages, so that none is lost.
             axis::SOCKET_BUFFER_BYTES.value(Some(200_000)),
         ];
         let (sent, received, counters) = flood(&spec(Pattern::STREAM, axes), 100, None);
@@ -274,19 +274,19 @@ fn what_is_lost_is_asked_for_again_and_is_no_sample() {
         let answers = &ends[1];
         let lost = relay.end().dropped;
         assert!(lost >= 5, "{lost}");
-        // The last answer may be lost again and again; each loss costs one question.
+        // The last answer may be lost again and again; each loss costs one repetition.
         assert_eq!(asks.1["messages_lost"], lost, "{:?}", asks.1);
         let marred = 40 - asks.0.0.len() as u64;
         assert!(marred >= lost / 2 && marred <= lost, "{marred} of {lost}");
         assert!(!asks.0.0.is_empty() && answers.0.0.len() < 40);
         let longest_ns = asks.0.0.iter().chain(&answers.0.0).max().unwrap();
-        assert!(*longest_ns < 190_000_000, "the time of our patience is no latency: {longest_ns}");
+        assert!(*longest_ns < 190_000_000, "the wait for a lost message is no latency: {longest_ns}");
     }
 }
 
 #[test]
 fn the_loss_of_the_very_last_answer_is_made_good() {
-    // A question and an answer each, and one before: the fourth is the last answer.
+    // There is one round before: the fourth message is the last answer.
     let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Udp)]);
     for last in [3, 4, 5, 6] {
         let relay = Relay::start(vec![Fault::Lose { number: last }]);
@@ -301,7 +301,7 @@ fn the_loss_of_the_very_last_answer_is_made_good() {
 fn what_comes_twice_or_late_is_counted() {
     let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)];
     let spec = spec(Pattern::STREAM, axes);
-    // As many as every socket holds, so that none but the relay loses any.
+    // As many as every socket holds, so that only the relay loses messages.
     let faults = vec![Fault::Drop { every: 10 }, Fault::Repeat { every: 7 }, Fault::Hold { every: 13 }];
     let relay = Relay::start(faults);
     let (sent, received, counters) = flood(&spec, 200, Some(&relay));
@@ -312,7 +312,7 @@ fn what_comes_twice_or_late_is_counted() {
     assert_eq!(received, sent - done.dropped + done.repeated, "{done:?}");
 }
 
-/// The last message overtakes the one before it, which is not lost for that.
+/// The last message overtakes the one before it, which still counts.
 #[test]
 fn what_the_end_of_a_flood_overtakes_still_counts() {
     let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
@@ -323,8 +323,8 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
     assert_eq!((sent, received), (20, 20));
 }
 
-/// Who sleeps until the next message comes looks at the clock every second, and earlier where there
-/// may be none any more.
+/// A rank that sleeps until the next message reads the clock every second, and earlier if no
+/// message may be left.
 #[test]
 fn a_flood_that_has_lost_some_is_soon_over() {
     let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
@@ -344,7 +344,7 @@ fn who_is_no_rank_is_sent_away() {
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let Name::Port(port) = told[1][0].params.as_ref().unwrap().sockets[0] else { panic!("a port") };
-    // Some say nothing and stay, one says what is wrong, one goes at once.
+    // Some connections stay silent, one sends wrong bytes, one is closed at once.
     let silent: Vec<_> = (0..9).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut wrong = TcpStream::connect(("127.0.0.1", port)).unwrap();
     std::io::Write::write_all(&mut wrong, &[7; 64]).unwrap();
@@ -363,9 +363,9 @@ fn who_is_no_rank_is_sent_away() {
 #[test]
 fn a_rank_that_has_gone_is_said_to_have_gone() {
     for (carrier, words) in [
-        (Carrier::Tcp, "its program has ended or failed: look there"),
-        (Carrier::UnixStream, "its program has ended or failed: look there"),
-        (Carrier::Udp, "nobody has that port any more"),
+        (Carrier::Tcp, "its program has ended or failed: check its host"),
+        (Carrier::UnixStream, "its program has ended or failed: check its host"),
+        (Carrier::Udp, "the port is closed"),
     ] {
         let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(carrier)]);
         let halves = halves(&spec);
@@ -389,7 +389,7 @@ fn a_port_that_is_taken_is_named() {
     let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let options = SocketOptions { net: Net::Loopback, port: Some(port) };
     let error = Unconnected::new(&spec, 0, &options, Clock::monotonic()).err().unwrap().to_string();
-    assert!(error.starts_with(&format!("TCP port {port} is taken: end what has it")), "{error}");
+    assert!(error.starts_with(&format!("TCP port {port} is in use: end the program")), "{error}");
     // The next rank has the next port.
     let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
     if let Ok(next) = next {

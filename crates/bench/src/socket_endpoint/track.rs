@@ -1,17 +1,17 @@
-//! Which of numbered messages have come: twice, or after one that was sent later (RFC 4737 calls
-//! that reordered).
+//! Counts the numbered messages that arrive twice, or after one that was sent later (reordered, RFC
+//! 4737).
 
-/// Numbers behind the highest that are remembered: a datagram that comes later than that counts as
-/// reordered, and not as a duplicate.
+/// How many numbers below the highest are remembered: an older datagram counts as reordered, and
+/// not as duplicate.
 const WINDOW: u32 = 4096;
-/// Numbers wrap here.
+/// The bits of a number, which wraps.
 const BITS: u32 = 29;
 
-/// What is known of the messages of one sender.
+/// The numbers of one sender that were seen.
 #[derive(Debug)]
 pub(super) struct Track {
     highest: Option<u32>,
-    /// A bit for each of the last numbers, at its place in turn.
+    /// A bit for each of the last numbers, in a ring.
     seen: Box<[u64]>,
     pub(super) duplicates: u64,
     pub(super) reordered: u64,
@@ -25,12 +25,12 @@ impl Default for Track {
 }
 
 impl Track {
-    /// Counts from here on: what came before was of other messages than count.
+    /// Restarts the counts: earlier messages do not count.
     pub(super) fn recount(&mut self) {
         (self.duplicates, self.reordered) = (0, 0);
     }
 
-    /// Takes note of a number.
+    /// Notes a number.
     #[inline]
     pub(super) fn see(&mut self, number: u32) {
         let Some(highest) = self.highest else {
@@ -106,8 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against what a set of all numbers tells, for those that do not come later than the
-        /// window.
+        /// Compares with a set of all numbers, for numbers within the window.
         #[test]
         fn it_counts_as_a_set_of_all_would(steps in prop::collection::vec((0_u32..40, 0_u32..30), 1..400)) {
             let mut all = BTreeSet::new();

@@ -1,8 +1,8 @@
 //! Sending without a copy (`MSG_ZEROCOPY`; Documentation/networking/msg_zerocopy.rst of Linux).
 //!
-//! The kernel refers to a message where it is, until it says on the socket's error queue that it
-//! does not any more: so each of those under way has a place of its own. Where it copies all the
-//! same, as it does within a host, it says that, too.
+//! The kernel refers to a message in place until it reports on the socket's error queue that it no
+//! longer does, so each message under way has a separate slot. The kernel also reports if it copies
+//! after all, as it does within a host.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,35 +11,35 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::endpoint::FILL;
 
-/// Bytes of all messages that may be under way, about what the buffers of both ends hold.
+/// The bytes of all messages that may be under way: about the buffers of both ranks.
 const BYTES: usize = 8 << 20;
-/// Fewest and most of them: of many small ones, the kernel keeps a note of each
+/// The fewest and the most messages: the kernel keeps a note for each message
 /// (`net.core.optmem_max`).
 const MESSAGES: std::ops::RangeInclusive<usize> = 2..=128;
-/// As in linux/errqueue.h.
+/// The values of linux/errqueue.h.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 /// Messages that are lent to the kernel.
 pub(super) struct ZeroCopyBuffers {
-    /// For each place, how many calls there were when the last one was made that referred to it.
+    /// For each slot, the number of calls when the last call referred to it.
     until: Vec<u64>,
-    /// The place of the message that is sent, and whether that has begun.
+    /// The slot of the message being sent, and whether sending has begun.
     turn: usize,
     is_begun: bool,
-    /// Calls that the kernel took, and those of which all before are done.
+    /// The calls that the kernel took, and how many of them are done without a gap.
     calls: u64,
     done: u64,
-    /// Ranges of calls that are done before others are: from, and how many.
+    /// Ranges of calls that are done before earlier ones: the first, and how many.
     early: Vec<(u64, u64)>,
-    /// Calls whose bytes the kernel has copied all the same.
+    /// The calls whose bytes the kernel copied after all.
     copied: u64,
-    /// Whether nothing more can be sent before some are done.
+    /// Whether nothing more can be sent before some calls are done.
     pub(super) is_out: bool,
 }
 
 impl ZeroCopyBuffers {
-    /// Places for messages of a size, and what is in them.
+    /// Creates slots for messages of a size, and their memory.
     pub(super) fn new(size: usize) -> (Self, Vec<u8>) {
         let count = (BYTES / size.max(1)).clamp(*MESSAGES.start(), *MESSAGES.end());
         let buffers = Self {
@@ -55,13 +55,13 @@ impl ZeroCopyBuffers {
         (buffers, vec![FILL; count * size])
     }
 
-    /// The place of the message that is sent.
+    /// Returns the slot of the message being sent.
     #[inline]
     pub(super) fn turn(&self) -> usize {
         self.turn
     }
 
-    /// Goes on to the place of the next message; `false` if that is still lent.
+    /// Moves to the slot of the next message; returns `false` if that is still lent.
     pub(super) fn next(&mut self, socket: &OwnedFd, waits: bool) -> io::Result<bool> {
         if self.is_begun {
             self.turn = (self.turn + 1) % self.until.len();
@@ -77,7 +77,7 @@ impl ZeroCopyBuffers {
         Ok(!self.is_out)
     }
 
-    /// A call that took some of the message.
+    /// Notes a call that took a part of the message.
     #[inline]
     pub(super) fn took(&mut self) {
         self.calls += 1;
@@ -85,7 +85,7 @@ impl ZeroCopyBuffers {
         self.is_begun = true;
     }
 
-    /// The kernel has no room for another note.
+    /// Handles a kernel that has no room for another note.
     pub(super) fn is_refused(&mut self, socket: &OwnedFd, waits: bool) -> io::Result<()> {
         let before = self.done;
         self.collect(socket)?;
@@ -96,7 +96,7 @@ impl ZeroCopyBuffers {
         Ok(())
     }
 
-    /// Whether all is done that was lent.
+    /// Returns whether all lent memory is returned.
     pub(super) fn is_back(&mut self, socket: &OwnedFd) -> io::Result<bool> {
         if self.calls > self.done {
             self.collect(socket)?;
@@ -105,22 +105,22 @@ impl ZeroCopyBuffers {
         Ok(!self.is_out)
     }
 
-    /// Calls that were made, and those whose bytes were copied all the same, as far as is known.
+    /// Returns how many calls were made, and how many were copied after all, as far as is known.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.calls, self.copied)
     }
 
-    /// Waits until the kernel says something, or a signal comes.
+    /// Waits until the kernel reports something, or a signal comes.
     fn wait(&mut self, socket: &OwnedFd) -> io::Result<()> {
-        // What is on the error queue is told without being asked for.
+        // The error queue is reported without being requested.
         let _ = poll(&mut [PollFd::new(socket, PollFlags::empty())], None);
         self.collect(socket)
     }
 
-    /// Takes note of all that the kernel has said.
+    /// Reads all notes of the kernel.
     fn collect(&mut self, socket: &OwnedFd) -> io::Result<()> {
         while let Some(note) = note(socket)? {
-            // Its numbers wrap, ours do not.
+            // The kernel's numbers wrap, `done` does not.
             let from = self.done + u64::from(note.ee_info.wrapping_sub(self.done as u32));
             let count = u64::from(note.ee_data.wrapping_sub(note.ee_info)) + 1;
             if note.ee_code == SO_EE_CODE_ZEROCOPY_COPIED {
@@ -135,11 +135,11 @@ impl ZeroCopyBuffers {
     }
 }
 
-/// Memory for what comes with a note, aligned as that must be.
+/// Memory for the control data of a note, with the required alignment.
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
-/// The next note of a call's end on a socket's error queue.
+/// Returns the next note of a finished call on a socket's error queue.
 fn note(socket: &OwnedFd) -> io::Result<Option<libc::sock_extended_err>> {
     loop {
         let mut control = Control([0; 128]);
@@ -148,7 +148,7 @@ fn note(socket: &OwnedFd) -> io::Result<Option<libc::sock_extended_err>> {
         header.msg_control = control.0.as_mut_ptr().cast();
         header.msg_controllen = control.0.len() as _;
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        // SAFETY: the header is writable and says how long its memory is.
+        // SAFETY: the header is writable and contains the length of its memory.
         if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) } < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
@@ -159,7 +159,7 @@ fn note(socket: &OwnedFd) -> io::Result<Option<libc::sock_extended_err>> {
         }
         // SAFETY: the kernel has filled the header in.
         let first = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
-        // SAFETY: where it is one, the kernel has written all of it.
+        // SAFETY: if the pointer is not null, the kernel has written the whole structure.
         let Some(about) = (unsafe { first.as_ref() }) else { continue };
         let is_error = matches!(
             (about.cmsg_level, about.cmsg_type),
@@ -168,7 +168,7 @@ fn note(socket: &OwnedFd) -> io::Result<Option<libc::sock_extended_err>> {
         if !is_error {
             continue;
         }
-        // SAFETY: what follows the head of such a message is one of these, aligned or not.
+        // SAFETY: this structure follows the head of such a message, aligned or not.
         let error = unsafe { libc::CMSG_DATA(first).cast::<libc::sock_extended_err>().read_unaligned() };
         if error.ee_errno == 0 && error.ee_origin == SO_EE_ORIGIN_ZEROCOPY {
             return Ok(Some(error));

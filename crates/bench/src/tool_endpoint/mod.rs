@@ -1,6 +1,6 @@
-//! A point that another program measures: rank 1 runs its server and rank 0 its client, between the
-//! addresses that messages of this program would take, each with the rank's place. What the client
-//! prints is the result.
+//! A point that another tool measures: rank 1 runs its server and rank 0 its client, between the
+//! addresses that rdmascope's messages would use, each with the placement of its rank. The result
+//! is what the client prints.
 
 pub(crate) mod check;
 mod run;
@@ -24,19 +24,19 @@ use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
 use crate::socket_endpoint::Reachable;
 
-/// How long a program may take to say its version, and a server to listen.
+/// How long a tool may take to print its version, and its server to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What all ranks are told.
+/// What a rank tells the other.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Address {
     reachable: Reachable,
-    /// The port that its server would have.
+    /// The port of its server, if the rank runs one.
     port: u16,
 }
 
-/// A rank whose program is there.
+/// A rank whose tool is installed and not started.
 pub(crate) struct Unstarted {
     tool: Tool,
     carrier: Carrier,
@@ -46,7 +46,7 @@ pub(crate) struct Unstarted {
 }
 
 impl Unstarted {
-    /// Finds the program, an address and a port.
+    /// Finds the tool, an address and a port.
     pub(crate) fn new(tool: Tool, site: &Site<'_>) -> Result<Self, Error> {
         let spec = site.spec;
         let rank = site.rank;
@@ -55,7 +55,7 @@ impl Unstarted {
         let name = tool.word();
         let least = tool.size_bytes_min(carrier);
         if spec.message.size_bytes < least {
-            let reason = format!("{name} sends no messages of less than {least} B over {}", carrier.name());
+            let reason = format!("{name} sends no messages shorter than {least} B over {}", carrier.name());
             return Err(Error::Impossible { reason });
         }
         let version = run::version(name, PATIENCE)?;
@@ -92,18 +92,18 @@ impl PreparedEndpoints for Unstarted {
     }
 }
 
-/// A rank that runs its end of another program, until it is dropped.
+/// A rank that runs the server or the client of a tool, until it is dropped.
 struct Measuring {
     server: Server,
     version: String,
-    /// What the messages leave by.
+    /// The interface that its messages leave by.
     interface: String,
-    /// The server, where it is this rank's.
+    /// The server, if this rank runs it.
     running: Option<Program>,
 }
 
 impl ConnectedEndpoints for Measuring {
-    /// Rank 0's share of the point: rank 1's server does its own.
+    /// Measures as rank 0. At rank 1 the server runs on its own.
     fn measure(
         &mut self,
         spec: &PointSpec,
@@ -135,7 +135,7 @@ impl ConnectedEndpoints for Measuring {
             mean_ns.or(throughput.as_ref().map(|t| t.bytes_per_s)).is_some_and(|number| number > 0.0);
         if !is_number {
             return Err(PointError::Failed(format!(
-                "`{command}` found nothing: {name} got no message through"
+                "`{command}` measured nothing: no message of {name} arrived"
             )));
         }
         let reported = Some(Reported { program: self.version.clone(), command, mean_ns });
@@ -143,7 +143,7 @@ impl ConnectedEndpoints for Measuring {
     }
 }
 
-/// A port that is free for TCP and UDP now.
+/// Returns a port that is free for TCP and UDP now.
 fn free_port() -> Result<u16, Error> {
     let failed = Error::system("find a free port");
     for _ in 0..PORTS_TRIED {
@@ -157,5 +157,5 @@ fn free_port() -> Result<u16, Error> {
     Err(failed(std::io::ErrorKind::AddrInUse.into()))
 }
 
-/// Free ports of TCP that may be taken for UDP before it is given up.
+/// How many ports that are free for TCP are tried for UDP.
 const PORTS_TRIED: usize = 16;

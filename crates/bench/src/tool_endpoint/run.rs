@@ -1,4 +1,4 @@
-//! Running another program: what it prints, whether it listens, and never for longer than it may.
+//! Runs another program within a time limit, reads its output, and waits until its server listens.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -12,27 +12,27 @@ use crate::Error;
 use crate::fault::PointError;
 use crate::process::child::{Process, Streams};
 
-/// How often it is looked whether a server listens.
+/// How often to check whether a server listens.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// More than a program prints of one test of an hour.
+/// More than a tool prints in a test of an hour.
 const PRINTED_MAX: usize = 16 << 20;
 
-/// A program that runs. It is killed with all that it started when this is dropped.
+/// A running program. It is killed with its child processes when this is dropped.
 pub(super) struct Program {
     name: String,
     process: Process,
     streams: Streams,
-    /// What it has printed and what it has complained of.
+    /// What it has printed to standard output and standard error.
     said: [Vec<u8>; 2],
 }
 
 impl Program {
-    /// Starts it.
+    /// Starts a program.
     pub(super) fn start(words: &[String]) -> Result<Self, Error> {
         let name = words.first().cloned().unwrap_or_default();
         let (process, streams) = Process::start(words).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                let reason = format!("a rank's host has no {name} (`apt install {name}`)");
+                let reason = format!("{name} is not installed on a rank's host (`apt install {name}`)");
                 Error::Impossible { reason }
             }
             _ => Error::System { what: format!("start {name}"), cause: error },
@@ -40,7 +40,7 @@ impl Program {
         Ok(Self { name, process, streams, said: [Vec::new(), Vec::new()] })
     }
 
-    /// What it prints until it ends, which it must within so long, and well.
+    /// Returns what it prints until it ends, which must be within `within` and with success.
     pub(super) fn output(mut self, within: Duration) -> Result<String, PointError> {
         let deadline = Deadline::after(within);
         loop {
@@ -50,15 +50,12 @@ impl Program {
             }
             if deadline.is_over() {
                 let within_s = within.as_secs_f64();
-                return Err(PointError::Failed(format!(
-                    "{} has not ended within {within_s:.1} s",
-                    self.name
-                )));
+                return Err(PointError::Failed(format!("{} did not end within {within_s:.1} s", self.name)));
             }
             if self.said.iter().any(|text| text.len() > PRINTED_MAX) {
-                return Err(PointError::Failed(format!("{} prints without end", self.name)));
+                return Err(PointError::Failed(format!("{} printed too much", self.name)));
             }
-            // What it has closed is not waited for: it would wake this thread at once.
+            // A closed stream is not polled: it would wake this thread at once.
             let streams = [self.streams.output.as_fd(), self.streams.errors.as_fd()];
             let open = streams.into_iter().zip(open).filter(|(_, is_open)| *is_open);
             let mut wanted: Vec<_> =
@@ -72,7 +69,7 @@ impl Program {
         Ok(String::from_utf8_lossy(&self.said[0]).into_owned())
     }
 
-    /// Takes what it prints; which of its two streams may bring more.
+    /// Reads its output; returns which of the two streams are still open.
     fn take(&mut self) -> Result<[bool; 2], Error> {
         let streams: [&mut dyn Read; 2] = [&mut self.streams.output, &mut self.streams.errors];
         let mut open = [false; 2];
@@ -88,18 +85,19 @@ impl Program {
         Ok(open)
     }
 
-    /// It ended so, which is wrong: with the last that it said, of errors or else of anything.
+    /// Returns the error of a program that ended wrongly, with its last line of errors, or else of
+    /// output.
     fn failed(&self, ended: &str) -> PointError {
         let last = |text: &Vec<u8>| {
             let text = String::from_utf8_lossy(text).into_owned();
             text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
         };
-        let said = self.said.iter().rev().find_map(last).unwrap_or_else(|| "it said nothing".to_owned());
+        let said = self.said.iter().rev().find_map(last).unwrap_or_else(|| "it printed nothing".to_owned());
         PointError::Failed(format!("{} {ended}: {said}", self.name))
     }
 }
 
-/// What a program calls itself and its version.
+/// Returns the first line that a program prints for its version.
 pub(super) fn version(name: &str, within: Duration) -> Result<String, Error> {
     let printed = Program::start(&[name.to_owned(), "--version".to_owned()])?.output(within);
     let printed = printed.map_err(|error| match error {
@@ -119,13 +117,11 @@ pub(super) fn await_listening(server: &mut Program, port: u16, within: Duration)
         }
         if deadline.is_over() {
             let within_s = within.as_secs_f64();
-            let why = format!(
-                "the server of {} does not listen on port {port} within {within_s:.0} s",
-                server.name
-            );
+            let why =
+                format!("the server of {} did not listen on port {port} within {within_s:.0} s", server.name);
             return Err(PointError::Failed(why));
         }
-        // What it prints is taken, so that this wakes for its end.
+        // Its output is read, so that this thread wakes when it ends.
         server.take()?;
         let mut wanted = [PollFd::from_borrowed_fd(server.streams.output.as_fd(), PollFlags::IN)];
         let _ = poll(&mut wanted, Some(&PAUSE));
@@ -133,8 +129,8 @@ pub(super) fn await_listening(server: &mut Program, port: u16, within: Duration)
     Ok(())
 }
 
-/// Whether anyone listens on a port of this network namespace, or has it for datagrams
-/// (proc_net(5)).
+/// Returns whether any process listens on a TCP port of this network namespace, or has it for
+/// datagrams (proc_net(5)).
 fn is_taken(port: u16) -> bool {
     let ends = format!(":{port:04X}");
     let listens = |file: &str, state: &str| {
@@ -144,7 +140,7 @@ fn is_taken(port: u16) -> bool {
             words.next().is_some_and(|local| local.ends_with(&ends)) && words.nth(1) == Some(state)
         })
     };
-    // TCP_LISTEN; a socket that is not connected.
+    // 0A is TCP_LISTEN; 07 is a socket that is not connected.
     ["tcp", "tcp6"].iter().any(|file| listens(file, "0A"))
         || ["udp", "udp6"].iter().any(|file| listens(file, "07"))
 }

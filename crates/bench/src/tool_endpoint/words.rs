@@ -1,4 +1,4 @@
-//! What other programs are told, and what they say.
+//! The command lines of other tools, and the parsing of their output.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::point::{Carrier, PointSpec, Tool};
 
-/// Where the server of a program is reached.
+/// The server of a tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Server {
     pub(super) tool: Tool,
@@ -14,17 +14,17 @@ pub(super) struct Server {
     pub(super) port: u16,
 }
 
-/// What a program found.
+/// The result of a tool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Found {
     /// The mean of half a round trip, in ns.
     HalfNs(f64),
-    /// What its receiver got, in bytes per second.
+    /// The throughput at its receiver, in bytes per second.
     BytesPerS(f64),
 }
 
 impl Server {
-    /// What starts it.
+    /// Returns the command line of the server.
     pub(super) fn command(self, endpoint: Carrier) -> Vec<String> {
         let address = self.address.to_string();
         let port = self.port.to_string();
@@ -39,7 +39,7 @@ impl Server {
         words.into_iter().map(str::to_owned).collect()
     }
 
-    /// What starts its client for so many seconds.
+    /// Returns the command line of the client for a measurement of `seconds`.
     pub(super) fn client(self, spec: &PointSpec, seconds: u64) -> Vec<String> {
         let address = self.address.to_string();
         let port = self.port.to_string();
@@ -64,7 +64,7 @@ impl Server {
             }
         };
         match self.tool {
-            // As fast as it goes: of UDP it sends 1 Mbit/s unless told otherwise.
+            // Unlimited rate: iperf3 sends UDP at 1 Mbit/s by default.
             Tool::Iperf3 if !is_tcp => words.extend(["-u", "-b", "0"]),
             Tool::Sockperf if is_tcp => words.push("--tcp"),
             _ => {}
@@ -73,7 +73,7 @@ impl Server {
     }
 }
 
-/// Finds the result in what a client printed; else what is missing there.
+/// Finds the result in what a client printed; the error says what is missing there.
 pub(super) fn read(tool: Tool, spec: &PointSpec, printed: &str) -> Result<Found, String> {
     match tool {
         Tool::Iperf3 => iperf3(printed),
@@ -86,7 +86,7 @@ pub(super) fn read(tool: Tool, spec: &PointSpec, printed: &str) -> Result<Found,
     }
 }
 
-/// What its receiver got, of its JSON: of UDP without what was lost.
+/// Reads the throughput at the receiver from iperf3's JSON; with UDP, lost datagrams do not count.
 fn iperf3(printed: &str) -> Result<Found, String> {
     let json: Value = serde_json::from_str(printed).map_err(|error| format!("no JSON ({error})"))?;
     if let Some(error) = json.get("error").and_then(Value::as_str) {
@@ -98,8 +98,8 @@ fn iperf3(printed: &str) -> Result<Found, String> {
     Ok(Found::BytesPerS(received / 8.0))
 }
 
-/// The number of a line such as `latency = 12.3 us` or `recv_bw = 1,040.1 MB/sec`: qperf's units
-/// are of powers of ten.
+/// Reads the number of a line such as `latency = 12.3 us` or `recv_bw = 1,040.1 MB/sec`; qperf's
+/// units are powers of ten.
 fn qperf(printed: &str, name: &str) -> Result<f64, String> {
     let line = printed.lines().find(|line| line.split_whitespace().next() == Some(name));
     let line = line.ok_or_else(|| format!("no {name}"))?;
@@ -117,7 +117,7 @@ fn qperf(printed: &str, name: &str) -> Result<f64, String> {
     Ok(number * scale)
 }
 
-/// The mean: `sockperf: Summary: Latency is 33.248 usec`.
+/// Reads the mean of a line such as `sockperf: Summary: Latency is 33.248 usec`.
 fn sockperf(printed: &str) -> Result<Found, String> {
     let found =
         printed.lines().find_map(|line| line.split_once("Summary: Latency is ")?.1.split_once(" usec"));
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::plan::{Options, Plan, resolve};
 
-    /// The first point of an experiment that others measure.
+    /// Returns the first point of an experiment that another tool measures.
     fn spec(pattern: &str, endpoint: &str, tool: &str) -> PointSpec {
         let text = format!(
             "name = \"x\"\ntitle = \"X\"\n[[experiment]]\nname = \"e\"\npattern = \"{pattern}\"\nduration = \"2s\"\n\

@@ -7,42 +7,43 @@ use verbs::MemoryRegion;
 
 use super::digest::Digest;
 
-/// Memory that files are read into and written from without another copy. Bytes lie in it at
-/// offsets; whoever goes beyond its end gets an error.
+/// Memory that files are read into and written from without another copy. `at` is an offset in this
+/// memory. An access beyond its end is an error.
 pub(crate) trait Block {
-    /// Copies bytes into it.
+    /// Copies bytes into the block.
     ///
     /// # Errors
-    /// Where they do not fit.
+    /// If they do not fit.
     fn put(&mut self, at: usize, bytes: &[u8]) -> io::Result<()>;
 
-    /// Copies bytes out of it.
+    /// Copies bytes out of the block.
     ///
     /// # Errors
-    /// Where there are not so many.
+    /// If the range ends beyond the block.
     fn get(&self, at: usize, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// Reads at most so many bytes of a file from an offset of it; gives how many, 0 at its end.
+    /// Reads at most `bytes` bytes at `offset` of a file into the block. Returns how many, 0 at the
+    /// end of the file.
     ///
     /// # Errors
-    /// What pread(2) says.
+    /// The errors of pread(2).
     fn read_file(&mut self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize>;
 
-    /// Writes at most so many bytes to a file at an offset of it; gives how many.
+    /// Writes at most `bytes` bytes of the block to `offset` of a file. Returns how many.
     ///
     /// # Errors
-    /// What pwrite(2) says.
+    /// The errors of pwrite(2).
     fn write_file(&self, at: usize, bytes: usize, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize>;
 
-    /// Adds bytes of it to a checksum.
+    /// Adds bytes of the block to a checksum.
     ///
     /// # Errors
-    /// Where there are not so many.
+    /// If the range ends beyond the block.
     fn digest(&self, at: usize, bytes: usize, digest: &mut Digest) -> io::Result<()>;
 }
 
-/// Memory that a device may reach: bytes are copied out of it before anything looks at them, in
-/// pieces that stay in the nearest cache.
+/// Memory that a device may write. Bytes are copied out of it before they are used, in pieces that
+/// fit into the nearest cache.
 impl Block for MemoryRegion {
     fn put(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
         self.write(at, bytes).map_err(beyond)
@@ -75,33 +76,32 @@ impl Block for MemoryRegion {
     }
 }
 
-/// Memory of the process. It begins at a page, as files without a cache ask for.
+/// Memory of the process. It begins at a page, as O_DIRECT requires.
 pub(crate) struct Owned {
     bytes: Vec<u8>,
-    /// Where the first page begins.
+    /// The offset of the first page.
     start: usize,
 }
 
-/// Alignment of blocks, and of what is read and written past the page cache: as much as any device
-/// asks for.
+/// The alignment of blocks, and of reads and writes with O_DIRECT, in bytes: enough for any device.
 pub(crate) const ALIGNMENT: u64 = 4096;
 const PAGE: usize = ALIGNMENT as usize;
 
 impl Owned {
-    /// So many zeroed bytes.
+    /// Allocates `bytes` zero bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         let memory = vec![0; bytes + PAGE];
         let start = (memory.as_ptr() as usize).next_multiple_of(PAGE) - memory.as_ptr() as usize;
         Self { bytes: memory, start }
     }
 
-    /// All of them.
+    /// Returns all bytes.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         let end = self.bytes.len() - PAGE + self.start;
         &mut self.bytes[self.start..end]
     }
 
-    /// All of them.
+    /// Returns all bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..self.bytes.len() - PAGE + self.start]
     }
@@ -148,7 +148,7 @@ fn beyond(error: verbs::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
-/// Calls again what a signal has interrupted.
+/// Repeats a call as long as signals interrupt it.
 fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! Checksums of files, computed while their bytes pass.
+//! Checksums of files, computed while the files are sent and received.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,31 +10,31 @@ use twox_hash::xxhash3_128;
 use crate::point::choice::choice;
 
 choice! {
-    /// What each file is verified with before it gets its name: the axis `checksum`.
+    /// The checksum by which each file is verified before it gets its name: the axis `checksum`.
     pub enum Checksum {
-        /// BLAKE3, a cryptographic hash. It takes about 0.2 s of a CPU for a GiB at each end.
+        /// BLAKE3, a cryptographic hash. It takes about 0.2 s of CPU time for a GiB on each host.
         Blake3 = "blake3",
-        /// Nothing: only the length is verified.
+        /// No checksum: only the length is verified.
         None = "none",
-        /// XXH3 with 128 bits, which finds what goes wrong by chance.
+        /// XXH3 with 128 bits, which finds accidental errors.
         Xxh3 = "xxh3",
     }
 }
 
-/// A checksum of 128 bits that is being computed. BLAKE3's is cut to as many.
+/// A checksum of 128 bits that is being computed. That of BLAKE3 is truncated to 128 bits.
 pub(crate) enum Digest {
     Blake3(Box<blake3::Hasher>),
     None,
     Xxh3(Box<xxhash3_128::Hasher>),
 }
 
-/// Bytes of a file that each checksum of a part is of.
+/// The bytes of a chunk. Partly received files are compared by the checksums of their chunks.
 pub(crate) const CHUNK_BYTES: u64 = 64 << 20;
-/// Bytes of a finished checksum.
+/// The bytes of a finished checksum.
 pub(crate) const DIGEST_BYTES: usize = 16;
 
 impl Digest {
-    /// That of no bytes.
+    /// Starts a checksum.
     pub(crate) fn new(checksum: Checksum) -> Self {
         match checksum {
             Checksum::Blake3 => Self::Blake3(Box::new(blake3::Hasher::new())),
@@ -43,12 +43,12 @@ impl Digest {
         }
     }
 
-    /// Whether it is one, so that bytes have to be looked at.
+    /// Whether a checksum is computed at all.
     pub(crate) fn is_some(&self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// Takes more bytes.
+    /// Adds bytes.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         match self {
             Self::Blake3(hasher) => _ = hasher.update(bytes),
@@ -57,13 +57,13 @@ impl Digest {
         }
     }
 
-    /// Takes note that the bytes go on at another offset: what is at the wrong place is not the
-    /// same.
+    /// Adds the offset at which the next bytes continue, so that bytes at a wrong offset change the
+    /// checksum.
     pub(crate) fn move_to(&mut self, offset: u64) {
         self.take(&offset.to_le_bytes());
     }
 
-    /// That of all bytes that it took.
+    /// Returns the checksum of all added bytes.
     pub(crate) fn finish(&self) -> [u8; DIGEST_BYTES] {
         match self {
             Self::Blake3(hasher) => {
@@ -77,10 +77,10 @@ impl Digest {
     }
 }
 
-/// The checksum of a whole chunk of a file; none where the file ends before.
+/// Returns the checksum of a whole chunk of a file; none if the file ends before.
 ///
 /// # Errors
-/// What the system says.
+/// If the file cannot be read.
 pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Option<[u8; DIGEST_BYTES]>> {
     let mut piece = vec![0; PIECE];
     let mut digest = Digest::new(Checksum::Xxh3);
@@ -93,16 +93,16 @@ pub(crate) fn chunk_digest(file: BorrowedFd<'_>, begin: u64) -> io::Result<Optio
     Ok(Some(digest.finish()))
 }
 
-/// The checksum of all that a file contains, whatever of it is a hole.
+/// Returns the checksum of the contents of a file. Holes count as zeros.
 ///
 /// # Errors
-/// What the system says, or that the file is shorter.
+/// If the file cannot be read, or is shorter than `size`.
 pub(crate) fn contents_digest(file: BorrowedFd<'_>, size: u64) -> io::Result<[u8; DIGEST_BYTES]> {
     let mut piece = vec![0; PIECE];
     let mut digest = Digest::new(Checksum::Xxh3);
     let mut at = 0;
     while at < size {
-        // A piece of zeros is the same as a hole.
+        // Pieces of zeros are left out, too, and are thus equal to holes.
         at = match seek(file, SeekFrom::Data(at)) {
             Ok(begin) => begin - begin % PIECE as u64,
             Err(Errno::NXIO) => break,
@@ -123,7 +123,7 @@ pub(crate) fn contents_digest(file: BorrowedFd<'_>, size: u64) -> io::Result<[u8
     Ok(digest.finish())
 }
 
-/// Reads as many bytes of a file from an offset on as there is room for; false where it has fewer.
+/// Fills `piece` from an offset of a file. Returns false if the file has fewer bytes.
 fn fill(piece: &mut [u8], file: BorrowedFd<'_>, offset: u64) -> io::Result<bool> {
     let mut read = 0;
     while read < piece.len() {
@@ -137,7 +137,7 @@ fn fill(piece: &mut [u8], file: BorrowedFd<'_>, offset: u64) -> io::Result<bool>
     Ok(true)
 }
 
-/// Bytes that are read at a time. A chunk has whole pieces.
+/// The bytes that are read at a time. A chunk is a whole number of pieces.
 const PIECE: usize = 256 << 10;
 const _: () = assert!(CHUNK_BYTES.is_multiple_of(PIECE as u64));
 
@@ -151,7 +151,7 @@ mod tests {
         digest.finish().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// As `xxhsum -H128` and `b3sum` print them.
+    /// The expected values are those of `xxhsum -H128` and `b3sum`.
     #[test]
     fn checksums_are_those_of_other_programs() {
         assert_eq!(hex(Checksum::Xxh3, b""), "99aa06d3014798d86001c324468d497f");

@@ -1,4 +1,4 @@
-//! A source that says whatever it likes, for tests: what it says becomes blocks.
+//! A source that sends arbitrary bytes, for tests.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,20 +14,19 @@ use super::sink::{Receipt, Target, receive};
 use super::told::LinkTold;
 use crate::Error;
 
-/// Receives what a foreign source says into a directory, and gives what it would be told: whether
-/// all was as it should be. Each block begins with its kind, an even or an odd byte, and how many
-/// bytes it has, two bytes with the lower one first; where there are not so many, all that are
-/// left. The same bytes are also read as answers of a sink.
+/// Receives the bytes of a foreign source into a directory. Each block begins with its kind, an
+/// even or odd byte, and its length: two bytes, little-endian. If fewer bytes are left, the block
+/// has all of them. The same bytes are also read as answers of a sink.
 ///
 /// # Errors
-/// Why the source cannot be one, in a sentence.
+/// What is wrong with the bytes, in a sentence.
 pub fn receive_foreign(said: &[u8], directory: &Path) -> Result<(), String> {
     let mut rest = said;
     while let Ok((_, length)) = Answer::read(rest) {
         rest = &rest[length..];
     }
     let target = Target::open(directory, SESSION).map_err(|error| error.to_string())?;
-    // What it offers is read, too.
+    // With `compares`, offered files are read, too.
     let mut receipt = Receipt { compares: true, ..Receipt::new(Some(target), Checksum::None) };
     let mut inlet = Said::new(said);
     receive(&mut inlet, &mut receipt, Clock::monotonic()).map(drop).map_err(|error| error.to_string())
@@ -36,7 +35,7 @@ pub fn receive_foreign(said: &[u8], directory: &Path) -> Result<(), String> {
 /// The session of such a transfer, so that its unfinished files have known names.
 const SESSION: u64 = 0xabcd;
 
-/// Blocks that somebody has said.
+/// The blocks of a foreign source.
 struct Said {
     blocks: VecDeque<(Kind, usize, Owned)>,
     nothing: Owned,
@@ -60,7 +59,7 @@ impl Said {
 
 impl Inlet for Said {
     fn take(&mut self) -> Result<(Kind, usize), Error> {
-        let ended = || Error::Transfer { words: "the source has gone: it says nothing more".to_owned() };
+        let ended = || Error::Transfer { words: "the source is gone: it sends nothing more".to_owned() };
         self.blocks.front().map(|(kind, bytes, _)| (*kind, *bytes)).ok_or_else(ended)
     }
 

@@ -1,26 +1,26 @@
-//! Files and trees from one rank to another (R11, R12).
+//! Transfers of files and trees from one rank to another (Subramoni, Lai, Luo and Panda 2009).
 //!
 //! ```text
 //! source/: walk ─► packer ─► Outlet ══ blocks, in order ══► Inlet ─► sink/: records ─► files
 //!                            link/   ◄══ answers, credits ══ link/
 //! ```
 //!
-//! * `link`: what carries blocks: TCP, or RDMA Writes into a ring that is registered once; `block`:
-//!   their memory, which files are read into and written from;
-//! * `record`: what blocks consist of; `name`: components of paths that lead nowhere else; `tree`:
+//! * `link`: carries blocks over TCP, or by RDMA Writes into a ring that is registered once;
+//!   `block`: their memory, which files are read into and written from;
+//! * `record`: the contents of blocks; `name`: components of paths that lead nowhere else; `tree`:
 //!   directories by number, opened without following a link; `digest`: checksums;
-//! * `source`: walks trees and packs what is found, small files many to a block; `sink`: unpacks
-//!   it, each file under a name of its own until it is whole;
-//! * `spec`: what is sent where; `prepared`: the two ranks in the place of endpoints; `scratch`:
-//!   files that are made for a point; `watch`: what is told meanwhile; `told`: what in the end.
+//! * `source`: walks trees and packs files into blocks, many small files to a block; `sink`:
+//!   unpacks them, each file under a temporary name until it is complete;
+//! * `spec`: the paths to send and the target; `prepared`: the two ranks in the place of endpoints;
+//!   `scratch`: files that are made for a point; `watch`: progress; `told`: the results.
 //!
 //! # Invariants
 //!
-//! * What has a name that the source gave is whole, and has the checksum that the source computed,
-//!   however and whenever either end ends.
-//! * Whatever the other end says, the sink touches nothing outside of its target, and the source
-//!   reads nothing but what it was told to send.
-//! * A file that cannot be read or written is a sentence; the others arrive.
+//! * A file with a name from the source is complete and has the checksum that the source computed,
+//!   even if source or sink is killed at any time.
+//! * Whatever its peer sends, the sink touches nothing outside of its target, and the source reads
+//!   nothing but the paths that it was told to send.
+//! * A file that cannot be read or written is reported in a sentence, and the other files arrive.
 
 mod block;
 mod digest;

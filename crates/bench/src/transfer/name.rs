@@ -1,4 +1,4 @@
-//! Names of files and directories, one component each, as the other end may send them.
+//! Names of files and directories from the peer, one component each.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -6,49 +6,49 @@ use std::os::unix::ffi::OsStrExt;
 
 use measure::text::plain;
 
-/// A component of a path that stays in the directory it is looked up in: it has bytes, neither `/`
-/// nor NUL, and is not `.` or `..`. Every other byte is allowed.
+/// A component of a path that stays in its directory: it is not empty, contains neither `/` nor
+/// NUL, and is not `.` or `..`. Every other byte is allowed.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Name(Box<[u8]>);
 
 /// The longest component of a path on Linux (`NAME_MAX`), in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 
-/// What the names of unfinished files have in common; 16 hexadecimal digits follow.
+/// The mark in the names of unfinished files. 16 hexadecimal digits follow it.
 const MARK: &[u8] = b".rdmascope-";
-/// Digits of the session behind the mark.
+/// The digits of the session after the mark.
 const SESSION_DIGITS: usize = 16;
-/// Bytes of a file's own name that its unfinished name keeps.
+/// The most bytes of a file's name that the name of its unfinished file keeps.
 const KEPT_BYTES: usize = 200;
 
 impl Name {
-    /// A component.
+    /// Checks a component.
     ///
     /// # Errors
-    /// Why the bytes are none, in words that follow "the name".
+    /// Why the bytes are not a component, in words that follow "the name".
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, &'static str> {
         match bytes {
             b"" => Err("is empty"),
             b"." | b".." => Err("leads to another directory"),
-            _ if bytes.contains(&b'/') => Err("has a slash"),
-            _ if bytes.contains(&0) => Err("has a zero byte"),
+            _ if bytes.contains(&b'/') => Err("contains a slash"),
+            _ if bytes.contains(&0) => Err("contains a zero byte"),
             _ if bytes.len() > NAME_BYTES_MAX => Err("has more than 255 bytes"),
-            _ if is_unfinished(bytes) => Err("is one that unfinished files have"),
+            _ if is_unfinished(bytes) => Err("is reserved for unfinished files"),
             _ => Ok(Self(bytes.into())),
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the name.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// It for the system.
+    /// Returns the name for system calls.
     pub(crate) fn os(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)
     }
 
-    /// The name of the file while it is not finished: hidden, in the same directory, of a session.
+    /// Returns the name of the unfinished file of a session: a hidden file in the same directory.
     pub(crate) fn unfinished(&self, session: u64) -> Box<OsStr> {
         let mut name = b".".to_vec();
         name.extend(self.kept());
@@ -57,12 +57,12 @@ impl Name {
         OsStr::from_bytes(&name).into()
     }
 
-    /// As much of it as the name of the unfinished file has.
+    /// Returns the part that the name of the unfinished file keeps.
     fn kept(&self) -> &[u8] {
         &self.0[..self.0.len().min(KEPT_BYTES)]
     }
 
-    /// Whether a name is that of this file, unfinished, in some session.
+    /// Whether a name is that of an unfinished file for this name, in any session.
     pub(crate) fn is_unfinished_as(&self, name: &[u8]) -> bool {
         is_unfinished(name) && name[1..name.len() - MARK.len() - SESSION_DIGITS] == *self.kept()
     }
@@ -74,7 +74,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// As it can be printed: what is no text or would move the cursor is replaced.
+/// Prints the name with invalid UTF-8 and control characters replaced.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&plain(&String::from_utf8_lossy(&self.0)))

@@ -34,31 +34,31 @@ use crate::scratch::ScratchDirectory;
 use crate::socket_endpoint::{Listening, Reachable, connect_bare, token};
 use crate::verbs_endpoint::{Open, Unconnected as Endpoint};
 
-/// The rank that sends; the other one receives.
+/// The rank of the source. The other rank is the sink.
 const SOURCE: u32 = 0;
 
-/// How an end is reached.
+/// The address of a rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Address {
     Tcp {
         reachable: Reachable,
-        /// Where the sink listens.
+        /// The port that the sink listens on.
         port: u16,
         block_bytes: u64,
     },
     Verbs(VerbsAddress),
 }
 
-/// What an end has for the other alone.
+/// The part of a rank's address for its peer alone.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Way {
-    /// What a TCP connection says first.
+    /// The number that a TCP connection sends first.
     token: u64,
 }
 
-/// An end that is not connected.
+/// A rank that is not connected.
 struct Waiting {
     rank: u32,
     link: Bare,
@@ -67,31 +67,31 @@ struct Waiting {
     streams: usize,
     /// Whether all files take one connection.
     persists: bool,
-    /// Whether the kernel hands files to TCP connections.
+    /// Whether the kernel sends files over TCP connections (sendfile(2)).
     splices: bool,
-    /// The most that a TCP connection sends, in bit/s.
+    /// The highest rate of a TCP connection, in bit/s.
     pacing_bits_per_s: Option<u64>,
     end: End,
     scratch: Option<ScratchDirectory>,
     tell: fn(&str),
     clock: Clock,
-    /// How long preparing took, in ns.
+    /// The time to prepare, in ns.
     session_ns: f64,
 }
 
-/// What is to be connected.
+/// An unconnected link.
 enum Bare {
     Tcp(Reachable, Option<Listening>),
     Verbs(Box<Unconnected>, Another),
 }
 
-/// What an end does.
+/// The task of a rank.
 enum End {
     Sends(Sending, Telling),
     Receives(Box<Receipt>),
 }
 
-/// Makes the files or the directory of an end, and what connects it.
+/// Makes the files or the directory of a rank, and its unconnected link.
 ///
 /// # Errors
 /// Why the point cannot be measured here.
@@ -150,28 +150,29 @@ pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>,
     }))
 }
 
-/// Whether it makes files at a rank, beside those of a user's own.
+/// Whether a point makes files at a rank, besides the user's own files.
 pub(crate) fn makes_files(spec: &PointSpec) -> bool {
     let is_memory = |place: Option<Place>| place == Some(Place::Memory);
     let both = [axis::FILE_SOURCE.at(&spec.axes), axis::FILE_SINK.at(&spec.axes)];
     spec.pattern == Pattern::TRANSFER && spec.is_measurement() && !both.into_iter().all(is_memory)
 }
 
-/// Refuses what no plan asks for: a server that was started by hand has its points from somebody
-/// else.
+/// Refuses sizes that no plan asks for: a server that was started by hand receives its points from
+/// another program.
 fn bounded(spec: &PointSpec) -> Result<(), PointError> {
     let bytes = u64::from(axis::BLOCK_BYTES.at(&spec.axes).unwrap_or(BLOCK_BYTES_MIN));
     let message = &spec.message;
     let connections = if message.endpoint.is_verbs() { message.queue_pairs } else { message.socket.streams };
     let blocks = u64::from(message.tx_depth.max(1)) * u64::from(connections.max(1));
     if !is_block(bytes) || !is_ring(blocks, blocks.saturating_mul(bytes)) {
-        let words = format!("{blocks} blocks of {bytes} bytes are no ring of a transfer");
+        let words = format!("a transfer cannot have {blocks} blocks of {bytes} bytes");
         return Err(PointError::NotMeasured(words));
     }
     Ok(())
 }
 
-/// The end that sends: trees that are there, files that are made for the point, or memory.
+/// Returns the task of the source: it sends existing trees, files that are made for the point, or
+/// memory.
 fn sends(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointError> {
     let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
     let place = axis::FILE_SOURCE.at(&spec.axes).unwrap_or(Place::File);
@@ -195,15 +196,15 @@ fn sends(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointError
     Ok((End::Sends(sending, Telling::default()), Some(scratch)))
 }
 
-/// What stands for all that is in a directory.
+/// Returns the path that stands for the contents of a directory.
 fn contents_of(directory: &Path) -> PathBuf {
     let mut path = directory.as_os_str().to_owned().into_vec();
     path.extend(b"/.");
     OsString::from_vec(path).into()
 }
 
-/// The end that receives: into a directory of the user's, into one that is made for the point, or
-/// into memory.
+/// Returns the task of the sink: it receives into a directory of the user, into one that is made
+/// for the point, or into memory.
 fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointError> {
     let checksum = axis::CHECKSUM.at(&spec.axes).unwrap_or(Checksum::Xxh3);
     let place = axis::FILE_SINK.at(&spec.axes).unwrap_or(Place::File);
@@ -222,7 +223,7 @@ fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointEr
     let session = token()?;
     let open = |path: PathBuf| {
         Target::open(&path, session).map_err(|error| {
-            let what = format!("files cannot go to {}: {}", path.display(), words(&error));
+            let what = format!("cannot write files to {}: {}", path.display(), words(&error));
             PointError::Failed(what)
         })
     };
@@ -232,7 +233,7 @@ fn receives(spec: &PointSpec) -> Result<(End, Option<ScratchDirectory>), PointEr
     Ok((End::Receives(Box::new(Receipt { target, checksum, is_direct, compares, syncs })), scratch))
 }
 
-/// How long a rank waits for the other. The point's time limit comes with the run.
+/// Returns how long a rank waits for its peer. The point's time limit comes with the run.
 fn patience(rank: u32) -> Patience {
     Patience {
         deadline: Deadline::after(Duration::MAX),
@@ -240,11 +241,11 @@ fn patience(rank: u32) -> Patience {
     }
 }
 
-/// What the system says, and what to do.
+/// Returns an error of the system in words.
 fn words(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "the directory that it is to be in does not exist".to_owned(),
-        io::ErrorKind::NotADirectory => "it is no directory".to_owned(),
+        io::ErrorKind::NotFound => "its parent directory does not exist".to_owned(),
+        io::ErrorKind::NotADirectory => "it is not a directory".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -319,8 +320,8 @@ impl PreparedEndpoints for Waiting {
                             TcpOutlet::new(connections, bytes, splices, patience)
                         };
                         let first = reach()?;
-                        // The sink has taken it when it says something, be it nothing. Nobody runs
-                        // ahead of a sink that has much to do.
+                        // The empty answer shows that the sink has accepted the connection. The
+                        // source thus does not run ahead of a busy sink.
                         let another: Makes<dyn Outlet + Send> = Box::new(move |_| {
                             let mut outlet = reach()?;
                             outlet.answers(true)?;
@@ -338,7 +339,7 @@ impl PreparedEndpoints for Waiting {
     }
 }
 
-/// What has become of a transfer, for whoever receives it.
+/// Returns the outcome of a transfer, for the user of the receiving host.
 fn arrival(told: &Result<EndTold, Error>) -> News {
     match told {
         Ok(told) => {
@@ -349,12 +350,12 @@ fn arrival(told: &Result<EndTold, Error>) -> News {
     }
 }
 
-/// An end that is connected.
+/// A connected rank.
 struct Connected {
-    /// Absent once it has failed: the other end learns of that at once.
+    /// Dropped after a failure, so that the peer notices it at once.
     wire: Option<Wire>,
     end: End,
-    /// Files that were made for the point are gone with it.
+    /// The files that were made for the point. Dropping it removes them.
     _scratch: Option<ScratchDirectory>,
     told: EndTold,
     ways: Ways,
@@ -367,7 +368,8 @@ enum Wire {
 }
 
 impl Wire {
-    /// That of a source whose files all take this link, or each one that is made.
+    /// Returns the wire of a source. All files take `link` if it persists. Otherwise each later
+    /// file takes a link from `makes`.
     fn out(
         link: Box<dyn Outlet + Send>,
         persists: bool,
@@ -377,7 +379,7 @@ impl Wire {
         Self::Out(if persists { link } else { Box::new(Renewed::new(link, makes, clock)) })
     }
 
-    /// The same of a sink.
+    /// Returns the wire of a sink, with the same choice.
     fn into(
         link: Box<dyn Inlet + Send>,
         persists: bool,

@@ -1,62 +1,63 @@
-//! What the blocks of a transfer consist of: records, one behind the other.
+//! The records that the blocks of a transfer consist of.
 //!
 //! A block is either *packed*, with whole records, or *raw*: bytes of the current file, from the
-//! current offset on. Numbers are little-endian. Directories are numbered as they come, from 1; 0
-//! is the target itself.
+//! current offset on. Numbers are little-endian. Directories are numbered from 1, in the order in
+//! which they are sent; 0 is the target itself.
 //!
 //! # Invariants
 //!
-//! * Records of the other end are foreign: reading one never panics, and what it says of lengths is
-//!   checked against the bytes that there are. A [`Name`] is a component that leads nowhere else.
+//! * Records of the peer are untrusted: reading one never panics, and each length is checked
+//!   against the bytes that are there. A [`Name`] is a component that leads nowhere else.
 
 use super::digest::DIGEST_BYTES;
 use super::name::{NAME_BYTES_MAX, Name};
 
-/// What the source says.
+/// A record of the source.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Record {
-    /// A directory in another one; the next number is its own.
+    /// A directory in another one. It gets the next number.
     Directory { parent: u32, name: Name, attributes: Attributes },
-    /// A file begins. `from` bytes of it are there already, in an unfinished file.
+    /// A file begins. The sink already has `from` bytes of it, in an unfinished file.
     File { parent: u32, name: Name, attributes: Attributes, size: u64, from: u64 },
-    /// A file that there is: does the sink want it? It answers each in turn.
+    /// A question whether the sink needs a file. The sink answers the offers in order.
     Offer { parent: u32, name: Name, attributes: Attributes, size: u64 },
-    /// A file that the sink has, with the contents that it should have: what is kept beside them.
+    /// The attributes of a file that the sink already has with the right contents.
     Same { parent: u32, name: Name, attributes: Attributes },
     /// A symbolic link.
     Link { parent: u32, name: Name, attributes: Attributes, target: Box<[u8]> },
-    /// So many bytes of the current file follow.
+    /// Bytes of the current file follow.
     Data { bytes: u32 },
-    /// The current file goes on at this offset; there is nothing before it.
+    /// A hole in the current file: it continues at this offset.
     Hole { to: u64 },
     /// The current file ends.
     End { is_whole: bool, digest: [u8; DIGEST_BYTES] },
-    /// What follows comes by another connection.
+    /// The following blocks come over another connection.
     Renew,
     /// The transfer ends.
     Bye,
 }
 
-/// What is kept of a file beside its bytes.
+/// The attributes of a file that are kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Attributes {
-    /// Permissions: the lowest nine bits of `st_mode`.
+    /// The permissions: the lowest nine bits of `st_mode`.
     pub(crate) mode: u16,
-    /// Time of the last change: seconds since 1970, and nanoseconds below 10^9.
+    /// The time of the last modification, in seconds since 1970.
     pub(crate) seconds: i64,
+    /// The nanoseconds of that time, below 10^9.
     pub(crate) nanoseconds: u32,
 }
 
-/// Permissions that are kept: not setuid, setgid and the sticky bit.
+/// The permissions that are kept: not setuid, setgid and the sticky bit.
 pub(crate) const MODE_MASK: u16 = 0o777;
-/// Bytes of a link's text (`PATH_MAX` less the zero at its end).
+/// The longest text of a link, in bytes (`PATH_MAX` less the zero at its end).
 const TARGET_BYTES_MAX: usize = 4095;
-/// Bytes of the longest record.
+/// The bytes of the longest record.
 pub(crate) const RECORD_BYTES_MAX: usize = 1 + 4 + 14 + 2 + NAME_BYTES_MAX + 2 + TARGET_BYTES_MAX;
-/// Bytes of a [`Record::Data`], without those that follow.
+/// The bytes of a [`Record::Data`], without the bytes of the file.
 pub(crate) const DATA_BYTES: usize = 5;
 
-/// A record that cannot be read: why, in words that follow "the source sent a record that".
+/// Why a record or an answer cannot be read, in words that follow "the source sent a record that".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Broken(pub(crate) &'static str);
 
@@ -72,7 +73,7 @@ const SAME: u8 = 9;
 const RENEW: u8 = 10;
 
 impl Record {
-    /// Writes it behind what is there.
+    /// Appends the record to `to`.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         let named = |to: &mut Vec<u8>, kind: u8, parent: u32, name: &Name, attributes: &Attributes| {
             to.push(kind);
@@ -116,10 +117,10 @@ impl Record {
         }
     }
 
-    /// Reads the record at the beginning of bytes, and says how many it has.
+    /// Reads the record at the start of `bytes`. Returns the record and its length in bytes.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the bytes are not a record.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, usize), Broken> {
         let mut from = Bytes(bytes);
         let record = match from.array::<1>()?[0] {
@@ -134,7 +135,7 @@ impl Record {
                     LINK => {
                         let target = from.counted(TARGET_BYTES_MAX)?;
                         if target.is_empty() || target.contains(&0) {
-                            return Err(Broken("has a link to nothing"));
+                            return Err(Broken("has a link with an invalid target"));
                         }
                         Self::Link { parent, name, attributes, target: target.into() }
                     }
@@ -148,13 +149,13 @@ impl Record {
                 let is_whole = match from.array::<1>()?[0] {
                     0 => false,
                     1 => true,
-                    _ => return Err(Broken("ends a file neither well nor badly")),
+                    _ => return Err(Broken("ends a file with an unknown status")),
                 };
                 Self::End { is_whole, digest: from.array()? }
             }
             RENEW => Self::Renew,
             BYE => Self::Bye,
-            _ => return Err(Broken("is of no kind that this version knows")),
+            _ => return Err(Broken("has an unknown type")),
         };
         Ok((record, bytes.len() - from.0.len()))
     }
@@ -172,38 +173,39 @@ impl Attributes {
         let seconds = i64::from_le_bytes(from.array()?);
         let nanoseconds = from.u32()?;
         if nanoseconds >= 1_000_000_000 {
-            return Err(Broken("has a time of more nanoseconds than a second has"));
+            return Err(Broken("has a time with more than 999999999 nanoseconds"));
         }
         Ok(Self { mode, seconds, nanoseconds })
     }
 }
 
-/// What the sink answers.
+/// An answer of the sink.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Answer {
     /// To an offer: the sink has the file.
     Has,
-    /// To an offer: the sink has none of it.
+    /// To an offer: the sink has no part of the file.
     Wants,
-    /// To an offer: the sink has whole chunks of it, with these checksums, in an unfinished file.
+    /// To an offer: the sink has whole chunks of the file, with these checksums, in an unfinished
+    /// file.
     Part { digests: Vec<[u8; DIGEST_BYTES]> },
-    /// To an offer: the sink has a file of that size, with this checksum of its contents.
+    /// To an offer: the sink has a file of that size, whose contents have this checksum.
     Holds { digest: [u8; DIGEST_BYTES] },
-    /// No more can be received: why.
+    /// The sink can receive no more, for this reason.
     Stop { words: String },
-    /// All that was sent is where it belongs, but for what the sink tells of.
+    /// Everything that was sent is in its place, except for the failures that the sink reports.
     Done,
 }
 
-/// Checksums in an answer, at most: of the first 128 GiB of a file.
+/// The most checksums in an answer: those of the first 128 GiB of a file.
 pub(crate) const PART_DIGESTS_MAX: usize = 2048;
-/// Bytes of words in an answer.
+/// The most bytes of words in an answer.
 const WORDS_BYTES_MAX: usize = 4096;
-/// Bytes of the longest answer.
+/// The bytes of the longest answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 3 + PART_DIGESTS_MAX * DIGEST_BYTES;
 
 impl Answer {
-    /// Writes it behind what is there.
+    /// Appends the answer to `to`.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match self {
             Self::Has => to.push(1),
@@ -230,10 +232,10 @@ impl Answer {
         }
     }
 
-    /// Reads the answer at the beginning of bytes, and says how many it has.
+    /// Reads the answer at the start of `bytes`. Returns the answer and its length in bytes.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the bytes are not an answer.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, usize), Broken> {
         let mut from = Bytes(bytes);
         let answer = match from.array::<1>()?[0] {
@@ -242,7 +244,7 @@ impl Answer {
             3 => {
                 let count = usize::from(u16::from_le_bytes(from.array()?));
                 if count > PART_DIGESTS_MAX {
-                    return Err(Broken("has more checksums than an answer may have"));
+                    return Err(Broken("has too many checksums"));
                 }
                 Self::Part { digests: (0..count).map(|_| from.array()).collect::<Result<_, _>>()? }
             }
@@ -252,13 +254,13 @@ impl Answer {
             }
             5 => Self::Done,
             6 => Self::Holds { digest: from.array()? },
-            _ => return Err(Broken("is of no kind that this version knows")),
+            _ => return Err(Broken("has an unknown type")),
         };
         Ok((answer, bytes.len() - from.0.len()))
     }
 }
 
-/// Bytes that are read from their beginning.
+/// Bytes that are read from the start.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -272,13 +274,13 @@ impl<'a> Bytes<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// The size of a file or an offset in it: those that the system has are below 2^63.
+    /// Reads the size of a file or an offset in it. The system's sizes are below 2^63.
     fn size(&mut self) -> Result<u64, Broken> {
         let size = u64::from_le_bytes(self.array()?);
         if i64::try_from(size).is_ok() { Ok(size) } else { Err(Broken("has a file of more than 2^63 bytes")) }
     }
 
-    /// Bytes behind their number, which is at most this.
+    /// Reads bytes after their length, which is at most `most`.
     fn counted(&mut self, most: usize) -> Result<&'a [u8], Broken> {
         let count = usize::from(u16::from_le_bytes(self.array()?));
         if count > most {

@@ -1,5 +1,5 @@
-//! Files that are made for a point, and the directory that they arrive in: both are gone when it
-//! ends.
+//! The files that are made for a point, and the directory that they arrive in. Both are removed
+//! when the point ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,10 +8,11 @@ use std::path::Path;
 use crate::Error;
 use crate::scratch::ScratchDirectory;
 
-/// A directory of a point, in the one that the plan names or else in that of temporary files.
+/// Makes a directory for a point, in the directory that the plan names or else in that of temporary
+/// files.
 ///
 /// # Errors
-/// What the system says.
+/// If the directory cannot be made.
 pub(super) fn directory(of_plan: Option<&str>) -> Result<ScratchDirectory, Error> {
     let place = of_plan.map_or_else(|| std::env::temp_dir().display().to_string(), str::to_owned);
     let what = format!("make a directory in {place}");
@@ -21,14 +22,14 @@ pub(super) fn directory(of_plan: Option<&str>) -> Result<ScratchDirectory, Error
     ScratchDirectory::new(of_plan.map(Path::new), &supervisor).map_err(failed)
 }
 
-/// Makes so many files of so many bytes, which differ.
+/// Makes `files` files of `bytes` bytes each. All of them differ.
 ///
 /// # Errors
-/// What the system says.
+/// If a file cannot be written.
 pub(super) fn fill(directory: &Path, files: u64, bytes: u64) -> Result<(), Error> {
     let failed = Error::system("make the files that are to be sent");
     let mut piece = vec![0; PIECE];
-    // Bytes that no file system and no link can shorten.
+    // Pseudo-random bytes, which no file system and no link can compress.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for word in piece.chunks_exact_mut(8) {
         state ^= state << 13;
@@ -54,5 +55,5 @@ fn write(path: &Path, piece: &[u8], bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes that are written at a time.
+/// The bytes that are written at a time.
 const PIECE: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What is sent where.
+//! The description of a transfer.
 
 use std::ffi::OsString;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::watch::Telling;
 
-/// Trees that are sent as they are, to a directory.
+/// A transfer of existing trees to a directory.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransferSpec {
-    /// Paths on the host of rank 0. Of one that ends in `/.` what is in it is sent, of any other
-    /// it by its own name.
+    /// The paths on the host of rank 0. Of a path that ends in `/.`, the contents of the directory
+    /// are sent. Any other path is sent by its own name.
     pub sources: Vec<OsString>,
-    /// The directory on the host of rank 1; absent where that was started by hand with its own.
+    /// The directory on the host of rank 1; absent where rank 1 was started by hand with its own.
     pub to: Option<OsString>,
-    /// Whether files that are there with the same size and time are not sent again.
+    /// Whether files that the sink has with the same size and time are skipped.
     pub resumes: bool,
-    /// Whether of those that are there with the same size the contents are compared, whatever their
-    /// times.
+    /// Whether files that the sink has with the same size are compared by their contents, whatever
+    /// their times.
     #[serde(default)]
     pub compares: bool,
-    /// Whether files are on their disk before they get their names.
+    /// Whether files are on the disk before they get their names.
     pub syncs: bool,
-    /// What is told while it goes on.
+    /// What is reported during the transfer.
     #[serde(default)]
     pub telling: Telling,
 }

@@ -1,4 +1,4 @@
-//! Trees from one end to the other in one process, over TCP and over softdev.
+//! Tests that send trees between a source and a sink in one process, over TCP and over softdev.
 
 mod hostile;
 mod locked;
@@ -30,13 +30,13 @@ use super::watch::{Telling, Watch};
 use crate::Error;
 use crate::verbs_endpoint::{PortOptions, RankDevice};
 
-/// What carries a transfer of a test.
+/// The link of a test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Over {
     Tcp {
         streams: usize,
     },
-    /// TCP to which the kernel hands files.
+    /// TCP with sendfile(2).
     Sendfile {
         streams: usize,
     },
@@ -60,14 +60,14 @@ fn patience(peer: &'static str) -> Patience {
     Patience { deadline: Deadline::after(Duration::from_secs(60)), peer }
 }
 
-/// Connected TCP streams: those of the source and of the sink.
+/// Returns connected TCP streams: those of the source and those of the sink.
 fn streams(count: usize) -> (Vec<TcpStream>, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (0..count).map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0)).unzip()
 }
 
-/// Both ends of a link, which know nothing of each other's memory.
+/// Returns both sides of a link.
 fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
     match over {
         Over::Tcp { streams: count } | Over::Sendfile { streams: count } => {
@@ -95,7 +95,7 @@ fn link(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Se
     }
 }
 
-/// The same, with a link of its own for each file.
+/// Returns both sides of a link that is made anew for each file.
 fn renewed(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet + Send>) {
     let clock = Clock::monotonic();
     match over {
@@ -139,7 +139,7 @@ fn renewed(over: Over, depth: usize) -> (Box<dyn Outlet + Send>, Box<dyn Inlet +
     }
 }
 
-/// What a test asks for.
+/// The settings of a transfer.
 #[derive(Clone, Copy)]
 struct Asked {
     over: Over,
@@ -165,7 +165,7 @@ impl Asked {
     }
 }
 
-/// Sends paths to a directory; what both ends tell.
+/// Sends paths to a directory. Returns the reports of the source and of the sink.
 fn transfer(asked: Asked, paths: &[PathBuf], to: &Path) -> (EndTold, EndTold) {
     let Asked { over, depth, checksum, resumes, compares, syncs, is_direct } = asked;
     let (mut outlet, mut inlet) = link(over, depth);
@@ -179,12 +179,12 @@ fn transfer(asked: Asked, paths: &[PathBuf], to: &Path) -> (EndTold, EndTold) {
     })
 }
 
-/// Nobody looks.
+/// Returns a watch that reports nothing.
 fn watch() -> Watch {
     Watch::new(Telling::default(), |_| {}, Clock::monotonic(), &[])
 }
 
-/// A session that no other one has.
+/// Returns a random session.
 fn rand() -> u64 {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).unwrap();
@@ -195,7 +195,7 @@ fn os(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }
 
-/// Bytes that differ from place to place.
+/// Returns pseudo-random bytes.
 fn contents(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
@@ -207,7 +207,7 @@ fn contents(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(next).collect()
 }
 
-/// A tree with one of everything that is sent.
+/// Makes a tree with every type of entry that is sent.
 fn tree(at: &Path) {
     fs::create_dir_all(at.join("deep/er/still")).unwrap();
     fs::create_dir(at.join("empty")).unwrap();
@@ -243,7 +243,7 @@ fn tree(at: &Path) {
     }
 }
 
-/// Asserts that two trees are the same, but for what cannot be sent.
+/// Asserts that two trees are the same in everything that is sent.
 fn assert_same(one: &Path, other: &Path) {
     let names = |at: &Path| {
         let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -319,7 +319,7 @@ fn trees_arrive_as_they_are() {
             }
             assert_eq!(source.counts.bytes, sink.counts.bytes);
             assert_eq!(source.link.blocks, sink.link.blocks);
-            // What is to have a checksum is read.
+            // With a checksum, files are read and not sent by sendfile(2).
             let handed_over = source.link.sendfile_blocks.map(|blocks| blocks > 0);
             let is_sendfile = matches!(over, Over::Sendfile { .. });
             assert_eq!(handed_over, is_sendfile.then_some(checksum == Checksum::None));
@@ -375,7 +375,7 @@ fn each_file_may_have_a_connection_of_its_own() {
         assert!(source.link.renewing_ns > Some(0.0) && source.link.blocks == sink.link.blocks, "{source:?}");
         fs::remove_dir_all(&to).unwrap();
     }
-    // Who did not agree on that is told.
+    // A link with a single connection refuses another one.
     let (_outlet, mut inlet) = link(ALL[0], 4);
     assert!(inlet.renew().unwrap_err().to_string().contains("was not agreed on"));
 }
@@ -408,14 +408,15 @@ fn contents_are_compared_whatever_the_times_say() {
         transfer(Asked::over(over), slice::from_ref(&from), &to);
         let arrived = to.join("from");
         let touch = |path: &Path, time| File::open(path).unwrap().set_modified(time).unwrap();
-        // The same with another time and other permissions; another with the same size and time.
+        // One file has the same contents with another time and permissions; another file has other
+        // contents with the same size and time.
         let time = fs::metadata(from.join("-rf")).unwrap().modified().unwrap();
         touch(&arrived.join("one"), std::time::SystemTime::UNIX_EPOCH);
         fs::set_permissions(arrived.join("one"), Permissions::from_mode(0o600)).unwrap();
         let length = fs::metadata(from.join("-rf")).unwrap().len() as usize;
         fs::write(arrived.join("-rf"), vec![b'?'; length]).unwrap();
         touch(&arrived.join("-rf"), time);
-        // What has a second name, perhaps elsewhere, is replaced and not touched.
+        // A file with a second hard link, perhaps elsewhere, is replaced and not changed.
         let elsewhere = to.join("elsewhere");
         fs::hard_link(arrived.join("more"), &elsewhere).unwrap();
         touch(&elsewhere, std::time::SystemTime::UNIX_EPOCH);
@@ -534,14 +535,14 @@ fn who_has_gone_is_not_waited_for() {
         if matches!(over, Over::Tcp { .. }) {
             let error = receive(&mut *inlet, &mut receipt, Clock::monotonic()).unwrap_err();
             assert!(
-                matches!(&error, Error::Transfer { words } if words.contains("the source has gone")),
+                matches!(&error, Error::Transfer { words } if words.contains("the source is gone")),
                 "{error}"
             );
         }
     }
 }
 
-/// Files whose unfinished names would be alike wait for their disk together.
+/// The names of these files differ only beyond the part that unfinished files keep.
 #[test]
 fn files_of_long_and_like_names_are_not_taken_for_each_other() {
     let (_scratch, from, to) = scratch();
@@ -559,8 +560,7 @@ fn files_of_long_and_like_names_are_not_taken_for_each_other() {
     }
 }
 
-/// What a file lacks that the kernel hands over arrives as zeros: what comes behind keeps its
-/// place.
+/// Bytes that a file lacks arrive as zeros, so that the following blocks keep their place.
 #[test]
 fn a_file_that_shrinks_in_the_kernels_hands_is_filled_up() {
     let (_scratch, from, _) = scratch();
@@ -587,7 +587,7 @@ fn a_file_that_shrinks_in_the_kernels_hands_is_filled_up() {
     arrives(Kind::Packed, b"behind");
 }
 
-/// A file that is not the same at its end as at its beginning is not sent.
+/// A file that changes while it is read is not sent.
 #[test]
 fn what_is_written_to_meanwhile_is_not_taken_for_whole() {
     use super::name::Name;

@@ -1,4 +1,4 @@
-//! What the ranks of a transfer tell of it.
+//! The results that the ranks of a transfer report.
 
 use std::collections::BTreeMap;
 use std::ops::Add;
@@ -6,44 +6,44 @@ use std::ops::Add;
 use measure::text::plain;
 use serde::{Deserialize, Serialize};
 
-/// What a link has counted at one end.
+/// The counts of one rank's link.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkTold {
-    /// Blocks that were sent or received.
+    /// The blocks that were sent or received.
     pub(crate) blocks: u64,
-    /// Bytes of a block.
+    /// The bytes of a block.
     pub(crate) block_bytes: u64,
-    /// Blocks that may be under way, of all queue pairs.
+    /// The most blocks under way, over all queue pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<u64>,
-    /// Blocks that went through memory that was registered already.
+    /// The blocks whose memory was already registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registration_hits: Option<u64>,
-    /// Times that memory was registered.
+    /// The number of registrations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registration_misses: Option<u64>,
-    /// How long that took, in ns.
+    /// The time of all registrations, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registering_ns: Option<f64>,
-    /// Blocks that the kernel handed from a file to a connection.
+    /// The blocks that the kernel sent from a file (sendfile(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sendfile_blocks: Option<u64>,
-    /// Times that this end slept for the other.
+    /// How often this rank slept while it waited for its peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sleeps: Option<u64>,
-    /// Connections that were made beside the first, where each file has its own.
+    /// The connections after the first, where each file has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) renewals: Option<u64>,
-    /// How long that took, in ns.
+    /// The time to make them, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) renewing_ns: Option<f64>,
 }
 
 impl LinkTold {
-    /// Adds what another link of this end has counted.
+    /// Adds the counts of another link of this rank.
     pub(crate) fn add(&mut self, other: &Self) {
-        /// What at least one of both has counted.
+        /// Adds a count that only one of the links may have.
         fn add<N: Add<Output = N> + Copy>(own: &mut Option<N>, other: Option<N>) {
             *own = own.zip(other).map(|(own, other)| own + other).or(*own).or(other);
         }
@@ -58,34 +58,34 @@ impl LinkTold {
     }
 }
 
-/// What became of files, directories and links.
+/// The counts of files, directories and links.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counts {
-    /// Files whose bytes were sent or arrived.
+    /// The files that were sent or have arrived.
     pub(crate) files: u64,
-    /// Bytes of them; holes of sparse files are none.
+    /// Their bytes, without the holes of sparse files.
     pub(crate) bytes: u64,
-    /// Directories, those that were there among them.
+    /// The directories, including those that the sink had.
     pub(crate) directories: u64,
-    /// Symbolic links.
+    /// The symbolic links.
     pub(crate) links: u64,
-    /// Files that the sink had.
+    /// The files that the sink already had.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) present: u64,
-    /// Bytes of files of which the sink had a part.
+    /// The bytes of partly received files that the sink already had.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) resumed_bytes: u64,
-    /// What was not sent, or is not where it belongs, for each a sentence; the first hundred.
+    /// The first hundred failures, a sentence each: a path was not sent or not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) failures: Vec<String>,
-    /// How many there are.
+    /// The number of failures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) failed: u64,
-    /// What was done otherwise than might be thought, for each a sentence; the first hundred.
+    /// The first hundred remarks, a sentence each: a path was skipped, or is not quite the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remarks: Vec<String>,
-    /// Why the transfer ended before all was sent, if so.
+    /// Why the transfer ended early, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopped: Option<String>,
 }
@@ -95,11 +95,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Sentences of each sort that are kept.
+/// The most failures, and the most remarks, that are kept.
 const KEPT: usize = 100;
 
 impl Counts {
-    /// Something did not arrive.
+    /// Adds a failure.
     pub(crate) fn fail(&mut self, sentence: &str) {
         self.failed += 1;
         if self.failures.len() < KEPT {
@@ -107,7 +107,7 @@ impl Counts {
         }
     }
 
-    /// Something should be known.
+    /// Adds a remark.
     pub(crate) fn remark(&mut self, sentence: &str) {
         if self.remarks.len() < KEPT {
             self.remarks.push(plain(sentence));
@@ -115,34 +115,35 @@ impl Counts {
     }
 }
 
-/// The note of an end whose files go through the page cache although they were to pass it by.
+/// The name of the note of a rank whose file system does not allow O_DIRECT.
 pub(crate) const DIRECT: &str = "direct";
 
-/// What a rank tells of its end.
+/// The report of a rank.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndTold {
-    /// What became of what it sent or received.
+    /// The counts of files.
     pub(crate) counts: Counts,
-    /// What its link has counted.
+    /// The counts of its link.
     pub(crate) link: LinkTold,
-    /// From the first block to the sink's last answer, in ns.
+    /// The time from the first block to the sink's last answer, in ns.
     pub(crate) wall_ns: f64,
-    /// From the first block until the first file was sent or had its name, in ns.
+    /// The time from the first block until the first file was sent or had its name, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) first_file_ns: Option<f64>,
-    /// What preparing and connecting took, in ns.
+    /// The time to prepare and connect, in ns.
     pub(crate) session_ns: f64,
-    /// CPU time of the process meanwhile, in its own code and in the kernel, in ns.
+    /// The CPU time of the process in user space during the transfer, in ns.
     pub(crate) user_ns: f64,
+    /// The CPU time in the kernel, in ns.
     pub(crate) system_ns: f64,
-    /// What else is to be known, such as what was asked for and could not be had.
+    /// Notes, such as a setting that could not be honoured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) notes: BTreeMap<String, String>,
 }
 
 impl EndTold {
-    /// Files were read or written through the page cache although they were to pass it by.
+    /// Adds the note that files were read or written through the page cache in spite of O_DIRECT.
     pub(crate) fn not_direct(mut self, how: &str) -> Self {
         let words = format!("the file system has no O_DIRECT: files were {how} through the page cache");
         self.notes.insert(DIRECT.to_owned(), words);

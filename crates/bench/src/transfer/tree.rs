@@ -1,10 +1,11 @@
-//! Directories of a tree, each known by its number, opened from the root component by component.
+//! The directories of a tree, identified by numbers, and opened from the root component by
+//! component.
 //!
 //! # Invariants
 //!
-//! * No symbolic link below the root is ever followed, and no name leads upwards: what is opened is
-//!   in the tree, whatever the other end says and whoever else changes the tree meanwhile.
-//! * At most two directories are open: the root, and the one that was asked for last.
+//! * No symbolic link below the root is ever followed, and no name leads upwards. An opened
+//!   directory is in the tree, whatever the peer sends and other processes change meanwhile.
+//! * At most two directories are open: the root, and the last opened one.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,15 +16,15 @@ use super::name::Name;
 
 /// The number of the root.
 pub(crate) const ROOT: u32 = 0;
-/// How deep directories may lie in each other.
+/// The deepest nesting of directories.
 pub(crate) const DEPTH_MAX: u32 = 128;
-/// How many there may be.
+/// The most directories of a tree.
 const DIRECTORIES_MAX: usize = 1 << 26;
 
 /// A tree of directories.
 pub(crate) struct Tree {
     root: OwnedFd,
-    /// All but the root, in the order of their numbers.
+    /// All directories except the root, in the order of their numbers.
     nodes: Vec<Node>,
     current: Option<(u32, OwnedFd)>,
 }
@@ -35,31 +36,31 @@ struct Node {
 }
 
 impl Tree {
-    /// The tree below a directory.
+    /// Returns the tree below a directory.
     pub(crate) fn new(root: OwnedFd) -> Self {
         Self { root, nodes: Vec::new(), current: None }
     }
 
-    /// Takes a directory; gives its number. It need not exist yet.
+    /// Adds a directory, which need not exist yet. Returns its number.
     ///
     /// # Errors
-    /// Where there is no such parent, or it would lie too deep.
+    /// If its parent is unknown, it is nested too deep, or the tree is full. The words follow "it".
     pub(crate) fn add(&mut self, parent: u32, name: Name) -> Result<u32, &'static str> {
         let depth = match parent {
             ROOT => 1,
-            _ => self.node(parent).ok_or("lies in a directory that was not sent")?.depth + 1,
+            _ => self.node(parent).ok_or("is in a directory that was not sent")?.depth + 1,
         };
         if depth > DEPTH_MAX {
-            return Err("lies deeper than 128 directories");
+            return Err("is nested more than 128 directories deep");
         }
         if self.nodes.len() >= DIRECTORIES_MAX {
-            return Err("is one directory too many: 67,108,864 may be sent at a time");
+            return Err("is beyond the limit of 67,108,864 directories in a transfer");
         }
         self.nodes.push(Node { parent, name, depth });
         Ok(self.nodes.len() as u32)
     }
 
-    /// How many directories it has beside the root.
+    /// Returns the number of directories, without the root.
     pub(crate) fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -73,7 +74,7 @@ impl Tree {
         number == ROOT || self.node(number).is_some()
     }
 
-    /// The parent of a directory, and its name there; none of the root.
+    /// Returns the parent of a directory, and its name there; none for the root.
     pub(crate) fn place(&self, number: u32) -> Option<(u32, &Name)> {
         self.node(number).map(|node| (node.parent, &node.name))
     }
@@ -81,7 +82,7 @@ impl Tree {
     /// Opens a directory.
     ///
     /// # Errors
-    /// What the system says of the first component that is no directory.
+    /// If a component of its path is not a directory, or cannot be opened.
     pub(crate) fn open(&mut self, number: u32) -> io::Result<BorrowedFd<'_>> {
         if number == ROOT {
             return Ok(self.root.as_fd());
@@ -115,7 +116,7 @@ impl Tree {
         opened.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What to call something in a directory: its path from the root.
+    /// Returns the path from the root of a name in a directory, for messages.
     pub(crate) fn path(&self, directory: u32, name: &Name) -> String {
         let mut path = name.to_string();
         let mut at = directory;
@@ -127,10 +128,10 @@ impl Tree {
     }
 }
 
-/// Opens a directory in another one. A link is none.
+/// Opens a directory in another one, and refuses symbolic links.
 ///
 /// # Errors
-/// What openat(2) says.
+/// The errors of openat(2).
 pub(crate) fn open_directory(from: BorrowedFd<'_>, name: &Name) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     Ok(openat(from, name.os(), flags, Mode::empty())?)
@@ -161,7 +162,7 @@ mod tests {
         }
         assert!(tree.open(out).is_err() && tree.open(x).is_err());
         assert_eq!(tree.path(c, &name("f")), "a/b/c/f");
-        assert_eq!(tree.add(99, name("d")), Err("lies in a directory that was not sent"));
+        assert_eq!(tree.add(99, name("d")), Err("is in a directory that was not sent"));
         let deepest = (0..DEPTH_MAX).try_fold(ROOT, |parent, _| tree.add(parent, name("d"))).unwrap();
         assert!(tree.add(deepest, name("d")).is_err());
     }

@@ -1,4 +1,4 @@
-//! What a transfer tells while it goes on: how far it is, and each file.
+//! The messages of a running transfer: its progress, and each file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,67 +10,67 @@ use measure::clock::{Clock, Ticks};
 use measure::text::plain;
 use serde::{Deserialize, Serialize};
 
-/// A line that the source tells, behind [`News::MARK`].
+/// A message of a transfer: a line after [`News::MARK`].
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum News {
-    /// How far it is.
+    /// The progress so far.
     Progress {
-        /// Bytes that were sent.
+        /// The bytes that were sent.
         bytes: u64,
-        /// Files that were.
+        /// The files that were sent.
         files: u64,
-        /// How many there are in all, once that is known: bytes and files.
+        /// The bytes and files of the whole transfer, once they are counted.
         all: Option<(u64, u64)>,
     },
     /// A file was sent.
     File {
-        /// Its path below what was sent.
+        /// Its path below the source.
         path: String,
     },
-    /// A transfer has ended at the end that receives.
+    /// The transfer has ended at the sink.
     Arrived {
-        /// Files that have arrived.
+        /// The files that have arrived.
         files: u64,
-        /// What has not, a sentence each; the first hundred.
+        /// The first hundred failures, a sentence each.
         failures: Vec<String>,
-        /// Why it ended before all had arrived, if so.
+        /// Why the transfer ended early, if so.
         error: Option<String>,
     },
 }
 
 impl News {
-    /// What a line begins with that is one.
+    /// The start of every such line.
     pub const MARK: &'static str = "transfer: ";
 
-    /// That of a line, if it is one.
+    /// Parses a line; `None` if it is another line.
     pub fn read(line: &str) -> Option<Self> {
         serde_json::from_str(line.strip_prefix(Self::MARK)?).ok()
     }
 
-    /// The line of it.
+    /// Returns the message as a line.
     pub(super) fn line(&self) -> String {
         format!("{}{}", Self::MARK, serde_json::to_string(self).unwrap_or_default())
     }
 }
 
-/// What is told of a transfer.
+/// The messages that a transfer sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telling {
-    /// How far it is, some times in a second.
+    /// Whether the source reports its progress, several times a second.
     pub progress: bool,
-    /// Each file.
+    /// Whether the source reports each file.
     pub files: bool,
-    /// What has arrived in the end, at the end that receives.
+    /// Whether the sink reports the outcome.
     #[serde(default)]
     pub arrival: bool,
 }
 
-/// How often it is told how far a transfer is.
+/// The interval between two reports of progress.
 const TELLS_EVERY: Duration = Duration::from_millis(200);
 
-/// Watches a transfer.
+/// Reports the progress of a transfer.
 pub(super) struct Watch {
     telling: Telling,
     tell: fn(&str),
@@ -81,7 +81,7 @@ pub(super) struct Watch {
     all: Option<Arc<All>>,
 }
 
-/// How much there is to send.
+/// The size of the whole transfer.
 #[derive(Default)]
 struct All {
     bytes: AtomicU64,
@@ -90,13 +90,13 @@ struct All {
 }
 
 impl Watch {
-    /// Tells what is asked for. How much there is, another thread counts meanwhile.
+    /// Starts to report. Another thread meanwhile counts the bytes and files of `paths`.
     pub(super) fn new(telling: Telling, tell: fn(&str), clock: Clock, paths: &[PathBuf]) -> Self {
         let all = telling.progress.then(|| count(paths.to_vec()));
         Self { telling, tell, clock, next: clock.now(), bytes: 0, files: 0, all }
     }
 
-    /// So many bytes more were sent.
+    /// Adds bytes that were sent.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         if self.telling.progress {
@@ -104,7 +104,7 @@ impl Watch {
         }
     }
 
-    /// A file was sent.
+    /// Adds a file that was sent.
     pub(super) fn file(&mut self, path: impl FnOnce() -> String) {
         self.files += 1;
         if self.telling.files {
@@ -115,7 +115,7 @@ impl Watch {
         }
     }
 
-    /// Tells how far it is, if it is time.
+    /// Reports the progress, if the interval is over or the transfer ends.
     pub(super) fn look(&mut self, is_end: bool) {
         let now = self.clock.now();
         if !self.telling.progress || (!is_end && now.0 < self.next.0) {
@@ -128,11 +128,11 @@ impl Watch {
     }
 }
 
-/// Counts what there is to send, on another thread, which ends by itself.
+/// Counts the bytes and files of the paths, on another thread, which ends by itself.
 fn count(paths: Vec<PathBuf>) -> Arc<All> {
     let all = Arc::new(All::default());
     let counted = Arc::clone(&all);
-    // Without a thread it is not known how much there is, which ends nothing.
+    // Without the thread, the total remains unknown, and the transfer goes on.
     let _ = thread::Builder::new().name("count".to_owned()).spawn(move || {
         for path in paths {
             add(&path, &counted, 0);
@@ -142,7 +142,7 @@ fn count(paths: Vec<PathBuf>) -> Arc<All> {
     all
 }
 
-/// Directories deeper than this are not sent.
+/// The deepest directories that are sent.
 const DEPTH_MAX: u32 = super::tree::DEPTH_MAX;
 
 fn add(path: &Path, all: &All, depth: u32) {
@@ -151,7 +151,7 @@ fn add(path: &Path, all: &All, depth: u32) {
         all.files.fetch_add(1, Relaxed);
         all.bytes.fetch_add(found.len(), Relaxed);
     } else if found.is_dir() && depth <= DEPTH_MAX {
-        // The directory is closed before those in it are opened.
+        // Each directory is closed before its subdirectories are opened.
         let below: Vec<PathBuf> =
             fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         for path in below {

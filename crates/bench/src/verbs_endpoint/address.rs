@@ -1,4 +1,4 @@
-//! What ranks tell each other, so that their queue pairs can be connected.
+//! What ranks tell each other to connect their queue pairs.
 
 use std::net::SocketAddr;
 
@@ -8,33 +8,33 @@ use verbs::{GidEntry, GidKind, Remote};
 use crate::Error;
 use crate::endpoint::connecting;
 
-/// Where a rank is: what all ranks of a point are told.
+/// The addresses of a rank, which all ranks of a point get.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
     pub(super) gid: Option<GidAddress>,
     pub(super) lid: u16,
-    /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at
-    /// the same time.
+    /// How many RDMA Reads and atomics a queue pair of this rank can answer, and can have
+    /// outstanding, at the same time.
     pub(super) responder_reads: u8,
     pub(super) initiator_reads: u8,
-    /// Where RDMA CM finds it, at the rank that listens.
+    /// The address of the rank that listens, for RDMA CM.
     pub(super) manager: Option<SocketAddr>,
-    /// The multicast group that it sends to.
+    /// The multicast group that the rank sends to.
     pub(super) group: Option<[u8; 16]>,
 }
 
-/// What a rank has for one other, and tells that one alone.
+/// What a rank tells one other rank alone.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerParams {
-    /// Queue pairs, in turn.
+    /// Its queue pairs, in turn.
     pub(super) pairs: Vec<PairAddress>,
-    /// Where the other's one-sided operations go.
+    /// The target of the other rank's one-sided operations.
     pub(super) target: Option<Target>,
-    /// Where the other's signals go.
+    /// The target of the other rank's signals.
     pub(super) signal: Option<Target>,
-    /// Where the other's messages of what all ranks do together go.
+    /// The targets of the other rank's messages in joint operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) joint: Option<Targets>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct PeerParams {
 /// What a rank has told this one.
 pub(super) type PeerInfo = connecting::PeerInfo<Address, PeerParams>;
 
-/// A queue pair, as a peer has to know it.
+/// A queue pair, as a peer needs to know it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PairAddress {
@@ -58,26 +58,26 @@ pub(super) struct Target {
     pub(super) rkey: u32,
 }
 
-/// Memory for the messages of what all ranks do together.
+/// Memory for the messages of joint operations.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Targets {
-    /// Those of the calls that are measured.
+    /// For the measured calls.
     pub(super) measured: Target,
-    /// Those by which ranks begin together.
+    /// For the calls by which ranks start together.
     pub(super) control: Target,
-    /// Numbers between two ranks.
+    /// For numbers between two ranks.
     pub(super) mailboxes: Target,
 }
 
 impl Target {
-    /// The memory so many bytes behind this.
+    /// Returns the memory `offset` bytes after this address.
     ///
     /// # Errors
-    /// [`Error::PeerAddress`] where the peer told an address behind which there is no more.
+    /// [`Error::PeerAddress`] if the sum is no address.
     pub(super) fn at(self, offset: usize) -> Result<Remote, Error> {
         let addr = self.addr.checked_add(offset as u64).ok_or_else(|| Error::PeerAddress {
-            reason: format!("{offset} bytes behind {:#x} no memory has an address", self.addr),
+            reason: format!("there is no address {offset} bytes after {:#x}", self.addr),
         })?;
         Ok(Remote { addr, rkey: self.rkey })
     }
@@ -89,7 +89,7 @@ impl From<Remote> for Target {
     }
 }
 
-/// A GID as ranks tell it each other.
+/// A GID as ranks tell it to each other.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GidAddress {
@@ -99,7 +99,7 @@ pub(crate) struct GidAddress {
     kind: GidKind,
 }
 
-/// How a [`GidKind`] is told.
+/// The serialised form of [`GidKind`].
 #[derive(Deserialize, Serialize)]
 #[serde(remote = "GidKind", rename_all = "snake_case")]
 enum Kind {

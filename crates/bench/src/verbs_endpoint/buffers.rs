@@ -1,4 +1,4 @@
-//! The memory of an endpoint, and the requests that name it.
+//! The memory of an endpoint, and the requests that refer to it.
 
 use verbs::abi::{
     IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
@@ -12,46 +12,45 @@ use crate::endpoint::FILL;
 use crate::point::{Memory, Operation, Service};
 use crate::topology::{Form, PartSpec};
 
-/// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
+/// The size of the header of every received datagram (IBTA, volume 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
-/// Bytes of all receive buffers together, unless one message needs more: receives share buffers, as
-/// perftest's do (its cycle buffer is a page). A larger pool would make the first lap through it
-/// part of the measurement.
+/// The size of all receive buffers together, unless one message needs more: receives share buffers,
+/// as in perftest (whose cycle buffer is a page). In a larger pool, the first pass would be part of
+/// the measurement.
 const RECEIVE_BYTES: usize = 4096;
-/// Buffers do not share cache lines.
+/// The alignment of buffers, which share no cache line.
 pub(super) const LINE: usize = 64;
 const PAGE: usize = 4096;
 
 /// The memory of an endpoint.
 pub(super) struct Buffers {
-    /// What is sent, or where fetched bytes go.
+    /// Memory that messages are sent from, or that fetched bytes go to.
     pub(super) send: MemoryRegion,
-    /// What the peer writes to or fetches from.
+    /// Memory that the peer writes to or fetches from.
     pub(super) target: Option<MemoryRegion>,
-    /// What receives name.
+    /// Memory that receives refer to.
     receive: Option<MemoryRegion>,
-    /// One request per buffer, posted in turn.
+    /// One request for each buffer, posted in turn.
     pub(super) receives: Vec<ReceiveRequest>,
-    /// Where messages that take them in turn stand in `send`, and in the peer's target where those
-    /// of one way do.
+    /// The positions of messages in `send`, and in the peer's target for one-way writes.
     pub(super) slots: Slots,
-    /// Where they stand in `target`.
+    /// The positions of messages in `target`.
     pub(super) places: Slots,
-    /// Where a signal is sent from, in `send`, and the first of those where signals come to, in
-    /// `target`: for ranks that nothing else tells of each other's progress.
+    /// The position in `send` that signals are sent from, and the first position in `target` that
+    /// they arrive at, if nothing else tells ranks of each other's progress.
     pub(super) signals: Option<Signals>,
-    /// Where a payload begins in a received message, and how far such messages are apart.
+    /// The offset of the payload in a received message, and the distance of such messages.
     received_at: (usize, usize),
 }
 
-/// Places of signals: a byte each, in a line of its own.
+/// The positions of signals: one byte each, in a separate line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signals {
     pub(super) from: usize,
     pub(super) at: usize,
 }
 
-/// Places for messages, one after another.
+/// Positions for messages, one after another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Slots {
     pub(super) count: usize,
@@ -59,8 +58,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// What messages are sent from, or come to that are fetched: of the one of a 1:n that fetches,
-    /// a place for each.
+    /// Returns the positions that messages are sent from, or are fetched to: one for each partner
+    /// at the rank that fetches in 1:n.
     fn of_send(size: usize, spec: &PartSpec, rank: u32) -> Self {
         if let Form::Numbered { .. } = spec.usage.form {
             let stride = size.next_multiple_of(LINE);
@@ -70,7 +69,7 @@ impl Slots {
             };
         }
         if spec.usage.form == Form::Written {
-            // Whatever is under way stays as it is.
+            // A message stays unchanged while it is under way.
             let count = spec.message.buffers.unwrap_or(spec.message.tx_depth) as usize;
             return Self { count, stride: size.next_multiple_of(LINE) };
         }
@@ -78,8 +77,8 @@ impl Slots {
         Self::for_each(size, if is_each { spec.links.partners(rank).len() } else { 1 })
     }
 
-    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, or of
-    /// one that several load, a place for each.
+    /// Returns the positions that messages are written to or fetched from: one for each partner, at
+    /// a rank that is written to in 1:n or loaded by several ranks.
     fn of_target(size: usize, spec: &PartSpec, rank: u32) -> Self {
         if let Form::Numbered { .. } = spec.usage.form {
             return Self::of_send(size, spec, rank);
@@ -88,12 +87,12 @@ impl Slots {
         Self::for_each(size, count)
     }
 
-    /// So many places, apart from each other.
+    /// Returns `count` positions that do not share cache lines.
     fn for_each(size: usize, count: usize) -> Self {
         Self { count, stride: if count > 1 { size.next_multiple_of(LINE) } else { size } }
     }
 
-    /// Where the message of this number stands.
+    /// Returns the offset of the message with this number.
     #[inline]
     pub(super) fn offset(self, message: u64) -> usize {
         (message % self.count as u64) as usize * self.stride
@@ -104,7 +103,7 @@ impl Slots {
     }
 }
 
-/// Messages of which a page's worth is used in turn, at least one.
+/// Returns how many messages fit into a page, at least one.
 fn in_a_page(stride: usize) -> usize {
     (RECEIVE_BYTES / stride.max(LINE)).max(1)
 }
@@ -116,7 +115,7 @@ impl Buffers {
             Memory::Device => MemoryKind::Device,
             Memory::Process => MemoryKind::Process,
         };
-        // Messages of 0 bytes have a place as well: nothing registers no memory.
+        // A message of 0 bytes also has a position: an empty region cannot be registered.
         let region = |length: usize, access| domain.memory_region_of(kind, length.max(1), access);
         let slots = Slots::of_send(size, spec, rank);
         let places = Slots::of_target(size, spec, rank);
@@ -134,8 +133,8 @@ impl Buffers {
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
-            // What is polled, and what atomics count from; but what is read must not end as memory
-            // does that nothing came to.
+            // Polled bytes and atomics start from zero. A message that is read must not end like
+            // memory that nothing has been written to.
             let byte = if spec.message.operation == Operation::Read { FILL } else { 0 };
             for place in 0..places.count {
                 target.write(place * places.stride + size.saturating_sub(8), &vec![byte; size.min(8)])?;
@@ -145,7 +144,8 @@ impl Buffers {
             }
         }
         if !spec.message.operation.is_datagram() {
-            // What arrives has no payload, or writes it somewhere else; a datagram never gets here.
+            // An arriving message has no payload, or writes it elsewhere; a datagram does not take
+            // this branch.
             return Ok(Self {
                 send,
                 target,
@@ -160,7 +160,7 @@ impl Buffers {
         let header = if spec.message.service == Service::Ud { GRH_BYTES } else { 0 };
         let stride = (size + header).next_multiple_of(LINE);
         let count = match (spec.usage.form, spec.message.buffers) {
-            // Each is read where it has come, so none may come to its place meanwhile.
+            // Samples are read where they arrive, so no other sample may arrive there meanwhile.
             (Form::Written, _) => spec.message.rx_depth as usize + 1,
             (_, Some(buffers)) => buffers as usize,
             (_, None) => in_a_page(stride).min(spec.message.rx_depth as usize),
@@ -176,8 +176,8 @@ impl Buffers {
         Ok(Self { send, target, receive: Some(receive), receives, slots, places, signals, received_at })
     }
 
-    /// The first eight bytes of the message that arrived as the so many-th receive, or, where it
-    /// was written to the target, as the one of this number.
+    /// Returns the first eight bytes of the message that arrived in receive number `receive`, or as
+    /// message number `message` if it was written to the target.
     pub(super) fn stamp(&self, receive: u64, message: u64) -> Result<u64, Error> {
         let mut bytes = [0; size_of::<u64>()];
         match (&self.receive, &self.target) {
@@ -192,7 +192,7 @@ impl Buffers {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Eight bytes of the message that arrived as the so many-th receive.
+    /// Returns eight bytes of the message that arrived in receive number `receive`.
     #[inline]
     pub(super) fn received_word(&self, receive: u64, word: usize) -> Result<u64, Error> {
         let (header, stride) = self.received_at;
@@ -201,42 +201,43 @@ impl Buffers {
         Ok(receives.load(slot * stride + header + 8 * word)?)
     }
 
-    /// What a request of this end to its so many-th partner gathers or scatters.
+    /// Returns the elements that a request of this rank to a partner gathers or scatters.
     pub(super) fn elements(&self, spec: &PartSpec, partner: usize) -> Result<Vec<ibv_sge>, Error> {
         let offset = (partner % self.slots.count) * self.slots.stride;
         cut(&self.send, offset, spec.message.size(), spec.message.sge)
     }
 
-    /// Where the one-sided operations of the so many-th partner go.
+    /// Returns the target of a partner's one-sided operations.
     pub(super) fn remote(&self, partner: usize) -> Result<Option<Remote>, Error> {
         let offset = (partner % self.places.count) * self.places.stride;
         Ok(self.target.as_ref().map(|target| target.remote(offset)).transpose()?)
     }
 
-    /// Where the signals of the so many-th partner go.
+    /// Returns the target of a partner's signals.
     pub(super) fn remote_signal(&self, partner: usize) -> Result<Option<Remote>, Error> {
         let (Some(signals), Some(target)) = (self.signals, &self.target) else { return Ok(None) };
         Ok(Some(target.remote(signals.at + partner * LINE)?))
     }
 
-    /// What a signal of this end gathers.
+    /// Returns the element that a signal of this rank gathers.
     pub(super) fn signal_element(&self) -> Result<Option<ibv_sge>, Error> {
         Ok(self.signals.map(|signals| self.send.sge(signals.from, 1)).transpose()?)
     }
 }
 
-/// Where signals stand, behind the messages, where the point has some: what fetches tells nobody.
+/// Returns the positions of signals, behind the messages, if the point has signals: a fetch tells
+/// nothing to the other rank.
 fn signals(spec: &PartSpec, slots: Slots, places: Slots) -> Option<Signals> {
     let behind = |slots: Slots| slots.bytes().next_multiple_of(LINE);
     has_signals(spec).then(|| Signals { from: behind(slots), at: behind(places) })
 }
 
-/// Whether ranks of a round tell each other how far they are, because what is measured does not.
+/// Returns whether ranks of a round signal their progress, because the measured operation does not.
 fn has_signals(spec: &PartSpec) -> bool {
     spec.usage.has_rounds && spec.message.operation.is_fetch()
 }
 
-/// What peers may do with the target, as `IBV_ACCESS_REMOTE_*`.
+/// Returns what peers may do with the target, as `IBV_ACCESS_REMOTE_*`.
 pub(super) fn access(spec: &PartSpec) -> u32 {
     let signalled = if has_signals(spec) { IBV_ACCESS_REMOTE_WRITE } else { 0 };
     signalled | of_operation(spec.message.operation)
@@ -251,23 +252,23 @@ fn of_operation(operation: Operation) -> u32 {
     }
 }
 
-/// Depth of a queue pair's receive queue.
+/// Returns the depth of a queue pair's receive queue.
 pub(super) fn receive_depth(spec: &PartSpec) -> u32 {
     if spec.message.operation.arrives() { spec.message.rx_depth } else { GREETINGS }
 }
 
-/// Receives that a queue pair keeps posted.
+/// Returns how many receives a queue pair keeps posted.
 pub(super) fn receive_fill(spec: &PartSpec) -> u32 {
     receive_depth(spec).min(spec.message.rx_fill)
 }
 
-/// Those that are posted before there is anything to take.
+/// Returns how many receives are posted before the first message can be taken.
 pub(super) fn receives_before(spec: &PartSpec) -> u32 {
-    // What is said first must find some.
+    // Greetings must find posted receives.
     receive_fill(spec).min(if spec.usage.fills_late { GREETINGS } else { u32::MAX })
 }
 
-/// `len` bytes as so many elements of equal length, as far as that goes; the last takes the rest.
+/// Returns `len` bytes as up to `elements` elements of equal length; the last one takes the rest.
 fn cut(region: &MemoryRegion, offset: usize, len: usize, elements: u32) -> Result<Vec<ibv_sge>, Error> {
     let count = (elements as usize).clamp(1, len.max(1));
     let each = len / count;
@@ -278,7 +279,7 @@ fn cut(region: &MemoryRegion, offset: usize, len: usize, elements: u32) -> Resul
     Ok((0..count).map(element).collect::<Result<_, _>>()?)
 }
 
-/// Writes to every page, so that none is missing when the clock runs.
+/// Writes to every page, so that no page fault occurs during the measurement.
 fn touch(region: &mut MemoryRegion) -> Result<(), Error> {
     for offset in (0..region.len()).step_by(PAGE) {
         region.write(offset, &[FILL])?;

@@ -1,4 +1,4 @@
-//! From queue pairs and what the other ranks have told to an endpoint.
+//! Set-up: from queue pairs, and what the other ranks have told, to an endpoint.
 
 use verbs::{AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, QueuePair, ReadyToSend, Route};
 
@@ -19,20 +19,20 @@ use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
 use crate::topology::{Form, PartSpec};
 
-/// The rank that names a multicast group.
+/// The rank that chooses the multicast group.
 const ROOT: usize = 0;
 
-/// A rank that this one is connected with.
+/// A rank that this rank connects to.
 struct Neighbour<'a> {
-    /// Its place among the neighbours.
+    /// Its index among the neighbours.
     index: usize,
     rank: u32,
     address: &'a Address,
-    /// What it has for this rank, and what this rank has for it.
+    /// Its parameters for this rank, and the parameters of this rank for it.
     params: &'a PeerParams,
     own_params: &'a PeerParams,
     route: Route,
-    /// Where datagrams go.
+    /// The address handle for datagrams.
     handle: Option<AddressHandle>,
 }
 
@@ -85,37 +85,36 @@ impl UnconnectedEndpoint for Unconnected {
 }
 
 impl Unconnected {
-    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if
-    /// so.
+    /// Returns why the ranks cannot be connected as the point requires, if so.
     fn refusal(&self, ranks: &[PeerInfo]) -> Option<String> {
         if self.spec.message.operation != Operation::Multicast {
             return None;
         }
         if self.port.is.link_layer == LinkLayer::InfiniBand {
             let words =
-                "a multicast group of InfiniBand is joined through the subnet manager, which is not done yet";
+                "rdmascope cannot yet join a multicast group of InfiniBand, which takes the subnet manager";
             return Some(words.to_owned());
         }
-        // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
+        // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back only to members.
         let device = self.domain.context().device().clone();
         let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
         let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != ROOT)?;
         ranks.get(ROOT)?.info.is_beside(&own.info).then(|| {
             let name = device.name();
             format!(
-                "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
+                "a host does not receive its own multicasts through {name}: place the ranks on several hosts"
             )
         })
     }
 
-    /// The ranks that this one is connected with, and the ways to them.
+    /// Returns the ranks that this rank connects to, with the routes to them.
     fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
             if params.pairs.len() != own_params.pairs.len() {
                 let has = params.pairs.len();
                 let needed = own_params.pairs.len();
-                let reason = format!("it has {has} queue pairs where {needed} are needed");
+                let reason = format!("it has {has} queue pairs, but {needed} are needed");
                 return Err(Error::PeerAddress { reason });
             }
             let route = self.port.route(address)?;
@@ -126,7 +125,7 @@ impl Unconnected {
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
-    /// Queue pairs of their own for each rank.
+    /// Connects separate queue pairs for each rank.
     fn lanes(
         &self,
         pairs: Vec<QueuePair<Init>>,
@@ -156,14 +155,14 @@ impl Unconnected {
         Ok((lanes, held))
     }
 
-    /// The queue pair that datagrams to all ranks share, or to a group.
+    /// Connects the queue pair that datagrams to all ranks, or to a group, share.
     fn shared_lane(
         &self,
         pairs: Vec<QueuePair<Init>>,
         neighbours: &[Neighbour<'_>],
         ranks: &[PeerInfo],
     ) -> Result<(Vec<Lane>, Held), Error> {
-        let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
+        let nobody = || Error::PeerAddress { reason: "there is no rank to connect to".to_owned() };
         let (pair, first) = pairs.into_iter().next().zip(neighbours.first()).ok_or_else(nobody)?;
         let connection = self.connection(first, (&first.own_params.pairs[0], &first.params.pairs[0]));
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
@@ -200,8 +199,8 @@ impl Unconnected {
         Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, params: peer.params, to }
     }
 
-    /// Connects a queue pair, by its place among those that the two ranks have, by RDMA CM, which
-    /// may know another way for datagrams.
+    /// Connects a queue pair by RDMA CM, by its index among the queue pairs of the two ranks. RDMA
+    /// CM may know another route for datagrams.
     fn by_manager(
         &self,
         managed: &Managed,
@@ -217,7 +216,7 @@ impl Unconnected {
         Ok((pair, handle))
     }
 
-    /// What connects one of our queue pairs with one of a peer's.
+    /// Returns the connection between a queue pair of this rank and one of a peer.
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
         let own = &self.offer.address;
         let theirs = peer.address;
@@ -229,16 +228,16 @@ impl Unconnected {
     }
 }
 
-/// The queue pair to a rank, and where that has memory for what all ranks do together.
+/// Returns the queue pair to a rank, and its memory for joint operations.
 fn joined_with(neighbours: &[Neighbour<'_>], rank: u32) -> Result<(usize, Targets), Error> {
     let peer = neighbours.iter().find(|peer| peer.rank == rank);
     let known = peer.and_then(|peer| Some((peer.index, peer.params.joint?)));
     known.ok_or_else(|| Error::PeerAddress {
-        reason: format!("rank {rank} has no memory for calls of all ranks"),
+        reason: format!("rank {rank} has no memory for joint operations"),
     })
 }
 
-/// Where bytes of other ranks are polled for.
+/// Returns the bytes that are polled for messages of other ranks.
 fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, FlagRange) {
     let places = buffers.places;
     match buffers.signals {

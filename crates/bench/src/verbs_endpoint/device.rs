@@ -8,8 +8,8 @@ use super::port::{LocalPort, PortOptions};
 use crate::Error;
 use crate::choice::{Reason, candidates, choose, devices};
 
-/// A rank's device, which is opened when it is first asked for: the error of one that cannot be
-/// opened reaches the coordinator.
+/// A rank's device. It is opened when it is first used, so that the error of a device that cannot
+/// be opened reaches the coordinator.
 pub(crate) struct RankDevice {
     providers: &'static [&'static Provider],
     name: Option<String>,
@@ -18,7 +18,8 @@ pub(crate) struct RankDevice {
 }
 
 impl RankDevice {
-    /// The named device, or the one that [`choose`] prefers, or with no providers, none.
+    /// Creates the rank's choice: the named device, or the one that [`choose`] prefers; without
+    /// providers, no device.
     pub(crate) fn new(
         providers: &'static [&'static Provider],
         name: Option<String>,
@@ -27,12 +28,12 @@ impl RankDevice {
         Self { providers, name, options, open: None }
     }
 
-    /// Whether the rank measures without a device.
+    /// Returns whether the rank measures without a device.
     pub(crate) fn is_none(&self) -> bool {
         self.providers.is_empty()
     }
 
-    /// The device, which is opened unless it is open.
+    /// Opens the device, unless it is open, and returns it.
     pub(crate) fn open(&mut self) -> Result<&Open, Error> {
         if self.open.is_none() {
             self.open = Some(Open::find(self.providers, self.name.as_deref(), self.options)?);
@@ -40,23 +41,23 @@ impl RankDevice {
         Ok(self.open.as_ref().expect("it was opened above"))
     }
 
-    /// The name of the device, once it is open.
+    /// Returns the name of the device, once it is open.
     pub(crate) fn name(&self) -> Option<&str> {
         self.open.as_ref().map(|open| open.context.device().name())
     }
 }
 
-/// A device that is open, with the port that is used.
+/// An open device, with the port that is used.
 pub(crate) struct Open {
     pub(crate) context: Context,
     pub(crate) port: Arc<LocalPort>,
-    /// Why this device.
+    /// Why this device was chosen.
     pub(crate) reason: Reason,
 }
 
 impl Open {
-    /// Opens the named device, or the one that [`choose`] prefers, and finds its port, on which
-    /// something can be measured.
+    /// Opens the named device, or the one that [`choose`] prefers, and finds a port that can be
+    /// measured.
     fn find(
         providers: &[&'static Provider],
         name: Option<&str>,
@@ -70,10 +71,10 @@ impl Open {
     }
 }
 
-/// The named device of the providers, or the one that [`choose`] prefers, and why it is the one.
+/// Returns the named device of the providers, or the one that [`choose`] prefers, and the reason.
 ///
 /// # Errors
-/// When there is none of that name; the error lists those that exist.
+/// If there is no device of that name; the error lists the devices.
 pub fn find(
     providers: &[&'static Provider],
     name: Option<&str>,
@@ -93,11 +94,11 @@ pub fn find(
     })
 }
 
-/// Opens the device and finds its port and GID, as a rank would, so that what was asked for wrongly
-/// is known at once.
+/// Opens the device and finds its port and GID as a rank would, so that wrong options are reported
+/// at once.
 ///
 /// # Errors
-/// When there is no such device, port or GID, or nothing can be measured on it.
+/// If there is no such device, port or GID, or it cannot be measured.
 pub fn check(providers: &[&'static Provider], name: Option<&str>, options: PortOptions) -> Result<(), Error> {
     Open::find(providers, name, options).map(drop)
 }

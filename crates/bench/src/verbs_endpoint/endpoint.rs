@@ -1,4 +1,4 @@
-//! Connected queue pairs (or some that know their peers) as an endpoint.
+//! Connected queue pairs, or datagram queue pairs that know their peers, as an endpoint.
 
 mod calls;
 mod driven;
@@ -24,16 +24,16 @@ use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::topology::PartSpec;
 
-/// Completions taken at once.
+/// How many completions are taken at once.
 const BATCH: usize = 16;
-/// Fruitless looks between glances at the clock, the deadline and the scheduler.
+/// Unsuccessful polls between checks of the clock, the deadline and the scheduler.
 pub(super) const SPINS: u32 = 1024;
-/// Last byte of memory that nothing has come to: no message ends so.
+/// The last byte of memory that nothing has been written to: no message ends with it.
 const CLEARED: u8 = 0;
 
-/// Queue pairs as an endpoint. Messages take them in turn.
+/// Queue pairs as an endpoint. Messages take the queue pairs in turn.
 pub(crate) struct VerbsEndpoint {
-    // Dropped first: what follows is used by them.
+    // Dropped first: lanes use the fields below.
     lanes: Vec<Lane>,
     queues: Queues,
     buffers: Buffers,
@@ -45,36 +45,36 @@ pub(crate) struct VerbsEndpoint {
     signal_interval: u64,
     /// The lane that the next message takes.
     next_lane: usize,
-    /// Of all lanes.
+    /// The outstanding requests of all lanes.
     outstanding: u64,
-    /// What bytes of memory say of messages.
+    /// The state of polled bytes of memory.
     flags: PolledFlags,
     /// Where in `send` a message ends.
     end: usize,
-    /// Completions of receives that are asked for at once.
+    /// How many completions of receives are polled at once.
     batch: usize,
     sent: [Completion; BATCH],
     arrived: [Completion; BATCH],
     arrived_next: usize,
     arrived_len: usize,
-    /// Lanes of which a receive was taken and not posted again.
+    /// Lanes whose receives were taken and not posted again.
     owed: Vec<u16>,
     rx_fill: usize,
-    /// Those of them that have not been posted yet.
+    /// How many of them have not been posted yet.
     unfilled: usize,
     next_receive: usize,
     spins: u32,
     /// [`verbs::Provider::pauses`].
     pauses: bool,
-    /// Fruitless looks before it lets another rank go on, or looks at the clock.
+    /// Unsuccessful polls before it yields the CPU or reads the clock.
     spins_max: u32,
     waiting: Waiting,
     messages: Messages,
-    /// Whether sleeps last until there is something else to do, because each message is timed.
+    /// Whether sleeps last until the next event, because each message is timed.
     is_patient: bool,
-    /// What it is made of.
+    /// The objects that it was made from.
     origin: Box<Origin>,
-    /// What all ranks do together, but while they do.
+    /// The joint operation, except while it runs.
     joined: Option<Box<Joined>>,
 }
 
@@ -84,13 +84,13 @@ impl VerbsEndpoint {
         let rx_fill = receive_fill(spec) as usize;
         let before = receives_before(spec) as usize;
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        // On a link that is imitated a message goes on when its sender calls a verb, as it does
-        // where it is idle at length.
+        // With a link model, a message progresses only when its sender calls a verb, as a sender
+        // does when it is idle for long.
         let spins_max = if others.yields_cpu || origin.context.imitates_link() { 1 } else { SPINS };
         let silence = silence(spec, others.notification);
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
-            // So many are posted already, in turn.
+            // This many receives are already posted, in turn.
             next_receive: before % buffers.receives.len(),
             end: spec.message.size().saturating_sub(1),
             flags: PolledFlags::new(others.watched, round),
@@ -105,8 +105,8 @@ impl VerbsEndpoint {
             signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
             outstanding: 0,
-            // Poll several completions at once only when streaming: a ping-pong has one
-            // outstanding, and one way every completion has a stamp of its own.
+            // Several completions are polled at once only in a stream: a ping-pong has one
+            // outstanding message, and each completion of a one-way message has a stamp.
             batch: if spec.usage.is_timed { 1 } else { BATCH },
             sent: [Completion::default(); BATCH],
             arrived: [Completion::default(); BATCH],
@@ -143,13 +143,14 @@ impl VerbsEndpoint {
         Ok(())
     }
 
-    /// The same, but one way, where completions are taken by who stamps them.
+    /// Takes completions of sends, except for one-way messages, whose pattern takes and stamps
+    /// them.
     #[inline]
     fn reap_unstamped(&mut self) -> Result<(), Error> {
         if matches!(self.messages, Messages::Numbered(_)) { Ok(()) } else { self.reap() }
     }
 
-    /// Whether the next lane has room for a message.
+    /// Returns whether the next lane has room for a message.
     #[inline]
     fn lane_has_room(&mut self) -> Result<bool, Error> {
         if self.lanes[self.next_lane].outstanding() < self.tx_depth {
@@ -161,7 +162,7 @@ impl VerbsEndpoint {
         Ok(!is_full)
     }
 
-    /// Takes note of a message that was posted; the next may be another lane's.
+    /// Notes a message that was posted; the next one may take another lane.
     #[inline]
     fn posted(&mut self, is_next: bool) {
         if is_next {
@@ -174,7 +175,7 @@ impl VerbsEndpoint {
         self.limits.moved();
     }
 
-    /// The next message by the completion of its receive.
+    /// Returns the next message, found by the completion of its receive.
     #[inline]
     fn completed_receive(&mut self) -> Result<Option<Arrival>, Error> {
         if self.arrived_next == self.arrived_len {
@@ -201,13 +202,13 @@ impl VerbsEndpoint {
         };
         self.owed.push(completion.id() as u16);
         if self.owed.len() == self.rx_fill - self.unfilled {
-            // An answer that provokes the next message must not find the queue empty.
+            // An answer that triggers the next message must find a posted receive.
             self.replenish()?;
         }
         Ok(Some(arrival))
     }
 
-    /// The next message by a byte of the target.
+    /// Returns the next message, found by a changed byte of the target.
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
@@ -228,7 +229,7 @@ impl VerbsEndpoint {
         Ok(())
     }
 
-    /// Is idle, and sleeps no longer than until an instant.
+    /// Is idle, and sleeps until `instant` at the latest.
     #[inline]
     fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
         self.spins += 1;
@@ -242,8 +243,8 @@ impl VerbsEndpoint {
         self.rest(instant)
     }
 
-    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a rank
-    /// on the same CPU go on. (To give the CPU to anybody else would be to measure them.)
+    /// The slow path of being idle: checks the deadline, then sleeps in event mode, or yields the
+    /// CPU to a rank that shares it. (Yielding to any other process would measure that process.)
     #[cold]
     fn rest(&mut self, until: u64) -> Result<(), Error> {
         let now = self.check_deadline()?;
@@ -252,7 +253,7 @@ impl VerbsEndpoint {
             self.waiting.sleep(&self.queues, self.clock, until.min(self.limits.end()))?;
         }
         self.waiting.forget();
-        // Where memory is polled nobody else looks for sends that fail.
+        // Where memory is polled, only this finds sends that have failed.
         self.reap_unstamped()?;
         if self.others.yields_cpu && !sleeps {
             std::thread::yield_now();
@@ -309,7 +310,8 @@ impl Endpoint for VerbsEndpoint {
     fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
         let lane = lane as usize;
         if self.others.notification != Notification::Completion || self.lanes[lane].reaches() > 1 {
-            let reason = "messages that take a byte of memory or a queue pair in turn have no address";
+            let reason =
+                "messages that are polled in memory or share a queue pair cannot be sent to a chosen rank";
             return Err(Error::Impossible { reason: reason.to_owned() });
         }
         self.next_lane = lane;
@@ -338,7 +340,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
-        // Of greetings nobody takes the completions but who sends the next.
+        // Only the next greeting takes the completions of greetings.
         self.reap()?;
         self.lanes[self.next_lane].greet_with(greeting(number));
         self.try_send_sync()
@@ -441,7 +443,8 @@ impl Endpoint for VerbsEndpoint {
         if self.waiting.is_for(RECEIVES) {
             return self.idle_to(instant.0);
         }
-        // Requests without a completion are no reason to sleep; an announced one is at hand.
+        // Requests without a completion are no reason to sleep; a requested completion arrives
+        // soon.
         if !self.waiting.sleeps_for(SENDS) || self.lanes.iter().any(Lane::is_announced) {
             return self.idle();
         }

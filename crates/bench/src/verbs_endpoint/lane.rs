@@ -1,4 +1,4 @@
-//! A queue pair of an endpoint, with the requests that are posted to it and what is known of them.
+//! A queue pair of an endpoint, with its requests and their state.
 
 use verbs::abi::ibv_sge;
 use verbs::{QueuePair, ReadyToSend, ReceiveRequest, SendRequest};
@@ -7,12 +7,12 @@ use super::numbering::Numbered;
 use crate::Error;
 use crate::endpoint::Mark;
 
-/// Bits of a work request's identifier that count requests; those above name the lane.
+/// The bits of a work request's identifier that count requests; the bits above name the lane.
 const COUNT_BITS: u32 = 48;
 
-/// What is posted for one rank.
+/// The requests to one rank.
 pub(super) struct Requests {
-    /// Requests that are posted together: as many as the plan's `post_list` says.
+    /// Requests that are posted together, `post_list` of the plan.
     pub(super) list: Vec<SendRequest>,
     pub(super) last: SendRequest,
     pub(super) greeting: SendRequest,
@@ -21,19 +21,19 @@ pub(super) struct Requests {
 /// One queue pair.
 pub(super) struct Lane {
     qp: QueuePair<ReadyToSend>,
-    /// For each rank that it reaches, which messages take in turn: several only where datagrams
-    /// share a queue pair.
+    /// The requests to each rank that it reaches, which messages take in turn: several only if
+    /// datagrams share a queue pair.
     requests: Vec<Requests>,
-    /// Whose turn it is.
+    /// The rank whose turn it is.
     turn: usize,
-    /// Requests of the list that wait for it to be full.
+    /// The requests of the list that wait until it is full.
     gathered: usize,
-    /// The lane's number, in the bits where identifiers have it.
+    /// The number of the lane, in its bits of identifiers.
     id: u64,
     posted: u64,
-    /// Requests that are known to be complete.
+    /// The requests that are known to be complete.
     pub(super) completed: u64,
-    /// Requests since the last that asked for a completion.
+    /// The requests since the last one that requested a completion.
     pub(super) unsignaled: u64,
 }
 
@@ -43,12 +43,12 @@ impl Lane {
         Self { qp, requests, turn: 0, gathered: 0, id, posted: 0, completed: 0, unsignaled: 0 }
     }
 
-    /// Ranks that it reaches.
+    /// Returns how many ranks it reaches.
     pub(super) fn reaches(&self) -> usize {
         self.requests.len()
     }
 
-    /// The next message goes to the next rank.
+    /// Moves to the next rank, for the next message.
     #[inline]
     fn turn_on(&mut self) {
         self.turn += 1;
@@ -57,33 +57,34 @@ impl Lane {
         }
     }
 
-    /// The lane that an identifier names, and how many of its requests are complete with it.
+    /// Returns the lane of an identifier, and how many of its requests are complete when this one
+    /// is.
     #[inline]
     pub(super) fn of(id: u64) -> (usize, u64) {
         ((id >> COUNT_BITS) as usize, (id & ((1 << COUNT_BITS) - 1)) + 1)
     }
 
-    /// Requests that were posted and are not known to be complete.
+    /// Returns how many requests were posted and are not known to be complete.
     #[inline]
     pub(super) fn outstanding(&self) -> u64 {
         self.posted - self.completed
     }
 
-    /// Whether a completion is yet to come although nothing more is posted.
+    /// Returns whether a completion will come even if nothing more is posted.
     #[inline]
     pub(super) fn is_announced(&self) -> bool {
         self.outstanding() > self.unsignaled
     }
 
-    /// Takes note that so many requests are complete; gives how many that are new.
+    /// Notes how many requests are complete; returns how many of them are new.
     #[inline]
     pub(super) fn complete(&mut self, completed: u64) -> u64 {
         let before = std::mem::replace(&mut self.completed, completed);
         completed - before
     }
 
-    /// Posts the next request, or gathers it for a list; gives whether the next message is another
-    /// lane's.
+    /// Posts the next request, or adds it to the list; returns whether the next message takes
+    /// another lane.
     #[inline]
     pub(super) fn post(&mut self, signal_interval: u64) -> Result<bool, Error> {
         let is_due = self.is_due(signal_interval, Mark::More);
@@ -101,8 +102,7 @@ impl Lane {
         Ok(is_full)
     }
 
-    /// Posts a request like all the others, which asks for a completion that nobody keeps account
-    /// of.
+    /// Posts a request like all others, with a completion that is not counted.
     #[inline]
     pub(super) fn post_alike(&mut self) -> Result<(), Error> {
         let request = &mut self.requests[0].list[0];
@@ -110,7 +110,7 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// Posts a request of somebody else's.
+    /// Posts a request that the lane does not own.
     #[inline]
     pub(super) fn post_request(
         &mut self,
@@ -124,7 +124,7 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// Whether the next request asks for a completion.
+    /// Returns whether the next request must request a completion.
     #[inline]
     fn is_due(&mut self, signal_interval: u64, mark: Mark) -> bool {
         self.unsignaled += 1;
@@ -133,7 +133,7 @@ impl Lane {
         is_due
     }
 
-    /// Posts a message that says its number.
+    /// Posts a message that carries its number.
     #[inline]
     pub(super) fn post_numbered(
         &mut self,
@@ -154,13 +154,13 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// The bytes of the next message that is posted [inline](Self::post_inline).
+    /// Returns the bytes of the next message that is posted [inline](Self::post_inline).
     #[inline]
     pub(super) fn payload(&mut self) -> &mut [u8] {
         self.requests[0].list.last_mut().map(SendRequest::payload_mut).unwrap_or_default()
     }
 
-    /// Posts a message inline, of a pipeline, which asks for no completion.
+    /// Posts an inline message of a pipeline, without a completion.
     #[inline]
     pub(super) fn post_inline(&mut self) -> Result<(), Error> {
         let Some(request) = self.requests[0].list.last_mut() else { return Ok(()) };
@@ -170,8 +170,8 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// Posts a message that is gathered from memory, of a pipeline, and asks for a completion.
-    /// Gives how many requests are complete when it is.
+    /// Posts a message of a pipeline that is gathered from memory, with a completion. Returns how
+    /// many requests are complete when it is.
     #[inline]
     pub(super) fn post_gathered_from(&mut self, element: ibv_sge) -> Result<u64, Error> {
         let request = &mut self.requests[0].list[0];
@@ -184,7 +184,7 @@ impl Lane {
         Ok(self.posted)
     }
 
-    /// Posts the last request, after those that were gathered.
+    /// Posts the last request, after those of the list.
     pub(super) fn post_last(&mut self) -> Result<(), Error> {
         self.post_gathered()?;
         self.unsignaled = 0;
@@ -196,7 +196,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Gives greetings another immediate.
+    /// Sets the immediate data of greetings.
     pub(super) fn greet_with(&mut self, immediate: u32) {
         self.requests[self.turn].greeting.set_immediate(immediate);
     }
@@ -222,8 +222,8 @@ impl Lane {
         Ok(self.qp.post_receive(request)?)
     }
 
-    /// Makes the next message end with a byte, if it carries its bytes itself; says whether it
-    /// does.
+    /// Sets the last byte of the next message if the request carries its payload inline; returns
+    /// whether it does.
     #[inline]
     pub(super) fn stamp(&mut self, byte: u8, is_last: bool) -> bool {
         let requests = &mut self.requests[self.turn];

@@ -1,5 +1,5 @@
-//! Connection set-up by RDMA CM: rank 1 listens at an address of its port, rank 0 connects to it, a
-//! queue pair at a time.
+//! Connection set-up by RDMA CM: rank 1 listens on an address of its port, and rank 0 connects to
+//! it, one queue pair after another.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::interfaces::{address_of, usable};
 use crate::point::{Service, Setup};
 use crate::topology::PartSpec;
 
-/// How long one step of the manager may take: its own retries are over by then.
+/// How long one step of RDMA CM may take; its own retries are over by then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A rank's end of a set-up by RDMA CM.
+/// A rank's side of a set-up by RDMA CM.
 pub(super) struct Managed {
     manager: &'static Manager,
-    /// The address of the own port.
+    /// The address of the rank's port.
     own: IpAddr,
-    /// At rank 1.
+    /// The listener of rank 1.
     listener: Option<Listener>,
 }
 
 impl Managed {
-    /// Prepares the set-up, if the point asks for it.
+    /// Prepares the set-up, if the point uses RDMA CM.
     pub(super) fn new(port: &LocalPort, spec: &PartSpec, rank: u32) -> Result<Option<Self>, Error> {
         if spec.message.setup != Setup::RdmaCm {
             return Ok(None);
@@ -39,13 +39,13 @@ impl Managed {
         Ok(Some(Self { manager, own: own.ip(), listener }))
     }
 
-    /// Where the peer finds this end; none where this end connects.
+    /// Returns the address at which the peer finds this rank; `None` at the rank that connects.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         self.listener.as_ref().map(Listener::address)
     }
 
-    /// Connects the queue pair of a lane, by its place among those of the two ranks. Both ends do
-    /// it lane by lane.
+    /// Connects the queue pair of a lane, by its index among the queue pairs of the two ranks. Both
+    /// ranks do so lane by lane.
     pub(super) fn connect(
         &self,
         pair: QueuePair<Init>,
@@ -53,7 +53,7 @@ impl Managed {
         peer: Option<SocketAddr>,
         tuning: &Connection,
     ) -> Result<(QueuePair<ReadyToSend>, Link), Error> {
-        // Lanes come in turn: a byte tells neighbours apart.
+        // Lanes are connected in order, so a byte distinguishes neighbouring ones.
         let tag = lane as u8;
         match (&self.listener, peer) {
             (Some(listener), _) => Ok(listener.accept(pair, tuning, tag, PATIENCE)?),
@@ -62,29 +62,29 @@ impl Managed {
         }
     }
 
-    /// A channel for a connection that this end asks for.
+    /// Returns a channel for a connection that this rank requests.
     pub(super) fn channel(&self) -> Result<Channel, Error> {
         Ok(self.manager.channel()?)
     }
 
-    /// The own address, from which connections are asked for.
+    /// Returns the rank's own address, from which it connects.
     pub(super) fn own(&self) -> IpAddr {
         self.own
     }
 
-    /// Where connections are taken, at the rank that does.
+    /// Returns the listener of the rank that accepts connections.
     pub(super) fn listener(&self) -> Result<&Listener, Error> {
         self.listener.as_ref().ok_or_else(silent)
     }
 }
 
-/// The error of a rank that nobody can connect to.
+/// Returns the error of a rank that does not listen.
 pub(super) fn silent() -> Error {
     Error::PeerAddress { reason: "it does not listen with RDMA CM".to_owned() }
 }
 
-/// The IP address that the manager knows a port by: of RoCE the GID, of others that of the network
-/// interface, or of what the manager takes for that of a software device.
+/// Returns the IP address by which RDMA CM knows a port: the GID of RoCE, otherwise the address of
+/// the network interface, or the one that RDMA CM associates with a software device.
 fn own_address(manager: &'static Manager, port: &LocalPort) -> Result<SocketAddr, Error> {
     let gid = port.gid.filter(|_| port.is_roce());
     if let Some(gid) = gid {
@@ -103,7 +103,7 @@ fn own_address(manager: &'static Manager, port: &LocalPort) -> Result<SocketAddr
     })
 }
 
-/// The first address of this host that is the device's, as the emulated manager has it.
+/// Returns the first address of this host that the emulated RDMA CM assigns to the device.
 fn emulated_address(manager: &'static Manager, port: &LocalPort) -> Result<Option<IpAddr>, Error> {
     for address in usable(|_| true) {
         if manager.device_of(address)?.as_deref() == Some(port.device()) {

@@ -1,11 +1,12 @@
-//! Messages that nothing announces, by the byte of memory that they change.
+//! Messages without a completion at the receiver, found by the byte of memory that they change.
 
 use crate::endpoint::Mark;
 
-/// Ends the last message; other messages end with a byte that counts from 1 to below it.
+/// The byte that ends the last message; other messages end with a byte that counts from 1 up to the
+/// value below it.
 const LAST: u8 = u8::MAX;
 
-/// Bytes that other ranks change, one after another: each round begins with the first.
+/// The bytes that other ranks change, one after another: each round begins with the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlagRange {
     pub(super) first: usize,
@@ -13,18 +14,17 @@ pub(super) struct FlagRange {
     pub(super) count: usize,
 }
 
-/// What the bytes of an end have been, there and back. In a round, which is one message where there
-/// are but two ends, a message goes to each rank and one comes from each.
+/// The state of the bytes that a rank sends and polls. In a round, one message goes to each rank
+/// and one comes from each; with two ranks, a round is one message.
 #[derive(Debug)]
 pub(super) struct PolledFlags {
     watched: FlagRange,
-    /// Messages that this end sends in a round.
+    /// The messages that this rank sends in a round.
     round: usize,
-    /// The byte of the round that is being sent, and how many messages of it were.
+    /// The byte of the round being sent, and how many messages of it were sent.
     byte: u8,
     sent: usize,
-    /// The byte of the last round that came as a whole, and how many messages of the next have
-    /// come.
+    /// The byte of the last complete round, and how many messages of the next one have arrived.
     seen: u8,
     came: usize,
 }
@@ -34,8 +34,8 @@ impl PolledFlags {
         Self { watched, round, byte: 0, sent: 0, seen: 0, came: 0 }
     }
 
-    /// What the next message that comes says, if it has, and from which of the ranks it is; those
-    /// of a round are looked for one after another, as all have to come.
+    /// Returns the mark of the next message, if it has arrived, and the index of its rank. The
+    /// messages of a round are polled one after another, because all must arrive.
     #[inline]
     pub(super) fn changed<E>(
         &mut self,
@@ -55,8 +55,8 @@ impl PolledFlags {
         Ok(Some((from as u32, mark)))
     }
 
-    /// The byte that the next message ends with: the same for all of a round, so that none is
-    /// changed that is not fetched yet.
+    /// Returns the byte that the next message ends with: the same for the whole round, so that no
+    /// byte changes that was not fetched yet.
     #[inline]
     pub(super) fn next(&mut self, mark: Mark) -> u8 {
         if self.sent == 0 {
@@ -94,7 +94,7 @@ mod tests {
         let mut memory = [0; 20];
         let look =
             |into: &mut PolledFlags, memory: &[u8]| into.changed(|at| Ok::<_, ()>(memory[at])).unwrap();
-        // The second is not looked at before the first has come.
+        // The second byte is not polled before the first has changed.
         memory[17] = 1;
         assert_eq!(look(&mut into, &memory), None);
         memory[7] = 1;

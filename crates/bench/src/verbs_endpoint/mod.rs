@@ -1,11 +1,12 @@
-//! The adapter that makes an endpoint of queue pairs: the only place where verbs meet patterns.
+//! Queue pairs as an endpoint: the only place where verbs meet patterns.
 //!
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
-//!   device.rs, port.rs      setup.rs, buffers.rs   address.rs, connect.rs,    endpoint.rs, lane.rs, numbering.rs,
-//!                                       requests.rs, managed.rs    samples.rs, memory_flags.rs, waiting.rs
-//!                objects.rs: objects that are made and taken away, to time that
-//!              joint/: what all ranks do together by RDMA Writes, and endpoint/joint.rs, which does it
+//!   device.rs    setup.rs, buffers.rs    address.rs, connect.rs,     endpoint.rs, lane.rs,
+//!   port.rs                              requests.rs, managed.rs     numbering.rs, samples.rs,
+//!                                                                    memory_flags.rs, waiting.rs
+//! objects.rs: objects that are created and destroyed, to time that
+//! joint/: joint operations by RDMA Writes; endpoint/joint.rs makes the calls
 //! ```
 
 mod address;

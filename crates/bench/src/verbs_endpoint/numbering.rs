@@ -1,4 +1,4 @@
-//! Messages that say their numbers, in their immediate data, and take their places in memory in
+//! Messages that carry their numbers in their immediate data and take their positions in memory in
 //! turn.
 
 use measure::clock::Ticks;
@@ -11,19 +11,19 @@ use crate::Error;
 use crate::endpoint::{Arrival, Mark};
 use crate::topology::{Form, PartSpec};
 
-/// In front of the number of a message that is the last of a burst.
+/// The bit before the number of the last message of a burst.
 const LAST_BIT: u32 = 1 << 31;
-/// In front of the number of a greeting.
+/// The bit before the number of a greeting.
 const GREETING_BIT: u32 = 1 << 30;
-/// What is left for numbers: a point has far fewer messages.
+/// The bits of numbers: a point has far fewer messages.
 const NUMBER_BITS: u32 = GREETING_BIT - 1;
 
-/// The immediate data of a greeting with a number.
+/// Returns the immediate data of a greeting with a number.
 pub(super) fn greeting(number: u32) -> u32 {
     GREETING_BIT | number & NUMBER_BITS
 }
 
-/// What immediate data says.
+/// Returns the arrival that immediate data describes.
 #[inline]
 pub(super) fn told(immediate: u32) -> Arrival {
     Arrival {
@@ -34,16 +34,16 @@ pub(super) fn told(immediate: u32) -> Arrival {
     }
 }
 
-/// What the next message of an end says, and where it stands.
+/// The number and the position of the next message of a rank.
 pub(super) struct Numbering {
     next: u64,
-    /// The element of the first place.
+    /// The element of the first position.
     element: ibv_sge,
-    /// The first place of the peer's target, where messages are written to it.
+    /// The first position of the peer's target, if messages are written to it.
     to: Option<Remote>,
     /// Whether messages carry a stamp.
     carries: bool,
-    /// Receives that were taken before the one that was taken last.
+    /// How many receives were taken before the last one.
     taken: u64,
 }
 
@@ -67,7 +67,7 @@ impl Numbering {
         })
     }
 
-    /// The next message.
+    /// Returns the next message.
     #[inline]
     pub(super) fn next(&mut self, buffers: &Buffers, mark: Mark) -> Numbered {
         let offset = buffers.slots.offset(self.next) as u64;
@@ -80,14 +80,14 @@ impl Numbering {
         }
     }
 
-    /// What the immediate data of the next receive says.
+    /// Returns the arrival that the immediate data of the next receive describes.
     #[inline]
     pub(super) fn arrived(&mut self, immediate: Option<u32>) -> Arrival {
         self.taken = self.taken.wrapping_add(1);
         told(immediate.unwrap_or(GREETING_BIT))
     }
 
-    /// The stamp of the message that was taken last.
+    /// Returns the stamp of the message that was taken last.
     #[inline]
     pub(super) fn carried(&self, buffers: &Buffers, arrival: &Arrival) -> Result<Option<Ticks>, Error> {
         self.carries.then(|| buffers.stamp(self.taken, arrival.number).map(Ticks)).transpose()

@@ -1,4 +1,4 @@
-//! Objects of verbs that are made and taken away by themselves, in batches: what set-up costs.
+//! Verbs objects that are created and destroyed in batches, to time the set-up.
 
 mod connections;
 
@@ -25,23 +25,23 @@ use crate::endpoint::calls::{Batch, Step};
 use crate::endpoint::limits::{Limits, Over};
 use crate::topology::PartSpec;
 
-/// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made
+/// A step of set-up on the device of an endpoint. Objects are stored in arrays that were allocated
 /// before.
 pub(crate) struct Objects<'a> {
     step: Step,
-    /// Calls of a batch.
+    /// The calls of a batch.
     batch: u32,
     spec: &'a PartSpec,
     context: Context,
     domain: ProtectionDomain,
-    /// Of every queue pair.
+    /// The completion queue of every queue pair.
     queue: CompletionQueue,
     port: Arc<LocalPort>,
     managed: Option<&'a (Managed, Option<SocketAddr>)>,
     to_peer: Route,
     to_self: Route,
     limits: Limits,
-    /// Batches that were begun.
+    /// The batches that were started.
     batches: u64,
     buffers: Vec<Buffer>,
     regions: Vec<MemoryRegion>,
@@ -49,17 +49,17 @@ pub(crate) struct Objects<'a> {
     made: Vec<QueuePair<Reset>>,
     unconnected: Vec<(QueuePair<Init>, Connection)>,
     connected: Vec<QueuePair<ReadyToSend>>,
-    /// What queue pairs are connected to.
+    /// The queue pairs at the other end of connections.
     others: Vec<QueuePair<Init>>,
     handles: Vec<AddressHandle>,
-    /// Of connections that are to be made.
+    /// The channels of connections that are not made yet.
     channels: Vec<Channel>,
-    /// Connections of RDMA CM, each of a queue pair in `connected`.
+    /// The connections of RDMA CM, one for each queue pair in `connected`.
     links: Vec<Link>,
 }
 
 impl<'a> Objects<'a> {
-    /// Nothing yet, in a domain of its own.
+    /// Creates a state without objects, in a separate protection domain.
     pub(super) fn new(
         origin: &'a Origin,
         endpoint: &VerbsEndpoint,
@@ -95,7 +95,7 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// Ends the point where its time is over.
+    /// Ends the point if its time is over.
     fn check_deadline(&mut self) -> Result<(), Error> {
         let Err(Over::Time(waited_s) | Over::Silence(waited_s)) = self.limits.look() else { return Ok(()) };
         Err(Error::SlowCalls { step: self.step.word(), batches: self.batches, waited_s })
@@ -110,7 +110,7 @@ impl<'a> Objects<'a> {
         Ok(self.create_pair()?.init(&initialisation(&self.port, self.spec))?)
     }
 
-    /// Makes pairs of queue pairs, of each of which one is to be connected to the other.
+    /// Creates pairs of queue pairs; one of each pair will be connected to the other.
     fn make_unconnected(&mut self) -> Result<(), Error> {
         for _ in 0..self.batch {
             let pair = self.initialised_pair()?;
@@ -144,7 +144,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Maps memory for a batch, of which no page is there.
+    /// Maps memory for a batch, without populating any page.
     fn map(&mut self) -> Result<(), Error> {
         let size = self.spec.message.size();
         for _ in 0..self.batch {
@@ -153,7 +153,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Makes memory for all batches, touched and registered before.
+    /// Creates memory for all batches, which is touched and registered once.
     fn warm(&mut self) -> Result<(), Error> {
         if self.buffers.is_empty() {
             self.map()?;
@@ -216,7 +216,7 @@ impl Batch for Objects<'_> {
                     self.handles.push(self.domain.address_handle(&self.to_peer)?);
                 }
             }
-            // The others are calls of an endpoint.
+            // The other steps are calls of an endpoint.
             _ => return Ok(0),
         }
         Ok(calls)

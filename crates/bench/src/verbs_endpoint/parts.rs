@@ -1,4 +1,4 @@
-//! What an endpoint is made of.
+//! The parts of an endpoint.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ use super::setup::Queues;
 use crate::Error;
 use crate::topology::PartSpec;
 
-/// How it is learnt that a message has arrived.
+/// How a rank notices that a message has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Notification {
     /// By the completion of a receive.
     Completion,
     /// By a change of the last byte of the target, as `ib_write_lat` does.
     Memory,
-    /// By a byte that is written for nothing else: what is measured tells nobody.
+    /// By a separate byte, because the measured operation notifies no one.
     Signal,
 }
 
-/// What messages are.
+/// The kind of messages.
 pub(super) enum Messages {
-    /// All alike.
+    /// All messages are alike.
     Alike,
-    /// Each has a number, because each is timed one way.
+    /// Each message has a number, because it is timed one way.
     Numbered(Numbering),
-    /// Each is written word by word.
+    /// Each message is written word by word.
     Written(Samples),
 }
 
 impl Messages {
-    /// The samples of a pipeline.
+    /// Returns the samples of a pipeline.
     ///
     /// # Errors
-    /// [`Error::NoPipeline`] where messages are anything else.
+    /// [`Error::NoPipeline`] for messages of any other kind.
     #[inline]
     pub(super) fn written(&self) -> Result<&Samples, Error> {
         let Self::Written(samples) = self else { return Err(Error::NoPipeline) };
@@ -52,54 +52,55 @@ impl Messages {
     }
 }
 
-/// Where an endpoint comes from.
+/// The objects that an endpoint was made from.
 pub(super) struct Origin {
     pub(super) context: Context,
     pub(super) port: Arc<LocalPort>,
     pub(super) spec: PartSpec,
-    /// What has connected the queue pairs, if RDMA CM has, and where it found the peer.
+    /// RDMA CM, if it has connected the queue pairs, and the address of the peer.
     pub(super) managed: Option<(Managed, Option<SocketAddr>)>,
 }
 
-/// What an endpoint is made of.
+/// The parts of an endpoint.
 pub(super) struct Parts {
     pub(super) lanes: Vec<Lane>,
     pub(super) queues: Queues,
     pub(super) buffers: Buffers,
     pub(super) held: Held,
     pub(super) messages: Messages,
-    /// What all ranks do together.
+    /// The joint operation of all ranks.
     pub(super) joined: Option<Joined>,
 }
 
-/// What is held as long as the queue pairs are used.
+/// Objects that are kept as long as the queue pairs are used.
 #[derive(Default)]
 pub(super) struct Held {
-    /// Connections that RDMA CM keeps up, where it made them.
+    /// Connections of RDMA CM.
     pub(super) _links: Vec<Link>,
-    /// Queue pairs to ranks that this one does not talk to.
+    /// Queue pairs to ranks that this rank does not exchange messages with.
     pub(super) _idle: Vec<QueuePair<ReadyToSend>>,
 }
 
-/// What an endpoint knows of the other ranks.
+/// The state of the other ranks.
 pub(super) struct Others {
-    /// How it learns what they have done, and where in its memory.
+    /// How this rank notices their messages, and where in its memory.
     pub(super) notification: Notification,
     pub(super) watched: FlagRange,
-    /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
+    /// Whether more ranks than CPUs run on this host: then a rank must yield the CPU for another to
+    /// continue.
     pub(super) yields_cpu: bool,
-    /// The ways to those, and how the device is told of them.
+    /// The paths to them, and the routes that the device is given.
     pub(super) paths: Vec<Path>,
     pub(super) routes: Vec<Route>,
 }
 
-/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the
-/// target of a Read, or of a Write that nothing announces, has no part in it. A long message moves
-/// nothing until all of it is there.
+/// Returns the factor on the usual time for which a peer may be silent before it counts as failed.
+/// `None` means for ever: the target of a Read, or of an unannounced Write, does nothing itself. A
+/// long message shows no progress until it has arrived completely.
 pub(super) fn silence(spec: &PartSpec, notification: Notification) -> Option<u64> {
     let is_told = spec.message.operation.arrives() || notification == Notification::Memory;
     is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1))
 }
 
-/// What the slowest link moves while a silent peer is waited for.
+/// The bytes that the slowest link carries within the usual time.
 const PROMPT_BYTES: u64 = 1 << 20;

@@ -1,5 +1,4 @@
-//! The port and the GID that a rank uses: what was asked for, and a choice with a reason for the
-//! rest.
+//! The port and the GID that a rank uses: the requested ones, or chosen ones with a reason.
 
 use std::fmt;
 
@@ -15,31 +14,31 @@ use crate::Error;
 use crate::host_counters::Ways;
 use crate::point::Setup;
 
-/// Which way a rank's packets leave the device.
+/// The route by which a rank's packets leave the device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortOptions {
-    /// Port, from 1; the first active one where absent.
+    /// The port, from 1; `None` for the first active one.
     pub port: Option<u8>,
-    /// Index in the port's GID table; chosen by [`verbs::default_gid`] where absent.
+    /// The index in the port's GID table; `None` for the choice of [`verbs::default_gid`].
     pub gid_index: Option<u8>,
-    /// Index in the port's P_Key table.
+    /// The index in the port's P_Key table.
     pub pkey_index: u16,
-    /// Service level of InfiniBand.
+    /// The service level of InfiniBand.
     pub service_level: u8,
-    /// Traffic class of the global route header.
+    /// The traffic class of the global route header.
     pub traffic_class: u8,
 }
 
-/// A port that is used, with what it is.
+/// A port that is used, with its properties.
 #[derive(Clone, Debug)]
 pub struct LocalPort {
     /// Its number, from 1.
     pub number: u8,
-    /// What the device says of it.
+    /// The port's attributes, as the device reports them.
     pub is: Port,
-    /// The GID that is used; absent on InfiniBand without a table, and on iWARP.
+    /// The GID that is used; `None` on InfiniBand without a table, and on iWARP.
     pub gid: Option<GidEntry>,
-    /// Why this GID.
+    /// Why this GID was chosen.
     pub reason: &'static str,
     pub(crate) options: PortOptions,
     transport: Transport,
@@ -51,7 +50,7 @@ impl LocalPort {
     /// Finds the port and the GID, whatever state they are in.
     ///
     /// # Errors
-    /// When the device has no such port or no such GID.
+    /// If the device has no such port or no such GID.
     pub fn find(context: &Context, options: PortOptions) -> Result<Self, Error> {
         let device = context.device();
         let ports = context.limits()?.ports;
@@ -73,7 +72,7 @@ impl LocalPort {
                     index,
                     known: if gids.is_empty() { "none".to_owned() } else { known() },
                 })?;
-                (Some(*found), "as asked for")
+                (Some(*found), "as requested")
             }
             None => Self::default_gid(&gids, is.link_layer),
         };
@@ -83,17 +82,17 @@ impl LocalPort {
         Ok(Self { number, is, gid, reason, options, transport, device, sysfs })
     }
 
-    /// The GID that is used where nobody says, and why it is the one.
+    /// Returns the default GID, and the reason for it.
     #[must_use]
     pub fn default_gid(gids: &[GidEntry], link_layer: LinkLayer) -> (Option<GidEntry>, &'static str) {
         let chosen = default_gid(gids, link_layer).copied();
         (chosen, reason(chosen.as_ref(), gids.len(), link_layer))
     }
 
-    /// Refuses a port that nothing can be measured on.
+    /// Refuses a port that cannot be measured.
     ///
     /// # Errors
-    /// With what is wrong and what to do.
+    /// What is wrong, and what to do.
     pub fn check(&self) -> Result<(), Error> {
         let device = self.device.clone();
         let port = self.number;
@@ -108,30 +107,30 @@ impl LocalPort {
         Ok(())
     }
 
-    /// How a port that is not active becomes so.
+    /// Returns how to activate a port.
     fn activation(&self) -> &'static str {
         match (self.is.link_layer, self.is.state) {
             (LinkLayer::InfiniBand, PortState::Initialize | PortState::Armed) => {
-                "no subnet manager has made it active: start one at one host of the fabric (`systemctl start opensm`)"
+                "no subnet manager has activated it: start one on one host of the fabric (`systemctl start opensm`)"
             }
-            (LinkLayer::InfiniBand, _) => "check the cable and the port of the switch (`ibstat`)",
+            (LinkLayer::InfiniBand, _) => "check the cable and the switch port (`ibstat`)",
             _ => {
                 "bring its network interface up (`ip link set DEV up`; `rdma link` names it) and check the cable"
             }
         }
     }
 
-    /// Whether connections are made by RDMA CM only.
+    /// Returns whether only RDMA CM can make connections.
     pub(crate) fn is_iwarp(&self) -> bool {
         self.transport == Transport::Iwarp
     }
 
-    /// Whether its packets are RoCE.
+    /// Returns whether its packets are RoCE.
     pub(super) fn is_roce(&self) -> bool {
         self.is.link_layer == LinkLayer::Ethernet && !self.is_iwarp()
     }
 
-    /// Whether its packets are UDP's, which firewalls know: those of RoCE v2, but of a device in
+    /// Returns whether its packets are UDP, which firewalls filter: RoCE v2, except for a device in
     /// this process.
     pub(super) fn sends_udp(&self) -> bool {
         !self.sysfs.is_empty() && self.gid.is_some_and(|gid| gid.kind == GidKind::RoceV2)
@@ -141,17 +140,17 @@ impl LocalPort {
         &self.device
     }
 
-    /// Network interfaces of the device, by their names.
+    /// Returns the names of the device's network interfaces.
     pub(super) fn interfaces(&self) -> Vec<String> {
         let directory = std::path::Path::new(&self.sysfs);
         let names = std::fs::read_dir(directory.join("device/net")).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        // A software device says whose it is.
+        // A software device names its parent interface.
         let parent = std::fs::read_to_string(directory.join("parent")).ok();
         names.chain(parent.map(|name| name.trim().to_owned())).collect()
     }
 
-    /// Where its packets are counted.
+    /// Returns the counters of its packets.
     pub(crate) fn ways(&self) -> Ways {
         let directory = std::path::Path::new(&self.sysfs);
         let port = directory.join("ports").join(self.number.to_string());
@@ -159,7 +158,7 @@ impl LocalPort {
         Ways { interfaces: if self.sysfs.is_empty() { Vec::new() } else { self.interfaces() }, ports }
     }
 
-    /// Why queue pairs cannot be connected in this way, if so.
+    /// Returns why queue pairs cannot be connected by this set-up, if so.
     pub(crate) fn refusal(&self, setup: Setup) -> Option<String> {
         match setup {
             Setup::Exchange if self.is_iwarp() => Some(format!(
@@ -171,30 +170,31 @@ impl LocalPort {
         }
     }
 
-    /// Why RDMA CM cannot connect queue pairs of the port, if so.
+    /// Returns why RDMA CM cannot connect queue pairs of the port, if so.
     pub(super) fn manager_refusal(&self) -> Option<String> {
         if let Err(missing) = manager() {
             return Some(missing.to_string());
         }
         let is_unknown = self.sysfs.is_empty() && !is_emulated();
-        is_unknown.then(|| format!("{} is no device of the kernel, so RDMA CM does not know it", self.device))
+        is_unknown.then(|| format!("{} is not a device of the kernel, so RDMA CM cannot use it", self.device))
     }
 
-    /// The way to a peer.
+    /// Returns the route to a peer.
     ///
     /// # Errors
-    /// When the two GIDs cannot reach each other.
+    /// If the two GIDs cannot reach each other.
     pub(crate) fn route(&self, peer: &Address) -> Result<Route, Error> {
         self.route_to(peer.gid.as_ref(), peer.lid)
     }
 
-    /// What a queue pair of the port is initialised with whose peer may do this (`IBV_ACCESS_*`).
+    /// Returns the initialisation of a queue pair of the port whose peer has these access rights
+    /// (`IBV_ACCESS_*`).
     pub(crate) fn initialisation(&self, access: u32) -> Initialisation {
         Initialisation { port: self.number, pkey_index: self.options.pkey_index, qkey: QKEY, access }
     }
 
-    /// What connects a reliable queue pair of the port with another one, of a port with this GID
-    /// and LID.
+    /// Returns the connection of a reliable queue pair of the port to another one, on a port with
+    /// this GID and LID.
     ///
     /// # Errors
     /// As [`route`](Self::route).
@@ -207,7 +207,7 @@ impl LocalPort {
         Ok(self.connection_by(qp_num, self.route_to(gid, lid)?))
     }
 
-    /// The same by a route, with a Read or an atomic at a time.
+    /// Returns the connection by a route, with one outstanding Read or atomic.
     pub(super) fn connection_by(&self, qp_num: u32, route: Route) -> Connection {
         Connection {
             qp_num,
@@ -224,12 +224,12 @@ impl LocalPort {
         }
     }
 
-    /// The way to a port with this GID and LID.
+    /// Returns the route to a port with this GID and LID.
     ///
     /// # Errors
     /// As [`route`](Self::route).
     pub(super) fn route_to(&self, gid: Option<&GidAddress>, lid: u16) -> Result<Route, Error> {
-        // Inside an InfiniBand subnet a packet needs no global header, and is the shorter for it.
+        // Inside an InfiniBand subnet a packet needs no global header, and is shorter without it.
         let wants_global = self.is.link_layer != LinkLayer::InfiniBand || self.options.gid_index.is_some();
         let global = match (&self.gid, gid) {
             (Some(own), Some(theirs)) if wants_global => {
@@ -265,14 +265,14 @@ fn is_active(context: &Context, port: u8) -> bool {
     context.port(port).is_ok_and(|port| port.state == PortState::Active)
 }
 
-/// Whether packets with one GID reach the other as far as the addresses tell.
+/// Returns whether packets with one GID reach the other, as far as the addresses tell.
 fn is_reachable(own: &GidEntry, theirs: &GidEntry) -> bool {
     let known = own.kind != GidKind::Unknown && theirs.kind != GidKind::Unknown;
     let same_kind = !known || own.kind == theirs.kind;
     same_kind && own.is_ipv4() == theirs.is_ipv4()
 }
 
-/// A GID with what tells it from its neighbours.
+/// Returns a GID with the properties that distinguish it from others.
 pub(super) fn shown(entry: &GidEntry) -> String {
     format!("{} (index {}, {}, {})", entry.gid, entry.index, entry.kind, entry.reach())
 }
@@ -281,13 +281,13 @@ fn reason(chosen: Option<&GidEntry>, of: usize, link_layer: LinkLayer) -> &'stat
     match chosen.map(|entry| (entry.kind, entry.reach())) {
         None => "there is none",
         Some(_) if of == 1 => "the only one",
-        Some(_) if link_layer == LinkLayer::InfiniBand => "the subnet manager's",
+        Some(_) if link_layer == LinkLayer::InfiniBand => "from the subnet manager",
         Some((GidKind::RoceV2, "IPv4")) => "RoCE v2, IPv4",
         Some((GidKind::RoceV2, "global")) => "RoCE v2, global",
-        Some((GidKind::RoceV2, "loopback")) => "RoCE v2, but on this host only",
-        Some((GidKind::RoceV2, _)) => "RoCE v2, but no farther than its link",
-        Some((GidKind::RoceV1, _)) => "no RoCE v2 is there",
-        Some(_) => "the one that reaches farthest",
+        Some((GidKind::RoceV2, "loopback")) => "RoCE v2, loopback only",
+        Some((GidKind::RoceV2, _)) => "RoCE v2, link-local only",
+        Some((GidKind::RoceV1, _)) => "there is no RoCE v2",
+        Some(_) => "the most widely routable",
     }
 }
 
@@ -302,7 +302,7 @@ mod tests {
         GidEntry { index: 0, gid: verbs::Gid(address.octets()), kind }
     }
 
-    /// A port of these attributes with no GID.
+    /// Returns a port with these attributes and no GID.
     fn port(attr: &ibv_port_attr) -> LocalPort {
         LocalPort {
             number: 1,
@@ -330,7 +330,7 @@ mod tests {
             assert!(text.starts_with("port 1 of mlx5_0 "), "{text}");
             assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text}");
         }
-        // InfiniBand and iWARP do without.
+        // InfiniBand and iWARP need no GID.
         assert!(port(&attr(IBV_LINK_LAYER_INFINIBAND, IBV_PORT_ACTIVE)).check().is_ok());
         let iwarp = LocalPort {
             transport: Transport::Iwarp,

@@ -1,4 +1,4 @@
-//! The requests that are posted for a rank, made once.
+//! The requests that are posted for a rank, which are created once.
 
 use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, SendRequest};
 
@@ -12,17 +12,17 @@ use crate::endpoint::FILL;
 use crate::point::Operation;
 use crate::topology::{Form, PartSpec};
 
-/// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
+/// The queue pair number of datagrams to a group (IBTA, volume 1, section 3.5.10).
 const MULTICAST_QP: u32 = 0xff_ffff;
 
-/// Where requests go, and what they bring there.
+/// The destination of requests, and their contents.
 pub(super) struct Destination<'a> {
     pub(super) spec: &'a PartSpec,
     pub(super) buffers: &'a Buffers,
-    /// Which of this rank's partners it is.
+    /// The index of the rank among this rank's partners.
     pub(super) partner: usize,
     pub(super) params: &'a PeerParams,
-    /// Where datagrams go.
+    /// The address handle and the queue pair of datagrams.
     pub(super) to: Option<(AddressHandle, u32)>,
 }
 
@@ -37,7 +37,7 @@ impl Destination<'_> {
             let request = self.request(inline)?;
             Ok(to(if has_immediate { request.immediate(MORE) } else { request }))
         };
-        // A message of a pipeline is inline or not, as its turn is.
+        // A message of a pipeline may be inline or not, so there is a request for each.
         let both = [false, true].into_iter().take(1 + usize::from(self.spec.message.inline));
         let list = match self.spec.usage.form {
             Form::Written => both.map(more).collect::<Result<Vec<_>, Error>>()?,
@@ -45,13 +45,13 @@ impl Destination<'_> {
                 .map(|_| more(self.spec.message.inline))
                 .collect::<Result<_, _>>()?,
         };
-        // A one-sided operation has nobody to tell that it is the last.
+        // A one-sided operation cannot tell the other rank that it is the last.
         let last = self.request(self.spec.message.inline)?;
         let last = if self.spec.message.operation.arrives() { last.immediate(LAST) } else { last };
         Ok(Requests { list, last: to(last).signaled(true), greeting: to(self.greeting()?).signaled(true) })
     }
 
-    /// The operation that is measured, without immediate data and address.
+    /// Returns the measured operation, without immediate data and destination.
     fn request(&self, inline: bool) -> Result<SendRequest, Error> {
         let spec = self.spec;
         let elements = self.buffers.elements(spec, self.partner)?;
@@ -60,7 +60,7 @@ impl Destination<'_> {
             Operation::Multicast | Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
             Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, target()?),
             Operation::Read => SendRequest::read(0, elements, target()?),
-            // The first finds the zero and swaps, the others find the one: either is a
+            // The first finds zero and swaps, the others find one and do not: each is a
             // compare-and-swap.
             Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], target()?, 0, 1),
             Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], target()?, 1),
@@ -68,8 +68,8 @@ impl Destination<'_> {
         Ok(if inline { request.inline(&vec![FILL; spec.message.size_bytes as usize]) } else { request })
     }
 
-    /// What tells the rank something without being measured: a signal where it polls its memory for
-    /// one.
+    /// Returns the request of messages that are not measured: a signal, if the rank polls its
+    /// memory for signals.
     fn greeting(&self) -> Result<SendRequest, Error> {
         match self.buffers.signal_element()? {
             Some(element) => {
@@ -81,7 +81,7 @@ impl Destination<'_> {
     }
 }
 
-/// The way to a multicast group from a port.
+/// Returns the route to a multicast group from a port.
 pub(super) fn to_group(
     domain: &ProtectionDomain,
     port: &LocalPort,

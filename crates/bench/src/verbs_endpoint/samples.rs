@@ -1,9 +1,9 @@
 //! Messages that are written word by word where they are sent from, and read where they have
-//! arrived: nothing is copied but what the device copies.
+//! arrived: only the device copies them.
 //!
-//! A message that is inline asks for no completion, but every so many-th, which is not inline then;
-//! one that is not inline always asks for one, since its place is the next one's only when it is
-//! known to be sent. So the infiniband node of VILLASnode has it (V55 to V57 of the evaluations).
+//! An inline message requests no completion, except for every Nth, which is then not inline. A
+//! message that is not inline always requests a completion, because its position is free only when
+//! it is known to be sent. The infiniband node of VILLASnode works the same way (Potter 2018).
 
 use verbs::abi::ibv_sge;
 
@@ -14,18 +14,18 @@ use crate::Error;
 use crate::endpoint::{Arrival, Mark, words};
 use crate::topology::PartSpec;
 
-/// What the next message of an end is, and where it stands.
+/// The state of the next message of a rank.
 pub(super) struct Samples {
-    /// Whether messages are inline, but those that ask for a completion.
+    /// Whether messages are inline, except those that request a completion.
     is_inline: bool,
     interval: u64,
-    /// The element of the first place.
+    /// The element of the first position.
     element: ibv_sge,
-    /// The place of the next message that is not inline, and of each how many requests must be
-    /// complete for it to be free.
+    /// The position of the next message that is not inline, and for each position how many requests
+    /// must be complete before it is free.
     place: usize,
     free_after: Box<[u64]>,
-    /// Receives that were taken before the one that was taken last.
+    /// How many receives were taken before the last one.
     taken: u64,
 }
 
@@ -41,13 +41,13 @@ impl Samples {
         })
     }
 
-    /// Whether the next message is gathered from memory and asks for a completion.
+    /// Returns whether the next message is gathered from memory and requests a completion.
     #[inline]
     fn is_gathered(&self, lane: &Lane) -> bool {
         !self.is_inline || lane.unsignaled + 1 >= self.interval
     }
 
-    /// Whether the place of the next message is free.
+    /// Returns whether the position of the next message is free.
     #[inline]
     pub(super) fn is_free(&self, lane: &Lane) -> bool {
         !self.is_gathered(lane) || self.free_after[self.place] <= lane.completed
@@ -61,7 +61,7 @@ impl Samples {
             words::put(lane.payload(), word, value);
             return Ok(());
         }
-        // As in a message that is read elsewhere: low byte first.
+        // Words are little-endian, as in messages of other endpoints.
         let value = u64::from_ne_bytes(value.to_le_bytes());
         Ok(buffers.send.store(self.place * buffers.slots.stride + 8 * word, value)?)
     }
@@ -82,7 +82,8 @@ impl Samples {
         Ok(())
     }
 
-    /// What the immediate data of the next receive says: only a greeting has some.
+    /// Returns the arrival that the immediate data of the next receive describes: only a greeting
+    /// has immediate data.
     #[inline]
     pub(super) fn arrived(&mut self, immediate: Option<u32>) -> Arrival {
         self.taken = self.taken.wrapping_add(1);
@@ -90,7 +91,7 @@ impl Samples {
         immediate.map_or(none, numbering::told)
     }
 
-    /// A word of the message that was taken last.
+    /// Returns a word of the message that was taken last.
     #[inline]
     pub(super) fn get(&self, buffers: &Buffers, word: usize) -> Result<u64, Error> {
         Ok(u64::from_ne_bytes(buffers.received_word(self.taken, word)?.to_le_bytes()))

@@ -1,4 +1,4 @@
-//! From a point to queue pairs that are ready to be connected.
+//! Set-up of a point: from its specification to queue pairs that can be connected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -23,7 +23,7 @@ use crate::fault::PointError;
 use crate::point::{Carrier, Operation, QueuePoll, Service};
 use crate::topology::PartSpec;
 
-/// The completion queues, and the channel on which they announce completions in event mode.
+/// The completion queues, and the channel that announces completions in event mode.
 pub(super) struct Queues {
     pub(super) send: CompletionQueue,
     pub(super) receive: CompletionQueue,
@@ -46,7 +46,7 @@ pub(crate) struct Unconnected {
 }
 
 impl Unconnected {
-    /// Makes queues, buffers and queue pairs for a point, and posts the receives.
+    /// Creates queues, buffers and queue pairs for a point, and posts the receives.
     pub(crate) fn new(
         context: &Context,
         port: &Arc<LocalPort>,
@@ -95,7 +95,7 @@ impl Unconnected {
             let params = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
-                // Ranks of a mesh that do not talk have no place for signals.
+                // Ranks of a mesh that exchange no messages have no position for signals.
                 signal: match partner < partners {
                     true => buffers.remote_signal(partner)?.map(Target::from),
                     false => None,
@@ -113,7 +113,7 @@ impl Unconnected {
 impl EndpointKind for Unconnected {
     const CARRIERS: &'static [Carrier] = &[Carrier::Verbs];
 
-    /// The link of the device is that of the point.
+    /// Sets the link model of the point on the device.
     fn arrange(site: &mut Site<'_>) -> Result<(), PointError> {
         let Open { context, port, .. } = site.device.open()?;
         let link = match site.topology.begins(site.rank) {
@@ -137,7 +137,7 @@ impl EndpointKind for Unconnected {
     }
 }
 
-/// The queue pair of a lane, with receives posted.
+/// Creates the queue pair of a lane, with receives posted.
 fn pair(
     domain: &ProtectionDomain,
     queues: &Queues,
@@ -146,7 +146,7 @@ fn pair(
     spec: &PartSpec,
     lane: u32,
 ) -> Result<QueuePair<Init>, Error> {
-    // One for a greeting when the queue is full of what is measured.
+    // One more request, for a greeting when the queue is full of measured messages.
     let options = options(spec, spec.message.tx_depth.saturating_add(1), receive_depth(spec));
     let qp = domain.queue_pair(&options, &queues.send, &queues.receive)?;
     let mut qp = qp.init(&initialisation(port, spec))?;
@@ -159,7 +159,7 @@ fn pair(
     Ok(qp)
 }
 
-/// What a queue pair with queues of these depths is made with.
+/// Returns the options of a queue pair with queues of these depths.
 pub(super) fn options(spec: &PartSpec, max_send_wr: u32, max_recv_wr: u32) -> QueuePairOptions {
     QueuePairOptions {
         service: service(spec.message.service),
@@ -171,12 +171,12 @@ pub(super) fn options(spec: &PartSpec, max_send_wr: u32, max_recv_wr: u32) -> Qu
     }
 }
 
-/// What a queue pair of a port is initialised with.
+/// Returns the initialisation of a queue pair of a port.
 pub(super) fn initialisation(port: &LocalPort, spec: &PartSpec) -> Initialisation {
     port.initialisation(access(spec))
 }
 
-/// What connects a queue pair with a peer's, with a Read or an atomic at a time.
+/// Returns the connection of a queue pair to a peer's, with one outstanding Read or atomic.
 pub(super) fn connection(
     spec: &PartSpec,
     port: &LocalPort,
@@ -189,18 +189,18 @@ pub(super) fn connection(
     Connection { peer_psn: peer.psn, own_psn, mtu, ..usual }
 }
 
-/// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they
-/// go.
+/// Returns whether one queue pair serves all neighbours of a rank: that of datagrams, which name
+/// their destination.
 pub(super) fn shares_queue_pair(spec: &PartSpec) -> bool {
     spec.usage.has_rounds && spec.message.service == Service::Ud
 }
 
-/// Whether a rank sends to a group.
+/// Returns whether a rank sends to a multicast group.
 pub(super) fn sends_to_group(spec: &PartSpec, rank: u32) -> bool {
     spec.message.operation == Operation::Multicast && spec.links.begins(rank)
 }
 
-/// A multicast group of local scope that no other point has (RFC 4291, section 2.7).
+/// Returns a multicast group of local scope that no other point uses (RFC 4291, section 2.7).
 fn group() -> [u8; 16] {
     let own = u64::from(std::process::id()) << 32 | u64::from(GROUPS.fetch_add(1, Relaxed));
     let mut group = [0; 16];
@@ -209,13 +209,13 @@ fn group() -> [u8; 16] {
     group
 }
 
-/// Groups that this process has named.
+/// The number of groups that this process has chosen.
 static GROUPS: AtomicU32 = AtomicU32::new(0);
 
-/// The most bytes that the device takes inline: no verb tells, so queue pairs are tried, as other
-/// tools do.
+/// Returns the most bytes that the device sends inline. No verb reports it, so queue pairs are
+/// tried, as other tools do.
 pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
-    /// Beyond it no adapter goes.
+    /// No adapter exceeds this.
     const CEILING: u32 = 4096;
     let domain = context.protection_domain()?;
     let queue = context.completion_queue(GREETINGS, None)?;

@@ -1,4 +1,4 @@
-//! How ends on a real device (softdev) sleep, and which rank their messages reach.
+//! Tests on a real device (softdev): how ranks sleep, and which rank their messages reach.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::point::{Operation, Pattern, Poll, Service};
 use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology, Usage};
 
-/// A point whose messages are timed one way.
+/// Returns a point whose messages are timed one way.
 fn spec(service: Service, poll: Poll) -> PartSpec {
     let settings = Settings::default()
         .axis(axis::SERVICE.value(service))
@@ -31,7 +31,8 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-/// The connected ends of a point, in rank order, each as it believes the point to be.
+/// Returns the connected endpoints of a point, in rank order, each with the point that it believes
+/// in.
 pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoint> {
     let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
     let rank_clock = RankClock::new(Clock::monotonic(), None);
@@ -53,26 +54,25 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
     unconnected.into_iter().zip(told).map(|(end, told)| end.connect(&told, false).unwrap()).collect()
 }
 
-/// Two ends.
+/// Returns two endpoints.
 pub(super) fn two(ends: Vec<VerbsEndpoint>) -> (VerbsEndpoint, VerbsEndpoint) {
     let [us, them]: [VerbsEndpoint; 2] = ends.try_into().unwrap_or_else(|_| panic!("two ends"));
     (us, them)
 }
 
-/// Two connected ends.
+/// Returns two connected endpoints.
 fn pair(spec: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     pair_over(None, spec)
 }
 
-/// Two connected ends, over a link that is imitated.
+/// Returns two connected endpoints over a link model.
 fn pair_over(link: Option<&LinkModel>, spec: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
     context.set_link(link).unwrap();
     two(ends(&context, &[spec, spec]))
 }
 
-/// Is idle until an instant that is `time` from now; gives how often it looked whether there was
-/// something to do.
+/// Is idle for `time`; returns how often it checked whether there was something to do.
 fn looks(endpoint: &mut VerbsEndpoint, time: Duration, look: impl Fn(&mut VerbsEndpoint) -> bool) -> usize {
     let clock = endpoint.clock();
     let until = Ticks(clock.now().0 + clock.ticks(time));
@@ -85,8 +85,8 @@ fn looks(endpoint: &mut VerbsEndpoint, time: Duration, look: impl Fn(&mut VerbsE
     looks
 }
 
-/// One that arms the queues, one that sleeps, and some in the last microseconds, where the alarm
-/// was early.
+/// One check to arm the queues, one to sleep, and some in the last microseconds, if the alarm is
+/// early.
 const LOOKS_MAX: usize = 8;
 
 #[test]
@@ -103,7 +103,7 @@ fn an_end_that_sleeps_for_a_message_wakes_for_nothing_else() {
         for _ in 0..2 {
             let looks = looks(&mut them, Duration::from_millis(time_ms), receive);
             assert!(looks <= LOOKS_MAX, "{service:?} {poll:?}: {looks} looks in {time_ms} ms");
-            // What comes is seen all the same.
+            // A message that arrives is noticed all the same.
             us.send(Mark::Last).unwrap();
             let mut looks = 0;
             while !receive(&mut them) {
@@ -127,7 +127,7 @@ fn a_sleeping_sender_sleeps_through_its_pause() {
     }
 }
 
-/// The polled queue is one of receives that it looked at last for an answer, which it has given up.
+/// The receive queue was polled last for an answer that is no longer awaited.
 #[test]
 fn an_answer_that_was_given_up_keeps_nobody_awake() {
     let link = "fetch=300ms".parse().unwrap();
@@ -142,7 +142,7 @@ fn an_answer_that_was_given_up_keeps_nobody_awake() {
             us.idle().unwrap();
             looks += 1;
         }
-        // It may look at its clock once before it sleeps.
+        // It may read its clock once before it sleeps.
         assert!(looks <= SPINS as usize + LOOKS_MAX, "{looks} looks in 300 ms");
     }
 }
@@ -156,7 +156,7 @@ fn a_sleep_ends_with_the_time_of_the_point() {
         let begin = clock.now();
         let error = loop {
             assert!(them.try_receive().unwrap().is_none());
-            // Longer than the point.
+            // This is longer than the point.
             if let Err(error) = them.idle_until(Ticks(begin.0 + clock.ticks(Duration::from_secs(3600)))) {
                 break error.to_string();
             }
@@ -186,7 +186,7 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     }
 }
 
-/// A byte of memory that several ranks change in turn does not say which of them did.
+/// A byte of memory that several ranks change in turn does not show which rank changed it.
 #[test]
 fn what_is_polled_in_memory_has_no_address() {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();

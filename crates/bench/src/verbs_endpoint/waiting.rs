@@ -1,4 +1,4 @@
-//! Which completion queues an endpoint waits for, and how it sleeps.
+//! The completion queues that an endpoint waits for, and how it sleeps.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use crate::endpoint::limits::timespec;
 use crate::point::QueuePoll;
 use crate::topology::PartSpec;
 
-/// Completion queues, a bit each.
+/// Completion queues, one bit each.
 type QueueSet = u8;
-/// The one of receives.
+/// The queue of receives.
 pub(super) const RECEIVES: QueueSet = 1;
-/// The one of sends.
+/// The queue of sends.
 pub(super) const SENDS: QueueSet = 2;
 
-/// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
+/// The shortest sleep: in a shorter one, the alarm could ring before the sleep begins, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
 
-/// What is waited for, and what announces it.
+/// The events that are awaited, and how they are announced.
 pub(super) struct Waiting {
-    /// Queues that were looked at in vain since somebody [rested](Self::forget): of those a
-    /// completion is waited for.
+    /// Queues that were polled without success since the last [`forget`](Self::forget): a
+    /// completion of these is awaited.
     awaited: QueueSet,
-    /// Those that announce their next completion.
+    /// Queues that announce their next completion.
     armed: QueueSet,
-    /// Those that are slept for.
+    /// Queues that the endpoint sleeps for.
     sleepers: QueueSet,
-    /// Those of them that announce their next completion before they are polled.
+    /// Queues of these that announce their next completion before they are polled.
     armed_first: QueueSet,
-    /// What ends a sleep.
+    /// The alarm that ends a sleep.
     alarm: Option<Alarm>,
 }
 
@@ -47,41 +47,41 @@ impl Waiting {
         Self { awaited: 0, armed: 0, sleepers: set(QueuePoll::sleeps), armed_first, alarm: None }
     }
 
-    /// Takes note whether a completion of a queue is waited for.
+    /// Notes whether a completion of a queue is awaited.
     #[inline]
     pub(super) fn awaits(&mut self, queue: QueueSet, is_awaited: bool) {
         self.awaited = if is_awaited { self.awaited | queue } else { self.awaited & !queue };
     }
 
-    /// Forgets what is waited for. Whoever still waits for it looks at it again; an answer that was
-    /// given up is no reason to keep an end awake.
+    /// Forgets what is awaited. A caller that still waits polls again; an answer that is no longer
+    /// awaited must not keep the rank awake.
     pub(super) fn forget(&mut self) {
         self.awaited = 0;
     }
 
-    /// Whether a completion of a queue is waited for.
+    /// Returns whether a completion of a queue is awaited.
     pub(super) fn is_for(&self, queue: QueueSet) -> bool {
         self.awaited & queue != 0
     }
 
-    /// Whether a queue is slept for.
+    /// Returns whether the endpoint sleeps for a queue.
     pub(super) fn sleeps_for(&self, queue: QueueSet) -> bool {
         self.sleepers & queue != 0
     }
 
-    /// Whether all that is waited for is slept for.
+    /// Returns whether the endpoint sleeps for everything that is awaited.
     #[inline]
     pub(super) fn sleeps(&self) -> bool {
         self.awaited != 0 && self.awaited & !self.sleepers == 0
     }
 
-    /// From now on sleeps end with the alarm, or with none.
+    /// Sets the alarm that ends sleeps from now on, if any.
     pub(super) fn end_with(&mut self, alarm: Option<Alarm>) {
         self.alarm = alarm;
     }
 
-    /// Arms the queues; called again without anything having happened, sleeps until one announces a
-    /// completion or the alarm interrupts it, at an instant or earlier.
+    /// Arms the queues. If called again without an event in between, sleeps until a queue announces
+    /// a completion, or until the alarm interrupts the sleep at `until` or earlier.
     pub(super) fn sleep(&mut self, queues: &Queues, clock: Clock, until: u64) -> Result<(), Error> {
         let Some(channel) = &queues.channel else { return Ok(()) };
         if self.awaited & !self.armed != 0 {
@@ -102,7 +102,7 @@ impl Waiting {
         self.arm(queues, self.awaited & self.armed_first)
     }
 
-    /// Sleeps for a time, whatever completes, or until the alarm interrupts it, at an instant or
+    /// Sleeps for `time`, whatever completes, or until the alarm interrupts the sleep at `until` or
     /// earlier.
     pub(super) fn nap(&mut self, time: Duration, clock: Clock, until: u64) -> Result<(), Error> {
         if let Some(alarm) = &mut self.alarm {

@@ -1,4 +1,4 @@
-//! What a rank says of its device.
+//! The description of a rank's device.
 
 use measure::record;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::point::LinkLayer;
 use crate::process::message::Limits;
 use crate::verbs_endpoint::{LocalPort, inline_bytes_max};
 
-/// The device as the record has it.
+/// The device for the record.
 pub(super) fn device(
     context: &Context,
     port: &LocalPort,
@@ -30,7 +30,7 @@ pub(super) fn device(
         ("port", Some(json!(port.number))),
         ("link_layer", Some(json!(format!("{:?}", port.is.link_layer)))),
         ("port_state", Some(json!(format!("{:?}", port.is.state)))),
-        // What moves bytes in memory names a rate, but has none.
+        // A user-space device moves bytes in memory: it names a rate, but has no link.
         ("link", (kind != DeviceKind::UserSoftware).then(|| json!(port.is.speed.to_string()))),
         ("active_mtu_bytes", Some(json!(port.is.active_mtu.bytes()))),
         ("max_mtu_bytes", Some(json!(port.is.max_mtu.bytes()))),
@@ -57,7 +57,7 @@ pub(super) fn device(
     })
 }
 
-/// What it cannot exceed.
+/// The limits of the device.
 pub(super) fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Error> {
     let limits = context.limits()?;
     let is_memory = DeviceKind::of(context.device(), Some(&limits)) == DeviceKind::UserSoftware;
@@ -70,7 +70,7 @@ pub(super) fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Erro
         queue_pairs_max: Some(limits.max_qp),
         reads_max: Some(limits.max_initiator_reads.min(limits.max_responder_reads)),
         link_layer: match port.is.link_layer {
-            // Nothing is below it but memory.
+            // There is only memory below it.
             _ if is_memory => None,
             verbs::LinkLayer::Ethernet => Some(LinkLayer::Ethernet),
             verbs::LinkLayer::InfiniBand => Some(LinkLayer::Infiniband),

@@ -1,4 +1,4 @@
-//! The environment of points: asked of the agents when it changes, and at no other time.
+//! The environment of points: the coordinator sends it to the agents only when it changes.
 
 use bench::axis;
 use bench::plan::{Options, Plan, Settings, resolve};
@@ -9,7 +9,7 @@ use measure::record::{Point, Status};
 
 use super::{TIMEOUT, run_points};
 
-/// Two points as the machine is, two with its memory locked, one as it is again.
+/// Two points without an environment, two with locked memory, and one without again.
 fn points() -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
@@ -22,7 +22,7 @@ fn points() -> Vec<PointSpec> {
     points
 }
 
-/// What the agents said of each point.
+/// The reasons of the agents for each point.
 fn reasons(points: &[Point]) -> Vec<Vec<String>> {
     let reasons = |point: &Point| -> Vec<String> {
         let conditions = point.conditions.iter();

@@ -1,6 +1,5 @@
-//! Agents for the tests: this binary again, behaving as the host in its command template says.
-//!
-//! A behaviour is `good`, `ACTION-STEP` or `ACTION-STEP-POINT`, e.g. `die-run-1`.
+//! Agents for the tests: this binary again. The name of the host selects its behaviour: `good`,
+//! `ACTION-STEP` or `ACTION-STEP-POINT`, e.g. `die-run-1`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,11 +21,11 @@ use measure::record::{
 };
 use serde_json::json;
 
-/// How agents of these behaviours are started. The token finds their processes again.
+/// How to start agents with these behaviours. The token identifies their processes.
 pub(crate) fn launch(token: &str, modes: &[&str]) -> Launch {
     let exe = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     Launch {
-        // The test harness prints to standard output, so frames go to a descriptor of their own.
+        // The test harness prints to standard output, so frames go to a separate descriptor.
         program: ["sh", "-c", SCRIPT, &exe].map(str::to_owned).to_vec(),
         via: Some(format!("env FAKE_TOKEN={token} FAKE_AGENT={{host}}")),
         hosts: modes.iter().map(|mode| (*mode).to_owned()).collect(),
@@ -38,7 +37,7 @@ pub(crate) fn launch(token: &str, modes: &[&str]) -> Launch {
     }
 }
 
-/// One such agent.
+/// The command of one agent.
 pub(crate) fn command(token: &str, mode: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(SCRIPT).arg(std::env::current_exe().unwrap());
@@ -69,7 +68,7 @@ pub(crate) fn left_behind(token: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Behaves. Does not return.
+/// Runs as an agent with a behaviour. Does not return.
 pub(crate) fn serve(mode: &str) -> ! {
     // SAFETY: the script opened descriptor 3 for this, and nothing else of this process knows it.
     let output = unsafe { File::from_raw_fd(3) };
@@ -121,7 +120,7 @@ impl Fake {
         }
     }
 
-    /// What to do at this step, if anything.
+    /// The action at a step, if any.
     fn action(&self, step: &str) -> Option<String> {
         let mut parts = self.mode.split('-');
         let action = parts.next()?;
@@ -152,7 +151,7 @@ impl Fake {
             }
             "silent" => {
                 eprintln!("measuring for ever");
-                // A measurement that never ends, in the way of one: without looking at its input.
+                // As a measurement that never ends, which does not read its input.
                 loop {
                     std::thread::park();
                 }
@@ -167,8 +166,8 @@ impl Fake {
                 output.write_all(&bytes[..bytes.len() - 3]).unwrap();
                 std::process::exit(3);
             }
-            "flood" if self.point.is_none() => while output.write_all(&[b'x'; 4096]).is_ok() {},
-            "flood" => while Reply::Connected.to_frame().write(&mut output).is_ok() {},
+            "babble" if self.point.is_none() => while output.write_all(&[b'x'; 4096]).is_ok() {},
+            "babble" => while Reply::Connected.to_frame().write(&mut output).is_ok() {},
             "grandchild" => {
                 Command::new("sleep").arg("1000").spawn().unwrap();
                 die();
@@ -274,7 +273,7 @@ pub(crate) fn told(rank: u32, spec: &PointSpec) -> Prepared {
     Prepared { address: json!({ "rank": rank }), ways }
 }
 
-/// The ranks that have told this one something, added up: each what is meant for it.
+/// The sum of the other ranks. Each must have sent what is meant for this rank.
 pub(crate) fn others(rank: u32, ranks: &[Neighbour]) -> u64 {
     let others = (0u32..).zip(ranks).filter(|(from, _)| *from != rank).map(|(from, other)| {
         assert_eq!(other.way, json!({ "from": from, "to": rank }));
@@ -283,7 +282,7 @@ pub(crate) fn others(rank: u32, ranks: &[Neighbour]) -> u64 {
     others.sum()
 }
 
-/// What rank `rank` measures: numbers that tell the ranks apart.
+/// The outcome of a rank, with numbers that distinguish the ranks.
 pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
     let ns = 1000 * (1 + u64::from(rank));
     Outcome {
@@ -314,7 +313,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         cpu: None,
         host: Default::default(),
         histogram: None,
-        // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
+        // The coordinator adds these numbers up: for two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),
         library: None,
         transport: None,

@@ -1,5 +1,5 @@
-//! The coordinator with a server that was started by hand: nobody here can start another, so a
-//! point that fails is waited out, and a server that is lost ends the run.
+//! The coordinator with a server that was started by hand. The coordinator cannot start another
+//! one, so it waits after a failed point, and a lost server ends the run.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread::JoinHandle;
@@ -24,16 +24,16 @@ use super::{SLACK, Seen, fake, without_pids};
 /// Time limit of a point here. The coordinator gives a server ten seconds more.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the server does when point 1 runs.
+/// The behaviour of the server at point 1.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Deed {
     /// Measures.
     Good,
-    /// Waits for the peer until its own clock for the point is over, and says so.
+    /// Waits for the peer until the time limit of the point, and reports that.
     Wait,
-    /// Says at once that it failed.
+    /// Fails at once.
     Fail,
-    /// Never comes back.
+    /// Never answers.
     Sleep,
 }
 
@@ -79,7 +79,7 @@ impl Worker for Hand {
         Ok(fake::outcome(self.rank, self.others))
     }
 
-    /// Another user's memory cannot be opened.
+    /// Fails, as for memory of another user.
     fn calibrate(&mut self, _: &CalibrationStep) -> Result<Calibrated, PointError> {
         Err(PointError::Failed("Permission denied".to_owned()))
     }
@@ -87,7 +87,7 @@ impl Worker for Hand {
     fn reset(&mut self) {}
 }
 
-/// Three points between an agent of this behaviour and a server of that one.
+/// Three points between an agent and a server with these behaviours.
 fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Result<u64, Error>>) {
     let server =
         Server::listen((IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(), Key::generate().unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     let thread = std::thread::spawn(move || {
         let session = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
         let hand = Hand { deed, rank: 0, point: 0, others: 0 };
-        // The process would end behind this: it is the test's.
+        // The process of a real server would end here, but this is the process of the test.
         session.serve(hand, None, |_| {
             loop {
                 std::thread::park();
@@ -135,7 +135,7 @@ fn points_are_measured_between_an_agent_and_a_server() {
     let ranks: Vec<u32> = seen.started.iter().map(|hello| hello.description.environment.rank).collect();
     assert_eq!(ranks, [0, 1]);
     assert!(seen.points.iter().all(|point| point.counters["other_ranks"] == 1), "they knew of each other");
-    // A server of another user, which no one here can help: nothing is said about it.
+    // There is no warning, because the user cannot change that the server has another user.
     assert!(seen.points.iter().all(|point| point.calibration.is_none()));
     assert_eq!((seen.warnings.len(), seen.notices.len()), (0, 0), "{:?} {:?}", seen.warnings, seen.notices);
 }
@@ -148,7 +148,8 @@ fn a_point_that_fails_here_is_waited_out_there_and_the_run_goes_on() {
     assert_eq!(seen.notices.len(), 1, "{:?}", seen.notices);
     let notice = &seen.notices[0];
     assert!(
-        notice.starts_with("the other rank failed: waiting ") && notice.contains("the server localhost:"),
+        notice.starts_with("the other rank failed: waiting up to ")
+            && notice.contains("the server localhost:"),
         "{notice}"
     );
     assert_eq!(server.join().unwrap().unwrap(), 2);
@@ -166,8 +167,8 @@ fn a_point_that_fails_there_is_a_point() {
 fn a_server_that_never_comes_back_ends_the_run_in_time() {
     let start = Instant::now();
     let (result, seen, _server) = run("good", Deed::Sleep);
-    let error = "the server SERVER gave no answer within 12 s while measuring point 1: the run ends here, for the server SERVER \
-                 can only be started again by hand; the points that had ended are kept";
+    let error = "the server SERVER gave no answer within 12 s while measuring point 1: the run ends here, because the server \
+                 SERVER can only be started again by hand; the points that had ended are kept";
     assert_eq!(result, Err(error.to_owned()));
     assert_eq!(seen.points.len(), 2, "the first point and the failed one");
     assert!(start.elapsed() < Duration::from_secs(12) + SLACK);
@@ -177,7 +178,7 @@ fn a_server_that_never_comes_back_ends_the_run_in_time() {
 fn an_agent_that_dies_beside_a_server_ends_the_run() {
     let (result, seen, _server) = run("die-run-1", Deed::Wait);
     let error = "the agent of rank 0 on die-run-1 (pid N) was killed by signal 9 while measuring point 1; it last said \"set \
-                 up\": the run ends here, for the server SERVER can only be started again by hand; the points that had ended \
+                 up\": the run ends here, because the server SERVER can only be started again by hand; the points that had ended \
                  are kept";
     assert_eq!(result, Err(error.to_owned()));
     assert_eq!(seen.points.len(), 2);

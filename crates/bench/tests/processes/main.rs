@@ -1,5 +1,5 @@
-//! The coordinator against agents that behave, die, babble, hang and flood: every run ends within
-//! its deadline, says what happened in one sentence and leaves no process behind.
+//! The coordinator with agents that work, die, send garbage, hang or babble: every run ends within
+//! its deadline, reports what happened in one sentence and leaves no process behind.
 //!
 //! The agents are this test binary itself, started again through a command template (`fake.rs`).
 
@@ -23,7 +23,7 @@ use measure::record::{Direction, Point, Status};
 
 /// Timeout of a point and of a start in these tests.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// What a busy machine may add to a deadline.
+/// How much later than a deadline a busy machine may be.
 const SLACK: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -34,9 +34,9 @@ struct Seen {
     lines: Vec<String>,
     notices: Vec<String>,
     warnings: Vec<String>,
-    /// Points beside which the core-to-core latency was measured, with that.
+    /// Points with the core-to-core latency that was measured before or after them.
     calibrated: Vec<(u64, f64)>,
-    /// The best one known.
+    /// The best known core-to-core latency.
     best_ns: Option<f64>,
 }
 
@@ -74,7 +74,7 @@ impl Sink for Seen {
 }
 
 impl Seen {
-    /// The errors of the points that failed, with process numbers left out.
+    /// The errors of the failed points, without process numbers.
     fn errors(&self) -> Vec<String> {
         let error = |point: &Point| match &point.status {
             Status::Failed { error } => Some(without_pids(error)),
@@ -94,7 +94,7 @@ fn points(pattern: Pattern, direction: Flow) -> Vec<PointSpec> {
     resolve(&plan, &Options::default()).unwrap().points
 }
 
-/// Runs three points with agents of these behaviours.
+/// Runs three points with agents with these behaviours.
 fn run<const N: usize>(modes: [&str; N]) -> (Result<Summary, String>, Seen) {
     run_points(modes, &points(Pattern::PING_PONG, Flow::Uni))
 }
@@ -139,7 +139,7 @@ fn agents_that_behave_are_measured() {
     assert_eq!(seen.warnings, Vec::<String>::new());
     let point = &seen.points[1];
     assert_eq!((point.id, point.status.clone(), point.iterations), (1, Status::Measured, Some(10)));
-    // Rank 0's latency is the headline; the peer's address went across.
+    // The main latency is that of rank 0; the ranks have exchanged their addresses.
     assert_eq!(point.latency.as_ref().unwrap().p50_ns, 1000);
     assert_eq!(point.ends.len(), 2);
     assert_eq!(point.counters["other_ranks"], 1);
@@ -218,13 +218,13 @@ fn a_result_outlives_an_agent_that_dies_after_it() {
     let (result, seen) = run(["die-reset-1", "good"]);
     assert_eq!(result, summary(3, 0, 0));
     assert!(
-        without_pids(&seen.warnings[0]).contains("was killed by signal 9 while clearing up after point 1")
+        without_pids(&seen.warnings[0]).contains("was killed by signal 9 while cleaning up after point 1")
     );
 }
 
 #[test]
 fn an_agent_that_goes_silent_is_ended_at_the_deadline() {
-    // A rank that measures has two seconds more, to say itself that the point's two are over.
+    // A rank that measures has two more seconds to report that the time limit of 2 s is over.
     for (step, doing, limit_s) in [("prepare", "preparing", 2), ("run", "measuring", 4)] {
         let (result, seen) = run(["good", &format!("silent-{step}-1")]);
         assert_eq!(result, summary(2, 0, 1), "{step}");
@@ -238,7 +238,7 @@ fn an_agent_that_goes_silent_is_ended_at_the_deadline() {
 #[test]
 fn an_agent_that_stops_reading_is_ended_at_the_deadline() {
     let mut points = points(Pattern::PING_PONG, Flow::Uni);
-    // A request that no pipe holds.
+    // A request that is too large for a pipe.
     points[0].share_above_ns = (0..100_000).collect();
     let (result, seen) = run_points(["good", "deaf"], &points);
     assert_eq!(result, summary(0, 0, 3));
@@ -256,7 +256,7 @@ fn stray_output_is_shown() {
         seen.errors(),
         [
             "the agent of rank 1 on stray-run-1 (pid N) cannot be used: the messages are broken: \"Segmentation fault\" \
-          stands where a message begins"
+          came in the place of a message"
         ]
     );
 }
@@ -276,16 +276,16 @@ fn half_a_frame_is_no_frame() {
 
 #[test]
 fn floods_are_stopped() {
-    let (result, seen) = run(["good", "flood-run-1"]);
+    let (result, seen) = run(["good", "babble-run-1"]);
     assert_eq!(result, summary(2, 0, 1));
     assert_eq!(
         seen.errors(),
         [
-            "the agent of rank 1 on flood-run-1 (pid N) answered \"connected\" out of turn while measuring point 1: \
+            "the agent of rank 1 on babble-run-1 (pid N) answered \"connected\" out of turn while measuring point 1: \
           this is a bug, please report it"
         ]
     );
-    let (result, _) = run(["good", "flood-start"]);
+    let (result, _) = run(["good", "babble-start"]);
     assert!(result.unwrap_err().contains("but read \"xxxxxxxx"));
 }
 
@@ -295,18 +295,18 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
         (
             "garbage-start",
             "the agent of rank 1 on garbage-start (pid N) cannot be used: expected the greeting of rdmascope but read \
-             \"bash: rdmascope: command not found\": whatever starts an agent must run rdmascope and print nothing \
-             itself",
+             \"bash: rdmascope: command not found\": the command that starts an agent must run rdmascope and print \
+             nothing itself",
         ),
         (
             "prompt-start",
             "the agent of rank 1 on prompt-start (pid N) cannot be used: expected the greeting of rdmascope but read \
-             \"$\": whatever starts an agent must run rdmascope and print nothing itself",
+             \"$\": the command that starts an agent must run rdmascope and print nothing itself",
         ),
         (
             "version-start",
             "the agent of rank 1 on version-start (pid N) cannot be used: rdmascope 9.9.9 with protocol 999 cannot \
-             work with rdmascope 0.1.0 with protocol 1: install the same version at both ends",
+             work with rdmascope 0.1.0 with protocol 1: install the same version on both hosts",
         ),
         (
             "exit-start",
@@ -327,7 +327,7 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
         let (result, seen) = run(["good", mode]);
         assert_eq!(result, Err(error.to_owned()));
         assert!(seen.points.is_empty() && seen.started.is_empty());
-        // What is not rdmascope, or another one, or has no such device, is so the second time too.
+        // A second attempt would not find rdmascope, the right version or the device either.
         let is_tried_again = !error.contains("cannot be used") && !error.contains("cannot describe");
         let warnings: Vec<_> = seen.warnings.iter().map(|warning| without_pids(warning)).collect();
         assert_eq!(warnings, vec![format!("{error}; trying once more"); is_tried_again.into()]);
@@ -346,7 +346,7 @@ fn a_command_that_does_not_exist_is_named() {
     );
 }
 
-/// Points of one to n, as many as the largest starts agents for.
+/// Points of one to n with these numbers of peers.
 fn fans(peers: &[u32]) -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
@@ -362,7 +362,7 @@ fn every_rank_is_told_what_all_others_have_for_it() {
     assert_eq!(seen.started.len(), 5);
     let ends: Vec<_> = seen.points.iter().map(|point| point.ends.len()).collect();
     assert_eq!(ends, [3, 5, 2], "the first ranks take part");
-    // Of n ranks each hears of n - 1 others: n - 1 times 0 + 1 + ... + n - 1.
+    // Each of n ranks gets n - 1 addresses: the sum is n - 1 times 0 + 1 + ... + n - 1.
     let told: Vec<_> = seen.points.iter().map(|point| point.counters["other_ranks"]).collect();
     assert_eq!(told, [2 * 3, 4 * 10, 1]);
 }
@@ -393,7 +393,7 @@ fn ranks_take_hosts_and_cpus_in_turn() {
 fn children_of_agents_do_not_stay() {
     let (result, seen) = run(["good", "grandchild-run-1"]);
     assert_eq!(result, summary(2, 0, 1));
-    // It still holds the agent's output open, which must not hide the agent's death.
+    // The child still holds the agent's output open, which must not hide the death of the agent.
     assert!(
         seen.errors()[0].contains("was killed by signal 9 while measuring point 1"),
         "{:?}",
@@ -426,13 +426,13 @@ fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
     let (result, seen) = run(["refuse-calibrate", "good"]);
     assert_eq!(result, summary(3, 0, 0));
     assert_eq!(seen.points[0].calibration, None);
-    assert_eq!(seen.warnings, ["the cross-core latency is not measured: told to refuse"]);
+    assert_eq!(seen.warnings, ["the core-to-core latency is not measured: told to refuse"]);
     let (_, seen) = run(["drift-calibrate", "good"]);
     assert_eq!(
         seen.points[0].unstable.as_deref(),
-        Some("the time of a cache line between the two CPUs changed from 50 to 75 ns around the point")
+        Some("the core-to-core latency changed from 50 ns before the point to 75 ns after it")
     );
-    // There is no one pair of CPUs where the ranks are on two hosts, or one of them on any CPU.
+    // There is no pair of CPUs if the ranks are on two hosts, or if one of them is not pinned.
     for other in ["elsewhere", "loose"] {
         let (_, seen) = run(["good", other]);
         assert_eq!((seen.points[0].calibration.clone(), seen.warnings.len()), (None, 0), "{other}");
@@ -450,7 +450,7 @@ fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
     assert_eq!(seen.points[0].axes["mtu_bytes"], 1024, "the smaller of the two");
     assert_ne!(seen.points[1].axes["mtu_bytes"], 1024);
     let Status::NotMeasured { reason } = &seen.points[2].status else { panic!("{:?}", seen.points[2]) };
-    assert_eq!(reason, "a datagram longer than the path MTU of 1024 bytes of fake0 at rank 0");
+    assert_eq!(reason, "fake0 of rank 0 sends datagrams of at most 1024 bytes, the path MTU");
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn limits_of_a_device_are_not_measured() {
     let (result, _) = run_points(["good", "small"], &points);
     assert_eq!(
         result.unwrap_err(),
-        "nothing of this plan can be measured: a message longer than the limit of 1073741824 bytes of fake0 at rank 0"
+        "nothing of this plan can be measured: fake0 of rank 0 sends messages of at most 1073741824 bytes"
     );
     let mut possible = points[0].clone();
     let message = &mut possible.message;
@@ -475,9 +475,9 @@ fn limits_of_a_device_are_not_measured() {
         Status::NotMeasured { reason } => reason.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(reason(0), "a message longer than the limit of 1073741824 bytes of fake0 at rank 0");
-    assert_eq!(reason(1), "more bytes inline than the limit of 256 of fake0 at rank 0");
-    assert_eq!(reason(2), "a path MTU above the limit of 1024 bytes of fake0 at rank 1");
+    assert_eq!(reason(0), "fake0 of rank 0 sends messages of at most 1073741824 bytes");
+    assert_eq!(reason(1), "fake0 of rank 0 sends at most 256 bytes inline");
+    assert_eq!(reason(2), "fake0 of rank 1 has a path MTU of at most 1024 bytes");
 }
 
 #[test]
@@ -520,7 +520,8 @@ fn a_message_survives_its_frame() {
     }
 }
 
-/// Starts a coordinator whose agents measure for ever, waits until they do, ends it with a signal.
+/// Starts a coordinator with agents that measure for ever, waits until they do, and ends it with a
+/// signal.
 fn end_coordinator(signal: rustix::process::Signal) -> (String, Option<i32>) {
     let token = fake::token();
     let mut coordinator = Command::new(std::env::current_exe().unwrap())
@@ -567,7 +568,7 @@ fn ends_within(child: &mut Child, timeout: Duration) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What did not end by itself must not stay either.
+    // A child that did not end by itself must not stay either.
     child.kill().unwrap();
     child.wait().unwrap();
     false

@@ -1,4 +1,4 @@
-//! What is written to a program's memory: answers to commands, and events.
+//! Answers to commands, and events: structures written to a program's memory.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::abi::fields::put;
 use crate::abi::sockaddr::{self, IN6_BYTES, STORAGE_BYTES};
 use crate::abi::{EventKind, MAX_PRIVATE_DATA};
 
-/// The bytes of an answer, and how many of them a program must have room for.
+/// The bytes of an answer, and how many of them every program must have space for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Answer {
     bytes: Vec<u8>,
@@ -20,16 +20,16 @@ impl Answer {
         Self { bytes, least }
     }
 
-    /// A single number: what an identifier is called, or how many events of it were reported.
+    /// A single number: the number of an identifier, or how many of its events were reported.
     #[must_use]
     pub(crate) fn number(number: u32) -> Self {
         Self::new(number.to_ne_bytes().to_vec(), 4)
     }
 
-    /// As much of it as there is room for.
+    /// Returns as many bytes as fit.
     ///
     /// # Errors
-    /// `ENOSPC` where what every program knows does not fit.
+    /// `ENOSPC` if the part that every program knows does not fit.
     pub(crate) fn fit(&self, room: usize) -> Result<&[u8], Errno> {
         if room < self.least {
             return Err(Errno::NOSPC);
@@ -49,11 +49,11 @@ pub(crate) struct Path {
     pub(crate) traffic_class: u8,
     /// As `enum ibv_mtu`.
     pub(crate) mtu: u8,
-    /// 4.096 us times two to this power.
+    /// The exponent n of 4.096 us x 2^n.
     pub(crate) packet_lifetime: u8,
 }
 
-/// The default partition's key.
+/// The key of the default partition.
 pub(crate) const PKEY: u16 = 0xffff;
 
 /// The value is exact (`IB_SA_EQ`).
@@ -95,26 +95,26 @@ impl Path {
     }
 }
 
-/// What a program may ask of an identifier's route.
+/// The route of an identifier, for queries of a program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Route {
     pub(crate) source: Option<SocketAddr>,
     pub(crate) destination: Option<SocketAddr>,
-    /// Node GUID and port of the device that it is bound to.
+    /// The node GUID and port of the device that the identifier is bound to.
     pub(crate) device: Option<(u64, u8)>,
-    /// The path; one that was not resolved has its GIDs alone.
+    /// The path; before it is resolved, it contains only GIDs.
     pub(crate) path: Option<Path>,
     pub(crate) is_resolved: bool,
-    /// Service IDs of both ends.
+    /// The service IDs of both sides.
     pub(crate) services: [u64; 2],
 }
 
-/// The kernel gives devices no number here that a program could look for
-/// (`UCMA_INVALID_IB_INDEX`): they are told by their GUIDs.
+/// No number of a device: programs find devices by their GUIDs (`UCMA_INVALID_IB_INDEX`), because
+/// softdev has no number in the kernel.
 const NO_INDEX: u32 = u32::MAX;
 
 impl Route {
-    /// The part that a program asks for by its number (`RDMA_USER_CM_QUERY_*`).
+    /// Returns the part that a program asks for by its number (`RDMA_USER_CM_QUERY_*`).
     #[must_use]
     pub(crate) fn part(&self, number: u32, room: usize) -> Option<Answer> {
         Some(match number {
@@ -146,7 +146,7 @@ impl Route {
         Answer::new(to, 200)
     }
 
-    /// `struct rdma_ucm_query_addr_resp` with the addresses of the program.
+    /// `struct rdma_ucm_query_addr_resp` with the program's addresses.
     #[must_use]
     pub(crate) fn addresses(&self) -> Answer {
         let mut to = self.two_addresses(sockaddr::size(self.source), sockaddr::size(self.destination));
@@ -155,7 +155,7 @@ impl Route {
         Answer::new(to, 272)
     }
 
-    /// `struct rdma_ucm_query_addr_resp` with the addresses of InfiniBand.
+    /// `struct rdma_ucm_query_addr_resp` with InfiniBand addresses.
     #[must_use]
     pub(crate) fn gids(&self) -> Answer {
         let mut to = self.two_addresses(sockaddr::ib_size(), sockaddr::ib_size());
@@ -180,7 +180,7 @@ impl Route {
         to
     }
 
-    /// `struct rdma_ucm_query_path_resp`, with the path where there is one and room for it.
+    /// `struct rdma_ucm_query_path_resp`, with the path if there is one and it fits.
     #[must_use]
     pub(crate) fn paths(&self, room: usize) -> Answer {
         const HEAD: usize = 8;
@@ -198,7 +198,7 @@ impl Route {
     }
 }
 
-/// Where a packet goes (`struct ib_uverbs_ah_attr`).
+/// The route of a packet (`struct ib_uverbs_ah_attr`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct AddressHandle {
     pub(crate) gid: [u8; 16],
@@ -227,7 +227,7 @@ impl AddressHandle {
 /// Attributes for a queue pair (`struct ib_uverbs_qp_attr`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct QpAttributes {
-    /// `IBV_QP_*`: which of them are meant.
+    /// `IBV_QP_*`: the valid attributes.
     pub(crate) mask: u32,
     pub(crate) state: u32,
     pub(crate) path_mtu: u32,
@@ -277,29 +277,29 @@ impl QpAttributes {
 /// An event (`struct rdma_ucm_event_resp`).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Event {
-    /// What the program knows the identifier by, or the group.
+    /// The program's name for the identifier, or for the group.
     pub(crate) uid: u64,
     pub(crate) id: u32,
     pub(crate) kind: EventKind,
-    /// 0, an error number below 0, or the reason that the peer gave.
+    /// 0, a negative error number, or the peer's reason.
     pub(crate) status: i32,
     pub(crate) told: Told,
 }
 
-/// What an event tells besides.
+/// The further content of an event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Told {
-    /// Of a connection.
+    /// For a connection.
     Connection(ConnectionTold),
-    /// Of datagrams.
+    /// For datagrams.
     Datagram { qp_num: u32, qkey: u32, address: AddressHandle, private_data: Vec<u8> },
 }
 
-/// What is told of a connection (`struct rdma_ucm_conn_param`).
+/// The event's parameters of a connection (`struct rdma_ucm_conn_param`).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ConnectionTold {
     pub(crate) qp_num: u32,
-    /// The whole field of the message: what the peer has not filled is zero.
+    /// The whole field of the message: bytes that the peer has not filled are zero.
     pub(crate) private_data: Vec<u8>,
     pub(crate) srq: bool,
     pub(crate) responder_resources: u8,
@@ -348,7 +348,8 @@ impl Event {
                 to_parameters[296] = length as u8;
             }
         }
-        // Programs older than `reserved` and `ece` have room for what comes before these.
+        // Older programs, which do not know `reserved` and `ece`, have space only for the part
+        // before them.
         Answer::new(to, 324)
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that a program writes.
+//! The commands that a program writes.
 
 use rustix::io::Errno;
 
@@ -6,10 +6,10 @@ use crate::abi::fields::Fields;
 use crate::abi::sockaddr::{Address, IN6_BYTES};
 use crate::abi::{MAX_PRIVATE_DATA, Space};
 
-/// Bytes of a `struct rdma_ucm_cmd_hdr`.
+/// The size of a `struct rdma_ucm_cmd_hdr`.
 pub(crate) const HEADER_BYTES: usize = 8;
 
-/// A command, with the address that its answer goes to where it has one.
+/// A command, with the address for its answer if it has one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Command {
     CreateId {
@@ -51,7 +51,7 @@ pub(crate) enum Command {
         id: u32,
         backlog: i32,
     },
-    /// Without parameters: the program has taken the response, and its queue pair is ready.
+    /// Without parameters: the program has received the response, and its queue pair is ready.
     Accept {
         uid: u64,
         id: u32,
@@ -102,7 +102,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What a program says of a connection (`struct rdma_ucm_conn_param`; man rdma_connect).
+/// The parameters of a connection (`struct rdma_ucm_conn_param`; man rdma_connect).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Parameters {
     pub(crate) qp_num: u32,
@@ -115,7 +115,7 @@ pub(crate) struct Parameters {
     pub(crate) rnr_retry_count: u8,
 }
 
-/// Data of the program's own.
+/// The program's private data.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct PrivateData {
     bytes: [u8; MAX_PRIVATE_DATA],
@@ -123,7 +123,7 @@ pub(crate) struct PrivateData {
 }
 
 impl PrivateData {
-    /// The bytes that are there.
+    /// Returns the valid bytes.
     #[must_use]
     pub(crate) fn get(&self) -> &[u8] {
         &self.bytes[..self.length.into()]
@@ -136,7 +136,7 @@ impl std::fmt::Debug for PrivateData {
     }
 }
 
-/// A command, and how many bytes of answer its sender has room for.
+/// A command, and the space for its answer in bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Written {
     pub(crate) command: Command,
@@ -144,11 +144,11 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Reads what was written.
+    /// Reads a written command.
     ///
     /// # Errors
-    /// As the kernel (drivers/infiniband/core/ucma.c): `EINVAL` for what is too short or unknown or
-    /// has values that mean nothing, `ENOSYS` for a command that there is no more.
+    /// As the kernel (drivers/infiniband/core/ucma.c): `EINVAL` for a command that is too short or
+    /// unknown or has invalid values, `ENOSYS` for a command that was removed.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Errno> {
         let header = Fields(bytes);
         if bytes.len() < HEADER_BYTES {
@@ -232,15 +232,15 @@ impl Command {
     }
 }
 
-/// The least bytes of each command, by its number; newer programs give more. What follows the last
-/// field that all of them have is left out.
+/// The minimum size of each command, by its number. Newer programs send more; bytes behind the last
+/// field that all programs send are ignored.
 const LEAST_BYTES: [usize; 23] =
     [19, 12, 40, 64, 8, 12, 276, 8, 284, 264, 4, 16, 8, 0, 24, 8, 48, 12, 16, 16, 136, 272, 152];
 
-/// Bytes of a `struct rdma_ucm_conn_param`.
+/// The size of a `struct rdma_ucm_conn_param`.
 const PARAMETERS_BYTES: usize = 272;
 
-/// An address of a stated size, which must be that of its family.
+/// Reads an address of a stated size, which must be that of its family.
 fn sized(bytes: &[u8], size: u16) -> Result<Address, Errno> {
     let address = Address::read(bytes);
     if size != 0 && address.bytes() == usize::from(size) { Ok(address) } else { Err(Errno::INVAL) }
@@ -251,7 +251,7 @@ fn private_data(f: Fields<'_>, at: usize, length_at: usize) -> PrivateData {
 }
 
 impl Parameters {
-    /// Those of a structure, unless it says that it holds none.
+    /// Reads the parameters of a structure, unless it is marked as empty.
     fn read(bytes: &[u8]) -> Option<Self> {
         let f = Fields(bytes);
         (f.u8(271) != 0).then(|| Self {

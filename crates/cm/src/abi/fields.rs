@@ -1,6 +1,6 @@
 //! Fields of structures, by their offsets in bytes.
 
-/// Bytes that are read: what is not there is zero, as fields that an older program does not know.
+/// Bytes to read. Missing bytes are zero, like fields that an older program does not know.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 

@@ -1,8 +1,8 @@
-//! The kernel's interface of its connection manager (`<rdma/rdma_user_cm.h>`, version 4): commands
-//! that a program writes to `/dev/infiniband/rdma_cm`, and what is written to the memory that they
+//! The kernel's interface to its connection manager (`<rdma/rdma_user_cm.h>`, version 4): commands
+//! that a program writes to `/dev/infiniband/rdma_cm`, and the answers in the memory that they
 //! name.
 //!
-//! All numbers are in the byte order of the host, but for those of addresses.
+//! All numbers are in the byte order of the host, except those of addresses.
 
 pub(crate) mod answer;
 pub(crate) mod command;
@@ -12,10 +12,10 @@ pub(crate) mod sockaddr;
 /// `RDMA_USER_CM_ABI_VERSION`.
 pub const VERSION: u32 = 4;
 
-/// Bytes of private data that a command or an event has room for (`RDMA_MAX_PRIVATE_DATA`).
+/// The space for private data in a command or an event (`RDMA_MAX_PRIVATE_DATA`).
 pub(crate) const MAX_PRIVATE_DATA: usize = 256;
 
-/// What an event says has happened (`enum rdma_cm_event_type` of `<rdma/rdma_cma.h>`).
+/// The type of an event (`enum rdma_cm_event_type` of `<rdma/rdma_cma.h>`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub(crate) enum EventKind {
@@ -32,8 +32,8 @@ pub(crate) enum EventKind {
     TimeWaitExit = 15,
 }
 
-/// A space of ports (`enum rdma_ucm_port_space`; InfiniBand Architecture Specification, volume 1,
-/// annex A11.2.3): what the upper bits of a service ID say.
+/// A port space (`enum rdma_ucm_port_space`; InfiniBand Architecture Specification, volume 1, annex
+/// A11.2.3): the upper bits of a service ID.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u16)]
 pub enum Space {
@@ -48,7 +48,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// The space of a number.
+    /// Returns the port space with a number.
     #[must_use]
     pub(crate) fn of(number: u16) -> Option<Self> {
         [Self::IpoIb, Self::Tcp, Self::Udp, Self::Ib].into_iter().find(|space| *space as u16 == number)

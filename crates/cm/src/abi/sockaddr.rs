@@ -1,39 +1,39 @@
-//! Addresses of sockets, as structures of the system's.
+//! Socket addresses as structures of the system.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use crate::abi::fields::{Fields, put};
 
-/// Bytes of a `struct sockaddr_in6`.
+/// The size of a `struct sockaddr_in6`.
 pub(crate) const IN6_BYTES: usize = 28;
-/// Bytes of a `struct sockaddr_in`.
+/// The size of a `struct sockaddr_in`.
 const IN_BYTES: usize = 16;
-/// Bytes of a `struct sockaddr_ib`.
+/// The size of a `struct sockaddr_ib`.
 const IB_BYTES: usize = 48;
-/// Bytes of a `struct __kernel_sockaddr_storage`.
+/// The size of a `struct __kernel_sockaddr_storage`.
 pub(crate) const STORAGE_BYTES: usize = 128;
 
 const AF_UNSPEC: u16 = 0;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
-/// Addresses of InfiniBand itself.
+/// InfiniBand addresses.
 const AF_IB: u16 = 27;
 
-/// What the bytes of an address hold.
+/// The content of an address structure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Address {
-    /// Of no family: nothing was given.
+    /// No family: no address was given.
     None,
-    /// Of the Internet.
+    /// An IP address.
     Ip(SocketAddr),
-    /// Of InfiniBand (`AF_IB`).
+    /// An InfiniBand address (`AF_IB`).
     InfiniBand,
-    /// Of a family that the connection manager does not know.
+    /// An unsupported family.
     Other,
 }
 
 impl Address {
-    /// Reads a structure of any of the families.
+    /// Reads a structure of any family.
     #[must_use]
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let fields = Fields(bytes);
@@ -50,7 +50,7 @@ impl Address {
         }
     }
 
-    /// Bytes that its structure has (`rdma_addr_size()` of the kernel); 0 for what is unknown.
+    /// The size of its structure (`rdma_addr_size()` of the kernel); 0 for an unknown family.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -62,7 +62,7 @@ impl Address {
     }
 }
 
-/// Writes the structure of an address; nothing for none.
+/// Writes the structure of an address; writes nothing for `None`.
 pub(crate) fn write(to: &mut [u8], address: Option<SocketAddr>) {
     match address {
         None => {}
@@ -81,7 +81,7 @@ pub(crate) fn write(to: &mut [u8], address: Option<SocketAddr>) {
     }
 }
 
-/// Writes a `struct sockaddr_ib`: partition key, GID and service ID of an end.
+/// Writes a `struct sockaddr_ib`: partition key, GID and service ID.
 pub(crate) fn write_ib(to: &mut [u8], pkey: u16, gid: [u8; 16], service: u64) {
     put(to, 0, &AF_IB.to_ne_bytes());
     put(to, 2, &pkey.to_be_bytes());
@@ -90,12 +90,12 @@ pub(crate) fn write_ib(to: &mut [u8], pkey: u16, gid: [u8; 16], service: u64) {
     put(to, 32, &u64::MAX.to_be_bytes());
 }
 
-/// Bytes of the structure of an address.
+/// The size of an address's structure.
 pub(crate) fn size(address: Option<SocketAddr>) -> usize {
     address.map_or(0, |address| Address::Ip(address).bytes())
 }
 
-/// Bytes of a [`write_ib`].
+/// The size of the structure that [`write_ib`] writes.
 pub(crate) const fn ib_size() -> usize {
     IB_BYTES
 }

@@ -1,4 +1,4 @@
-//! Addresses: binding, listening, and the way to a peer.
+//! Addresses: binding, listening, and the path to a peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,19 +13,19 @@ use crate::manager::group;
 use crate::manager::state::Manager;
 use crate::wire::{PortSpace, service_id};
 
-/// The address of all interfaces, of the family of another one.
+/// Returns the address of all interfaces, in the family of `like`.
 fn any(like: SocketAddr) -> SocketAddr {
     let ip: IpAddr = if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     SocketAddr::new(ip, 0)
 }
 
-/// Whether an address means nothing without its interface (`cma_check_linklocal()`).
+/// Whether an address is incomplete without its interface (`cma_check_linklocal()`).
 fn lacks_interface(address: SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
-/// The address that a way from a bound one leads to. All interfaces as a destination are the own
-/// host's (`cma_resolve_loopback()`).
+/// Returns the destination of a path from a bound address. All interfaces as a destination mean
+/// this host (`cma_resolve_loopback()`).
 fn end_of(bound: SocketAddr, destination: SocketAddr) -> IpAddr {
     match destination.ip() {
         ip if !ip.is_unspecified() => ip,
@@ -41,11 +41,10 @@ impl<H: Host> Manager<H> {
         self.take(id, address, true)
     }
 
-    /// Binds an identifier, as its program has asked for, or as a way needs it.
+    /// Binds an identifier, because its program asks for it or because a path needs an address.
     fn take(&mut self, id: u32, address: Address, is_asked_for: bool) -> Result<(), Errno> {
         let Address::Ip(address) = address else {
-            // Addresses of InfiniBand as well: librdmacm then uses the commands for addresses of
-            // the Internet.
+            // InfiniBand addresses fail, too: librdmacm then uses the commands for IP addresses.
             return Err(if address == Address::InfiniBand { Errno::INVAL } else { Errno::AFNOSUPPORT });
         };
         self.expect(id, Stage::Idle)?;
@@ -88,8 +87,8 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// rdma_resolve_addr(). That the host has no route is said at once; what else is wrong with the
-    /// way is told by an event.
+    /// rdma_resolve_addr(). A missing route of the host is returned as an error; other problems
+    /// with the path are reported by an event.
     pub(super) fn resolve_address(
         &mut self,
         id: u32,
@@ -132,7 +131,7 @@ impl<H: Host> Manager<H> {
         let end = if to.is_multicast() {
             group::address(to, port.is_infiniband)
         } else {
-            // Nothing leads out of this host.
+            // No path leads out of this host.
             let there = self.host.port_of(to).map_err(|_| Errno::HOSTUNREACH)?;
             (there.gid, there.lid)
         };
@@ -140,7 +139,7 @@ impl<H: Host> Manager<H> {
         Ok(Way { source, destination, port, end })
     }
 
-    /// rdma_resolve_route(): there is one path, and it is known.
+    /// rdma_resolve_route(): there is only one path, which is known.
     pub(super) fn resolve_route(&mut self, id: u32) -> Result<(), Errno> {
         self.expect(id, Stage::AddressResolved)?;
         self.id(id).stage = Stage::RouteResolved;
@@ -148,7 +147,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// What is known of an identifier's way.
+    /// Returns what is known of an identifier's route.
     pub(super) fn route(&mut self, id: u32) -> Route {
         let found = self.id(id);
         let service = |address: Option<SocketAddr>| {
@@ -156,7 +155,7 @@ impl<H: Host> Manager<H> {
         };
         Route {
             source: found.source,
-            // Of one that is bound the family is known.
+            // For a bound identifier, the family is known.
             destination: found.destination.or(found.source.map(any)),
             device: found.port.map(|port| (port.guid, port.number)),
             path: found.path(),
@@ -166,19 +165,19 @@ impl<H: Host> Manager<H> {
     }
 }
 
-/// A way to a destination.
+/// A path to a destination.
 struct Way {
     source: IpAddr,
     destination: SocketAddr,
     port: crate::host::Port,
-    /// GID and LID at its end.
+    /// GID and LID of the destination.
     end: ([u8; 16], u16),
 }
 
-/// Most requests that wait for a program (`max_backlog` of ucma.c).
+/// The most requests that wait for a program (`max_backlog` of ucma.c).
 const MAX_BACKLOG: u32 = 1024;
 
-/// The same address, with the interface and the flow of another one.
+/// Returns the same address with the scope and flow label of `of`.
 fn with_scope(mut address: SocketAddr, of: SocketAddr) -> SocketAddr {
     if let (SocketAddr::V6(to), SocketAddr::V6(from)) = (&mut address, of) {
         to.set_scope_id(from.scope_id());

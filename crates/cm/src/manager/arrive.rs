@@ -1,4 +1,4 @@
-//! Messages of connections as they come, and links that break.
+//! Arriving messages of connections, and broken links.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use crate::wire::{
     Request, port_of,
 };
 
-/// Bytes of private data of a REP.
+/// The size of the private data of a REP.
 const REP_DATA: usize = 196;
 
 impl<H: Host> Manager<H> {
-    /// A message has come by a link. What is none is dropped.
+    /// Handles a message of a link. Malformed messages are dropped.
     pub fn arrived(&mut self, link: Link, bytes: &[u8]) {
         let Ok(Mad { transaction, message }) = Mad::decode(bytes) else { return };
         match message {
@@ -42,13 +42,14 @@ impl<H: Host> Manager<H> {
             }
             Message::ResolutionRequest(request) => self.resolution_requested(link, transaction, &request),
             Message::ResolutionReply(reply) => self.resolution_arrived(link, &reply),
-            // The peer needs more time. Nobody here sends it, and the time is long as it is.
+            // The peer needs more time. This manager never sends an MRA, and its timeout is long
+            // anyway.
             Message::MessageReceipt(_) => {}
         }
     }
 
-    /// The process at the other end of a link has ended, and its kernel, if it had one, would say
-    /// goodbye for it.
+    /// Handles the end of a link: the peer's process has ended. On hardware, its kernel would end
+    /// its connections.
     pub fn lost(&mut self, link: Link) {
         let of_it: Vec<u32> = self
             .identifiers
@@ -57,7 +58,7 @@ impl<H: Host> Manager<H> {
             .map(|(key, _)| *key)
             .collect();
         for id in of_it {
-            // One that was taken away with an earlier one.
+            // An identifier may have been removed together with an earlier one.
             let Some(found) = self.identifiers.get_mut(&id) else { continue };
             match found.exchange {
                 Exchange::ReqSent | Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived => {
@@ -79,13 +80,14 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The identifier that a peer means.
+    /// Returns the identifier that a peer's message names.
     pub(super) fn of(&self, link: Link, local: u32) -> Option<u32> {
         let id = *self.conversations.get(&local)?;
         (self.identifiers.get(&id)?.conversation.link == Some(link)).then_some(id)
     }
 
-    /// A listener of this process for an address: of that address rather than of all.
+    /// Returns a listener of this process for an address; one at this address comes before one at
+    /// all addresses.
     pub(super) fn listener(&self, service_id: u64, header: &IpHeader) -> Option<(u32, SocketAddr)> {
         let (space, port) = port_of(service_id)?;
         let space = Space::of(space.0)?;
@@ -102,7 +104,7 @@ impl<H: Host> Manager<H> {
         of_it.min().map(|(_, key)| (key, to))
     }
 
-    /// The identifier of a request that has come before.
+    /// Returns the identifier of a request that has arrived before.
     pub(super) fn known(&self, link: Link, remote: u32) -> Option<u32> {
         let is_it = |id: &&Identifier<H::Hold>| {
             id.conversation.link == Some(link)
@@ -114,7 +116,7 @@ impl<H: Host> Manager<H> {
 
     fn request_arrived(&mut self, link: Link, transaction: u64, request: &Request) {
         if let Some(id) = self.known(link, request.local_communication_id) {
-            // It was sent again: so is its answer.
+            // The request was sent again, so send its answer again.
             let waiting = self.id(id).conversation.waiting.clone();
             if let Some(reply) = waiting {
                 self.host.send(link, &reply);
@@ -140,7 +142,7 @@ impl<H: Host> Manager<H> {
         };
         let listening = self.id(listener);
         if listening.backlog == 0 {
-            // Dropped: the peer asks again.
+            // Dropped: the peer sends it again.
             return;
         }
         listening.backlog -= 1;
@@ -168,7 +170,7 @@ impl<H: Host> Manager<H> {
         self.announce(listener, made, link, transaction, Told::Connection(told));
     }
 
-    /// Queues the event of a request, with the identifier that it has made.
+    /// Queues the event of a request, with the identifier that it has created.
     pub(super) fn announce(
         &mut self,
         listener: u32,
@@ -186,7 +188,7 @@ impl<H: Host> Manager<H> {
         self.queue(Queued { event, id: listener, request: Some(id), group: None });
     }
 
-    /// Whether a peer's queue pair has a connection here already.
+    /// Whether a peer's queue pair already has a connection here.
     fn is_in_use(&self, qpn: u32, ca_guid: u64) -> bool {
         self.identifiers.values().any(|id| {
             let talk = &id.conversation;
@@ -200,7 +202,7 @@ impl<H: Host> Manager<H> {
         let found = self.id(id);
         match found.exchange {
             Exchange::ReqSent => {}
-            // It was sent again, because the RTU has not come.
+            // It was sent again because the RTU was lost.
             Exchange::Established => {
                 let ready = found.ready();
                 return self.send(id, ready.into(), false);
@@ -208,7 +210,7 @@ impl<H: Host> Manager<H> {
             _ => return,
         }
         if self.is_in_use(reply.local_qpn, reply.local_ca_guid) {
-            // The kernel goes on to wait for another answer.
+            // The kernel continues to wait for another answer.
             let reject = Reject {
                 local_communication_id: reply.remote_communication_id,
                 remote_communication_id: reply.local_communication_id,
@@ -245,7 +247,8 @@ impl<H: Host> Manager<H> {
     }
 
     fn reject_arrived(&mut self, link: Link, reject: &Reject) {
-        // A client that gives up its REQ may not know our communication ID: look up its own.
+        // A client that gives up its REQ may not know this side's communication ID: look up its
+        // own.
         let gives_up = reject.reason == RejectReason::TIMEOUT
             && reject.remote_communication_id == 0
             && reject.local_communication_id != 0;
@@ -265,7 +268,7 @@ impl<H: Host> Manager<H> {
             Exchange::ReqSent | Exchange::ReqReceived | Exchange::RepSent | Exchange::RepReceived => {
                 self.end(id);
             }
-            // The peer has rejected after its REP, before it has seen the RTU.
+            // The peer has rejected after its REP, before it received the RTU.
             Exchange::Established | Exchange::DreqSent => self.wait_out(id),
             _ => return,
         }
@@ -299,7 +302,7 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The connection has ended.
+    /// Ends a connection for the program.
     pub(super) fn disconnected(&mut self, id: u32, status: i32) {
         if self.leave_connection(id) {
             self.raise(id, EventKind::Disconnected, status, Told::default());
@@ -308,7 +311,7 @@ impl<H: Host> Manager<H> {
 }
 
 impl<Hold> Identifier<Hold> {
-    /// What a request says of its sender.
+    /// Stores the values of a request's sender.
     fn hear(&mut self, request: &Request) {
         let path = &request.primary_path;
         let talk = &mut self.conversation;

@@ -1,5 +1,5 @@
-//! Attributes that a program's queue pair gets (`rdma_init_qp_attr()` of cma.c,
-//! `ib_cm_init_qp_attr()` of cm.c).
+//! The attributes of a program's queue pair (`rdma_init_qp_attr()` of cma.c, `ib_cm_init_qp_attr()`
+//! of cm.c).
 
 use rustix::io::Errno;
 
@@ -32,7 +32,7 @@ mod mask {
     const MAX_DEST_RD_ATOMIC: u32 = 1 << 17;
     pub(super) const DEST_QPN: u32 = 1 << 20;
 
-    /// What only a queue pair has that sends again and reads, as responder and as requester.
+    /// Attributes of RC only, for retransmission and RDMA Reads, as responder and as requester.
     pub(super) const OF_RESPONDER: u32 = MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER;
     pub(super) const OF_REQUESTER: u32 = TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC;
 }
@@ -42,7 +42,7 @@ const WRITE: u32 = 1 << 1;
 const ALL: u32 = WRITE | 1 << 2 | 1 << 3;
 
 impl<H: Host> Manager<H> {
-    /// What a queue pair needs to enter a state.
+    /// Returns the attributes that a queue pair needs to enter a state.
     pub(super) fn attributes(&mut self, id: u32, state: u32) -> Result<QpAttributes, Errno> {
         let found = self.id(id);
         let port = found.port.ok_or(Errno::INVAL)?;
@@ -61,7 +61,7 @@ impl<H: Host> Manager<H> {
         }
         let is_reliable = found.service == Service::Rc;
         match (state, found.exchange) {
-            // Before anything was sent.
+            // Before any message was sent.
             (INIT, Exchange::Idle) if talk.local == 0 => {
                 Ok(QpAttributes { mask: first | mask::ACCESS_FLAGS, access: 0, ..made })
             }

@@ -6,8 +6,8 @@ use crate::manager::state::{Manager, Queued};
 use crate::wire::{Bytes, RejectReason};
 
 impl<H: Host> Manager<H> {
-    /// Takes an identifier away: its peer is told, its events are dropped, and so are requests that
-    /// it has not given to the program. Returns how many events of it were reported.
+    /// Destroys an identifier: tells its peer, and drops its events and the requests that it has
+    /// not given to the program. Returns how many of its events were reported.
     pub(super) fn destroy(&mut self, id: u32) -> u32 {
         let Some(found) = self.identifiers.get(&id) else { return 0 };
         let channel = found.channel;
@@ -41,11 +41,11 @@ impl<H: Host> Manager<H> {
     }
 
     fn reject_silently(&mut self, id: u32, reason: RejectReason) {
-        // There is somebody to reject in the states that it is called in.
+        // In the states that call this, there is a peer to reject.
         let _ = self.refuse(id, reason, Bytes::default());
     }
 
-    /// Ends a conversation: later messages of it are nobody's.
+    /// Ends a conversation: later messages of it belong to no identifier.
     pub(super) fn end(&mut self, id: u32) {
         let found = self.id(id);
         found.exchange = Exchange::Idle;
@@ -53,13 +53,13 @@ impl<H: Host> Manager<H> {
         found.conversation.deadline = None;
         found.conversation.link = None;
         let local = found.conversation.local;
-        // Another one may have its number by now, if it has ended before.
+        // If the conversation has ended before, another one may have its number.
         if self.conversations.get(&local) == Some(&id) {
             self.conversations.remove(&local);
         }
     }
 
-    /// The stage of a connection that has ended, where it had begun.
+    /// Sets the stage of a connection that has ended. Returns whether it had been established.
     pub(super) fn leave_connection(&mut self, id: u32) -> bool {
         let found = self.id(id);
         let was_connected = found.stage == Stage::Connect;

@@ -1,4 +1,4 @@
-//! Connecting and disconnecting, as far as a program asks for it.
+//! Connecting and disconnecting, on commands of a program.
 
 use std::net::SocketAddr;
 
@@ -16,20 +16,20 @@ use crate::wire::{
     ReadyToUse, Reject, RejectReason, Reply, Request, service_id,
 };
 
-/// The most that fields of three bits hold.
+/// The highest value of a field of three bits.
 const MOST_RETRIES: u8 = 7;
 
-/// Why a program rejects where it says nothing else, and where a vendor's option is the reason
+/// The default reason of a program's rejection, and the reason for a vendor's option
 /// (`IB_CM_REJ_VENDOR_OPTION_NOT_SUPPORTED`).
 const BY_VENDOR_OPTION: u8 = 35;
 
-/// What stands in front of a program's private data.
+/// Returns the header in front of a program's private data.
 pub(super) fn ip_header(source: SocketAddr, destination: SocketAddr) -> Result<IpHeader, Errno> {
     let addresses = Addresses::of(source.ip(), destination.ip()).ok_or(Errno::INVAL)?;
     Ok(IpHeader { source_port: source.port(), addresses })
 }
 
-/// A field for private data: that of the program behind what stands in front of it.
+/// Returns a field for private data: `front`, followed by the program's data.
 pub(super) fn field<const SIZE: usize>(front: &[u8], data: &[u8]) -> Result<Bytes<SIZE>, Errno> {
     Bytes::of(&[front, data].concat()).ok_or(Errno::INVAL)
 }
@@ -58,7 +58,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// rdma_accept() of a request. Whom it cannot accept it rejects.
+    /// rdma_accept() of a request. A request that cannot be accepted is rejected.
     pub(super) fn accept(&mut self, id: u32, uid: u64, parameters: &Parameters) -> Result<(), Errno> {
         self.expect(id, Stage::Connect)?;
         let accepted = match self.id(id).service {
@@ -69,7 +69,7 @@ impl<H: Host> Manager<H> {
     }
 
     fn reject_as_well(&mut self, id: u32) {
-        // Where there is nobody to be rejected, that is no second error.
+        // If there is no peer to reject, that is not a second error.
         let _ = self.reject(id, 0, &[]);
     }
 
@@ -131,7 +131,7 @@ impl<H: Host> Manager<H> {
         self.refuse(id, reason, private_data)
     }
 
-    /// Sends a REJ, where there is somebody to reject.
+    /// Sends a REJ if there is a peer to reject.
     pub(super) fn refuse(
         &mut self,
         id: u32,
@@ -159,7 +159,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// rdma_disconnect(). Where nothing is left to be done, nothing is.
+    /// rdma_disconnect(). Succeeds if nothing is left to do.
     pub(super) fn disconnect(&mut self, id: u32) -> Result<(), Errno> {
         let found = self.id(id);
         if !matches!(found.stage, Stage::Connect | Stage::Disconnect) {
@@ -199,11 +199,11 @@ impl<H: Host> Manager<H> {
         self.wait_out(id);
     }
 
-    /// rdma_notify(): something has come by the queue pair before the RTU did.
+    /// rdma_notify(): the queue pair has received something before the RTU arrived.
     pub(super) fn notify(&mut self, id: u32, event: u32) -> Result<(), Errno> {
         /// `IB_EVENT_COMM_EST`.
         const ESTABLISHED: u32 = 4;
-        /// `IB_EVENT_PATH_MIG`: there is no alternate path to move to, which the kernel does not
+        /// `IB_EVENT_PATH_MIG`: there is no alternate path to migrate to, which the kernel does not
         /// check either.
         const MIGRATED: u32 = 6;
         let found = self.id(id);
@@ -221,7 +221,7 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The peer is ready.
+    /// Notes that the peer is ready.
     pub(super) fn established(&mut self, id: u32) {
         let found = self.id(id);
         found.exchange = Exchange::Established;
@@ -231,17 +231,17 @@ impl<H: Host> Manager<H> {
     }
 }
 
-/// Bytes of private data of a REJ.
+/// The size of the private data of a REJ.
 pub(super) const REJ_DATA: usize = 148;
 
 impl<Hold> Identifier<Hold> {
-    /// What a program says of its end of the connection.
+    /// Stores the program's parameters of the connection.
     fn remember(&mut self, parameters: &Parameters) {
         let talk = &mut self.conversation;
         talk.local_qp = parameters.qp_num;
         talk.responder_resources = parameters.responder_resources;
         talk.initiator_depth = parameters.initiator_depth;
-        // Who accepts has heard from its peer how often to try.
+        // The side that accepts has received the retry count from its peer.
         if self.exchange == Exchange::ReqSent {
             talk.retry_count = parameters.retry_count.min(MOST_RETRIES);
             talk.rnr_retry_count = parameters.rnr_retry_count.min(MOST_RETRIES);
@@ -293,7 +293,7 @@ impl<Hold> Identifier<Hold> {
         })
     }
 
-    /// An RTU.
+    /// Returns an RTU.
     pub(super) fn ready(&self) -> ReadyToUse {
         ReadyToUse {
             local_communication_id: self.conversation.local,

@@ -1,4 +1,4 @@
-//! Ends for datagrams: a request names a service, and the answer a queue pair (SIDR, IBTA vol. 1,
+//! Datagram identifiers: a request names a service, and the answer a queue pair (SIDR, IBTA vol. 1,
 //! section 12.11).
 
 use std::net::SocketAddr;
@@ -14,11 +14,11 @@ use crate::manager::connect::{field, ip_header};
 use crate::manager::state::Manager;
 use crate::wire::{IpHeader, PortSpace, ResolutionReply, ResolutionRequest, ResolutionStatus, service_id};
 
-/// Bytes of private data of an answer.
+/// The size of the private data of an answer.
 const REPLY_DATA: usize = 136;
 
 impl<H: Host> Manager<H> {
-    /// rdma_connect() of such an end.
+    /// rdma_connect() of a datagram identifier.
     pub(super) fn resolve(&mut self, id: u32, private_data: &[u8]) -> Result<(), Errno> {
         let found = self.id(id);
         let source = found.source.ok_or(Errno::INVAL)?;
@@ -72,7 +72,7 @@ impl<H: Host> Manager<H> {
         self.announce(listener, made, link, transaction, told);
     }
 
-    /// rdma_accept() of such a request.
+    /// rdma_accept() of a datagram request.
     pub(super) fn accept_datagrams(
         &mut self,
         id: u32,
@@ -90,7 +90,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// rdma_reject() of such a request.
+    /// rdma_reject() of a datagram request.
     pub(super) fn reject_datagrams(&mut self, id: u32, private_data: &[u8]) -> Result<(), Errno> {
         self.reply(id, ResolutionStatus::REJECTED_BY_SERVICE_PROVIDER, 0, 0, private_data)
     }
@@ -147,14 +147,14 @@ impl<H: Host> Manager<H> {
         self.failed(id, status.into(), vec![0; REPLY_DATA]);
     }
 
-    /// Nobody has such a service.
+    /// No process has this service.
     pub(super) fn unsupported(&mut self, id: u32) {
         self.end(id);
         let status = ResolutionStatus::SERVICE_ID_NOT_SUPPORTED.0;
         self.failed(id, status.into(), vec![0; REPLY_DATA]);
     }
 
-    /// Nobody has such a service, or gives it to this end: there is nowhere to send to.
+    /// No process has this service, or it refuses this side: there is no address to send to.
     fn failed(&mut self, id: u32, status: i32, private_data: Vec<u8>) {
         let address = AddressHandle::default();
         let told = Told::Datagram { qp_num: 0, qkey: 0, address, private_data };

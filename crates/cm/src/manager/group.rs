@@ -1,4 +1,4 @@
-//! Multicast groups: which one an address stands for. The program's queue pair joins it by itself.
+//! Multicast groups: maps an address to a group. The program's queue pair joins it.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use crate::host::Host;
 use crate::identifier::{HOP_LIMIT, Service, Stage, UDP_QKEY};
 use crate::manager::state::{Group, Manager, Queued};
 
-/// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
+/// The destination queue pair of multicast datagrams (IBTA vol. 1, section 3.5.10).
 const MULTICAST_QP: u32 = 0xff_ffff;
 
-/// GID and LID of the group that an address stands for. On Ethernet the address is the GID (RoCE
-/// v2); on InfiniBand the GID is that of IP over InfiniBand (RFC 4391, section 4), with the mark of
-/// this manager's groups, and the LID one of those that groups have.
+/// Returns GID and LID of the group for an address. On Ethernet the GID is the address (RoCE v2).
+/// On InfiniBand the GID is that of IP over InfiniBand (RFC 4391, section 4), with the signature of
+/// this manager's groups, and the LID is a multicast LID.
 pub(super) fn address(ip: IpAddr, is_infiniband: bool) -> ([u8; 16], u16) {
     let mapped = match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
@@ -41,7 +41,7 @@ pub(super) fn address(ip: IpAddr, is_infiniband: bool) -> ([u8; 16], u16) {
 impl<H: Host> Manager<H> {
     /// rdma_join_multicast(). Returns the membership's number.
     pub(super) fn join(&mut self, id: u32, uid: u64, to: Address, flags: u16) -> Result<u32, Errno> {
-        /// `RDMA_MC_JOIN_FLAG_RESERVED`: the first that means nothing.
+        /// `RDMA_MC_JOIN_FLAG_RESERVED`: the first undefined value.
         const FLAGS: u16 = 2;
         let Address::Ip(to) = to else { return Err(Errno::INVAL) };
         let found = self.id(id);
@@ -82,7 +82,7 @@ impl<H: Host> Manager<H> {
         Ok(reported)
     }
 
-    /// A membership ends, and its events are dropped.
+    /// Ends a membership and drops its events.
     pub(super) fn forget_group(&mut self, group: u32) {
         let Some(Group { id, .. }) = self.groups.remove(&group) else { return };
         let Some(channel) = self.identifiers.get(&id).map(|id| id.channel) else { return };

@@ -1,8 +1,8 @@
-//! The connection manager of a process: what the kernel does with commands, and with the messages
-//! that come (drivers/infiniband/core: ucma.c, cma.c and cm.c).
+//! The connection manager of a process: the kernel's handling of commands and of arriving messages
+//! (drivers/infiniband/core: ucma.c, cma.c and cm.c).
 //!
-//! It does nothing by itself: a program's commands, messages, ends of links and the time come in by
-//! its functions; what it sends and which channels have events go out by its [`Host`].
+//! It does nothing by itself. Commands of the program, messages, ends of links and the time come in
+//! through its functions. It sends messages and signals channels through its [`Host`].
 
 mod address;
 mod arrive;
@@ -30,27 +30,27 @@ use crate::manager::state::{Channel, Queued};
 
 pub use crate::manager::state::Manager;
 
-/// What a command has come to, where it has not failed.
+/// The result of a command that has not failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// The command is carried out.
+    /// The command was carried out.
     Done,
-    /// The program asks for an event, and there is none yet. No other command waits.
+    /// The program asks for an event, and there is none yet. Only this command waits.
     NoEvent,
 }
 
 impl<H: Host> Manager<H> {
-    /// A channel of a number that no other one has.
+    /// Opens a channel with an unused number.
     pub fn open(&mut self, channel: u32) {
         self.channels.insert(channel, Channel::default());
     }
 
-    /// Whether a channel was opened and not closed since.
+    /// Whether a channel is open.
     pub fn is_open(&self, channel: u32) -> bool {
         self.channels.contains_key(&channel)
     }
 
-    /// A channel goes, with its identifiers.
+    /// Closes a channel, and destroys its identifiers.
     pub fn close(&mut self, channel: u32) {
         let of_it: Vec<u32> =
             self.identifiers.iter().filter(|(_, id)| id.channel == channel).map(|(key, _)| *key).collect();
@@ -60,10 +60,11 @@ impl<H: Host> Manager<H> {
         self.channels.remove(&channel);
     }
 
-    /// What a program has written to a channel. `descriptors` finds the channel of a descriptor.
+    /// Carries out a command that a program has written to a channel. `descriptors` maps a
+    /// descriptor to its channel.
     ///
     /// # Errors
-    /// The error number that the kernel would give.
+    /// The kernel's error number.
     pub fn write(
         &mut self,
         channel: u32,
@@ -151,7 +152,7 @@ impl<H: Host> Manager<H> {
         id
     }
 
-    /// Moves an identifier to another channel, with its events. Returns how many of it were
+    /// Moves an identifier to another channel, with its events. Returns how many of its events were
     /// reported.
     fn migrate(&mut self, id: u32, to: u32) -> u32 {
         let from = std::mem::replace(&mut self.id(id).channel, to);
@@ -162,7 +163,8 @@ impl<H: Host> Manager<H> {
                 channel.events.drain(..).partition(|queued| queued.id == id);
             channel.events = left;
             self.show(from);
-            // Those that it has not given to the program yet would go with the channel otherwise.
+            // Requests that were not given to the program yet must not be lost with the old
+            // channel.
             for request in moved.iter().filter_map(|queued| queued.request) {
                 self.id(request).channel = to;
             }
@@ -172,7 +174,7 @@ impl<H: Host> Manager<H> {
         self.id(id).reported
     }
 
-    /// Gives a program its next event.
+    /// Passes the next event to the program.
     fn give_event(
         &mut self,
         channel: u32,

@@ -1,4 +1,4 @@
-//! What a program sets of an identifier (man rdma_set_option).
+//! Options of an identifier (man rdma_set_option).
 
 use rustix::io::Errno;
 
@@ -8,7 +8,7 @@ use crate::host::{Host, Memory};
 use crate::identifier::{Service, Stage};
 use crate::manager::state::Manager;
 
-/// `RDMA_OPTION_ID` and `RDMA_OPTION_IB`: whose options they are.
+/// The option levels `RDMA_OPTION_ID` and `RDMA_OPTION_IB`.
 const OF_IDENTIFIER: u32 = 0;
 const OF_INFINIBAND: u32 = 1;
 
@@ -23,7 +23,7 @@ impl<H: Host> Manager<H> {
         value: u64,
         length: u32,
     ) -> Result<(), Errno> {
-        /// More than any option has.
+        /// More than any option needs.
         const MOST_BYTES: u32 = 4096;
         if length > MOST_BYTES {
             return Err(Errno::INVAL);
@@ -37,7 +37,7 @@ impl<H: Host> Manager<H> {
             (OF_IDENTIFIER, 0) => found.options.service_type = byte()?,
             (OF_IDENTIFIER, 1) => {
                 let is_shared = switch()?;
-                // It is taken back by nobody who has relied on it.
+                // Sharing cannot be withdrawn after another identifier may have relied on it.
                 let may = found.stage == Stage::Idle || is_shared && found.stage != Stage::Listen;
                 if !may {
                     return Err(Errno::INVAL);
@@ -54,7 +54,7 @@ impl<H: Host> Manager<H> {
                 return self.mark(id);
             }
             (OF_IDENTIFIER, 3) => {
-                /// The highest that a queue pair's attribute holds.
+                /// The highest value of a queue pair's attribute.
                 const MOST: u8 = 31;
                 let timeout = byte()?.min(MOST);
                 if found.service == Service::Ud {
@@ -62,7 +62,7 @@ impl<H: Host> Manager<H> {
                 }
                 found.options.ack_timeout = Some(timeout);
             }
-            // A path that the program has found by itself. There is only the one.
+            // A path that the program has found itself. There is only one path.
             (OF_INFINIBAND, 1) => {
                 const EACH: usize = 72;
                 if bytes.is_empty() || !bytes.len().is_multiple_of(EACH) {
@@ -77,7 +77,7 @@ impl<H: Host> Manager<H> {
         Ok(())
     }
 
-    /// Has others see what an identifier's options say of its port.
+    /// Publishes the options of an identifier's port to other processes.
     fn mark(&mut self, id: u32) -> Result<(), Errno> {
         let found = self.id(id);
         let Some(mut hold) = found.hold.take() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Time: messages that are sent again, peers that do not answer, connections that wait for the last
-//! packets.
+//! Timeouts: messages that are sent again, peers that do not answer, connections that wait for the
+//! last packets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::manager::state::Manager;
 use crate::times::{BUSY_TIME, CALL_TIME, RESPONSE_TIME, TIME_WAIT, TRIES};
 use crate::wire::{Reject, RejectReason};
 
-/// What events say of a message that nobody has answered.
+/// The status in events of a message without an answer.
 const TIMED_OUT: i32 = -Errno::TIMEDOUT.raw_os_error();
 
 impl<H: Host> Manager<H> {
-    /// Does what is due. Returns when something will be next.
+    /// Handles what is due. Returns the time of the next timeout.
     pub fn tick(&mut self) -> Option<Duration> {
         let now = self.host.now();
         let is_due = |deadline: Option<Duration>| deadline.is_some_and(|deadline| deadline <= now);
@@ -33,12 +33,12 @@ impl<H: Host> Manager<H> {
         self.due
     }
 
-    /// Whether something is due before an instant; `None` stands for never.
+    /// Whether a timeout is due before an instant; `None` means never.
     pub fn is_due_before(&self, instant: Option<Duration>) -> bool {
         self.due.is_some_and(|due| instant.is_none_or(|instant| due < instant))
     }
 
-    /// Something is due then.
+    /// Notes a timeout.
     pub(super) fn plan(&mut self, deadline: Duration) {
         self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
     }
@@ -74,8 +74,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// Finds the process that listens at an address. While no process listens, or its queue of
-    /// connections is full, [`call_again`](Self::call_again) looks again for a message that waits.
+    /// Finds the process that listens at an address. If no process listens, or its queue of
+    /// connections is full, [`call_again`](Self::call_again) searches again for a waiting message.
     pub(super) fn call(&mut self, space: Space, destination: SocketAddr) -> Result<Option<Link>, Errno> {
         match self.host.reach(space, destination) {
             Err(Errno::AGAIN) => Ok(None),
@@ -83,7 +83,7 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// Looks again for somebody who listens where nobody did.
+    /// Searches again for a process that listens.
     fn call_again(&mut self, id: u32, now: Duration) {
         let found = self.id(id);
         let Some(destination) = found.destination else { return };
@@ -111,13 +111,13 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// There will be no answer.
+    /// Gives up waiting for an answer.
     fn give_up(&mut self, id: u32) {
         self.end(id);
         self.raise(id, EventKind::Unreachable, TIMED_OUT, Told::default());
     }
 
-    /// The connection has ended, and waits.
+    /// Lets a connection that has ended wait for the last packets.
     pub(super) fn wait_out(&mut self, id: u32) {
         let deadline = self.host.now() + TIME_WAIT;
         self.plan(deadline);

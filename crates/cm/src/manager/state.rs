@@ -1,4 +1,4 @@
-//! What the manager of a process keeps, and what all of its commands and messages do with it.
+//! The state of a process's manager, and functions that all commands and messages use.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::identifier::{Identifier, Stage};
 use crate::times::{CALL_TIME, CALLS, RESPONSE_TIME, TRIES};
 use crate::wire::{Mad, Message};
 
-/// A program's channel (`rdma_event_channel`): events that it has not taken yet.
+/// A program's channel (`rdma_event_channel`): the events that it has not taken yet.
 #[derive(Default)]
 pub(super) struct Channel {
     pub(super) events: VecDeque<Queued>,
 }
 
-/// An event that waits, and what it belongs to.
+/// A waiting event, and the objects that it belongs to.
 pub(super) struct Queued {
     pub(super) event: Event,
     pub(super) id: u32,
-    /// The identifier that a request has made.
+    /// The identifier that a request has created.
     pub(super) request: Option<u32>,
     pub(super) group: Option<u32>,
 }
@@ -33,23 +33,23 @@ pub struct Manager<H: Host> {
     pub(super) channels: HashMap<u32, Channel>,
     pub(super) identifiers: BTreeMap<u32, Identifier<H::Hold>>,
     pub(super) groups: BTreeMap<u32, Group>,
-    /// Identifiers by the number that their messages have.
+    /// Identifiers by their communication IDs.
     pub(super) conversations: HashMap<u32, u32>,
     pub(super) next: u32,
-    /// When the next of what the time does may be due; not later than it is.
+    /// The earliest time at which something may be due.
     pub(super) due: Option<Duration>,
 }
 
-/// A program's membership.
+/// A program's membership of a multicast group.
 pub(super) struct Group {
     /// The identifier that has joined.
     pub(super) id: u32,
-    /// Events that the program has taken.
+    /// How many events the program has taken.
     pub(super) reported: u32,
 }
 
 impl<H: Host> Manager<H> {
-    /// One without channels.
+    /// Makes a manager without channels.
     pub fn new(host: H) -> Self {
         Self {
             host,
@@ -62,12 +62,12 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// Its host.
+    /// Returns its host.
     pub fn host(&mut self) -> &mut H {
         &mut self.host
     }
 
-    /// Whether there is nothing: no channel, and nothing that belonged to one.
+    /// Whether the manager has no channel, and no object of one.
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty()
             && self.identifiers.is_empty()
@@ -75,18 +75,18 @@ impl<H: Host> Manager<H> {
             && self.conversations.is_empty()
     }
 
-    /// An identifier of a channel that its program knows.
+    /// Finds an identifier of a channel that its program knows.
     pub(super) fn find(&self, channel: u32, id: u32) -> Result<u32, Errno> {
         let found = self.identifiers.get(&id).filter(|found| found.is_known).ok_or(Errno::NOENT)?;
         if found.channel == channel { Ok(id) } else { Err(Errno::INVAL) }
     }
 
-    /// An identifier that is there.
+    /// Returns an existing identifier.
     pub(super) fn id(&mut self, id: u32) -> &mut Identifier<H::Hold> {
         self.identifiers.get_mut(&id).expect("it was looked up")
     }
 
-    /// A number that is not in use.
+    /// Returns an unused number.
     pub(super) fn new_number(&mut self) -> u32 {
         loop {
             let number = self.next;
@@ -97,7 +97,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// Queues an event of an identifier. One that the program has not accepted yet has none.
+    /// Queues an event of an identifier. An identifier that the program has not accepted yet has no
+    /// events.
     pub(super) fn raise(&mut self, id: u32, kind: EventKind, status: i32, told: Told) {
         let found = self.id(id);
         if found.uid != 0 && found.is_known {
@@ -112,14 +113,14 @@ impl<H: Host> Manager<H> {
         self.show(channel);
     }
 
-    /// Tells the host whether a channel has events.
+    /// Reports to the host whether a channel has events.
     pub(super) fn show(&mut self, channel: u32) {
         let has_events = self.channels.get(&channel).is_some_and(|channel| !channel.events.is_empty());
         self.host.signal(channel, has_events);
     }
 
-    /// Sends a message of an identifier to its peer. It is sent again until there is an answer, if
-    /// one is waited for.
+    /// Sends a message of an identifier to its peer. With `waits`, it is sent again until an answer
+    /// arrives.
     pub(super) fn send(&mut self, id: u32, message: Message, waits: bool) {
         let now = self.host.now();
         let talk = &mut self.id(id).conversation;
@@ -143,7 +144,7 @@ impl<H: Host> Manager<H> {
         self.host.send(link, &Mad { transaction, message }.encode());
     }
 
-    /// Begins a conversation: it has a number, by which the peer's messages name it.
+    /// Starts a conversation, and returns its number, by which the peer's messages name it.
     pub(super) fn begin(&mut self, id: u32, link: Option<Link>) -> u32 {
         let local = loop {
             let number = self.host.random();
@@ -159,7 +160,7 @@ impl<H: Host> Manager<H> {
         local
     }
 
-    /// Whether a program is at a stage.
+    /// Checks that an identifier is in a stage.
     pub(super) fn expect(&mut self, id: u32, stage: Stage) -> Result<(), Errno> {
         if self.id(id).stage == stage { Ok(()) } else { Err(Errno::INVAL) }
     }

@@ -1,4 +1,4 @@
-//! Managers of several processes, over a network that loses what it is told to.
+//! Managers of several processes, over a network that loses messages on demand.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -18,20 +18,20 @@ use crate::times::{BUSY_TIME, CALL_TIME, CALLS, RESPONSE_TIME, TIME_WAIT, TRIES}
 use crate::wire;
 use crate::wire::Mad;
 
-/// What all processes share.
+/// The state that all processes share.
 #[derive(Default)]
 struct Network {
     now: Duration,
     ports: Vec<(Space, SocketAddr)>,
     listeners: Vec<(Space, SocketAddr, usize)>,
-    /// Messages under way: to whom, and by which link of theirs.
+    /// Messages on the way: their receiver, and the receiver's link.
     under_way: VecDeque<(usize, Link, Vec<u8>)>,
     /// How many of the next messages are lost.
     loses: usize,
     sent: usize,
     drawn: u32,
     given: u16,
-    /// Every listening process's queue of connections is full.
+    /// Whether every listening process's queue of connections is full.
     is_full: bool,
 }
 
@@ -56,7 +56,7 @@ impl Drop for Hold {
     }
 }
 
-/// The link from one process to another, at either end.
+/// The link from one process to another; both use the same.
 fn link(from: usize, to: usize) -> Link {
     Link((from * 100 + to) as u64)
 }
@@ -163,7 +163,7 @@ impl Memory for Page {
     }
 }
 
-/// Processes, each with its manager and a channel of number 1.
+/// Processes, each with its manager and a channel with the number 1.
 struct World {
     network: Shared,
     processes: Vec<Manager<Process>>,
@@ -171,7 +171,7 @@ struct World {
 
 const CHANNEL: u32 = 1;
 
-/// What a program reads of an event.
+/// The parts of an event that a program reads.
 #[derive(Debug, PartialEq)]
 struct Seen {
     kind: u32,
@@ -199,7 +199,7 @@ impl World {
         Self { processes: (0..processes).map(make).collect(), network: Rc::clone(&network) }
     }
 
-    /// Carries out a command of one process, whose answer is returned.
+    /// Carries out a command of a process and returns its answer.
     fn command(&mut self, process: usize, number: u32, body: &[u8], room: u16) -> Result<Vec<u8>, Errno> {
         let mut bytes = number.to_ne_bytes().to_vec();
         bytes.extend((body.len() as u16).to_ne_bytes());
@@ -290,7 +290,7 @@ impl World {
         self.with_id(process, 10, id)
     }
 
-    /// Moves an identifier to a channel from that of a descriptor.
+    /// Moves an identifier to a channel, from the channel of a descriptor.
     fn migrate(
         &mut self,
         process: usize,
@@ -303,7 +303,7 @@ impl World {
         self.processes[process].write(to, &command, &Page(RefCell::new(vec![0; 64])), descriptors).map(drop)
     }
 
-    /// The next event of a process, after all messages have come.
+    /// Returns the next event of a process, after all messages have arrived.
     fn event(&mut self, process: usize) -> Option<Seen> {
         self.deliver();
         let has_events = self.processes[process].host().signals.get(&CHANNEL).copied().unwrap_or(false);
@@ -339,7 +339,7 @@ impl World {
         self.deliver();
     }
 
-    /// Lets the time pass in which somebody who listens is looked for.
+    /// Passes the time in which a listener is searched for.
     fn call_in_vain(&mut self) {
         (0..=CALLS).for_each(|_| self.pass(CALL_TIME));
     }
@@ -358,7 +358,7 @@ impl World {
         assert_eq!(self.event(process).unwrap().kind, EventKind::RouteResolved as u32);
     }
 
-    /// A connection from process 1 to process 0: the identifiers of both.
+    /// Makes a connection from process 1 to process 0, and returns both identifiers.
     fn connected(&mut self) -> (u32, u32) {
         self.listen(0, "0.0.0.0:7471", 5, Space::Tcp);
         let client = self.routed(1, "10.0.0.1:7471", Space::Tcp);
@@ -390,8 +390,8 @@ fn a_connection_is_made_and_ended() {
     assert_eq!(request.private_data().len(), 56, "the whole field");
     assert_eq!(&request.private_data()[..8], b"hello\0\0\0");
     assert_eq!(&request.parameters[..4], &0x42_u32.to_ne_bytes());
-    assert_eq!(request.parameters[265..271], [0, 3, 4, 1, 7, 6], "what is a peer's is seen from here");
-    // Both ends of the queue pair know the first numbers of the packets of either.
+    assert_eq!(request.parameters[265..271], [0, 3, 4, 1, 7, 6], "the peer's values, seen from this side");
+    // The first packet sequence numbers of both sides are known on both sides.
     assert!(world.attributes(0, request.id, 1).is_ok(), "INIT");
     world.accept(0, request.id, 99, b"welcome").unwrap();
     let response = world.event(1).unwrap();
@@ -451,7 +451,7 @@ fn nobody_listens() {
     let mut world = World::new(2);
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, client, &[]).unwrap();
-    assert_eq!(world.event(1), None, "somebody may be about to listen");
+    assert_eq!(world.event(1), None, "a process may be about to listen");
     world.call_in_vain();
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 8));
@@ -461,7 +461,7 @@ fn nobody_listens() {
     world.listen(0, "10.0.0.1:7473", 5, Space::Tcp);
     world.pass(CALL_TIME);
     assert_eq!(world.event(0).unwrap().kind, EventKind::ConnectRequest as u32);
-    // The listener has gone while the request was under way.
+    // The listener has ended while the request was on the way.
     let listener = world.listen(0, "10.0.0.1:7471", 5, Space::Tcp);
     let other = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, other, &[]).unwrap();
@@ -502,17 +502,17 @@ fn a_program_rejects() {
     let request = world.event(0).unwrap();
     let body = [&request.id.to_ne_bytes()[..], &[4, 28, 0, 0], b"busy", &[0; 252]].concat();
     world.command(0, 9, &body, 0).unwrap();
-    assert_eq!(world.command(0, 9, &body, 0), Err(Errno::INVAL), "nobody is left to reject");
+    assert_eq!(world.command(0, 9, &body, 0), Err(Errno::INVAL), "there is no peer left to reject");
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 28));
     assert_eq!((event.private_data().len(), &event.private_data()[..5]), (148, &b"busy\0"[..]));
-    // One that is destroyed rejects as well.
+    // A destroyed identifier rejects as well.
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, client, &[]).unwrap();
     let request = world.event(0).unwrap();
     world.destroy(0, request.id).unwrap();
     assert_eq!(world.event(1).unwrap().status, 28);
-    // And with a listener, the requests that it has not given to its program.
+    // A closed channel also rejects the requests that it has not given to its program.
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, client, &[]).unwrap();
     world.deliver();
@@ -589,8 +589,8 @@ fn who_cannot_be_accepted_is_rejected() {
     assert_eq!(world.accept(0, request.id, 1, &[2; 197]), Err(Errno::INVAL), "it is too long");
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 28));
-    assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL), "it is over");
-    // So is one that is accepted twice.
+    assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL), "the request is rejected");
+    // A request that is accepted twice is rejected, too.
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect(1, client, &[]).unwrap();
     let request = world.event(0).unwrap();
@@ -598,7 +598,7 @@ fn who_cannot_be_accepted_is_rejected() {
     assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL));
     assert_eq!(world.kinds(1), [EventKind::ConnectResponse as u32, EventKind::Rejected as u32]);
     assert_eq!(world.kinds(0), []);
-    // And an end for datagrams.
+    // The same for a datagram identifier.
     world.listen(0, "0.0.0.0:7472", 5, Space::Udp);
     let client = world.routed(1, "10.0.0.1:7472", Space::Udp);
     world.connect(1, client, &[]).unwrap();
@@ -658,12 +658,12 @@ fn options_have_their_time() {
     };
     let id = world.create(0, 5, Space::Tcp);
     assert_eq!(switch(&mut world, id, 1, 1, 4), Ok(()));
-    assert_eq!(switch(&mut world, id, 1, 0, 4), Ok(()), "nobody relies on it");
+    assert_eq!(switch(&mut world, id, 1, 0, 4), Ok(()), "no other identifier relies on it");
     world.bind(0, id, "10.0.0.1:1").unwrap();
     assert_eq!(switch(&mut world, id, 1, 1, 4), Ok(()));
-    assert_eq!(switch(&mut world, id, 1, 0, 4), Err(Errno::INVAL), "somebody may");
+    assert_eq!(switch(&mut world, id, 1, 0, 4), Err(Errno::INVAL), "another identifier may rely on it");
     world.command(0, 7, &[id.to_ne_bytes(), 1_u32.to_ne_bytes()].concat(), 0).unwrap();
-    assert_eq!(switch(&mut world, id, 1, 1, 4), Err(Errno::INVAL), "who listens shares with nobody");
+    assert_eq!(switch(&mut world, id, 1, 1, 4), Err(Errno::INVAL), "a listener shares with no identifier");
     let datagrams = world.create(0, 5, Space::Udp);
     assert_eq!(switch(&mut world, datagrams, 3, 14, 1), Err(Errno::INVAL), "nothing is awaited");
 }
@@ -691,7 +691,7 @@ fn a_queue_pair_has_one_connection() {
     let event = world.event(1).unwrap();
     assert_eq!((event.kind, event.status), (EventKind::Rejected as u32, 10), "stale");
     assert_eq!(world.kinds(0), []);
-    // The same for the one that accepts.
+    // The same for the side that accepts.
     let client = world.routed(1, "10.0.0.1:7471", Space::Tcp);
     world.connect_by(1, client, 0x44, &[]).unwrap();
     let request = world.event(0).unwrap();
@@ -712,7 +712,7 @@ fn lost_messages_are_sent_again() {
         assert_eq!(world.event(0), None);
         (0..lost).for_each(|_| world.pass(RESPONSE_TIME));
         let request = world.event(0).unwrap();
-        // The answer is lost: the request that is sent again has it sent again.
+        // The answer is lost. When the request is sent again, the answer is sent again, too.
         world.network.borrow_mut().loses = 1;
         world.accept(0, request.id, 1, &[]).unwrap();
         assert_eq!(world.event(1), None);
@@ -774,8 +774,8 @@ fn a_process_that_ends_disconnects_its_peers() {
     assert_eq!(world.accept(0, request.id, 1, &[]), Err(Errno::INVAL));
 }
 
-/// Process 0 has ended its connection, the second number, and process 1 the same one, its first,
-/// before either knew of the other.
+/// Both processes have ended the same connection before they knew of each other's end. Returns the
+/// identifier of process 1, then that of process 0.
 fn disconnected_at_a_time(world: &mut World) -> (u32, u32) {
     let (client, server) = world.connected();
     world.disconnect(0, server).unwrap();
@@ -838,7 +838,7 @@ fn datagrams_are_resolved() {
     assert_eq!(world.kinds(0), [], "nothing more is told");
     let init = world.attributes(1, client, 1).unwrap();
     assert_eq!(init[5], 0x0123_4567);
-    // Nobody there, and somebody who does not want.
+    // No listener, and a listener that refuses.
     let other = world.routed(1, "10.0.0.1:1", Space::Udp);
     world.connect(1, other, &[]).unwrap();
     world.call_in_vain();
@@ -862,7 +862,7 @@ fn datagrams_are_resolved() {
     assert_eq!((&event.parameters[40..46], event.parameters[296]), (&b"moved\0"[..], 136));
     assert_eq!(event.parameters[..40], [0; 40], "there is nowhere to send to");
     body[5] = 77;
-    assert_eq!(world.command(0, 9, &body, 0), Err(Errno::INVAL), "no reason that a program gives");
+    assert_eq!(world.command(0, 9, &body, 0), Err(Errno::INVAL), "not a reason for programs");
 }
 
 #[test]
@@ -870,7 +870,7 @@ fn addresses_are_found_or_not() {
     let mut world = World::new(1);
     let id = world.create(0, 5, Space::Tcp);
     assert_eq!(world.bind(0, id, "10.0.0.2:1"), Err(Errno::ADDRNOTAVAIL));
-    assert_eq!(world.bind(0, id, "[fe80::1]:1"), Err(Errno::INVAL), "of which interface?");
+    assert_eq!(world.bind(0, id, "[fe80::1]:1"), Err(Errno::INVAL), "the interface is missing");
     assert_eq!(world.bind(0, id, "10.0.0.1:1"), Ok(()));
     let route = [&BASE.to_ne_bytes()[..], &id.to_ne_bytes(), &[0; 4]].concat();
     let route = world.command(0, 5, &route, 208).unwrap();
@@ -973,7 +973,7 @@ fn groups_are_joined_and_left() {
     world.bind(0, stream, "10.0.0.1:0").unwrap();
     assert_eq!(join(&mut world, stream, "239.1.2.3:0"), Err(Errno::INVAL), "connections have no groups");
     let routed = world.routed(0, "10.0.0.1:7471", Space::Udp);
-    assert_eq!(join(&mut world, routed, "239.1.2.3:0"), Err(Errno::INVAL), "it has a route to somebody");
+    assert_eq!(join(&mut world, routed, "239.1.2.3:0"), Err(Errno::INVAL), "it has a route to a peer");
     world.bind(0, id, "10.0.0.1:0").unwrap();
     let group = join(&mut world, id, "239.1.2.3:0").unwrap();
     let event = world.event(0).unwrap();
@@ -1013,8 +1013,8 @@ fn commands_that_mean_nothing_are_refused() {
     let mut create = [5_u64.to_ne_bytes(), 8_u64.to_ne_bytes()].concat();
     create.extend([0x06, 0x01, 0, 0, 0, 0, 0, 0]);
     assert_eq!(world.command(0, 0, &create, 4), Err(Errno::FAULT));
-    assert!(world.processes[0].identifiers.is_empty(), "nothing that nobody knows is left");
-    // Addresses of a size that is not theirs.
+    assert!(world.processes[0].identifiers.is_empty(), "no unknown identifier is left");
+    // Addresses with a size that does not match their family.
     let id = world.create(0, 5, Space::Tcp);
     let mut bind = [&id.to_ne_bytes()[..], &27_u16.to_ne_bytes(), &[0; 2]].concat();
     bind.extend([0; STORAGE_BYTES]);

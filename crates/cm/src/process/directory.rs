@@ -1,10 +1,10 @@
-//! Who has which port: abstract names of Unix sockets, as the kernel keeps them for a network
-//! namespace. It takes them away when their process ends, however it ends.
+//! The directory of ports: abstract names of Unix sockets, which the kernel keeps for a network
+//! namespace. The kernel removes them when their process ends, however it ends.
 //!
-//! A port that a program has asked for, be it any, is a name (`claim`), which says what of others
-//! may be beside it. Ports that it has not asked for, where ways begin, come from blocks, of which
-//! a process has as many as it needs (`block`). Who listens has another name (`listen`), to which
-//! peers connect. Claims and blocks are looked at and made while no other process does (`order`).
+//! A port that a program has asked for (also any port) is a name (`claim`), which contains the
+//! conditions for sharing it. Other local ports, which paths need, come from blocks; a process
+//! takes as many blocks as it needs (`block`). A listener has another name (`listen`), to which
+//! peers connect. Only one process at a time reads and makes claims and blocks (`order`).
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -20,15 +20,15 @@ use crate::host::Claim;
 use crate::process::forks::Private;
 use crate::process::links::Listening;
 
-/// Ports of a block.
+/// The size of a block.
 const BLOCK: u16 = 64;
-/// Ports that are given to those who ask for none (`ip_local_port_range` as it is by default).
+/// The ports for programs that ask for any (the default of `ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32768..60992;
 
-/// Version of the names, and of what is said by them.
+/// The version of the names and of the protocol between processes.
 const VERSION: u32 = 1;
 
-/// What the names of this user's processes begin with.
+/// The prefix of the names of this user's processes.
 fn prefix() -> String {
     format!("rdmascope-cm-{VERSION}/{}/", rustix::process::geteuid().as_raw())
 }
@@ -42,7 +42,7 @@ fn socket() -> Result<Private, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map(Private::from)
 }
 
-/// Has a name; `None` where another socket has it.
+/// Binds a name; `None` if another socket has it.
 fn take_name(rest: &str) -> Result<Option<Private>, Errno> {
     let socket = socket()?;
     match rustix::net::bind(&socket, &name(rest)?) {
@@ -52,7 +52,7 @@ fn take_name(rest: &str) -> Result<Option<Private>, Errno> {
     }
 }
 
-/// Sixteen bytes as digits: short enough for a name.
+/// Formats sixteen bytes as digits, short enough for a name.
 fn digits(address: IpAddr) -> String {
     let address = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -70,7 +70,7 @@ fn listener_name(space: Space, address: SocketAddr) -> String {
     format!("listen/{:04x}/{}/{}", space as u16, address.port(), digits(address.ip()))
 }
 
-/// The names of this user's on this host, without what they all begin with.
+/// Returns the names of this user's processes on this host, without the prefix.
 fn names() -> Vec<String> {
     let list = fs::read("/proc/net/unix").unwrap_or_default();
     let prefix = format!("@{}", prefix());
@@ -78,7 +78,7 @@ fn names() -> Vec<String> {
     list.lines().filter_map(|line| Some(line.split_once(&prefix)?.1.to_owned())).collect()
 }
 
-/// Another one's claim.
+/// A claim of another identifier.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Other {
     space: u16,
@@ -107,7 +107,7 @@ impl Other {
         )
     }
 
-    /// Reads a name; `None` for any that is no claim.
+    /// Reads a name; `None` if it is not a claim.
     fn read(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("claim/")?.split('/');
         let space = u16::from_str_radix(parts.next()?, 16).ok()?;
@@ -117,13 +117,13 @@ impl Other {
         Some(Self { space, address, is_shared: flags.contains('s'), is_of_one_family: flags.contains('f') })
     }
 
-    /// Why it cannot be beside those that have names, but for one's own.
+    /// Returns why it cannot coexist with the claims in `names`, without its own.
     fn conflicts(&self, names: &[String], own: &str) -> Option<Errno> {
         let mut others = names.iter().filter(|name| *name != own).filter_map(|name| Self::read(name));
         others.find_map(|other| self.conflict(&other))
     }
 
-    /// Why two cannot be beside each other (`cma_check_port()` of the kernel's cma.c).
+    /// Returns why two claims cannot coexist (`cma_check_port()` of the kernel's cma.c).
     fn conflict(&self, other: &Self) -> Option<Errno> {
         let is_same = self.space == other.space && self.address.port() == other.address.port();
         let are_shared = self.is_shared && other.is_shared;
@@ -140,7 +140,7 @@ impl Other {
     }
 }
 
-/// A claim of this process's, as long as it is one.
+/// A claim of this process. It ends when this is dropped.
 struct Claimed {
     what: Other,
     name: String,
@@ -148,7 +148,7 @@ struct Claimed {
     _socket: Private,
 }
 
-/// A block of ports that this process has, and which of them are in use.
+/// A block of ports of this process, and which of them are in use.
 struct Block {
     space: Space,
     free: Mutex<BTreeSet<u16>>,
@@ -156,13 +156,13 @@ struct Block {
     _name: Private,
 }
 
-/// What keeps a port.
+/// Keeps a port claimed.
 pub(crate) struct Hold {
     space: Space,
     address: SocketAddr,
-    /// What was claimed of one that was asked for.
+    /// The claim of a port that the program has asked for.
     claim: Option<Claimed>,
-    /// The block that it is of, if it is of one of this process's.
+    /// The block of the port, if it is in a block of this process.
     block: Option<Arc<Block>>,
     pub(crate) listening: Option<Listening>,
 }
@@ -182,7 +182,7 @@ impl Hold {
     }
 }
 
-/// A socket to which peers connect.
+/// Makes a socket to which peers connect.
 fn listener(space: Space, address: SocketAddr) -> Result<Private, Errno> {
     const BACKLOG: i32 = 4096;
     let socket = take_name(&listener_name(space, address))?.ok_or(Errno::ADDRINUSE)?;
@@ -198,8 +198,8 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// See [`Host::take`](crate::host::Host::take). Which port, where any was asked for, depends on
-    /// a number.
+    /// See [`Host::take`](crate::host::Host::take). `random` decides which port is taken if any was
+    /// asked for.
     pub(crate) fn take(&mut self, claim: &Claim, random: u32) -> Result<(u16, Hold), Errno> {
         match (claim.address.port(), claim.is_asked_for) {
             (0, true) => self.take_free(claim, random),
@@ -208,7 +208,7 @@ impl Directory {
         }
     }
 
-    /// Claims a port that nobody has.
+    /// Claims a free port.
     fn take_free(&mut self, claim: &Claim, random: u32) -> Result<(u16, Hold), Errno> {
         let made = in_order(|| {
             let names = names();
@@ -250,7 +250,7 @@ impl Directory {
         Ok((port, Hold::of(claim, port, Some(made), block)))
     }
 
-    /// Has a name for a claim.
+    /// Binds a name for a claim.
     fn name(&mut self, what: Other) -> Result<Claimed, Errno> {
         self.next += 1;
         let name = what.name(self.next);
@@ -258,7 +258,7 @@ impl Directory {
         Ok(Claimed { what, name, _socket: socket })
     }
 
-    /// See [`Host::mark`](crate::host::Host::mark). One that nobody can ask for needs no marks.
+    /// See [`Host::mark`](crate::host::Host::mark). A port that cannot be asked for needs no marks.
     pub(crate) fn mark(
         &mut self,
         hold: &mut Hold,
@@ -284,7 +284,7 @@ impl Directory {
         listener(hold.space, hold.address)
     }
 
-    /// Takes a port out of a block of this process's.
+    /// Takes a port from a block of this process.
     fn take_from_own(&self, space: Space, port: u16) -> Option<Arc<Block>> {
         let mut own = self.blocks.iter().filter(|block| block.space == space);
         let takes =
@@ -311,8 +311,8 @@ fn block_name(space: Space, first: u16) -> String {
     format!("block/{:04x}/{first}", space as u16)
 }
 
-/// Takes a block that nobody has, without the ports in it that others have asked for. Where to
-/// begin to look depends on the process, so that a port is not that of the process before.
+/// Takes a free block, without its ports that other programs have claimed. The search starts at a
+/// place that depends on the process, so that ports of the previous process are not reused at once.
 fn new_block(space: Space) -> Result<Block, Errno> {
     let count = (EPHEMERAL.end - EPHEMERAL.start) / BLOCK;
     let begin = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned() % u32::from(count);
@@ -334,7 +334,7 @@ fn new_block(space: Space) -> Result<Block, Errno> {
     })
 }
 
-/// Runs `work` while no other process of this user on this host does.
+/// Runs `work` while no other process of this user on this host runs it.
 ///
 /// # Errors
 /// `EBUSY` if another process holds the order for 5 s; otherwise the errors of `work`.
@@ -351,11 +351,11 @@ fn in_order<T>(work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     Err(Errno::BUSY)
 }
 
-/// Connects to whoever listens at an address: at that one rather than at all. `None` where nobody
-/// does.
+/// Connects to the process that listens at an address; a listener at this address comes before one
+/// at all addresses. `None` if there is none.
 ///
 /// # Errors
-/// `EAGAIN` where its queue of connections is full.
+/// `EAGAIN` if its queue of connections is full.
 pub(crate) fn connect(space: Space, destination: SocketAddr) -> Result<Option<Private>, Errno> {
     let all: &[IpAddr] = match destination.ip() {
         IpAddr::V4(_) => &[IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
@@ -382,7 +382,7 @@ mod tests {
         Claim { space: Space::Tcp, address, is_shared: false, is_of_one_family: false, is_asked_for: true }
     }
 
-    /// Takes a port from wherever, and says which.
+    /// Takes a port and returns its number, too.
     fn take(directory: &mut Directory, claim: &Claim) -> Result<(u16, Hold), Errno> {
         directory.take(claim, 4711)
     }
@@ -428,7 +428,7 @@ mod tests {
         let (port, _hold) = take(&mut directory, &claim("127.0.0.1:0")).unwrap();
         assert!(EPHEMERAL.contains(&port));
         let one = claim(&format!("127.0.0.1:{port}"));
-        assert_eq!(take(&mut directory, &one).err(), Some(Errno::ADDRINUSE), "it was given to somebody");
+        assert_eq!(take(&mut directory, &one).err(), Some(Errno::ADDRINUSE), "the port is taken");
         let all = claim(&format!("0.0.0.0:{port}"));
         assert_eq!(take(&mut directory, &all).err(), Some(Errno::ADDRNOTAVAIL));
     }
@@ -436,14 +436,15 @@ mod tests {
     #[test]
     fn a_port_is_free_again_when_its_hold_goes() {
         let mut directory = Directory::default();
-        // Only who asks for it gets a port outside the range, so nobody takes it between two steps.
+        // Ports outside the range are taken only on request, so the port stays free between the
+        // steps.
         let port = 10_000 + (std::process::id() % 20_000) as u16;
         let one = claim(&format!("127.0.0.1:{port}"));
         drop(take(&mut directory, &one).unwrap());
         let mut other = Directory::default();
         let (_, mut hold) = take(&mut other, &one).expect("another one may have it now");
         assert_eq!(take(&mut directory, &one).err(), Some(Errno::ADDRINUSE));
-        assert!(connect(Space::Tcp, one.address).unwrap().is_none(), "nobody listens");
+        assert!(connect(Space::Tcp, one.address).unwrap().is_none(), "there is no listener");
         let listener = other.listen(&mut hold).unwrap();
         assert!(connect(Space::Tcp, one.address).unwrap().is_some());
         assert!(connect(Space::Udp, one.address).unwrap().is_none(), "another space");

@@ -1,4 +1,4 @@
-//! Child processes. `fork` copies all descriptors to the child, so that the kernel would keep the
+//! Child processes. `fork` copies all descriptors to the child, so the kernel would keep the
 //! parent's names and links until the child ends, too.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -8,33 +8,34 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::net::Shutdown;
 
-/// Descriptors that can be noted: as many as there are channels' (`preload`).
+/// The number of descriptors that can be noted, the same as for channels (`preload`).
 const MOST: usize = 1 << 16;
 
-/// The descriptors of all [`Private`] sockets, a bit each: a signal handler may read them.
+/// The descriptors of all [`Private`] sockets, one bit each, so that a signal handler may read
+/// them.
 static NOTED: [AtomicU64; MOST / 64] = [const { AtomicU64::new(0) }; MOST / 64];
 
-/// ID of the process that owns this memory; 0 until it has a manager.
+/// The ID of the process that owns this memory; 0 until it has a manager.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process borrows the memory of its parent, as after `vfork`: nothing that is written
-/// here may be about its own descriptors.
+/// Whether this process borrows the memory of its parent, as after `vfork`. It must not store
+/// anything about its own descriptors.
 pub fn is_memory_borrowed() -> bool {
     ![0, std::process::id()].contains(&OWNER.load(Relaxed))
 }
 
-/// From now on, children of this process close what is [`Private`].
+/// Makes future children of this process close [`Private`] sockets.
 pub(crate) fn watch() {
     static REGISTERED: Once = Once::new();
     OWNER.store(std::process::id(), Relaxed);
     REGISTERED.call_once(|| {
-        // SAFETY: the handler does only what a signal handler may do. Where there is no memory to
+        // SAFETY: the handler does only what a signal handler may do. If there is no memory to
         // register it, children keep the sockets, as they do after `clone`.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     });
 }
 
-/// Runs first in a child that `fork` has made; `vfork` does not call it.
+/// Runs first in a child of `fork`. `vfork` does not call it.
 extern "C" fn forked() {
     OWNER.store(std::process::id(), Relaxed);
     for (word, noted) in NOTED.iter().enumerate() {
@@ -43,13 +44,14 @@ extern "C" fn forked() {
             let fd = word * 64 + bits.trailing_zeros() as usize;
             bits &= bits - 1;
             // SAFETY: the descriptor is a copy of a private socket's: only the parent's manager
-            // has it, which this process does not use. By the raw call, since `close` is ours.
+            // uses it, not this process. This is the raw system call, because the preload library
+            // defines `close`.
             unsafe { libc::syscall(libc::SYS_close, fd) };
         }
     }
 }
 
-/// A socket that children of this process close when they begin, and that ends with this value.
+/// A socket that child processes close when they start, and that is closed when this is dropped.
 pub(crate) struct Private(OwnedFd);
 
 impl Private {
@@ -79,9 +81,9 @@ impl AsFd for Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        // Copies that a child has all the same, after `clone`, no longer count for peers.
+        // A child may still have a copy, after `clone`: shut the socket down for peers, too.
         let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
-        // Before it is closed: then the number may be another's.
+        // Before the descriptor is closed: its number may be reused afterwards.
         Self::note(self.0.as_raw_fd(), false);
     }
 }

@@ -1,7 +1,7 @@
-//! Sockets between processes, and those by which others reach this one.
+//! Sockets between processes, and listening sockets.
 //!
-//! Both ends belong to the same user: the kernel says who is there. A message is a packet; what the
-//! kernel has no room for waits here.
+//! Both processes belong to the same user, which the kernel's peer credentials show. A message is a
+//! packet; messages that the kernel has no buffer for wait here.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -17,22 +17,22 @@ use system::Peer;
 use crate::host::Link;
 use crate::process::forks::Private;
 
-/// The key of what wakes the thread.
+/// The key of the descriptor that wakes the thread.
 pub(crate) const BELL: u64 = 0;
 
-/// Messages that wait at most for a peer that takes none: after that they are lost, and sent again
-/// some seconds later.
+/// The most messages that wait for a peer that takes none. Further messages are lost, and sent
+/// again some seconds later.
 const MOST_WAITING: usize = 1 << 16;
 
-/// Messages, or connections, that are taken from a socket before others have their turn.
+/// The most messages, or connections, that are taken from one socket before other sockets.
 pub(crate) const SHARE: usize = 64;
 
-/// How long listening sockets are left out: see [`Links::resume`].
+/// How long listening sockets are not watched: see [`Links::resume`].
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the thread has seen.
+/// An event at a socket.
 pub(crate) enum Seen {
-    /// A message has come.
+    /// A message has arrived.
     Message(Link, Vec<u8>),
     /// The peer has ended.
     End(Link),
@@ -40,12 +40,12 @@ pub(crate) enum Seen {
 
 struct Connection {
     socket: Private,
-    /// The process at the other end, where this process has connected to it and can see it.
+    /// The peer's process, if this process has connected to it and can see its ID.
     process: Option<NonZeroU32>,
     waiting: VecDeque<Vec<u8>>,
 }
 
-/// What the thread waits for, and the listening sockets among it, by key.
+/// The epoll instance that the thread waits on, and the listening sockets in it by key.
 struct Waited {
     epoll: OwnedFd,
     listeners: Mutex<HashMap<u64, Private>>,
@@ -56,12 +56,12 @@ impl Waited {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits from now on for this at a socket, which is among those that are waited for.
+    /// Changes the events to wait for at a watched socket.
     fn watch(&self, key: u64, socket: &Private, flags: EventFlags) {
         let _ = epoll::modify(&self.epoll, socket, EventData::new_u64(key), flags);
     }
 
-    /// Waits for a socket no longer. Closing it would not do where a child has a copy.
+    /// Stops watching a socket. Closing it is not enough if a child has a copy.
     fn remove(&self, socket: Private) {
         let _ = epoll::delete(&self.epoll, &socket);
     }
@@ -86,13 +86,13 @@ impl Drop for Listening {
 pub(crate) struct Links {
     waited: Arc<Waited>,
     connections: HashMap<u64, Connection>,
-    /// Listening sockets that nobody waits for until there are descriptors for connections.
+    /// Listening sockets that are not watched until there are descriptors for connections.
     paused: Vec<u64>,
     next: u64,
 }
 
 impl Links {
-    /// With something that wakes who waits.
+    /// Makes links with the descriptor that wakes the thread.
     pub(crate) fn new(bell: BorrowedFd<'_>) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, bell, EventData::new_u64(BELL), EventFlags::IN)?;
@@ -100,7 +100,7 @@ impl Links {
         Ok(Self { waited, connections: HashMap::new(), paused: Vec::new(), next: BELL + 1 })
     }
 
-    /// What is waited on.
+    /// Returns a copy of the epoll descriptor.
     pub(crate) fn waiter(&self) -> Result<OwnedFd, Errno> {
         rustix::io::fcntl_dupfd_cloexec(&self.waited.epoll, 0)
     }
@@ -110,7 +110,7 @@ impl Links {
         self.next
     }
 
-    /// Takes connections from a listening socket from now on.
+    /// Starts to accept connections from a listening socket.
     pub(crate) fn listen(&mut self, socket: Private) -> Result<Listening, Errno> {
         let key = self.key();
         epoll::add(&self.waited.epoll, &socket, EventData::new_u64(key), EventFlags::IN)?;
@@ -119,10 +119,10 @@ impl Links {
         Ok(Listening { waited, key })
     }
 
-    /// A connection to a process: the one that there is already, or this one.
+    /// Returns a connection to a process: the existing one, or a new one with this socket.
     ///
     /// # Errors
-    /// `EPERM` where the process is another user's.
+    /// `EPERM` if the process belongs to another user.
     pub(crate) fn add(&mut self, socket: Private) -> Result<Link, Errno> {
         let peer = Peer::of(socket.as_fd())?;
         if !peer.is_of_own_user() {
@@ -134,8 +134,8 @@ impl Links {
         }
     }
 
-    /// The connection to a process that there is already. Those that cannot be seen may all be
-    /// different ones.
+    /// Returns the existing connection to a process. Processes with an unknown ID may all be
+    /// different.
     fn link_to(&self, process: Option<NonZeroU32>) -> Option<Link> {
         let process = process?;
         let found = self.connections.iter().find(|(_, other)| other.process == Some(process));
@@ -149,13 +149,13 @@ impl Links {
         Ok(Link(key))
     }
 
-    /// Sends a message, or keeps it until there is room.
+    /// Sends a message, or keeps it until the socket has space.
     pub(crate) fn send(&mut self, link: Link, message: &[u8]) {
         let Some(connection) = self.connections.get_mut(&link.0) else { return };
         if connection.waiting.is_empty() {
             match rustix::net::send(&connection.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Err(Errno::AGAIN | Errno::NOBUFS) => {}
-                // Sent, or the peer is gone: the thread sees the hang-up.
+                // Sent, or the peer is gone: then the thread sees the hang-up.
                 _ => return,
             }
         }
@@ -171,7 +171,7 @@ impl Links {
         }
     }
 
-    /// Waits again for listening sockets that were left out, since the process or the host had no
+    /// Watches listening sockets again that were left out because the process or the host had no
     /// descriptors for their connections.
     pub(crate) fn resume(&mut self) {
         let paused = std::mem::take(&mut self.paused);
@@ -183,19 +183,19 @@ impl Links {
         }
     }
 
-    /// Whether [`resume`](Self::resume) is to be called soon.
+    /// Whether [`resume`](Self::resume) must be called soon.
     pub(crate) fn is_paused(&self) -> bool {
         !self.paused.is_empty()
     }
 
-    /// What is to be seen at a socket that is ready; `None` when there is no more.
+    /// Returns the next event of a socket that is ready; `None` if there is no more.
     pub(crate) fn look(&mut self, key: u64) -> Option<Seen> {
         self.accept(key);
         self.flush(key);
         let connection = self.connections.get(&key)?;
         let mut message = vec![0; crate::wire::Mad::BYTES + 1];
         let mut receive = || rustix::net::recv(&connection.socket, &mut message[..], RecvFlags::DONTWAIT);
-        // A peer that died before it had read everything: its own messages come after this error.
+        // A peer died before it had read everything: its own messages come after this error.
         let received = match receive() {
             Err(Errno::CONNRESET) => receive(),
             received => received,
@@ -214,7 +214,7 @@ impl Links {
         }
     }
 
-    /// Takes the connections of a listening socket.
+    /// Accepts the connections of a listening socket.
     fn accept(&mut self, key: u64) {
         for _ in 0..SHARE {
             let listeners = self.waited.listeners();
@@ -232,14 +232,14 @@ impl Links {
             };
             drop(listeners);
             if Peer::of(socket.as_fd()).is_ok_and(|peer| peer.is_of_own_user()) {
-                // Not one of those that this process finds others by: two that connect to each
-                // other at a time have two.
+                // Not a link that this process finds peers by: two processes that connect to each
+                // other at the same time have two links.
                 let _ = self.insert(socket, None);
             }
         }
     }
 
-    /// Sends what has waited.
+    /// Sends the waiting messages.
     fn flush(&mut self, key: u64) {
         let Some(connection) = self.connections.get_mut(&key) else { return };
         if connection.waiting.is_empty() {

@@ -1,8 +1,7 @@
-//! The connection manager of this process, as it really is: a [`Manager`] whose messages go through
-//! sockets of the host, and a thread that takes those of others and watches the time.
+//! The connection manager of this process: a [`Manager`] with Unix sockets for its messages, and a
+//! thread that receives messages of peers and handles timeouts.
 //!
-//! The thread begins with the first channel. It takes no signals, and sleeps until there is
-//! something to do.
+//! The thread starts with the first channel. It handles no signals, and sleeps until there is work.
 
 mod directory;
 mod forks;
@@ -30,31 +29,31 @@ pub use crate::process::forks::is_memory_borrowed;
 use crate::process::directory::{Directory, Hold};
 use crate::process::links::{Links, Seen};
 
-/// What is known of the devices of this host.
+/// The devices of this host.
 pub trait Devices: Send {
-    /// The port that an address belongs to: see [`Host::port_of`].
+    /// Returns the port that an address belongs to: see [`Host::port_of`].
     ///
     /// # Errors
-    /// `EADDRNOTAVAIL` where no interface has the address, `ENODEV` where no device does.
+    /// `EADDRNOTAVAIL` if no interface has the address, `ENODEV` if no device does.
     fn port_of(&self, address: IpAddr) -> Result<Port, Errno>;
 }
 
 /// The connection manager of a process.
 pub struct Process {
     manager: Mutex<Manager<Own>>,
-    /// Numbers of channels by descriptor: several may have the same.
+    /// The numbers of channels by descriptor: several descriptors may have the same channel.
     channels: Mutex<HashMap<RawFd, u32>>,
-    /// How many channels were opened.
+    /// The number of channels that were opened.
     opened: AtomicU32,
     /// Wakes the thread.
     bell: OwnedFd,
 }
 
 impl Process {
-    /// Makes one, and starts its thread. It stays until the process ends.
+    /// Makes a manager and starts its thread. It stays until the process ends.
     ///
     /// # Errors
-    /// Where the process has no room for its descriptors or the thread.
+    /// If the process has no space for its descriptors or the thread.
     pub fn start(devices: Box<dyn Devices>) -> io::Result<&'static Self> {
         forks::watch();
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -69,7 +68,7 @@ impl Process {
             let name = "rdmascope-cm".to_owned();
             thread::Builder::new().name(name).spawn(move || of_thread.run(&waiter))
         })?;
-        // Not before the thread runs: a failure leaves nothing behind.
+        // After the thread has started: a failure leaves nothing behind.
         Ok(&**Box::leak(Box::new(process)))
     }
 
@@ -81,11 +80,10 @@ impl Process {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a channel: a descriptor that can be read from, as far as `poll` says, when there is an
-    /// event.
+    /// Opens a channel: a descriptor that `poll` reports as readable when there is an event.
     ///
     /// # Errors
-    /// Where the process has no more descriptors.
+    /// If the process has no more descriptors.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let mut how = EventfdFlags::empty();
         how.set(EventfdFlags::CLOEXEC, flags.contains(OFlags::CLOEXEC));
@@ -93,7 +91,7 @@ impl Process {
         let theirs = eventfd(0, how)?;
         let own = rustix::io::fcntl_dupfd_cloexec(&theirs, 0)?;
         let mut manager = self.lock();
-        // A number is not given again: somebody may still wait by that of a closed channel.
+        // Numbers are not reused: another thread may still wait on a closed channel.
         let channel = self.opened.fetch_add(1, Relaxed);
         manager.host().shown.insert(channel, Shown { own, has_events: false });
         manager.open(channel);
@@ -102,7 +100,7 @@ impl Process {
         Ok(theirs)
     }
 
-    /// A descriptor has become another name of a channel's.
+    /// Notes that descriptor `to` is now a duplicate of channel `from`.
     pub fn duplicated(&self, from: RawFd, to: RawFd) {
         let mut channels = self.channels();
         if let Some(channel) = channels.get(&from).copied() {
@@ -110,7 +108,7 @@ impl Process {
         }
     }
 
-    /// A descriptor is about to be closed; with the last one of it, so is the channel.
+    /// Notes that a descriptor is about to be closed. The channel closes with its last descriptor.
     pub fn close(&self, descriptor: RawFd) {
         let mut channels = self.channels();
         let Some(channel) = channels.remove(&descriptor) else { return };
@@ -123,22 +121,23 @@ impl Process {
         }
     }
 
-    /// The channel of a descriptor.
+    /// Returns the channel of a descriptor.
     ///
     /// # Errors
-    /// `EBADF` where it is none's, or no longer.
+    /// `EBADF` if the descriptor is not, or no longer, a channel.
     pub fn channel(&self, descriptor: RawFd) -> Result<u32, Errno> {
         self.channels().get(&descriptor).copied().ok_or(Errno::BADF)
     }
 
-    /// What a program has written to a channel by a descriptor of it.
+    /// Carries out a command that a program has written to a channel.
     ///
     /// # Errors
-    /// The error number that the kernel would give. `EINTR` if a signal interrupts the wait for an
-    /// event and some handler of the process has no `SA_RESTART`.
+    /// The kernel's error number. `EINTR` if a signal interrupts the wait for an event and some
+    /// handler of the process has no `SA_RESTART`.
     ///
-    /// Who waits for an event while another thread closes the channel waits on, as in the kernel,
-    /// which keeps the file until the call returns: rping leaves a thread so when it ends.
+    /// If another thread closes the channel, a thread that waits for an event goes on waiting, as
+    /// in the kernel, which keeps the file until the call returns. rping leaves a thread like this
+    /// when it ends.
     pub fn write(
         &self,
         channel: u32,
@@ -158,7 +157,7 @@ impl Process {
             let wakes = manager.is_due_before(planned);
             drop(manager);
             if wakes {
-                // Whatever is in it already wakes the thread as well.
+                // If the write fails, the counter is not zero, and wakes the thread as well.
                 let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
             }
             match done? {
@@ -175,8 +174,8 @@ impl Process {
         }
     }
 
-    /// Takes what has come by a socket, but not more than its share: the rest is there the next
-    /// time, and the program's commands and other peers have their turn before.
+    /// Takes messages that have arrived at a socket, up to a limit: the rest is taken the next
+    /// time, after the program's commands and other peers.
     fn look(&self, key: u64) {
         if key == links::BELL {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
@@ -192,7 +191,7 @@ impl Process {
         }
     }
 
-    /// The thread.
+    /// The main function of the thread.
     fn run(&self, waiter: &OwnedFd) {
         let mut due = None;
         loop {
@@ -219,7 +218,7 @@ impl Process {
     }
 }
 
-/// Waits as somebody does for whom nothing comes any more: until a signal interrupts it.
+/// Waits until a signal interrupts, like a thread whose event never comes.
 fn wait_for_a_signal() -> Errno {
     loop {
         match rustix::event::poll(&mut [], None) {
@@ -239,10 +238,11 @@ fn now() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Runs `work`, whose threads take no signals: these are for the program's own.
+/// Runs `work` with all signals blocked. Threads that it starts inherit this, so that signals go to
+/// the program's own threads.
 fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: all-zero bytes are a valid set of signals; both sets are readable and writable, and
-    // the thread's own mask is put back.
+    // the thread's own mask is restored.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -254,7 +254,7 @@ fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A channel as its program polls it.
+/// The descriptor of a channel, as the program polls it.
 struct Shown {
     own: OwnedFd,
     has_events: bool,
@@ -266,7 +266,7 @@ struct Own {
     directory: Directory,
     links: Links,
     shown: HashMap<u32, Shown>,
-    /// When the thread will look at the time.
+    /// The time until which the thread sleeps.
     planned: Option<Duration>,
 }
 
@@ -278,17 +278,17 @@ impl Host for Own {
     }
 
     fn source_for(&mut self, destination: IpAddr) -> Result<IpAddr, Errno> {
-        // Those of this host are reached from themselves.
+        // An address of this host is reached from itself.
         if self.devices.port_of(destination).is_ok() {
             return Ok(destination);
         }
-        // Connecting sends nothing; the kernel looks for the way.
+        // Connecting sends nothing; the kernel selects the route.
         let any: IpAddr = if destination.is_ipv4() {
             std::net::Ipv4Addr::UNSPECIFIED.into()
         } else {
             std::net::Ipv6Addr::UNSPECIFIED.into()
         };
-        /// Any port does: discard.
+        /// Any port will do: discard.
         const PORT: u16 = 9;
         let found = UdpSocket::bind((any, 0)).and_then(|socket| {
             socket.connect((destination, PORT))?;
@@ -330,7 +330,7 @@ impl Host for Own {
         let Some(shown) = self.shown.get_mut(&channel) else { return };
         if shown.has_events != has_events {
             shown.has_events = has_events;
-            // A counter that is not zero can be read from. Nobody else writes or reads it.
+            // A counter that is not zero is readable. Only this function reads and writes it.
             let _ = if has_events {
                 rustix::io::write(&shown.own, &1_u64.to_ne_bytes()).map(drop)
             } else {
@@ -345,7 +345,7 @@ impl Host for Own {
 
     fn random(&mut self) -> u32 {
         let mut bytes = [0; 4];
-        // Where the system gives no numbers, the time is one that nobody else has at once.
+        // Without the system's random numbers, the time serves: no other call has the same.
         match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
             Ok(_) => u32::from_ne_bytes(bytes),
             Err(_) => now().as_nanos() as u32,
@@ -359,7 +359,7 @@ mod tests {
 
     use super::*;
 
-    /// A host without devices, and a program whose memory nobody touches.
+    /// A host without devices, and a program memory that is never accessed.
     struct Nothing;
 
     impl Devices for Nothing {
@@ -383,12 +383,12 @@ mod tests {
         let process = Process::start(Box::new(Nothing)).unwrap();
         let opened = process.open(OFlags::CLOEXEC).unwrap();
         let number = process.channel(opened.as_raw_fd()).unwrap();
-        // So it is where the channel is closed between the thread's look at it and its wait.
+        // As if the channel were closed between the thread's check and its wait.
         process.close(opened.as_raw_fd());
         assert_eq!(process.channel(opened.as_raw_fd()), Err(Errno::BADF));
         let another = process.open(OFlags::CLOEXEC).unwrap();
         assert_ne!(process.channel(another.as_raw_fd()), Ok(number), "it would get events of that one");
-        /// `RDMA_USER_CM_CMD_GET_EVENT`, with room for an answer.
+        /// `RDMA_USER_CM_CMD_GET_EVENT`, with space for an answer.
         const GET_EVENT: [u8; 16] = [12, 0, 0, 0, 8, 0, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
         let (says, heard) = channel();
         thread::spawn(move || says.send(process.write(number, opened.as_fd(), &GET_EVENT, &Nothing)));

@@ -6,11 +6,11 @@ use super::pass::{Layout, Pass};
 /// DREQ, "request for communication release" (12.6.10).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DisconnectRequest {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection.
+    /// The receiver's communication ID.
     pub remote_communication_id: u32,
-    /// The receiver's queue pair, or its end-to-end context of reliable datagrams; 24 bits.
+    /// The receiver's queue pair, or its end-to-end context for reliable datagrams; 24 bits.
     pub remote_qpn: u32,
     /// The consumer's bytes.
     pub private_data: Bytes<220>,
@@ -28,9 +28,9 @@ impl Layout for DisconnectRequest {
 /// DREP, "reply to request for communication release" (12.6.11).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DisconnectReply {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection.
+    /// The receiver's communication ID.
     pub remote_communication_id: u32,
     /// The consumer's bytes.
     pub private_data: Bytes<224>,

@@ -1,11 +1,11 @@
-//! What IP addresses add to the messages: service IDs, and a header of the private data.
+//! IP addresses in messages: service IDs, and a header of the private data.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::malformed::Malformed;
 
-/// Which ports a service ID counts (annex A11): the bytes of the service ID above the port. The
-/// last one is the number of IP's protocol.
+/// A port space (annex A11): the bytes of the service ID above the port. The last byte is the
+/// number of the IP protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PortSpace(pub u16);
 
@@ -20,49 +20,49 @@ impl PortSpace {
     pub const IB: Self = Self(0x013F);
 }
 
-/// The service ID of a port (annex A11).
+/// Returns the service ID of a port (annex A11).
 pub fn service_id(space: PortSpace, port: u16) -> u64 {
     u64::from(space.0) << 16 | u64::from(port)
 }
 
-/// The port that a service ID is for; `None` where it is none of a port space that is named here.
+/// Returns the port of a service ID; `None` if its port space is not one of these.
 pub fn port_of(service_id: u64) -> Option<(PortSpace, u16)> {
     let space = PortSpace(u16::try_from(service_id >> 16).ok()?);
     let is_known = [PortSpace::IPOIB, PortSpace::TCP, PortSpace::UDP, PortSpace::IB].contains(&space);
     is_known.then_some((space, service_id as u16))
 }
 
-/// The header that stands before the consumer's private data of a REQ or a SIDR_REQ whose service
-/// ID is that of a port (annex A11). Its version is 0.0.
+/// The header in front of the consumer's private data, in a REQ or a SIDR_REQ with the service ID
+/// of a port (annex A11). Its version is 0.0.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IpHeader {
     /// The sender's port.
     pub source_port: u16,
-    /// Whose the message is.
+    /// The addresses of the sender and of the receiver.
     pub addresses: Addresses,
 }
 
-/// The two addresses of a header, which are of one version of IP.
+/// The two addresses of a header, which have the same IP version.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Addresses {
-    /// IP version 4: the last 4 bytes of the 16 that an address has.
+    /// IP version 4: the last 4 bytes of each 16-byte address.
     V4 {
         /// The sender's address.
         source: Ipv4Addr,
-        /// The address that is asked for.
+        /// The requested address.
         destination: Ipv4Addr,
     },
     /// IP version 6.
     V6 {
         /// The sender's address.
         source: Ipv6Addr,
-        /// The address that is asked for.
+        /// The requested address.
         destination: Ipv6Addr,
     },
 }
 
 impl Addresses {
-    /// A pair of addresses; `None` if they are of two versions of IP.
+    /// Makes a pair of addresses; `None` if their IP versions differ.
     pub fn of(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4 { source, destination }),
@@ -79,7 +79,7 @@ impl Addresses {
         }
     }
 
-    /// The address that is asked for.
+    /// The requested address.
     pub fn destination(&self) -> IpAddr {
         match *self {
             Self::V4 { destination, .. } => destination.into(),
@@ -89,10 +89,10 @@ impl Addresses {
 }
 
 impl IpHeader {
-    /// Bytes of the header; the consumer's private data follow it.
+    /// The size of the header; the consumer's private data follows it.
     pub const BYTES: usize = 36;
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[2..4].copy_from_slice(&self.source_port.to_be_bytes());
@@ -111,7 +111,7 @@ impl IpHeader {
         bytes
     }
 
-    /// Reads the header that private data begin with; what follows is not looked at.
+    /// Decodes the header at the start of private data. The bytes behind it are ignored.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl IpHeader {
     }
 }
 
-/// The bytes from this one on.
+/// Returns the bytes from `at` on.
 fn array<const SIZE: usize>(bytes: &[u8; IpHeader::BYTES], at: usize) -> [u8; SIZE] {
     std::array::from_fn(|n| bytes[at + n])
 }

@@ -14,27 +14,28 @@ const BASE_VERSION: u8 = 1;
 const CLASS: u8 = 0x07;
 /// Its version (16.7).
 const CLASS_VERSION: u8 = 2;
-/// The method Send, the only one that it has (16.7).
+/// The method Send, the only one of this class (16.7).
 const SEND: u8 = 0x03;
 
 /// A management datagram with a message of the communication manager (13.4.2, 16.7).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mad {
-    /// The transaction, which answers repeat: a REP that of its REQ, and an RTU that of both.
+    /// The transaction, which answers repeat: a REP repeats that of its REQ, and an RTU that of
+    /// both.
     pub transaction: u64,
     /// The message.
     pub message: Message,
 }
 
 impl Mad {
-    /// Bytes of a datagram.
+    /// The size of a datagram.
     pub const BYTES: usize = MAD_BYTES;
 
-    /// The datagram's bytes.
+    /// Returns the datagram's bytes.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&[BASE_VERSION, CLASS, CLASS_VERSION, SEND]);
-        // A status and bytes of the class follow, which are zero in this class.
+        // A status and class-specific bytes follow, which are zero in this class.
         bytes[8..16].copy_from_slice(&self.transaction.to_be_bytes());
         bytes[16..18].copy_from_slice(&self.message.attribute().to_be_bytes());
         bytes[HEADER_BYTES..].copy_from_slice(&self.message.encode());
@@ -45,9 +46,9 @@ impl Mad {
     ///
     /// # Errors
     ///
-    /// [`Malformed`], the first of its reasons that holds: other than 256 bytes, a header of
-    /// another version, class or method, an unknown message, or an MRA or REJ that answers no
-    /// message that there is.
+    /// [`Malformed`], with the first of these reasons: other than 256 bytes, a header of another
+    /// version, class or method, an unknown message, or an MRA or REJ that answers an undefined
+    /// message.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let bytes: &[u8; MAD_BYTES] =
             bytes.try_into().map_err(|_| Malformed::Length { found: bytes.len() })?;
@@ -75,7 +76,7 @@ macro_rules! messages {
         }
 
         impl Message {
-            /// The attribute ID, which says in the header what message it is (16.7).
+            /// The attribute ID, the type of the message in the header (16.7).
             pub fn attribute(&self) -> u16 {
                 match self {
                     $(Self::$name(_) => $attribute,)*

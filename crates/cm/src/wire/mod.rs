@@ -5,19 +5,20 @@
 //! management) and annex A11 (what IP addresses add). Types have the specification's names in full;
 //! the abbreviations are in their documentation and in [`Message::name`].
 //!
-//! A [`Mad`] is one datagram of 256 bytes. Its transport is whoever calls: nothing here sends,
-//! receives or waits.
+//! A [`Mad`] is one datagram of 256 bytes. The caller transports it: nothing here sends, receives
+//! or waits.
 //!
 //! Messages of alternate paths (LAP, APR, SAP, SPR: 12.8) and of enhanced connection establishment
-//! are not here. The former are [`Malformed::Attribute`]; the latter stands in bytes that were
-//! reserved, which are ignored and sent as zeros, and so says that this end does not have it.
+//! are not supported. The former are [`Malformed::Attribute`]. The latter uses bytes that were
+//! reserved; they are ignored, and sent as zeros, which tells the peer that this side does not
+//! support it.
 //!
 //! # Invariants
 //!
 //! * Fields are in host byte order. A value that is wider than its field is cut to its lowest bits.
 //! * Reserved bits are ignored when a message is decoded, and zero when it is encoded.
-//! * Whatever is decoded is encoded to bytes that decode to the same message.
-//! * No bytes panic. [`Mad::decode`] refuses those that nothing could be answered to: a value that
+//! * Every decoded message is encoded to bytes that decode to the same message.
+//! * No bytes cause a panic. [`Mad::decode`] refuses bytes that cannot be answered. A value that
 //!   the specification answers with a REJ, such as an unknown transport service type, is decoded.
 
 mod bytes;

@@ -1,21 +1,21 @@
 //! One pass over the fields of a message, which reads or writes them.
 //!
-//! A message says once where its fields are ([`Layout::fields`]); whether that decodes or encodes
-//! is up to the pass.
+//! A message defines the places of its fields once ([`Layout::fields`]); the pass decides whether
+//! that decodes or encodes.
 
 use super::bytes::Bytes;
 use super::malformed::Malformed;
 
-/// Bytes of a management datagram.
+/// The size of a management datagram.
 pub(super) const MAD_BYTES: usize = 256;
-/// Bytes of the header that all management datagrams have (13.4.2).
+/// The size of the header of all management datagrams (13.4.2).
 pub(super) const HEADER_BYTES: usize = 24;
-/// Bytes of a message, after the header.
+/// The size of a message, after the header.
 pub(super) const MESSAGE_BYTES: usize = MAD_BYTES - HEADER_BYTES;
 
-/// Fields at their places in a message.
+/// The fields of a message and their places.
 pub(super) trait Layout: Clone + Default {
-    /// Shows the pass each field and its place.
+    /// Passes each field and its place to the pass.
     fn fields(&mut self, pass: &mut Pass);
 
     fn encode(&self) -> [u8; MESSAGE_BYTES] {
@@ -32,7 +32,7 @@ pub(super) trait Layout: Clone + Default {
     }
 }
 
-/// The bytes of a message, and which way its fields go.
+/// The bytes of a message, and whether its fields are read or written.
 pub(super) struct Pass {
     bytes: [u8; MESSAGE_BYTES],
     is_read: bool,
@@ -40,8 +40,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// A field of `width` bits from a bit of a byte on. As in the specification's tables, bit 0 of
-    /// a byte is its highest.
+    /// A field of `width` bits, from `bit` of `byte` on. As in the specification's tables, bit 0 is
+    /// the highest bit of a byte.
     pub(super) fn bits<T: Number>(&mut self, byte: usize, bit: usize, width: usize, value: &mut T) {
         let bytes = &mut self.bytes[byte..byte + (bit + width).div_ceil(8)];
         let shift = bytes.len() * 8 - bit - width;
@@ -68,7 +68,7 @@ impl Pass {
         *value = number == 1;
     }
 
-    /// Bytes as they are.
+    /// Bytes that are copied unchanged.
     pub(super) fn array(&mut self, byte: usize, value: &mut [u8]) {
         let bytes = &mut self.bytes[byte..byte + value.len()];
         if self.is_read {
@@ -78,18 +78,18 @@ impl Pass {
         }
     }
 
-    /// The bytes of others, up to the end of the message.
+    /// The private data, up to the end of the message.
     pub(super) fn private_data<const SIZE: usize>(&mut self, value: &mut Bytes<SIZE>) {
         self.array(MESSAGE_BYTES - SIZE, &mut value.0);
     }
 
-    /// Refuses what is read.
+    /// Refuses the message that is read.
     pub(super) fn refuse(&mut self, why: Malformed) {
         self.undefined.get_or_insert(why);
     }
 }
 
-/// A number in a field. A field is at least as narrow as its number's type.
+/// A number in a field. A field is not wider than its number's type.
 pub(super) trait Number: Copy {
     fn to_wire(self) -> u64;
     fn from_wire(bits: u64) -> Self;

@@ -1,4 +1,4 @@
-//! MRA and REJ, which answer a message by asking for patience or by saying no.
+//! MRA, which asks for more time to answer a message, and REJ, which rejects a message.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub enum AnsweredMessage {
     Request,
     /// REP.
     Reply,
-    /// Of an MRA, LAP; of a REJ, no message, as after a timeout.
+    /// In an MRA, LAP; in a REJ, no message, as after a timeout.
     Other,
 }
 
@@ -31,16 +31,16 @@ impl AnsweredMessage {
     }
 }
 
-/// MRA, "message receipt acknowledgment": the answer to a message will take a while (12.6.6).
+/// MRA, "message receipt acknowledgment": the answer to a message will take some time (12.6.6).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MessageReceipt {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection.
+    /// The receiver's communication ID.
     pub remote_communication_id: u32,
     /// Which message was received.
     pub message: AnsweredMessage,
-    /// Within which time it will be answered: 4.096 us times 2 to this power; 5 bits.
+    /// The time within which the message will be answered: 4.096 us x 2^n; 5 bits.
     pub service_timeout: u8,
     /// The consumer's bytes.
     pub private_data: Bytes<222>,
@@ -59,18 +59,18 @@ impl Layout for MessageReceipt {
 /// REJ, "reject": there will be no connection (12.6.7).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reject {
-    /// The sender's name for the connection; zero if it has none.
+    /// The sender's communication ID; zero if it has none.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection; zero if the sender does not know it.
+    /// The receiver's communication ID; zero if the sender does not know it.
     pub remote_communication_id: u32,
     /// Which message is rejected.
     pub message: AnsweredMessage,
-    /// How many bytes of `additional_information` count, as the sender says; 7 bits: up to 127,
-    /// which is more than there are ([`Bytes::prefix`]).
+    /// The number of valid bytes of `additional_information` that the sender declares; 7 bits, so
+    /// up to 127, more than the field has ([`Bytes::prefix`]).
     pub additional_information_length: u8,
-    /// Why.
+    /// The reason.
     pub reason: RejectReason,
-    /// What belongs to the reason (ARI), such as the value that would have been right.
+    /// Additional information about the reason (ARI), such as the value that would be valid.
     pub additional_information: Bytes<72>,
     /// The consumer's bytes.
     pub private_data: Bytes<148>,
@@ -88,11 +88,11 @@ impl Layout for Reject {
     }
 }
 
-/// Why a connection is rejected (12.6.7.2). Its text is a part of a sentence.
+/// Why a connection is rejected (12.6.7.2). The text is a part of a sentence.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RejectReason(pub u16);
 
-/// The constants, their numbers, and what they say.
+/// The constants, their numbers and texts.
 macro_rules! reasons {
     ($($name:ident = $number:literal, $words:literal;)*) => {
         impl RejectReason {

@@ -6,30 +6,31 @@ use super::pass::{Layout, Pass};
 /// REP, "reply to request for communication": the passive side agrees (12.6.8).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reply {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection.
+    /// The receiver's communication ID.
     pub remote_communication_id: u32,
-    /// The sender's Q_Key, where its queue pair is a datagram one; else zero.
+    /// The sender's Q_Key if its queue pair is a datagram one; else zero.
     pub local_q_key: u32,
     /// The sender's queue pair, 24 bits.
     pub local_qpn: u32,
-    /// The sender's end-to-end context, 24 bits; of an extended reliable connection, its queue pair
-    /// (annex A14).
+    /// The sender's end-to-end context, 24 bits; for an extended reliable connection, its queue
+    /// pair (annex A14).
     pub local_eecn: u32,
     /// The first packet sequence number that the sender will send, 24 bits.
     pub starting_psn: u32,
-    /// How many RDMA reads and atomic operations the sender carries out at once for the receiver.
+    /// How many RDMA Reads and atomics the sender answers at the same time.
     pub responder_resources: u8,
-    /// How many RDMA reads and atomic operations the sender wants to have outstanding.
+    /// How many RDMA Reads and atomics the sender wants to have outstanding.
     pub initiator_depth: u8,
-    /// Time that the sender takes to acknowledge a request: 4.096 us times 2 to this power; 5 bits.
+    /// The time that the sender takes to acknowledge a request: 4.096 us x 2^n; 5 bits.
     pub target_ack_delay: u8,
-    /// What became of the alternate path, 2 bits.
+    /// Whether the alternate path was accepted, 2 bits.
     pub failover_accepted: FailoverAccepted,
-    /// Whether the sender has end-to-end flow control (9.7.7.2).
+    /// Whether the sender supports end-to-end flow control (9.7.7.2).
     pub end_to_end_flow_control: bool,
-    /// How often the receiver repeats what the sender was not ready for, 3 bits; 7 is for ever.
+    /// How often the receiver repeats a message after an RNR NAK of the sender, 3 bits; 7 is for
+    /// ever.
     pub rnr_retry_count: u8,
     /// Whether the sender's queue pair takes its receive buffers from a shared queue.
     pub srq: bool,
@@ -59,7 +60,7 @@ impl Layout for Reply {
     }
 }
 
-/// What a REP says of the alternate path, 2 bits (12.6.8).
+/// The answer of a REP about the alternate path, 2 bits (12.6.8).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FailoverAccepted(pub u8);
 
@@ -72,12 +73,12 @@ impl FailoverAccepted {
     pub const REJECTED: Self = Self(2);
 }
 
-/// RTU, "ready to use": the active side has heard the REP (12.6.9).
+/// RTU, "ready to use": the active side has received the REP (12.6.9).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ReadyToUse {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// The receiver's name for the connection.
+    /// The receiver's communication ID.
     pub remote_communication_id: u32,
     /// The consumer's bytes.
     pub private_data: Bytes<224>,

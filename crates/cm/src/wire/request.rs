@@ -6,50 +6,50 @@ use super::pass::{Layout, Pass};
 /// REQ, "request for communication": the active side asks for a connection (12.6.5).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Request {
-    /// The sender's name for the connection.
+    /// The sender's communication ID.
     pub local_communication_id: u32,
-    /// What is asked for ([`service_id`](super::service_id) for a port of IP).
+    /// The requested service ([`service_id`](super::service_id) for an IP port).
     pub service_id: u64,
     /// EUI-64 of the sender's channel adapter.
     pub local_ca_guid: u64,
-    /// The sender's Q_Key, where its queue pair is a datagram one; else zero.
+    /// The sender's Q_Key if its queue pair is a datagram one; else zero.
     pub local_q_key: u32,
     /// The sender's queue pair, 24 bits.
     pub local_qpn: u32,
-    /// How many RDMA reads and atomic operations the sender carries out at once for the receiver.
+    /// How many RDMA Reads and atomics the sender answers at the same time.
     pub responder_resources: u8,
-    /// The sender's end-to-end context, 24 bits; zero but for reliable datagrams.
+    /// The sender's end-to-end context, 24 bits; zero except for reliable datagrams.
     pub local_eecn: u32,
-    /// How many RDMA reads and atomic operations the sender wants to have outstanding.
+    /// How many RDMA Reads and atomics the sender wants to have outstanding.
     pub initiator_depth: u8,
-    /// The receiver's end-to-end context, 24 bits; zero but for reliable datagrams.
+    /// The receiver's end-to-end context, 24 bits; zero except for reliable datagrams.
     pub remote_eecn: u32,
-    /// Within which time the receiver should answer this message: 4.096 us times 2 to this power;
-    /// 5 bits.
+    /// The time within which the receiver should answer this message: 4.096 us x 2^n; 5 bits.
     pub remote_cm_response_timeout: u8,
     /// The transport of the connection, 2 bits.
     pub transport_service: TransportService,
-    /// Whether the sender has end-to-end flow control (9.7.7.2).
+    /// Whether the sender supports end-to-end flow control (9.7.7.2).
     pub end_to_end_flow_control: bool,
     /// The first packet sequence number that the sender will send, 24 bits.
     pub starting_psn: u32,
-    /// Within which time the sender answers messages: 4.096 us times 2 to this power; 5 bits.
+    /// The time within which the sender answers messages: 4.096 us x 2^n; 5 bits.
     pub local_cm_response_timeout: u8,
     /// How often the receiver repeats a request that is not acknowledged, 3 bits.
     pub retry_count: u8,
     /// Partition key.
     pub p_key: u16,
-    /// Payload of a packet: 1 to 5 for 256 to 4096 bytes; 4 bits.
+    /// The path MTU: 1 to 5 for 256 to 4096 bytes; 4 bits.
     pub path_mtu: u8,
     /// Whether there is a reliable datagram channel to the receiver already.
     pub rdc_exists: bool,
-    /// How often the receiver repeats what the sender was not ready for, 3 bits; 7 is for ever.
+    /// How often the receiver repeats a message after an RNR NAK of the sender, 3 bits; 7 is for
+    /// ever.
     pub rnr_retry_count: u8,
-    /// How often the sender repeats messages that are not answered, 4 bits.
+    /// How often the sender repeats messages without an answer, 4 bits.
     pub max_cm_retries: u8,
     /// Whether the sender's queue pair takes its receive buffers from a shared queue.
     pub srq: bool,
-    /// What the transport is where `transport_service` says that it is extended, 3 bits.
+    /// The transport if `transport_service` is extended, 3 bits.
     pub extended_transport: ExtendedTransport,
     /// The path of the connection.
     pub primary_path: Path,
@@ -95,9 +95,9 @@ impl Layout for Request {
 /// A path between two ports, from the sender of a REQ to its receiver (12.6.5).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Path {
-    /// The sender's LID; 0xFFFF where its link is Ethernet.
+    /// The sender's LID; 0xFFFF if its link is Ethernet.
     pub local_lid: u16,
-    /// The receiver's LID; 0xFFFF where its link is Ethernet.
+    /// The receiver's LID; 0xFFFF if its link is Ethernet.
     pub remote_lid: u16,
     /// The sender's GID, in network byte order.
     pub local_gid: [u8; 16],
@@ -115,12 +115,12 @@ pub struct Path {
     pub service_level: u8,
     /// Whether both ports are in one subnet, so that packets need no global route.
     pub subnet_local: bool,
-    /// The receiver's time until a request is repeated: 4.096 us times 2 to this power; 5 bits.
+    /// The receiver's timeout before it repeats a request: 4.096 us x 2^n; 5 bits.
     pub local_ack_timeout: u8,
 }
 
 impl Path {
-    /// The fields of a path that begins at this byte.
+    /// The fields of a path that starts at byte `start`.
     fn fields(&mut self, start: usize, pass: &mut Pass) {
         pass.number(start, &mut self.local_lid);
         pass.number(start + 2, &mut self.remote_lid);
@@ -147,7 +147,7 @@ impl TransportService {
     pub const UC: Self = Self(1);
     /// Reliable datagram.
     pub const RD: Self = Self(2);
-    /// What the extended transport type says.
+    /// The transport is given by the extended transport type.
     pub const EXTENDED: Self = Self(3);
 }
 
@@ -156,7 +156,7 @@ impl TransportService {
 pub struct ExtendedTransport(pub u8);
 
 impl ExtendedTransport {
-    /// None: the transport service type says it all.
+    /// None: the transport service type is sufficient.
     pub const NONE: Self = Self(0);
     /// Extended reliable connection.
     pub const XRC: Self = Self(1);

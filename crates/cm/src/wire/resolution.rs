@@ -1,4 +1,4 @@
-//! SIDR_REQ and SIDR_REP, which find the queue pair of a service of datagrams.
+//! SIDR_REQ and SIDR_REP, which find the queue pair of a datagram service.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use super::pass::{Layout, Pass};
 /// SIDR_REQ, "service ID resolution request" (12.11.1).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ResolutionRequest {
-    /// The sender's name for the request.
+    /// The sender's ID for the request.
     pub request_id: u32,
     /// Partition key.
     pub p_key: u16,
-    /// What is asked for.
+    /// The requested service.
     pub service_id: u64,
     /// The consumer's bytes.
     pub private_data: Bytes<216>,
@@ -30,20 +30,20 @@ impl Layout for ResolutionRequest {
 /// SIDR_REP, "service ID resolution response" (12.11.2).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ResolutionReply {
-    /// The receiver's name for the request.
+    /// The receiver's ID for the request.
     pub request_id: u32,
     /// Whether the queue pair is valid, or why it is not.
     pub status: ResolutionStatus,
-    /// How many bytes of `additional_information` count, as the sender says: up to 255, which is
-    /// more than there are ([`Bytes::prefix`]).
+    /// The number of valid bytes of `additional_information` that the sender declares: up to 255,
+    /// more than the field has ([`Bytes::prefix`]).
     pub additional_information_length: u8,
     /// The queue pair of the service, 24 bits.
     pub qpn: u32,
-    /// What was asked for.
+    /// The requested service.
     pub service_id: u64,
     /// Q_Key of the queue pair.
     pub q_key: u32,
-    /// What belongs to the status, such as where to ask instead.
+    /// Additional information about the status, such as where to send the request instead.
     pub additional_information: Bytes<72>,
     /// The consumer's bytes.
     pub private_data: Bytes<136>,
@@ -62,22 +62,22 @@ impl Layout for ResolutionReply {
     }
 }
 
-/// Status of a SIDR_REP (12.11.2). Its text is a part of a sentence.
+/// Status of a SIDR_REP (12.11.2). The text is a part of a sentence.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ResolutionStatus(pub u8);
 
 impl ResolutionStatus {
     /// The queue pair and the Q_Key are valid.
     pub const VALID: Self = Self(0);
-    /// Nobody serves this service ID.
+    /// No process serves this service ID.
     pub const SERVICE_ID_NOT_SUPPORTED: Self = Self(1);
-    /// Who serves it does not want to.
+    /// The process that serves it refuses.
     pub const REJECTED_BY_SERVICE_PROVIDER: Self = Self(2);
     /// There is no queue pair for it.
     pub const NO_QP: Self = Self(3);
-    /// To be asked elsewhere: the additional information says where.
+    /// The request should be sent elsewhere: the additional information says where.
     pub const REDIRECT: Self = Self(4);
-    /// The class version of the request.
+    /// The class version of the request is not supported.
     pub const UNSUPPORTED_VERSION: Self = Self(5);
 }
 

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A field: byte and bit where it begins, its bits, and what sets all of them. Bit 0 of a byte is
-/// its highest, as in the specification's tables.
+/// A field: its first byte and bit, its width in bits, and a function that sets all of them. Bit 0
+/// is the highest bit of a byte, as in the specification's tables.
 type Field<M> = (usize, usize, usize, fn(&mut M));
 
-/// The tables of 12.6.5 to 12.6.11 and 12.11, as the kernel's `ibta_vol1_c12.h` has them; what they
-/// leave out is reserved.
+/// The tables of 12.6.5 to 12.6.11 and 12.11, as in the kernel's `ibta_vol1_c12.h`; all other bits
+/// are reserved.
 const REQ: [Field<Request>; 46] = [
     (0, 0, 32, |m| m.local_communication_id = !0),
     (8, 0, 64, |m| m.service_id = !0),
@@ -136,10 +136,10 @@ const SIDR_REP: [Field<ResolutionReply>; 8] = [
     (96, 0, 1088, |m| m.private_data.0 = [!0; 136]),
 ];
 
-/// Where a message begins in a datagram.
+/// The offset of a message in a datagram.
 const HEADER: usize = 24;
 
-/// What a table says of a message: its attribute, its name and which of its bits are a field's.
+/// A table's description of a message: its attribute, its name, and which bits belong to fields.
 struct Table {
     attribute: u16,
     name: &'static str,
@@ -155,7 +155,7 @@ fn bits(byte: usize, bit: usize, width: usize) -> [u8; 232] {
     bytes
 }
 
-/// Sets each field alone to ones and compares the bytes; returns what the table says.
+/// Sets each field alone to ones, compares the bytes, and returns the description.
 fn checked<M: Default + Clone + Into<Message>>(
     attribute: u16,
     name: &'static str,
@@ -249,7 +249,7 @@ fn the_header_is_that_of_the_class() {
     ];
     assert_eq!(mad.encode()[..HEADER], *header.as_flattened());
     let mut bytes = mad.encode();
-    // Status, bytes of the class, reserved bytes, attribute modifier.
+    // Status, class-specific bytes, reserved bytes, attribute modifier.
     for at in (4..8).chain(18..24) {
         bytes[at] = 0xFF;
     }
@@ -281,14 +281,14 @@ fn what_is_no_message_is_refused_with_a_sentence() {
         Mad::decode(&receipt).unwrap_err().to_string(),
     ];
     let expected = [
-        "255 bytes are no management datagram, which has 256 (IBA 13.4.2)",
-        "257 bytes are no management datagram, which has 256 (IBA 13.4.2)",
-        "0 bytes are no management datagram, which has 256 (IBA 13.4.2)",
+        "a management datagram has 256 bytes, not 255 (IBA 13.4.2)",
+        "a management datagram has 256 bytes, not 257 (IBA 13.4.2)",
+        "a management datagram has 256 bytes, not 0 (IBA 13.4.2)",
         "the base version of the datagram is 2, not 1 (IBA 13.4.3)",
         "the datagram is of management class 0x03, not 0x07, communication management (IBA 16.7)",
         "the datagram is of version 1 of communication management, not 2 (IBA 16.7)",
         "the method of the datagram is 0x83, not 0x03, Send, the only one of the class (IBA 16.7)",
-        "the datagram's attribute 0x0019 is no message that this connection manager knows (IBA 16.7)",
+        "the datagram's attribute 0x0019 is not a message that this connection manager knows (IBA 16.7)",
         "the field `message REJected` of REJ is 3, which the specification does not define",
         "the field `message MRAed` of MRA is 3, which the specification does not define",
     ];
@@ -339,12 +339,12 @@ fn the_header_of_ip_addresses_is_that_of_annex_a11() {
     let mut other = four.encode();
     assert_eq!(
         refused(&other[..35]),
-        "35 bytes of private data have no room for the 36 bytes of IP addresses (IBA annex A11)"
+        "the header of IP addresses has 36 bytes, but there are 35 of private data (IBA annex A11)"
     );
     other[1] = 0x50;
     assert_eq!(
         refused(&other),
-        "the header of IP addresses has those of IP version 5, which is neither 4 nor 6 (IBA annex A11)"
+        "the IP version in the header of IP addresses is 5, not 4 or 6 (IBA annex A11)"
     );
     other[0] = 0x21;
     assert_eq!(refused(&other), "the header of IP addresses is of version 2.1, not 0.0 (IBA annex A11)");
@@ -387,7 +387,7 @@ fn reasons_and_statuses_are_said_in_words() {
     assert_eq!(statuses, expected);
 }
 
-/// Whether an MRA or a REJ answers a message that there is none of.
+/// Whether an MRA or a REJ answers an undefined message.
 fn is_undefined(attribute: u16, message: &[u8; 232]) -> bool {
     [0x0011, 0x0012].contains(&attribute) && message[8] >> 6 == 3
 }

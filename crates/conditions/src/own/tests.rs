@@ -1,4 +1,4 @@
-//! The process's own techniques, each on a thread of its own, on this machine.
+//! The techniques of the process, each on a thread of its own, on this machine.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn fifo() -> Wanted {
     Wanted { scheduler: Some(Scheduler::Fifo(1)), ..Wanted::default() }
 }
 
-/// A host of these files.
+/// A host with these files.
 fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
     let root = tempfile::tempdir().unwrap();
     for (path, content) in files {
@@ -34,13 +34,13 @@ fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
     (root, host)
 }
 
-/// Runs a test on a thread that nobody else has.
+/// Runs a test on a thread of its own.
 fn apart(test: fn()) {
     thread::spawn(test).join().unwrap();
 }
 
-/// Runs a test with what [`fifo`] found, on a thread of its own and a CPU that it may have, where
-/// the right is there.
+/// Runs a test with the result of applying [`fifo`], on a thread of its own that is pinned to an
+/// allowed CPU. Skips the test if the right is missing.
 fn in_real_time(test: fn(Own, Found)) {
     let pinned = move || {
         let cpu = affinity().unwrap()[0];
@@ -55,7 +55,7 @@ fn in_real_time(test: fn(Own, Found)) {
     thread::spawn(pinned).join().unwrap();
 }
 
-/// Whether a right is missing that the test needs.
+/// Whether a right that the test needs is missing.
 fn is_skipped(result: &Result<Found, Refusal>) -> bool {
     match result {
         Err((Outcome::NotPermitted, why)) => {
@@ -71,7 +71,7 @@ fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
     in_real_time(|own, found| {
         assert_eq!(found.before.as_deref(), Some("other"));
         assert_eq!(scheduler().map(in_words).unwrap(), "fifo:1");
-        // What it starts does not spin on its behalf.
+        // A thread that it starts does not inherit the class.
         let inherited = thread::spawn(|| scheduler().map(in_words).unwrap()).join().unwrap();
         assert_eq!(inherited, "other");
         drop(own);
@@ -82,14 +82,14 @@ fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
 #[test]
 fn a_real_time_class_is_taken_back_without_the_right_to_clear_the_flag() {
     in_real_time(|mut own, _| {
-        // As where a limit of real-time priorities gave the class, and no capability.
+        // As if a limit of real-time priorities had allowed the class, without a capability.
         let mut rights = rustix::thread::capabilities(None).unwrap();
         rights.effective.remove(rustix::thread::CapabilitySet::SYS_NICE);
         rustix::thread::set_capabilities(None, rights).unwrap();
         assert!(set_scheduler(libc::SCHED_OTHER, 0).is_err(), "the right is gone");
         assert_eq!(own.take_back(), None);
         assert_eq!(scheduler().map(in_words).unwrap(), "other");
-        // What cannot be taken back is said: a class that needs the right.
+        // A class that needs the right cannot be restored; the error is reported.
         own.scheduler = Some((libc::SCHED_FIFO, 99));
         let said = own.take_back().unwrap();
         assert!(said.contains("could not be set back to fifo:99: "), "{said}");
@@ -112,7 +112,7 @@ fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
         scope.spawn(|| {
             pin(&[cpu]).unwrap();
             assert!(harmless(&throttled, &alone(cpu)).is_ok());
-            let said = "who never sleeps is stopped for 50 ms of each 1000 ms (kernel.sched_rt_runtime_us)";
+            let said = "the kernel stops a rank that never sleeps for 50 ms of each 1000 ms (kernel.sched_rt_runtime_us)";
             assert_eq!(throttle(&throttled).as_deref(), Some(said));
             for (host, place, word) in [
                 (&throttled, place(None, &[]), "pin it"),
@@ -167,7 +167,7 @@ fn memory_is_locked_until_it_is_taken_back() {
     }
     result.unwrap();
     assert_ne!(locked(), "0 kB");
-    // What is mapped and not touched takes no memory, as the arenas of softdev must not.
+    // Memory that is mapped and not touched is not filled: softdev's arenas are sparse.
     let resident = || here.status("self", "VmRSS").unwrap().replace(" kB", "").parse::<u64>().unwrap();
     let before = resident();
     let sparse = Vec::<u8>::with_capacity(1 << 30);
@@ -184,9 +184,9 @@ fn memory_is_bound_to_the_devices_node_where_there_is_more_than_one() {
     let node = "sys/class/infiniband/mlx5_0/device/numa_node";
     let nodes = ["sys/devices/system/node/node0/cpulist", "sys/devices/system/node/node1/cpulist"];
     for (files, why) in [
-        (&[(nodes[0], "0"), (node, "0")][..], "the host has one memory node"),
-        (&[(nodes[0], "0"), (nodes[1], "1")], "mlx5_0 is attached to no node"),
-        (&[(nodes[0], "0"), (nodes[1], "1"), (node, "-1")], "mlx5_0 is attached to no node"),
+        (&[(nodes[0], "0"), (node, "0")][..], "the host has one NUMA node"),
+        (&[(nodes[0], "0"), (nodes[1], "1")], "mlx5_0 is attached to no NUMA node"),
+        (&[(nodes[0], "0"), (nodes[1], "1"), (node, "-1")], "mlx5_0 is attached to no NUMA node"),
     ] {
         let (_root, host) = host(files);
         let refused = Own::default().apply(&host, Technique::Numa, &wanted, &place(None, &[])).unwrap_err();
@@ -194,7 +194,7 @@ fn memory_is_bound_to_the_devices_node_where_there_is_more_than_one() {
     }
     apart(|| {
         let wanted = Wanted { numa: Some(Numa::Device), ..Wanted::default() };
-        // Node 0 there is everywhere.
+        // Every host has node 0.
         let (_root, host) = host(&[
             ("sys/devices/system/node/node0/cpulist", "0"),
             ("sys/devices/system/node/node1/cpulist", "1"),
@@ -205,7 +205,7 @@ fn memory_is_bound_to_the_devices_node_where_there_is_more_than_one() {
         assert_eq!(policy().unwrap().mode, libc::MPOL_BIND);
         drop(own);
         assert_eq!(policy().unwrap().mode, libc::MPOL_DEFAULT);
-        // What numactl --interleave gave.
+        // The policy of numactl --interleave.
         let mut given = policy().unwrap();
         (given.mode, given.nodes[0]) = (libc::MPOL_INTERLEAVE, 1);
         set_policy(&given).unwrap();

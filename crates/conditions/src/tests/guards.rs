@@ -1,4 +1,5 @@
-//! Guards and what others do meanwhile: other guards, somebody else, the death of one.
+//! Guards and changes by others in the meantime: other guards, other processes, the death of a
+//! guard.
 
 use super::*;
 
@@ -18,7 +19,7 @@ fn a_value_that_is_right_already_is_held_so() {
     let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
     assert_eq!(one(second.apply(&powersave, &ranks(&[]), 2)).outcome, Outcome::NotApplied);
     assert_eq!([0, 1, 2, 10].map(|cpu| governor(&root, cpu)), ["performance"; 4]);
-    // There is nothing to take back, and nothing to tell of.
+    // There is nothing to revert, and nothing to report.
     kill(first, &root);
     assert_eq!(left_behind(&host), Vec::<String>::new());
     assert_eq!(restore(&host), crate::Restored::default());
@@ -31,14 +32,15 @@ fn what_was_changed_while_it_was_in_force_is_seen() {
     let mut keeper = Keeper::new(host);
     let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..performance() };
     keeper.apply(&wanted, &ranks(&[0, 1]), 1);
-    // An interrupt that the kernel keeps was never said to be moved.
+    // An interrupt that the kernel does not move was never reported as moved.
     assert_eq!(keeper.verify(), []);
     put(root.path(), "proc/irq/26/smp_affinity_list", "0-1\n");
     let moved = one(keeper.verify());
     assert_eq!((moved.technique, moved.outcome), (Technique::IrqAffinity, Outcome::NotApplied));
-    let why = "it was applied, but somebody else changed it during the point (the CPUs of interrupt 26: 0-1)";
+    let why =
+        "it was applied, but another process changed it during the point (the CPUs of interrupt 26: 0-1)";
     assert_eq!(moved.reason.as_deref(), Some(why));
-    // A value that was right from the beginning, too.
+    // Also a value that was right from the start.
     put(root.path(), "sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "schedutil\n");
     assert_eq!(keeper.verify().len(), 2);
     keeper.release();
@@ -52,11 +54,16 @@ fn guards_of_others_are_waited_for_and_named_if_they_stay() {
     let mut first = Keeper::new(host.clone());
     let second = Keeper::new(host.clone());
     first.apply(&performance(), &ranks(&[]), 1);
-    assert_eq!(second.settle(&performance(), &ranks(&[])), None, "the same is no hindrance");
+    assert_eq!(
+        second.settle(&performance(), &ranks(&[])),
+        None,
+        "the same environment need not be waited for"
+    );
     let line = second.settle(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &ranks(&[])).unwrap();
     let id = std::process::id();
     let expected = format!(
-        "process {id} of rdmascope holds the governor of CPU 0 at performance (and 3 more values), which was not asked for here"
+        "process {id} of rdmascope holds the governor of CPU 0 at performance (and 3 more values), which this run does \
+         not ask for"
     );
     assert_eq!(line, expected);
     let waiting = thread::spawn(move || settle(&host, "", |_| false));
@@ -73,7 +80,7 @@ fn a_guard_that_was_killed_is_made_up_for_by_the_next_of_its_agent() {
     kill(killed, &root);
     let next = Keeper::new(host);
     assert_eq!(next.restore(&[0]), Vec::<String>::new());
-    assert_eq!(governor(&root, 0), "performance", "that was another's");
+    assert_eq!(governor(&root, 0), "performance", "the value of another process");
     put(root.path(), "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil\n");
     let said = next.restore(&[std::process::id()]);
     assert_eq!(said.len(), 1, "{said:?}");
@@ -81,13 +88,13 @@ fn a_guard_that_was_killed_is_made_up_for_by_the_next_of_its_agent() {
     assert_eq!(journal(&root), None);
 }
 
-/// A guard that says nothing, one that says something else, and none: each in the time that it is
-/// given.
+/// A guard that does not answer, one with a wrong answer, and one that ends: each costs no more
+/// than its time limit.
 #[test]
 fn a_guard_that_does_not_answer_costs_its_techniques_and_no_more() {
     let (root, host) = host();
     for (script, word) in [
-        ("exec sleep 9", "the guard gave no answer in time"),
+        ("exec sleep 9", "the guard did not answer in time"),
         ("read line; echo hello; exec sleep 9", "expected value"),
         ("exit 3", ""),
     ] {
@@ -99,7 +106,7 @@ fn a_guard_that_does_not_answer_costs_its_techniques_and_no_more() {
         assert_eq!(refused.outcome, Outcome::NotApplied, "{script}");
         let reason = refused.reason.unwrap();
         assert!(
-            reason.starts_with("the host is not changed without a guard: ") && reason.contains(word),
+            reason.starts_with("rdmascope changes a host only through a guard: ") && reason.contains(word),
             "{reason}"
         );
         assert_eq!(arranger.verify(0), []);
@@ -133,7 +140,7 @@ fn other_work_takes_the_cpus_until_it_is_released() {
         assert_eq!((done.technique, done.outcome), (Technique::Stress, Outcome::Applied));
         assert_eq!(
             done.reason,
-            Some(format!("a thread for each of the {cpus} CPUs, {own} of them this rank's"))
+            Some(format!("one thread for each of the {cpus} CPUs; this rank's guard runs {own} of them"))
         );
         await_workers(|had| had.len() == own && had.iter().all(|ticks| *ticks >= 3));
         assert_eq!(keeper.verify(), []);
@@ -142,8 +149,8 @@ fn other_work_takes_the_cpus_until_it_is_released() {
     }
 }
 
-/// A thread has its name a little after it was started, and is listed for a little while after it
-/// has ended.
+/// Waits: a thread gets its name shortly after its start, and is listed for a short while after its
+/// end.
 #[track_caller]
 fn await_workers(is_so: impl Fn(&[u64]) -> bool) {
     let start = Instant::now();
@@ -153,8 +160,7 @@ fn await_workers(is_so: impl Fn(&[u64]) -> bool) {
     }
 }
 
-/// The CPU time that each of this process's threads of other work has had, in ticks (`utime` of
-/// proc_pid_stat(5)).
+/// The CPU time of each load thread of this process, in ticks (`utime` of proc_pid_stat(5)).
 fn workers() -> Vec<u64> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());

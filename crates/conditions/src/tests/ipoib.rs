@@ -5,7 +5,7 @@ use super::*;
 const MODE: &str = "sys/class/net/ib0/mode";
 const MTU: &str = "sys/class/net/ib0/mtu";
 
-/// A host with an interface in datagram mode, with an MTU that somebody chose.
+/// A host with an interface in datagram mode, with an MTU that is not the default.
 fn with_ipoib() -> (TempDir, Host) {
     let (root, host) = host();
     put(root.path(), MODE, "datagram\n");
@@ -47,7 +47,10 @@ fn a_killed_guard_leaves_a_mode_that_the_next_takes_back() {
     killed.apply(&wanted(IpoibMode::Connected), &on(&["ib0"]), 1);
     drop(killed);
     put(root.path(), MTU, "65520\n");
-    assert!(left_behind(&host).iter().any(|line| line.contains("the IPoIB mode of ib0")), "it is told of");
+    assert!(
+        left_behind(&host).iter().any(|line| line.contains("the IPoIB mode of ib0")),
+        "doctor reports it"
+    );
     restore(&host);
     assert_eq!((get(&root, MODE), get(&root, MTU)), ("datagram".to_owned(), "1500".to_owned()));
 }
@@ -61,7 +64,7 @@ fn what_cannot_be_set_says_why() {
     for (interfaces, words) in [
         (&[][..], "no IPoIB interface"),
         (&["ib0", "ib1"], "set the IPoIB mode of ib1"),
-        (&["../../../etc"], "is no name of a network interface"),
+        (&["../../../etc"], "is not a valid name of a network interface"),
     ] {
         let done = apply(interfaces);
         assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");

@@ -1,4 +1,5 @@
-//! What others can do to a guard: its journal, its lock, what it runs.
+//! What other users and programs can do to a guard: its journal, its lock, the commands that it
+//! runs.
 
 use std::os::unix::fs::chown;
 
@@ -34,7 +35,7 @@ fn a_journal_that_others_could_write_is_not_believed() {
         (get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), refused)
     };
     let (restored, refused) = made(|_| {});
-    assert_eq!((restored.as_str(), refused.as_str()), ("1", ""), "it is believed");
+    assert_eq!((restored.as_str(), refused.as_str()), ("1", ""), "the journal is used");
     let written = |directory: &Path| {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o770)).unwrap();
     };
@@ -44,7 +45,7 @@ fn a_journal_that_others_could_write_is_not_believed() {
         symlink(elsewhere, directory).unwrap();
     };
     for (spoil, why) in
-        [(written as fn(&Path), "can be written by other users, so that"), (link, "is no directory, so that")]
+        [(written as fn(&Path), "can be written by other users, so "), (link, "is not a directory, so ")]
     {
         let (restored, refused) = made(spoil);
         assert_eq!(restored, "0", "{why}");
@@ -53,7 +54,7 @@ fn a_journal_that_others_could_write_is_not_believed() {
     if rustix::process::geteuid().is_root() {
         let (restored, refused) = made(|directory| chown(directory, Some(65534), None).unwrap());
         assert_eq!(restored, "0");
-        assert!(refused.contains("belongs to another user, so that"), "{refused}");
+        assert!(refused.contains("belongs to another user, so "), "{refused}");
     }
 }
 
@@ -100,7 +101,7 @@ fn a_change_that_failed_half_way_stays_in_the_journal_until_it_is_taken_back() {
         ("sys/fs/cgroup/cgroup.controllers", "cpuset\n"),
         ("sys/fs/cgroup/cgroup.subtree_control", "cpuset\n"),
         ("sys/fs/cgroup/rdmascope-ranks/cpuset.cpus", ""),
-        // Its removal fails: a file that cannot go, as long as its directory is not to be written.
+        // Its removal fails: a file cannot be removed while its directory is not writable.
         ("sys/fs/cgroup/rdmascope-ranks/child/tasks", ""),
     ] {
         put(root.path(), path, content);
@@ -136,7 +137,7 @@ fn what_the_kernel_refuses_to_root_is_no_lack_of_rights() {
     let done = one(Keeper::new(host).apply(&wanted, &ranks(&[]), 1));
     assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
     let reason = done.reason.unwrap();
-    assert!(reason.ends_with("; the kernel refuses that even to root here"), "{reason}");
+    assert!(reason.ends_with("; the kernel refuses this even to root"), "{reason}");
 }
 
 #[test]

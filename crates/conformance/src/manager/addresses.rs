@@ -18,10 +18,10 @@ pub(crate) fn a_way_is_found_step_by_step(bench: &mut Bench) {
     assert_eq!(node.resolve_address(id, None, to), 0);
     node.expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED);
     let [source, destination] = node.ends(id);
-    let source = source.expect("a source was found");
-    assert_eq!((source.ip(), destination), (to.ip(), Some(to)), "the own address is reached from itself");
+    let source = source.expect("a local address was found");
+    assert_eq!((source.ip(), destination), (to.ip(), Some(to)), "an address is reached from itself");
     assert_eq!(node.ports(id), [source.port(), to.port()]);
-    assert_ne!(source.port(), 0, "a port was found as well");
+    assert_ne!(source.port(), 0, "a local port was found");
     assert_eq!(node.resolve_route(id), 0);
     node.expect_event(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
     node.is_quiet(channel, Duration::from_millis(50));
@@ -32,21 +32,21 @@ pub(crate) fn steps_in_the_wrong_order_are_refused(bench: &mut Bench) {
     let to = SocketAddr::new(home(node).into(), 7471);
     let channel = node.event_channel();
     let id = node.resolved(channel, RDMA_PS_TCP, to);
-    assert_eq!(node.request(id, &Parameters::default()), libc::EINVAL, "a connection before its route");
+    assert_eq!(node.request(id, &Parameters::default()), libc::EINVAL, "a connection without a route");
     assert_eq!(node.bind(id, any_port(to.ip())), libc::EINVAL, "bound after it was resolved");
     assert_eq!(node.resolve_address(id, None, to), libc::EINVAL, "resolved twice");
     assert_eq!(node.listen(id, 1), libc::EINVAL, "a listener that has a destination");
-    assert_eq!(node.disconnect(id), libc::EINVAL, "an end before the beginning");
-    assert_eq!(node.reject(id, &[]), libc::EINVAL, "an answer to no request");
+    assert_eq!(node.disconnect(id), libc::EINVAL, "disconnected before it was connected");
+    assert_eq!(node.reject(id, &[]), libc::EINVAL, "an answer without a request");
     assert_eq!(node.resolve_route(id), 0);
     node.expect_event(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
     assert_eq!(node.resolve_route(id), libc::EINVAL, "a second route");
     assert_eq!(node.resolve_address(id, None, to), libc::EINVAL, "resolved after the route");
-    assert_eq!(node.accept(id, &Parameters::default()), libc::EINVAL, "an answer to no request");
+    assert_eq!(node.accept(id, &Parameters::default()), libc::EINVAL, "an answer without a request");
     let listener = node.identifier(channel, RDMA_PS_TCP);
     assert_eq!(node.bind(listener, any_port(to.ip())), 0);
     assert_eq!(node.listen(listener, 1), 0);
-    assert_eq!(node.resolve_address(listener, None, to), libc::EINVAL, "a listener looks for nobody");
+    assert_eq!(node.resolve_address(listener, None, to), libc::EINVAL, "a listener cannot be resolved");
     node.is_quiet(channel, Duration::from_millis(50));
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn a_neighbour_that_is_not_there_is_an_error(bench: &mut Bench) {
     node.expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
-/// Where the host has no route, the call may say so itself.
+/// If the host has no route, the call may fail, or an event may report it.
 pub(crate) fn an_address_without_a_way_is_an_error(bench: &mut Bench) {
     let node = &mut bench.near;
     let home = home(node);
@@ -97,7 +97,7 @@ pub(crate) fn a_source_may_be_named(bench: &mut Bench) {
     let port = node.ports(bound)[0];
     assert_eq!(node.resolve_address(bound, None, to), 0);
     node.expect_event(channel, bound, RDMA_CM_EVENT_ADDR_RESOLVED);
-    assert_eq!(node.ends(bound)[0], Some(SocketAddr::new(home, port)), "what was bound stays");
+    assert_eq!(node.ends(bound)[0], Some(SocketAddr::new(home, port)), "the bound address stays");
 }
 
 pub(crate) fn families_do_not_mix(bench: &mut Bench) {
@@ -115,7 +115,7 @@ pub(crate) fn both_ends_know_each_other(bench: &mut Bench) {
     let [source, destination] = bench.near.ends(meeting.near);
     assert_eq!(destination, Some(meeting.at));
     let [(_, near), (id, far)] = meeting.connect(bench);
-    assert_eq!(bench.far.ends(id), [destination, source], "the same, the other way round");
+    assert_eq!(bench.far.ends(id), [destination, source], "the same addresses, swapped");
     assert_eq!(bench.near.ends(meeting.near), [source, destination]);
     talk(bench, &near, &far);
 }
@@ -123,7 +123,7 @@ pub(crate) fn both_ends_know_each_other(bench: &mut Bench) {
 pub(crate) fn an_address_of_ipv6_leads_as_well(bench: &mut Bench) {
     let all = bench.near.addresses();
     let ipv6 = all.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None });
-    let ip = ipv6.min_by_key(Ipv6Addr::is_loopback).expect("it was looked for before");
+    let ip = ipv6.min_by_key(Ipv6Addr::is_loopback).expect("the runner has found an IPv6 address");
     let meeting = Meeting::at(bench, RDMA_PS_TCP, ip.into());
     let ends = bench.near.ends(meeting.near);
     assert_eq!((ends[0].map(|end| end.ip()), ends[1]), (Some(ip.into()), Some(meeting.at)));
@@ -132,7 +132,7 @@ pub(crate) fn an_address_of_ipv6_leads_as_well(bench: &mut Bench) {
     talk(bench, &near, &far);
 }
 
-/// Connects to a listener at an address by another one: what the far end calls itself.
+/// Connects to a listener at one address by another address. Returns the far node's local address.
 #[track_caller]
 fn reached(bench: &mut Bench, at: SocketAddr, by: IpAddr) -> Option<SocketAddr> {
     let far_channel = bench.far.event_channel();

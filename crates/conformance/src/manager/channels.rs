@@ -9,7 +9,7 @@ use super::{Meeting, home, unpaired};
 use crate::rig::cm;
 use crate::{Bench, Node};
 
-/// What an identifier is resolved to.
+/// An address to resolve.
 #[track_caller]
 fn somewhere(node: &mut Node) -> SocketAddr {
     SocketAddr::new(home(node).into(), 7471)
@@ -26,12 +26,12 @@ pub(crate) fn a_channel_says_whether_it_has_events(bench: &mut Bench) {
     assert_eq!(node.take_event(channel).err(), Some(libc::EAGAIN));
     assert_eq!(node.resolve_address(id, None, to), 0);
     assert!(node.has_event(channel, 10_000));
-    assert!(node.has_event(channel, 0), "looking takes nothing away");
+    assert!(node.has_event(channel, 0), "polling takes no event");
     assert!(!node.has_event(other, 0), "another channel has none");
     node.expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED);
-    assert!(!node.has_event(channel, 20), "it was taken");
+    assert!(!node.has_event(channel, 20), "the event was taken");
     assert_eq!(node.take_event(channel).err(), Some(libc::EAGAIN));
-    // Of two events one is left.
+    // One of two events is left.
     let second = node.identifier(channel, RDMA_PS_TCP);
     assert_eq!(node.resolve_route(id), 0);
     assert!(node.has_event(channel, 10_000));
@@ -41,7 +41,7 @@ pub(crate) fn a_channel_says_whether_it_has_events(bench: &mut Bench) {
     assert_eq!(node.resolve_route(second), 0);
     assert!(node.has_event(channel, 10_000));
     node.destroy_identifier(second);
-    assert!(!node.has_event(channel, 20), "with an identifier, its events go");
+    assert!(!node.has_event(channel, 20), "the events of a destroyed identifier are dropped");
 }
 
 pub(crate) fn a_channel_survives_duplication(bench: &mut Bench) {
@@ -76,11 +76,11 @@ pub(crate) fn an_identifier_takes_its_events_along(bench: &mut Bench) {
     node.expect_event(from, stays, RDMA_CM_EVENT_ROUTE_RESOLVED);
     assert_eq!(node.resolve_route(id), 0);
     node.expect_event(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
-    assert_eq!(node.migrate(stays, channel), 0, "one whose events were all taken");
+    assert_eq!(node.migrate(stays, channel), 0, "an identifier without waiting events");
     assert_eq!(node.errno(cm::DESTROY_CHANNEL, &[from as u64]), 0);
     assert_eq!(node.request(stays, &unpaired()), 0);
     let event = node.next_event(channel);
-    assert_eq!((event.kind, event.id), (RDMA_CM_EVENT_REJECTED, stays), "nobody listens there");
+    assert_eq!((event.kind, event.id), (RDMA_CM_EVENT_REJECTED, stays), "there is no listener");
 }
 
 pub(crate) fn a_wait_is_woken(bench: &mut Bench) {
@@ -89,9 +89,9 @@ pub(crate) fn a_wait_is_woken(bench: &mut Bench) {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| far.take_event(meeting.far_channel));
         std::thread::sleep(Duration::from_millis(100));
-        assert!(!waiting.is_finished(), "there is nothing to be taken");
+        assert!(!waiting.is_finished(), "there is no event");
         assert_eq!(near.request(meeting.near, &unpaired()), 0);
-        let request = waiting.join().expect("it does not panic").expect("an event");
+        let request = waiting.join().expect("the thread does not panic").expect("an event");
         assert_eq!((request.kind, request.listener), (RDMA_CM_EVENT_CONNECT_REQUEST, Some(meeting.listener)));
     });
 }

@@ -42,7 +42,7 @@ pub(crate) fn pairs_of_the_program_are_connected(bench: &mut Bench) {
     bench.far.expect_event(meeting.far_channel, request.id, RDMA_CM_EVENT_ESTABLISHED);
     talk(bench, &near, &far);
     bench.near.is_quiet(meeting.near_channel, Duration::from_millis(20));
-    assert_eq!(bench.near.establish(meeting.near), libc::EINVAL, "it is established");
+    assert_eq!(bench.near.establish(meeting.near), libc::EINVAL, "it is already established");
 }
 
 pub(crate) fn what_each_end_may_do_is_told(bench: &mut Bench) {
@@ -60,7 +60,7 @@ pub(crate) fn what_each_end_may_do_is_told(bench: &mut Bench) {
     let request = meeting.ask(bench, &asked).clone();
     let heard =
         Parameters { data: vec![0; 56], responder_resources: 3, initiator_depth: 4, retries: 7, ..asked };
-    assert_eq!(request.parameters, heard, "what the peer begins, this end serves; retries have three bits");
+    assert_eq!(request.parameters, heard, "responder and initiator are swapped; retries have three bits");
     let answer = Parameters {
         data: Vec::new(),
         responder_resources: 2,
@@ -71,7 +71,7 @@ pub(crate) fn what_each_end_may_do_is_told(bench: &mut Bench) {
         srq: 0,
         qp_num: unpaired().qp_num,
     };
-    // The queue pair is the program's own affair.
+    // The program connects the queue pair itself.
     assert_eq!(bench.far.accept(request.id, &answer), 0);
     let response =
         bench.near.expect_event(meeting.near_channel, meeting.near, RDMA_CM_EVENT_CONNECT_RESPONSE);
@@ -86,7 +86,7 @@ pub(crate) fn what_each_end_may_do_is_told(bench: &mut Bench) {
     assert_eq!(response.parameters, heard);
 }
 
-/// What both ends' queue pairs are told fits together.
+/// The attributes for the queue pairs of both nodes match.
 pub(crate) fn attributes_follow_the_connection(bench: &mut Bench) {
     let meeting = Meeting::new(bench, RDMA_PS_TCP);
     let before = bench.near.attributes_for(meeting.near, IBV_QPS_INIT).expect("INIT, before anything");
@@ -106,7 +106,7 @@ pub(crate) fn attributes_follow_the_connection(bench: &mut Bench) {
     assert_eq!(
         bench.near.attributes_for(meeting.near, IBV_QPS_SQD).err(),
         Some(libc::EINVAL),
-        "no state of it"
+        "librdmacm has no attributes for this state"
     );
     let answer = Parameters { responder_resources: 2, initiator_depth: 0, rnr_retries: 3, ..unpaired() };
     assert_eq!(bench.far.accept(request.id, &answer), 0);
@@ -138,17 +138,17 @@ pub(crate) fn attributes_follow_the_connection(bench: &mut Bench) {
     assert_eq!(
         (near_rts.0.max_rd_atomic, near_rtr.0.max_dest_rd_atomic),
         (2, 0),
-        "as the far end has answered"
+        "as in the far node's answer"
     );
     assert_eq!((far_rts.0.max_rd_atomic, far_rtr.0.max_dest_rd_atomic), (0, 2), "{:?}", rights(&far_rtr.0));
-    assert_eq!((near_rts.0.retry_cnt, far_rts.0.retry_cnt), (6, 6), "as the near end has said");
-    assert_eq!((near_rts.0.rnr_retry, far_rts.0.rnr_retry), (3, 4), "as the peer has said");
+    assert_eq!((near_rts.0.retry_cnt, far_rts.0.retry_cnt), (6, 6), "as in the near node's request");
+    assert_eq!((near_rts.0.rnr_retry, far_rts.0.rnr_retry), (3, 4), "as the peer has set");
     assert_eq!(near_rts.0.timeout, far_rts.0.timeout);
     let gids = [near_rtr, far_rtr].map(|(attr, _)| attr.ah_attr.grh.dgid.raw);
-    assert_eq!(gids[0], gids[1], "both ends have one address");
+    assert_eq!(gids[0], gids[1], "both nodes have one address");
 }
 
-/// Who asks says how both ends' packets are to be treated.
+/// The options of the requesting node apply to the packets of both nodes.
 pub(crate) fn what_is_set_reaches_both_ends(bench: &mut Bench) {
     const SERVICE: u8 = 0x68;
     const TIMEOUT: u8 = 15;
@@ -171,10 +171,10 @@ pub(crate) fn what_is_set_reaches_both_ends(bench: &mut Bench) {
     });
     assert_eq!(near, (SERVICE, TIMEOUT));
     assert_eq!(far.0, SERVICE);
-    assert!((TIMEOUT..=TIMEOUT + 1).contains(&far.1), "{} with what the device itself takes", far.1);
+    assert!((TIMEOUT..=TIMEOUT + 1).contains(&far.1), "{} with the delay of the device", far.1);
 }
 
-/// Two connections to one queue pair would be mistaken for each other.
+/// A queue pair has only one connection.
 pub(crate) fn a_pair_has_one_connection(bench: &mut Bench) {
     /// `IB_CM_REJ_STALE_CONN`.
     const STALE: i32 = 10;
@@ -195,13 +195,13 @@ pub(crate) fn a_pair_has_one_connection(bench: &mut Bench) {
     bench.near.is_quiet(meeting.near_channel, Duration::from_millis(20));
 }
 
-/// A message may come before the message that establishes the connection.
+/// Data may arrive before the message that establishes the connection.
 pub(crate) fn a_first_message_establishes_as_well(bench: &mut Bench) {
     let notify =
         |bench: &mut Bench, id: usize| bench.far.errno(cm::NOTIFY, &[id as u64, IBV_EVENT_COMM_EST.into()]);
     let meeting = Meeting::new(bench, RDMA_PS_TCP);
     let request = meeting.ask(bench, &unpaired());
-    assert_eq!(notify(bench, request.id), libc::EINVAL, "nobody was accepted");
+    assert_eq!(notify(bench, request.id), libc::EINVAL, "the request is not accepted");
     assert_eq!(bench.far.accept(request.id, &unpaired()), 0);
     bench.near.expect_event(meeting.near_channel, meeting.near, RDMA_CM_EVENT_CONNECT_RESPONSE);
     assert_eq!(notify(bench, request.id), 0);
@@ -252,7 +252,7 @@ pub(crate) fn fifty_share_a_listener(bench: &mut Bench) {
     assert_eq!(established, far);
 }
 
-/// Who is not heard at once asks again, after 4.3 s.
+/// A request that is not answered is repeated after 4.3 s.
 pub(crate) fn a_request_beyond_the_backlog_waits(bench: &mut Bench) {
     let home = home(&mut bench.near);
     let far_channel = bench.far.event_channel();
@@ -265,7 +265,7 @@ pub(crate) fn a_request_beyond_the_backlog_waits(bench: &mut Bench) {
     }
     let take = |bench: &mut Bench| bench.far.expect_request(far_channel, listener).parameters.data[0];
     assert!(bench.far.has_event(far_channel, 10_000));
-    // Those of one end come in their order, or the third would be among the first two.
+    // Requests of one node arrive in order: the third waits.
     std::thread::sleep(Duration::from_millis(200));
     let mut got = [take(bench), take(bench)].to_vec();
     bench.far.is_quiet(far_channel, Duration::from_millis(500));

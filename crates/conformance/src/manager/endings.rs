@@ -1,5 +1,4 @@
-//! Ends of connections (man rdma_disconnect, rdma_destroy_id), also of those whose process has
-//! ended.
+//! Ends of connections (man rdma_disconnect, rdma_destroy_id), also after the end of a process.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,7 +23,7 @@ pub(crate) fn what_is_not_connected_is_not_disconnected(bench: &mut Bench) {
     node.is_quiet(channel, Duration::from_millis(20));
 }
 
-/// Two connected ends.
+/// Two connected identifiers with their queue pairs.
 struct Connected {
     meeting: Meeting,
     near: usize,
@@ -51,7 +50,7 @@ impl Connected {
         bench.far.expect_event(self.meeting.far_channel, self.far, kind);
     }
 
-    /// Both wait until nothing can be under way any more.
+    /// Waits until both nodes have left the state TIMEWAIT.
     #[track_caller]
     fn both_wait(&self, bench: &mut Bench) {
         self.near_hears(bench, RDMA_CM_EVENT_TIMEWAIT_EXIT);
@@ -96,8 +95,8 @@ pub(crate) fn an_end_is_asked_for_twice(bench: &mut Bench) {
     ends.far_hears(bench, RDMA_CM_EVENT_DISCONNECTED);
     assert_eq!(bench.far.disconnect(ends.far), 0);
     ends.near_hears(bench, RDMA_CM_EVENT_DISCONNECTED);
-    assert_eq!(bench.near.disconnect(ends.near), 0, "when all is over");
-    assert_eq!(bench.far.disconnect(ends.far), 0, "when all is over");
+    assert_eq!(bench.near.disconnect(ends.near), 0, "when the connection has ended");
+    assert_eq!(bench.far.disconnect(ends.far), 0, "when the connection has ended");
     ends.both_wait(bench);
     assert_eq!(bench.near.disconnect(ends.near), 0, "long after");
     bench.far.is_quiet(ends.meeting.far_channel, Duration::from_millis(20));
@@ -106,8 +105,8 @@ pub(crate) fn an_end_is_asked_for_twice(bench: &mut Bench) {
 pub(crate) fn a_request_is_not_taken_back(bench: &mut Bench) {
     let meeting = Meeting::new(bench, RDMA_PS_TCP);
     let request = meeting.ask(bench, &unpaired());
-    assert_eq!(bench.near.disconnect(meeting.near), 0, "nothing is there to be ended");
-    assert_eq!(bench.far.disconnect(request.id), 0, "nor at this end");
+    assert_eq!(bench.near.disconnect(meeting.near), 0, "no effect before the connection");
+    assert_eq!(bench.far.disconnect(request.id), 0, "nor at the far node");
     assert_eq!(bench.far.accept(request.id, &unpaired()), 0);
     bench.near.expect_event(meeting.near_channel, meeting.near, RDMA_CM_EVENT_CONNECT_RESPONSE);
     assert_eq!(bench.near.establish(meeting.near), 0);
@@ -124,7 +123,7 @@ pub(crate) fn an_identifier_that_goes_ends_its_connection(bench: &mut Bench) {
     bench.far.is_quiet(ends.meeting.far_channel, Duration::ZERO);
 }
 
-/// Disconnecting takes the queue pair to the error state, which flushes what is posted.
+/// Disconnecting takes the queue pair to the error state, which flushes posted requests.
 pub(crate) fn an_ended_pair_is_flushed(bench: &mut Bench) {
     let ends = Connected::new(bench);
     let [near, far] = [ends.near_side, ends.far_side];
@@ -140,7 +139,7 @@ pub(crate) fn an_ended_pair_is_flushed(bench: &mut Bench) {
     assert_eq!([bench.near.state(near.qp), bench.far.state(far.qp)], [IBV_QPS_ERR; 2]);
 }
 
-/// A process of its own that listens: it, its channel, its listener and where that is.
+/// Starts a separate process that listens. Returns its node, channel, listener and address.
 #[track_caller]
 fn doomed(bench: &mut Bench) -> (Node, usize, usize, SocketAddr) {
     let home = home(&mut bench.near);
@@ -150,7 +149,7 @@ fn doomed(bench: &mut Bench) -> (Node, usize, usize, SocketAddr) {
     (node, channel, listener, SocketAddr::new(home.into(), port))
 }
 
-/// Connects an end to another by queue pairs of the manager's: the identifiers of both.
+/// Connects two nodes by queue pairs that librdmacm creates. Returns the identifiers of both.
 #[track_caller]
 fn connect(
     asking: &mut Node,
@@ -190,7 +189,7 @@ pub(crate) fn a_killed_listener_rejects_what_waits(bench: &mut Bench) {
         assert_eq!(bench.near.request(id, &unpaired()), 0);
     }
     node.expect_request(their_channel, listener);
-    assert!(node.has_event(their_channel, 10_000), "the second request has come, and is not taken");
+    assert!(node.has_event(their_channel, 10_000), "the second request has arrived and is not taken");
     node.kill();
     let mut rejected = [(); 2].map(|()| {
         let event = bench.near.next_event(channel);
@@ -211,7 +210,7 @@ pub(crate) fn a_killed_peer_disconnects_the_listener(bench: &mut Bench) {
     let [_, id] = connect(&mut node, their_channel, at, &mut bench.near, (channel, listener));
     node.kill();
     bench.near.expect_event(channel, id, RDMA_CM_EVENT_DISCONNECTED);
-    // The listener goes on.
+    // The listener still accepts connections.
     let mut node = Node::remote(&bench.subject);
     let their_channel = node.event_channel();
     connect(&mut node, their_channel, at, &mut bench.near, (channel, listener));
@@ -224,6 +223,6 @@ pub(crate) fn a_killed_process_frees_its_port(bench: &mut Bench) {
     let id = bench.near.identifier(channel, RDMA_PS_TCP);
     assert_eq!(bench.near.bind(id, at), libc::EADDRINUSE);
     node.kill();
-    assert_eq!(bench.near.bind(id, at), 0, "as soon as it has ended");
+    assert_eq!(bench.near.bind(id, at), 0, "as soon as the process has ended");
     assert_eq!(bench.near.listen(id, 1), 0);
 }

@@ -10,12 +10,12 @@ use super::{any_port, home};
 use crate::shape::{CmEvent, Send, Side};
 use crate::{Bench, Node};
 
-/// The number that datagrams to a group name.
+/// The queue pair number of datagrams to a group.
 const MULTICAST_QP: u32 = 0xff_ffff;
-/// What the header of a datagram takes of a receive.
+/// The bytes of a receive that the header of a datagram occupies.
 const HEADER: usize = 40;
 
-/// A group of this program's: of those that are administered locally (RFC 2365).
+/// A group of this program, with a locally administered address (RFC 2365).
 fn group() -> SocketAddr {
     let [.., third, fourth] = std::process::id().to_be_bytes();
     any_port(Ipv4Addr::new(239, 77, third, fourth))
@@ -45,10 +45,10 @@ pub(crate) fn a_group_is_joined_and_left(bench: &mut Bench) {
     let id = bound(node, channel);
     let group = group();
     let event = joined(node, channel, id, group);
-    let SocketAddr::V4(ipv4) = group else { unreachable!("it is of IPv4") };
+    let SocketAddr::V4(ipv4) = group else { unreachable!("the group is IPv4") };
     assert_eq!(event.route.grh.dgid.raw, ipv4.ip().to_ipv6_mapped().octets());
     assert_eq!(node.leave(id, group), 0);
-    assert_eq!(node.leave(id, group), libc::EADDRNOTAVAIL, "it was left");
+    assert_eq!(node.leave(id, group), libc::EADDRNOTAVAIL, "the group was left");
     joined(node, channel, id, group);
     node.is_quiet(channel, Duration::from_millis(20));
 }
@@ -61,15 +61,15 @@ pub(crate) fn who_cannot_join_is_refused(bench: &mut Bench) {
     assert_eq!(node.bind(stream, any_port(home)), 0);
     assert_eq!(node.join(stream, group()), libc::EINVAL, "connections have no groups");
     let unbound = node.identifier(channel, RDMA_PS_UDP);
-    assert_eq!(node.join(unbound, group()), libc::EINVAL, "it is nowhere");
+    assert_eq!(node.join(unbound, group()), libc::EINVAL, "the identifier is not bound");
     let (listener, _) = node.listener(channel, RDMA_PS_UDP, any_port(home), 1);
-    assert_eq!(node.join(listener, group()), libc::EINVAL, "it listens");
+    assert_eq!(node.join(listener, group()), libc::EINVAL, "the identifier listens");
     let routed = node.routed(channel, RDMA_PS_UDP, SocketAddr::new(home.into(), 7471));
-    assert_eq!(node.join(routed, group()), libc::EINVAL, "it has a route to somebody");
+    assert_eq!(node.join(routed, group()), libc::EINVAL, "the identifier has a route");
     node.is_quiet(channel, Duration::from_millis(20));
 }
 
-/// A member with a queue pair that awaits a datagram.
+/// A member of the group with a queue pair and a posted receive.
 #[track_caller]
 fn member(node: &mut Node, group: SocketAddr) -> (usize, Side, CmEvent) {
     let channel = node.event_channel();

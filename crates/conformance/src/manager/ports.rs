@@ -1,4 +1,4 @@
-//! Ports and who has them (man rdma_bind_addr, rdma_listen, rdma_set_option).
+//! Ports and their owners (man rdma_bind_addr, rdma_listen, rdma_set_option).
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,7 +8,7 @@ use verbs::abi::rdma_cm::*;
 use super::{NOBODY, any_port, home};
 use crate::{Bench, Node};
 
-/// Bytes of an option that is a switch.
+/// The bytes of an option that is a switch.
 const SWITCH: usize = 4;
 
 /// An identifier that is bound to an address, or the error number.
@@ -31,7 +31,7 @@ pub(crate) fn any_port_is_one_that_nobody_has(bench: &mut Bench) {
         let id = bound(node, channel, RDMA_PS_TCP, any_port(ip)).expect("a port is free");
         let port = node.ports(id)[0];
         let nowhere = any_port(Ipv4Addr::UNSPECIFIED);
-        assert_eq!(node.ends(id), [Some(SocketAddr::new(ip, port)), Some(nowhere)], "of the family alone");
+        assert_eq!(node.ends(id), [Some(SocketAddr::new(ip, port)), Some(nowhere)], "only the family is set");
         assert!(port >= 1024 && ports.insert(port), "port {port} of {ports:?}");
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn an_address_that_is_nobodys_is_refused(bench: &mut Bench) {
     let channel = node.event_channel();
     let id = node.identifier(channel, RDMA_PS_TCP);
     assert_eq!(node.bind(id, any_port(NOBODY)), libc::EADDRNOTAVAIL);
-    assert_eq!(node.bind(id, any_port(home)), 0, "it is as it was");
+    assert_eq!(node.bind(id, any_port(home)), 0, "the identifier is unchanged");
 }
 
 pub(crate) fn listening_takes_any_port(bench: &mut Bench) {
@@ -80,7 +80,7 @@ pub(crate) fn spaces_are_apart(bench: &mut Bench) {
     let channel = node.event_channel();
     let (_, port) = node.listener(channel, RDMA_PS_TCP, any_port(home), 1);
     let at = SocketAddr::new(home.into(), port);
-    let of_udp = bound(node, channel, RDMA_PS_UDP, at).expect("ports of UDP are others");
+    let of_udp = bound(node, channel, RDMA_PS_UDP, at).expect("UDP has its own ports");
     assert_eq!(node.listen(of_udp, 1), 0);
     assert_eq!(bound(node, channel, RDMA_PS_UDP, at), Err(libc::EADDRINUSE));
 }
@@ -99,11 +99,15 @@ pub(crate) fn who_shares_may_have_the_same(bench: &mut Bench) {
     let at = SocketAddr::new(home.into(), node.ports(first)[0]);
     let (second, bind) = share(node, at);
     assert_eq!(bind, 0, "both share it");
-    assert_eq!(bound(node, channel, RDMA_PS_TCP, at), Err(libc::EADDRINUSE), "who does not share");
-    assert_eq!(node.listen(first, 1), libc::EADDRINUSE, "who listens does not share");
+    assert_eq!(
+        bound(node, channel, RDMA_PS_TCP, at),
+        Err(libc::EADDRINUSE),
+        "an identifier that does not share"
+    );
+    assert_eq!(node.listen(first, 1), libc::EADDRINUSE, "a listener cannot share");
     node.destroy_identifier(second);
-    assert_eq!(node.listen(first, 1), 0, "alone it may");
-    assert_eq!(share(node, at).1, libc::EADDRINUSE, "a listener shares with nobody");
+    assert_eq!(node.listen(first, 1), 0, "the only owner may listen");
+    assert_eq!(share(node, at).1, libc::EADDRINUSE, "a listener does not share");
 }
 
 pub(crate) fn families_may_be_apart(bench: &mut Bench) {
@@ -111,17 +115,25 @@ pub(crate) fn families_may_be_apart(bench: &mut Bench) {
     let channel = node.event_channel();
     let (id, port) = node.listener(channel, RDMA_PS_TCP, any_port(Ipv4Addr::UNSPECIFIED), 1);
     let all = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
-    assert_eq!(bound(node, channel, RDMA_PS_TCP, all), Err(libc::EADDRNOTAVAIL), "it is for both families");
+    assert_eq!(
+        bound(node, channel, RDMA_PS_TCP, all),
+        Err(libc::EADDRNOTAVAIL),
+        "the address is for both families"
+    );
     let apart = node.identifier(channel, RDMA_PS_TCP);
     assert_eq!(node.set_option(apart, RDMA_OPTION_ID_AFONLY, SWITCH, 1), 0);
-    assert_eq!(node.bind(apart, all), 0, "it is for its own family");
+    assert_eq!(node.bind(apart, all), 0, "the address is for its own family");
     assert_eq!(node.listen(apart, 1), 0);
     node.destroy_identifier(apart);
     node.destroy_identifier(id);
-    let both = bound(node, channel, RDMA_PS_TCP, all).expect("nobody has it any more");
+    let both = bound(node, channel, RDMA_PS_TCP, all).expect("the port is free again");
     assert_eq!(node.listen(both, 1), 0);
     let ipv4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-    assert_eq!(bound(node, channel, RDMA_PS_TCP, ipv4), Err(libc::EADDRNOTAVAIL), "it is the other's");
+    assert_eq!(
+        bound(node, channel, RDMA_PS_TCP, ipv4),
+        Err(libc::EADDRNOTAVAIL),
+        "the address for both families has the port"
+    );
 }
 
 pub(crate) fn options_have_their_size_and_their_time(bench: &mut Bench) {
@@ -140,19 +152,23 @@ pub(crate) fn options_have_their_size_and_their_time(bench: &mut Bench) {
         assert_eq!(node.set_option(id, option, bytes, 1), 0, "option {option}");
     }
     assert_eq!(node.set_option(id, 77, 4, 1), libc::ENOSYS, "an unknown option");
-    assert_eq!(node.set_option(id, RDMA_OPTION_ID_REUSEADDR, SWITCH, 0), 0, "it may be taken back");
+    assert_eq!(node.set_option(id, RDMA_OPTION_ID_REUSEADDR, SWITCH, 0), 0, "the option may be cleared");
     assert_eq!(node.bind(id, any_port(home)), 0);
     assert_eq!(node.set_option(id, RDMA_OPTION_ID_REUSEADDR, SWITCH, 1), 0, "bound");
     assert_eq!(
         node.set_option(id, RDMA_OPTION_ID_REUSEADDR, SWITCH, 0),
         libc::EINVAL,
-        "bound, not taken back"
+        "the option cannot be cleared when bound"
     );
     assert_eq!(node.listen(id, 1), 0);
     assert_eq!(node.set_option(id, RDMA_OPTION_ID_REUSEADDR, SWITCH, 1), libc::EINVAL, "a listener");
     assert_eq!(node.set_option(id, RDMA_OPTION_ID_AFONLY, SWITCH, 1), libc::EINVAL, "a listener");
     let datagram = node.identifier(channel, RDMA_PS_UDP);
-    assert_eq!(node.set_option(datagram, RDMA_OPTION_ID_ACK_TIMEOUT, 1, 14), libc::EINVAL, "none is awaited");
+    assert_eq!(
+        node.set_option(datagram, RDMA_OPTION_ID_ACK_TIMEOUT, 1, 14),
+        libc::EINVAL,
+        "datagrams have no acknowledgements"
+    );
 }
 
 pub(crate) fn a_port_is_one_ends(bench: &mut Bench) {
@@ -165,7 +181,7 @@ pub(crate) fn a_port_is_one_ends(bench: &mut Bench) {
     let all = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
     assert_eq!(bound(&mut bench.far, far_channel, RDMA_PS_TCP, at), Err(libc::EADDRINUSE));
     assert_eq!(bound(&mut bench.far, far_channel, RDMA_PS_TCP, all), Err(libc::EADDRNOTAVAIL));
-    assert!(bound(&mut bench.far, far_channel, RDMA_PS_UDP, at).is_ok(), "ports of UDP are others");
+    assert!(bound(&mut bench.far, far_channel, RDMA_PS_UDP, at).is_ok(), "UDP has its own ports");
     assert_eq!(bench.near.listen(near, 1), 0);
     assert_eq!(bound(&mut bench.far, far_channel, RDMA_PS_TCP, at), Err(libc::EADDRINUSE));
     bench.near.destroy_identifier(near);

@@ -1,5 +1,6 @@
-//! Data of the programs' own (man rdma_connect, rdma_accept, rdma_reject; their lengths are those
-//! of the messages: InfiniBand Architecture Specification, volume 1, sections 12.6 and 12.11).
+//! Private data of programs (man rdma_connect, rdma_accept, rdma_reject). Its lengths are the
+//! lengths in the messages (InfiniBand Architecture Specification, volume 1, sections 12.6 and
+//! 12.11).
 
 use std::time::Duration;
 
@@ -9,22 +10,22 @@ use super::{Meeting, unpaired};
 use crate::Bench;
 use crate::shape::Parameters;
 
-/// Why a peer is rejected by its program (`IB_CM_REJ_CONSUMER_DEFINED`).
+/// The reason of a rejection by a program (`IB_CM_REJ_CONSUMER_DEFINED`).
 const BY_CONSUMER: i32 = 28;
 
-/// So many bytes of which no two neighbours are alike.
+/// A number of bytes, of which no two neighbours are equal.
 fn bytes(count: u8) -> Vec<u8> {
     (1..=count).collect()
 }
 
-/// What a program hears of some bytes: the whole field, of which the rest is zero.
+/// The data that a program receives: the whole field, padded with zeros.
 fn heard(data: &[u8], field: usize) -> Vec<u8> {
     let mut all = data.to_vec();
     all.resize(field, 0);
     all
 }
 
-/// Asks with some bytes.
+/// Sends a request with private data. Returns the identifier of the request.
 #[track_caller]
 fn asked(bench: &mut Bench, space: i32, data: &[u8], field: usize) -> (Meeting, usize) {
     let meeting = Meeting::new(bench, space);
@@ -71,7 +72,7 @@ pub(crate) fn an_answer_that_is_too_long_rejects(bench: &mut Bench) {
     let event =
         bench.near.expect_failure(meeting.near_channel, meeting.near, RDMA_CM_EVENT_REJECTED, BY_CONSUMER);
     assert_eq!(event.parameters.data, [0; 148]);
-    assert_eq!(bench.far.accept(id, &Parameters::default()), libc::EINVAL, "it is over");
+    assert_eq!(bench.far.accept(id, &Parameters::default()), libc::EINVAL, "the request is over");
 }
 
 pub(crate) fn a_rejection_carries_148_bytes(bench: &mut Bench) {

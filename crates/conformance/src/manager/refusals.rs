@@ -1,5 +1,5 @@
-//! Requests that do not become connections (man rdma_reject, rdma_destroy_id; the reasons are those
-//! of InfiniBand Architecture Specification, volume 1, section 12.6.7.2).
+//! Requests that do not become connections (man rdma_reject, rdma_destroy_id). The reasons are in
+//! the InfiniBand Architecture Specification, volume 1, section 12.6.7.2.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn nobody_listens(bench: &mut Bench) {
     assert_eq!(node.request(id, &unpaired()), 0);
     let event = node.expect_failure(channel, id, RDMA_CM_EVENT_REJECTED, NOBODY_LISTENS);
     assert_eq!(event.parameters.data, [0; 148]);
-    // Of another space somebody does.
+    // A listener of another port space.
     let (_, port) = node.listener(channel, RDMA_PS_UDP, any_port(home), 1);
     let id = node.routed(channel, RDMA_PS_TCP, SocketAddr::new(home.into(), port));
     assert_eq!(node.request(id, &unpaired()), 0);
@@ -46,8 +46,12 @@ pub(crate) fn who_rejects_may_say_why(bench: &mut Bench) {
     let event =
         bench.near.expect_failure(meeting.near_channel, meeting.near, RDMA_CM_EVENT_REJECTED, BY_CONSUMER);
     assert_eq!(event.parameters.data[..10], *b"not today\0");
-    assert_eq!(bench.far.reject(request.id, &[]), libc::EINVAL, "nobody is left to be rejected");
-    assert_eq!(bench.far.accept(request.id, &Parameters::default()), libc::EINVAL, "nor to be accepted");
+    assert_eq!(bench.far.reject(request.id, &[]), libc::EINVAL, "the request is already rejected");
+    assert_eq!(
+        bench.far.accept(request.id, &Parameters::default()),
+        libc::EINVAL,
+        "a rejected request is accepted"
+    );
     bench.far.destroy_identifier(request.id);
     bench.near.is_quiet(meeting.near_channel, Duration::from_millis(20));
     bench.far.is_quiet(meeting.far_channel, Duration::from_millis(20));
@@ -68,9 +72,9 @@ pub(crate) fn a_listener_that_goes_rejects_what_waits(bench: &mut Bench) {
         assert_eq!(bench.near.request(*id, &parameters), 0);
     }
     let taken = bench.far.expect_request(meeting.far_channel, meeting.listener);
-    // They need not come in their order.
+    // Requests need not arrive in order.
     let of_it = waiting.remove(taken.parameters.data[0].into());
-    // The others' requests have come as well.
+    // The other requests arrive meanwhile.
     std::thread::sleep(Duration::from_millis(200));
     bench.far.destroy_identifier(meeting.listener);
     let mut rejected = [(); 2].map(|()| {
@@ -79,8 +83,8 @@ pub(crate) fn a_listener_that_goes_rejects_what_waits(bench: &mut Bench) {
         event.id
     });
     rejected.sort_unstable();
-    assert_eq!(rejected, *waiting, "one was taken");
-    assert_eq!(bench.far.accept(taken.id, &unpaired()), 0, "it outlives its listener");
+    assert_eq!(rejected, *waiting, "all but the taken request");
+    assert_eq!(bench.far.accept(taken.id, &unpaired()), 0, "a taken request outlives its listener");
     bench.near.expect_event(meeting.near_channel, of_it, RDMA_CM_EVENT_CONNECT_RESPONSE);
     assert_eq!(bench.near.establish(of_it), 0);
     bench.far.expect_event(meeting.far_channel, taken.id, RDMA_CM_EVENT_ESTABLISHED);
@@ -118,7 +122,7 @@ pub(crate) fn a_rejected_identifier_is_used_up(bench: &mut Bench) {
     assert_eq!(bench.far.reject(request.id, &[]), 0);
     is_rejected(bench, &meeting);
     assert_eq!(bench.near.request(meeting.near, &unpaired()), libc::EINVAL);
-    assert_eq!(bench.near.disconnect(meeting.near), 0, "nothing is left to be done");
+    assert_eq!(bench.near.disconnect(meeting.near), 0, "disconnecting has no effect");
     let again = meeting.another(bench);
     assert_eq!(bench.near.request(again, &unpaired()), 0);
     bench.far.expect_request(meeting.far_channel, meeting.listener);
@@ -128,7 +132,7 @@ pub(crate) fn who_has_given_up_is_not_accepted(bench: &mut Bench) {
     let meeting = Meeting::new(bench, RDMA_PS_TCP);
     let request = meeting.ask(bench, &unpaired());
     bench.near.destroy_identifier(meeting.near);
-    // The word of it comes at once, but not before this does.
+    // The rejection is sent at once, but takes time to arrive.
     std::thread::sleep(Duration::from_millis(200));
     bench.far.is_quiet(meeting.far_channel, Duration::ZERO);
     assert_eq!(bench.far.accept(request.id, &Parameters::default()), libc::EINVAL);

@@ -1,4 +1,4 @@
-//! Ends for datagrams, which are found and not connected (man rdma_connect: `RDMA_PS_UDP`).
+//! Resolution of datagram queue pairs, which are not connected (man rdma_connect: `RDMA_PS_UDP`).
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::{Meeting, any_port, home, unpaired};
 use crate::shape::{Parameters, Send, Side};
 use crate::{Bench, Node};
 
-/// Why there is no answer (`enum ib_cm_sidr_status`).
+/// The reasons of a failed resolution (`enum ib_cm_sidr_status`).
 const UNSUPPORTED: i32 = 1;
 const REJECTED: i32 = 2;
-/// What the header of a datagram takes of a receive.
+/// The bytes of a receive that the header of a datagram occupies.
 const HEADER: usize = 40;
 
 pub(crate) fn nobody_is_resolved(bench: &mut Bench) {
@@ -43,10 +43,14 @@ fn carry(from: &mut Node, of: &Side, to: &mut Node, at: &Side, handle: usize, qk
 pub(crate) fn datagrams_find_their_way(bench: &mut Bench) {
     let meeting = Meeting::new(bench, RDMA_PS_UDP);
     let near = bench.near.pair_of(meeting.near, IBV_QPT_UD);
-    assert_eq!(bench.near.state(near.qp), IBV_QPS_RTS, "it waits for nobody");
+    assert_eq!(bench.near.state(near.qp), IBV_QPS_RTS, "it waits for no peer");
     let request = meeting.ask(bench, &Parameters::with(b"where"));
     assert_eq!(request.parameters.data[..6], *b"where\0");
-    assert_eq!((request.qp_num, request.qkey, request.route.is_global), (0, 0, 0), "nothing is known of it");
+    assert_eq!(
+        (request.qp_num, request.qkey, request.route.is_global),
+        (0, 0, 0),
+        "the request names no queue pair"
+    );
     let far = bench.far.pair_of(request.id, IBV_QPT_UD);
     assert_eq!(bench.far.accept(request.id, &Parameters::default()), 0);
     let found = bench.near.expect_event(meeting.near_channel, meeting.near, RDMA_CM_EVENT_ESTABLISHED);
@@ -56,7 +60,7 @@ pub(crate) fn datagrams_find_their_way(bench: &mut Bench) {
     carry(&mut bench.near, &near, &mut bench.far, &far, handle, found.qkey);
     let back = bench.far.handle_by(far.pd, &found.route);
     carry(&mut bench.far, &far, &mut bench.near, &near, back, found.qkey);
-    assert_eq!(bench.near.disconnect(meeting.near), 0, "there is nothing to be ended");
+    assert_eq!(bench.near.disconnect(meeting.near), 0, "there is no connection");
     bench.far.is_quiet(meeting.far_channel, Duration::from_millis(50));
     bench.near.is_quiet(meeting.near_channel, Duration::ZERO);
 }
@@ -68,8 +72,12 @@ pub(crate) fn who_rejects_is_not_resolved(bench: &mut Bench) {
     let event =
         bench.near.expect_failure(meeting.near_channel, meeting.near, RDMA_CM_EVENT_UNREACHABLE, REJECTED);
     assert_eq!(event.parameters.data[..6], *b"moved\0");
-    assert_eq!((event.qp_num, event.qkey, event.route.is_global), (0, 0, 0), "there is nowhere to send to");
-    assert_eq!(bench.far.accept(request.id, &Parameters::default()), libc::EINVAL, "it is answered");
+    assert_eq!((event.qp_num, event.qkey, event.route.is_global), (0, 0, 0), "there is no destination");
+    assert_eq!(
+        bench.far.accept(request.id, &Parameters::default()),
+        libc::EINVAL,
+        "the request is already answered"
+    );
 }
 
 pub(crate) fn who_is_dropped_is_not_resolved(bench: &mut Bench) {

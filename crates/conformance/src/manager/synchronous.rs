@@ -1,5 +1,5 @@
-//! Identifiers whose calls wait (man rdma_create_id, rdma_create_ep, rdma_getaddrinfo,
-//! rdma_get_request).
+//! Synchronous identifiers, whose calls wait for their events (man rdma_create_id, rdma_create_ep,
+//! rdma_getaddrinfo, rdma_get_request).
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::rig::{address_words, cm};
 use crate::shape::Parameters;
 use crate::{Bench, Node};
 
-/// Kind and status of the event that an identifier has last waited for.
+/// The kind and the status of the last event of a synchronous identifier.
 #[track_caller]
 fn last_event(node: &mut Node, id: usize) -> (u32, i32) {
     let answer = node.call(cm::OWN_EVENT, &[id as u64]);
@@ -29,7 +29,7 @@ pub(crate) fn calls_wait_for_their_events(bench: &mut Bench) {
     assert_eq!(node.resolve_route(id), 0);
     assert_eq!(last_event(node, id), (RDMA_CM_EVENT_ROUTE_RESOLVED, 0));
     let channel = node.event_channel();
-    assert_eq!(node.migrate(id, channel), 0, "from now on it has a channel");
+    assert_eq!(node.migrate(id, channel), 0, "now the identifier has a channel");
     assert_eq!(node.request(id, &unpaired()), 0);
     assert_eq!(node.next_event(channel).kind, RDMA_CM_EVENT_REJECTED);
 }
@@ -49,10 +49,11 @@ pub(crate) fn a_call_says_that_nobody_listens(bench: &mut Bench) {
     assert_eq!(last_event(node, id), (RDMA_CM_EVENT_REJECTED, NOBODY_LISTENS));
 }
 
-/// An end at an address, or to one: an identifier with a queue pair of its own.
+/// Calls rdma_create_ep: an identifier with its own queue pair that listens at an address or has a
+/// route to it.
 #[track_caller]
 fn endpoint(node: &mut Node, service: ibv_qp_type, flags: i32, at: SocketAddr) -> usize {
-    // The port space of TCP has reliable connections alone.
+    // The port space TCP has only reliable connections.
     let space = if service == IBV_QPT_RC { RDMA_PS_TCP } else { RDMA_PS_IB };
     let mut words = vec![(flags | RAI_NUMERICHOST) as u64, space as u64, service.into()];
     words.extend(address_words(Some(at)));
@@ -81,8 +82,8 @@ fn connects_endpoints(bench: &mut Bench, service: ibv_qp_type) {
         assert_eq!(answer[0], 0, "rdma_get_request");
         let id = answer[1] as usize;
         let side = far.own_pair(id, service);
-        assert_eq!(far.accept(id, &Parameters::default()), 0, "it waits until the peer is ready");
-        assert_eq!(asking.join().expect("it does not panic"), [0], "and so does the peer");
+        assert_eq!(far.accept(id, &Parameters::default()), 0, "accept waits until the peer is ready");
+        assert_eq!(asking.join().expect("the thread does not panic"), [0], "connect waits as well");
         (id, side)
     });
     assert_eq!(last_event(&mut bench.near, near), (RDMA_CM_EVENT_ESTABLISHED, 0));
@@ -92,7 +93,7 @@ fn connects_endpoints(bench: &mut Bench, service: ibv_qp_type) {
     std::thread::scope(|scope| {
         let ending = scope.spawn(|| node.disconnect(near));
         assert_eq!(far.disconnect(id), 0);
-        assert_eq!(ending.join().expect("it does not panic"), 0);
+        assert_eq!(ending.join().expect("the thread does not panic"), 0);
     });
     assert_eq!(last_event(&mut bench.near, near), (RDMA_CM_EVENT_DISCONNECTED, 0));
     assert_eq!(last_event(&mut bench.far, id), (RDMA_CM_EVENT_DISCONNECTED, 0));

@@ -1,4 +1,4 @@
-//! What a case does with the extended verbs.
+//! The extended verbs of a node.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::rig::{Element, op, wr};
 use crate::shape::{Read, Remote, Shape, Side};
 
 impl Node {
-    /// A queue that is read member by member: with fields (`IBV_WC_EX_WITH_*`) and flags
+    /// An extended completion queue with fields (`IBV_WC_EX_WITH_*`) and flags
     /// (`IBV_CREATE_CQ_ATTR_*`).
     #[track_caller]
     pub fn cq_ex(&mut self, entries: u32, fields: u32, flags: u32) -> usize {
@@ -32,7 +32,7 @@ impl Node {
         self.side_of(shape, pd, cqs, region, &made)
     }
 
-    /// A side whose completions are read member by member.
+    /// A side with extended completion queues.
     #[track_caller]
     pub fn reading_side(&mut self, shape: &Shape, fields: u32) -> Side {
         let pd = self.pd();
@@ -40,7 +40,7 @@ impl Node {
         self.side_on(shape, pd, cqs)
     }
 
-    /// A step of a builder, which says nothing before completion.
+    /// A step of a work request builder. Errors are reported only by the completion.
     #[track_caller]
     pub fn step(&mut self, side: &Side, step: u64, words: &[u64]) {
         let errno = self.try_step(side, step, words);
@@ -52,7 +52,7 @@ impl Node {
         self.errno(op::WR, &[&[side.qp as u64, step], words].concat())
     }
 
-    /// Identifier and flags of what is built next.
+    /// Sets the identifier and the flags of the next work request.
     #[track_caller]
     pub fn tag(&mut self, side: &Side, id: u64, flags: u32) {
         self.step(side, wr::TAG, &[id, u64::from(flags)]);
@@ -66,7 +66,7 @@ impl Node {
         self.step(side, wr::SGE, &element);
     }
 
-    /// Builds a signalled request that reaches for memory of the peer; further words are its own.
+    /// Builds a signalled request with remote memory; `own` has the further words of the operation.
     #[track_caller]
     pub fn build_reach(
         &mut self,
@@ -82,7 +82,7 @@ impl Node {
         self.step(side, wr::SGE, &element);
     }
 
-    /// Begins to poll, or goes on: a completion, or the error number.
+    /// Starts or continues a poll. Returns a completion, or the error number.
     #[track_caller]
     pub fn try_read(&mut self, command: u64, cq: usize) -> Result<Read, i32> {
         let answer = self.call(command, &[cq as u64]);
@@ -98,13 +98,13 @@ impl Node {
         self.get(op::END_POLL, &[cq as u64]);
     }
 
-    /// Reads until `n` completions have come, in as few polls as they allow.
+    /// Reads until there are `n` completions, in as few polls as possible.
     #[track_caller]
     pub fn read_all(&mut self, cq: usize, n: usize) -> Vec<Read> {
         let start = Instant::now();
         let mut found = Vec::new();
         while found.len() < n {
-            assert!(start.elapsed() < PATIENCE, "{} of {n} completions came: {found:?}", found.len());
+            assert!(start.elapsed() < PATIENCE, "only {} of {n} completions: {found:?}", found.len());
             let mut next = self.try_read(op::START_POLL, cq);
             let begun = next.is_ok();
             while let Ok(read) = next {
@@ -120,14 +120,14 @@ impl Node {
         found
     }
 
-    /// Ticks of the device's clock, and nanoseconds since 1970.
+    /// The device's clock in ticks, and the time of day in ns since 1970.
     #[track_caller]
     pub fn clock(&mut self) -> (u64, u64) {
         let words = self.get(op::CLOCK, &[]);
         (words[0], words[1])
     }
 
-    /// Ticks of the device's clock in a millisecond.
+    /// The frequency of the device's clock, in ticks per millisecond.
     #[track_caller]
     pub fn ticks_per_ms(&mut self) -> u64 {
         let room = size_of::<ibv_device_attr_ex>() as u64;

@@ -1,4 +1,5 @@
-//! Far ends: processes that execute what they are told over their standard input and output.
+//! Far nodes: processes that execute commands from their standard input and answer on their
+//! standard output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,26 +11,26 @@ use crate::program::this_program;
 use crate::rig::{Rig, op};
 use crate::subject::Subject;
 
-/// A process that is a far end. Dropping it ends it.
+/// A process that is a far node. It ends when it is dropped.
 pub(super) struct Far {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// The device that it is kept for when its end is closed.
+    /// The subject for which the process is kept after a case.
     kept_for: Option<String>,
 }
 
-/// First argument of a process that is the far end of a case.
+/// The first argument of a far node's process.
 const PEER: &str = "--peer";
 
-/// Far ends without an end of a case: starting one takes longer than most cases.
+/// Idle processes: starting one takes longer than most cases.
 static IDLE: Mutex<Vec<Far>> = Mutex::new(Vec::new());
 
-/// The processes of all far ends that there are.
+/// The processes of all far nodes.
 static STARTED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 impl Far {
-    /// One that is idle, or a new one that will be kept.
+    /// Takes an idle process, or starts one that will be kept.
     pub(super) fn lasting(subject: &Subject) -> Self {
         let kept_for = Some(subject.to_string());
         let mut idle = locked(&IDLE);
@@ -41,7 +42,7 @@ impl Far {
         made
     }
 
-    /// Starts this program once more.
+    /// Starts this program again.
     pub(super) fn again(subject: &Subject) -> Self {
         Self::start(this_program(), subject)
     }
@@ -55,28 +56,28 @@ impl Far {
         Self { child, to, from: BufReader::new(from), kept_for: None }
     }
 
-    /// Gives it a command.
+    /// Sends a command.
     #[track_caller]
     pub(super) fn tell<'a>(&mut self, words: impl Iterator<Item = &'a u64>) {
-        writeln!(self.to, "{}", row(words)).expect("the far end listens");
+        writeln!(self.to, "{}", row(words)).expect("the far node reads");
     }
 
-    /// Its answer.
+    /// Reads the answer.
     #[track_caller]
     pub(super) fn hear(&mut self) -> Vec<u64> {
         let mut line = String::new();
-        self.from.read_line(&mut line).expect("the far end answers");
+        self.from.read_line(&mut line).expect("the far node answers");
         let words: Vec<u64> = parse(&line);
-        assert!(!words.is_empty(), "the far end has ended");
+        assert!(!words.is_empty(), "the far node has ended");
         words
     }
 
     pub(super) fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it has ended");
+        self.child.kill().expect("the far node can be killed");
+        self.child.wait().expect("the far node has ended");
     }
 
-    /// Its end has been closed: it is kept if it was made for that.
+    /// The node has been closed: its process is kept if it was started for that.
     pub(super) fn closed(self) {
         if self.kept_for.is_some() {
             locked(&IDLE).push(self);
@@ -92,7 +93,7 @@ impl Drop for Far {
     }
 }
 
-/// Ends all far ends, whatever they do: for a program that cannot wait for them.
+/// Kills all far nodes, for a program that cannot wait for them.
 pub(crate) fn abandon() {
     for id in locked(&STARTED).drain(..) {
         let id = Pid::from_raw(id as i32).expect("a process has a number");
@@ -100,14 +101,14 @@ pub(crate) fn abandon() {
     }
 }
 
-/// What this process is the far end on, where it is one.
+/// The subject of this process if it is a far node.
 pub fn peer() -> Option<String> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next()? == PEER).then(|| arguments.next().unwrap_or_default())
 }
 
-/// The life of a far end: executes what it is told until its input ends. Closed, it opens the
-/// device anew for what comes next.
+/// Executes the commands of a far node until its input ends. After a close, the next command opens
+/// the device again.
 pub fn serve(subject: &Subject) {
     let mut rig: Option<Rig> = None;
     let mut out = std::io::stdout().lock();
@@ -132,7 +133,7 @@ fn parse(line: &str) -> Vec<u64> {
     line.split_whitespace().map(|word| word.parse().expect("words are integers")).collect()
 }
 
-/// A case that has panicked leaves a list as good as it was.
+/// Locks a list. A panic of a case does not damage it.
 fn locked<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a case asks of an end's connection manager.
+//! The connection manager of a node.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -11,8 +11,7 @@ use crate::rig::{address, address_words, attributes, cm, gid_of, route};
 use crate::shape::{CmEvent, Parameters, Shape, Side};
 
 impl Node {
-    /// Addresses that the device's port can be reached by, but for those that mean nothing without
-    /// an interface.
+    /// The addresses of the device's port, without link-local ones, which need an interface.
     #[track_caller]
     pub fn addresses(&mut self) -> Vec<IpAddr> {
         let words = self.get(cm::OWN_ADDRESSES, &[]);
@@ -36,7 +35,7 @@ impl Node {
         self.make(cm::ID, &[channel as u64 + 1, space as u64])
     }
 
-    /// One whose calls wait for their events.
+    /// A synchronous identifier, whose calls wait for their events.
     #[track_caller]
     pub fn waiting_identifier(&mut self, space: i32) -> usize {
         self.make(cm::ID, &[0, space as u64])
@@ -47,7 +46,7 @@ impl Node {
         assert_eq!(self.errno(cm::DESTROY_ID, &[id as u64]), 0, "rdma_destroy_id");
     }
 
-    /// The error number of a binding.
+    /// The error number of `rdma_bind_addr`.
     #[track_caller]
     pub fn bind(&mut self, id: usize, to: SocketAddr) -> i32 {
         self.errno(cm::BIND, &with_address(id, Some(to)))
@@ -58,7 +57,7 @@ impl Node {
         self.errno(cm::LISTEN, &[id as u64, backlog as u64])
     }
 
-    /// An identifier that listens: it and its port.
+    /// An identifier that listens, and its port.
     #[track_caller]
     pub fn listener(&mut self, channel: usize, space: i32, at: SocketAddr, backlog: i32) -> (usize, u16) {
         let id = self.identifier(channel, space);
@@ -72,7 +71,7 @@ impl Node {
         self.resolve_address_within(id, from, to, PATIENCE)
     }
 
-    /// The same for so long at most.
+    /// As `resolve_address`, with a time limit.
     #[track_caller]
     pub fn resolve_address_within(
         &mut self,
@@ -138,7 +137,7 @@ impl Node {
         self.errno(cm::ESTABLISH, &[id as u64])
     }
 
-    /// Attributes for a state, and which of them are meant; or the error number.
+    /// The attributes for a state and their mask, or the error number.
     #[track_caller]
     pub fn attributes_for(&mut self, id: usize, state: ibv_qp_state) -> Result<(ibv_qp_attr, u32), i32> {
         let answer = self.call(cm::ATTRIBUTES, &[id as u64, state.into()]);
@@ -149,21 +148,21 @@ impl Node {
         }
     }
 
-    /// Takes a queue pair of the program's own to a state with the attributes of an identifier.
+    /// Takes a queue pair of the program to a state, with the attributes of an identifier.
     #[track_caller]
     pub fn enter(&mut self, id: usize, qp: usize, state: ibv_qp_state) {
         let (attr, mask) = self.attributes_for(id, state).expect("attributes");
         assert_eq!(self.modify(qp, &attr, mask), 0, "the change to state {state}");
     }
 
-    /// A queue pair that the manager makes, with a region beside it.
+    /// A queue pair that librdmacm creates, with a region.
     #[track_caller]
     pub fn pair_of(&mut self, id: usize, service: ibv_qp_type) -> Side {
         let made = self.get(cm::CREATE_QP, &[id as u64, service.into()]);
         self.side_of_pair(service, &made)
     }
 
-    /// The same of one that the manager has made by itself.
+    /// As `pair_of`, for a queue pair that librdmacm has created already.
     #[track_caller]
     pub fn own_pair(&mut self, id: usize, service: ibv_qp_type) -> Side {
         let made = self.get(cm::PAIR, &[id as u64]);
@@ -185,14 +184,14 @@ impl Node {
         self.get(cm::DESTROY_QP, &[id as u64]);
     }
 
-    /// Takes an event without a look whether there is one: it, or the error number.
+    /// Takes an event without waiting for one. Returns the event, or the error number.
     #[track_caller]
     pub fn take_event(&mut self, channel: usize) -> Result<CmEvent, i32> {
         let answer = self.call(cm::EVENT, &[channel as u64]);
         if answer[0] == 0 { Ok(event(&answer[1..])) } else { Err(answer[0] as i32) }
     }
 
-    /// Whether an event comes within so many milliseconds. It is left where it is.
+    /// Whether an event arrives within a number of milliseconds. The event is not taken.
     #[track_caller]
     pub fn has_event(&mut self, channel: usize, ms: u64) -> bool {
         self.get(cm::READY, &[channel as u64, ms])[0] != 0
@@ -201,7 +200,7 @@ impl Node {
     /// The next event of a channel.
     #[track_caller]
     pub fn next_event(&mut self, channel: usize) -> CmEvent {
-        assert!(self.has_event(channel, PATIENCE.as_millis() as u64), "no event comes");
+        assert!(self.has_event(channel, PATIENCE.as_millis() as u64), "no event arrives");
         self.take_event(channel).expect("there is an event")
     }
 
@@ -211,7 +210,7 @@ impl Node {
         self.expect_failure(channel, id, kind, 0)
     }
 
-    /// The same with another status.
+    /// As `expect_event`, with another status.
     #[track_caller]
     pub fn expect_failure(&mut self, channel: usize, id: usize, kind: u32, status: i32) -> CmEvent {
         let event = self.next_event(channel);
@@ -219,7 +218,7 @@ impl Node {
         event
     }
 
-    /// The next event, which must be a request of this listener: it names a new identifier.
+    /// The next event, which must be a request to this listener. It has a new identifier.
     #[track_caller]
     pub fn expect_request(&mut self, channel: usize, listener: usize) -> CmEvent {
         let event = self.next_event(channel);
@@ -228,11 +227,11 @@ impl Node {
         event
     }
 
-    /// No event comes for a while.
+    /// Asserts that no event arrives for a time.
     #[track_caller]
     pub fn is_quiet(&mut self, channel: usize, time: Duration) {
         if self.has_event(channel, time.as_millis() as u64) {
-            panic!("nothing should have happened: {:?}", self.take_event(channel));
+            panic!("an unexpected event: {:?}", self.take_event(channel));
         }
     }
 
@@ -242,14 +241,14 @@ impl Node {
         self.errno(cm::OPTION, &words)
     }
 
-    /// Ports of both ends, as the functions of librdmacm say them.
+    /// The local and the remote port, from functions of librdmacm.
     #[track_caller]
     pub fn ports(&mut self, id: usize) -> [u16; 2] {
         let words = self.get(cm::PORTS, &[id as u64]);
         [words[0] as u16, words[1] as u16]
     }
 
-    /// Addresses of both ends, as the structure says them.
+    /// The local and the remote address, from the structure of the identifier.
     #[track_caller]
     pub fn ends(&mut self, id: usize) -> [Option<SocketAddr>; 2] {
         let words = self.get(cm::ADDRESSES, &[id as u64]);

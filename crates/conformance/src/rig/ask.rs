@@ -1,4 +1,4 @@
-//! What a device says of itself and of its objects.
+//! Queries of a device and its objects.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,8 +8,8 @@ use verbs::abi::*;
 use super::Rig;
 
 impl Rig {
-    /// The port's active MTU as a code (`ibv_mtu`), its LID, the subnet manager's, its link layer
-    /// and its state.
+    /// The port's active MTU as a code (`ibv_mtu`), its LID, the subnet manager's LID, the link
+    /// layer and the state.
     pub(super) fn port(&self) -> Vec<u64> {
         let mut attr = ibv_port_attr::default();
         // SAFETY: the context is open and the attributes are writable.
@@ -19,8 +19,8 @@ impl Rig {
         [&[u64::from(returned != 0), u64::from(attr.active_mtu)][..], &lids, &codes].concat()
     }
 
-    /// A queue pair's limits as a query gives them: sends, receives, inline bytes; then whether its
-    /// send queue drains.
+    /// A queue pair's limits, as a query returns them: sends, receives, inline bytes; then whether
+    /// its send queue is draining.
     pub(super) fn depths(&self, w: &[u64]) -> Vec<u64> {
         let mut attr = ibv_qp_attr::default();
         // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
@@ -34,12 +34,13 @@ impl Rig {
         std::iter::once(returned as u64).chain(words.map(u64::from)).collect()
     }
 
-    /// Whether an asynchronous event comes within so many milliseconds. It is left where it is.
+    /// Whether an asynchronous event arrives within a number of milliseconds. The event is not
+    /// taken.
     pub(super) fn alarm(&self, w: &[u64]) -> Vec<u64> {
         // SAFETY: the context is open.
         let fd = unsafe { (*self.context).async_fd };
         if fd < 0 {
-            return vec![0, 0]; // A device without such events.
+            return vec![0, 0]; // A device without asynchronous events.
         }
         // SAFETY: the descriptor is open as long as the context.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };

@@ -12,8 +12,8 @@ impl Rig {
             op::ASYNC => self.async_event(),
             op::ASYNC_ACK => {
                 let event = &raw mut self.events[w[0] as usize];
-                // SAFETY: the event was taken and its object is alive: its destruction waits for
-                // this.
+                // SAFETY: the event was taken, and its object is alive: its destruction waits for
+                // the acknowledgement.
                 unsafe { (self.provider.ack_async_event)(event) };
                 vec![0]
             }
@@ -41,8 +41,8 @@ impl Rig {
         vec![if returned == -1 { errno() } else { u64::from(returned.unsigned_abs()) }]
     }
 
-    /// Takes an event: its number, its type and the object that it is about: by number, a port by
-    /// its own.
+    /// Takes an event. Returns its number, its type and its object: the number of the object or of
+    /// the port.
     fn async_event(&mut self) -> Vec<u64> {
         let element = ibv_async_element { port_num: 0 };
         let mut event = ibv_async_event { element, event_type: u32::MAX };

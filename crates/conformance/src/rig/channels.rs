@@ -1,4 +1,4 @@
-//! Completion channels: arming queues, waiting for their events.
+//! Completion channels: arms queues and waits for their events.
 
 use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! Commands to a rig, and the words of them and of their answers.
+//! The commands of a rig, with the words of commands and answers.
 
 /// Commands. The answer's first word is an error number, 0 for success.
 pub mod op {
@@ -68,11 +68,11 @@ pub mod op {
     pub const DETACH: u64 = 84;
     pub const LAST: u64 = DETACH;
 
-    /// The LID of every group, on InfiniBand.
+    /// The LID of all groups on InfiniBand.
     pub const GROUP_LID: u16 = 0xc001;
 }
 
-/// Commands of the connection manager. Addresses are words as `address_words` makes them.
+/// Commands of the connection manager. `address_words` converts addresses to words.
 pub mod cm {
     /// An event channel.
     pub const CHANNEL: u64 = 200;
@@ -82,7 +82,7 @@ pub mod cm {
     pub const DESTROY_ID: u64 = 203;
     /// Identifier, address.
     pub const BIND: u64 = 204;
-    /// Identifier, milliseconds, destination, source where there is one.
+    /// Identifier, milliseconds, destination, source if there is one.
     pub const RESOLVE_ADDR: u64 = 205;
     pub const RESOLVE_ROUTE: u64 = 206;
     /// Identifier, backlog.
@@ -96,7 +96,7 @@ pub mod cm {
     pub const ESTABLISH: u64 = 212;
     /// Identifier, asynchronous event.
     pub const NOTIFY: u64 = 213;
-    /// Identifier, state. Answers with a mask and attributes.
+    /// Identifier, state. Returns a mask and attributes.
     pub const ATTRIBUTES: u64 = 214;
     /// Identifier, service, sends, receives.
     pub const CREATE_QP: u64 = 215;
@@ -108,37 +108,37 @@ pub mod cm {
     /// Channel, milliseconds.
     pub const READY: u64 = 219;
     pub const NONBLOCK: u64 = 220;
-    /// Has a channel's descriptor replaced by a duplicate.
+    /// Replaces a channel's descriptor by a duplicate.
     pub const DUPLICATE: u64 = 221;
     /// Identifier, channel + 1, or 0 for none.
     pub const MIGRATE: u64 = 222;
     /// Identifier, option, bytes, value.
     pub const OPTION: u64 = 223;
-    /// Ports of an identifier.
+    /// The ports of an identifier.
     pub const PORTS: u64 = 224;
-    /// Addresses of an identifier, as its structure has them.
+    /// The addresses in the structure of an identifier.
     pub const ADDRESSES: u64 = 225;
     /// Identifier, group.
     pub const JOIN: u64 = 226;
     pub const LEAVE: u64 = 227;
-    /// Flags, port space, transport service, address: `rdma_create_ep`, with a queue pair, of what
-    /// `rdma_getaddrinfo` finds.
+    /// Flags, port space, transport service, address: `rdma_create_ep` with a queue pair, for the
+    /// result of `rdma_getaddrinfo`.
     pub const ENDPOINT: u64 = 228;
     /// The request that a synchronous listener takes.
     pub const REQUEST: u64 = 229;
-    /// The event that a synchronous identifier has last waited for.
+    /// The last event of a synchronous identifier.
     pub const OWN_EVENT: u64 = 230;
-    /// Addresses that the device's port can be reached by.
+    /// The addresses of the device's port.
     pub const OWN_ADDRESSES: u64 = 231;
     pub const LAST: u64 = OWN_ADDRESSES;
 }
 
-/// Steps of a builder.
+/// Steps of a work request builder.
 pub mod wr {
     pub const START: u64 = 0;
     pub const COMPLETE: u64 = 1;
     pub const ABORT: u64 = 2;
-    /// Identifier and flags of the requests that follow.
+    /// Identifier and flags of the following requests.
     pub const TAG: u64 = 3;
     pub const SEND: u64 = 4;
     pub const SEND_IMM: u64 = 5;
@@ -161,15 +161,15 @@ pub mod wr {
     pub const SGES: u64 = 19;
     /// Region, offset, length.
     pub const INLINE: u64 = 20;
-    /// So often.
+    /// The same, several times.
     pub const INLINES: u64 = 21;
 }
 
-/// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
+/// The words of a gather or scatter element: region, offset, length, key (0 for the region's key).
 pub type Element = [u64; 4];
 
-/// Key that stands for key 0 in an element.
+/// The word for key 0 in an element.
 pub const KEY_ZERO: u64 = 1 << 40;
 
-/// Words of a completion in the answer of a poll.
+/// The number of words of a completion in the answer of a poll.
 pub const WC_WORDS: usize = 9;

@@ -1,4 +1,4 @@
-//! Many messages in both directions, checked one by one.
+//! Exchanges many messages in both directions and checks each of them.
 
 use std::time::Instant;
 
@@ -7,13 +7,13 @@ use verbs::abi::*;
 use super::{Rig, WC_WORDS};
 
 impl Rig {
-    /// Sends numbered messages and checks those that come, until all have, or an error ends it, or
-    /// nothing has happened for a while. Answers with the numbers of those sent and received and
-    /// the status that ended it.
+    /// Sends numbered messages and checks received ones, until all messages have been exchanged, a
+    /// completion has an error, or nothing happens for a time. Returns the numbers of sent and
+    /// received messages and the last status.
     ///
-    /// Words: queue pair, send queue, receive queue, region, bytes of a message, requests under
-    /// way, messages to send, messages to receive, milliseconds, address handle (0 for none, else
-    /// its number + 1), queue-pair number, Q_Key.
+    /// Words: queue pair, send queue, receive queue, region, bytes of a message, outstanding
+    /// requests, messages to send, messages to receive, milliseconds, address handle (0 for none,
+    /// else its number + 1), queue-pair number, Q_Key.
     pub(super) fn exchange(&mut self, w: &[u64]) -> Vec<u64> {
         let [qp, send_cq, receive_cq, region, size, window, to_send, to_receive, idle_ms] = w[..9] else {
             panic!("twelve words");
@@ -53,7 +53,7 @@ impl Rig {
             confirmed += sends[1..].chunks(WC_WORDS).len() as u64;
             for wc in receives[1..].chunks(WC_WORDS) {
                 let n = u64::from(u32::from_be(wc[4] as u32));
-                assert!(header != 0 || n == received, "message {n} came instead of {received}");
+                assert!(header != 0 || n == received, "message {n} arrived instead of {received}");
                 assert_eq!(wc[3], len(n) + header, "length of message {n}");
                 self.check_number(region, slot(wc[0], 1) + header, len(n), n);
                 received += 1;
@@ -61,7 +61,7 @@ impl Rig {
             if sends.len() + receives.len() > 2 {
                 last = Instant::now();
             } else {
-                std::thread::yield_now(); // The other end may need this CPU.
+                std::thread::yield_now(); // The peer may need this CPU.
             }
             if (confirmed == to_send && received == to_receive) || last.elapsed().as_millis() as u64 > idle_ms
             {
@@ -74,7 +74,7 @@ impl Rig {
     fn number_message(&mut self, region: u64, offset: u64, len: u64, n: u64) {
         let (at, len) = self.bytes(&[region, offset, len]);
         let words: Vec<u8> = (0..len as u64 / 8).flat_map(|i| (n << 32 | i).to_ne_bytes()).collect();
-        // SAFETY: the range lies in the region, and the words are at most as long.
+        // SAFETY: the range is in the region, and the words are not longer.
         unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), at, words.len()) };
     }
 

@@ -1,5 +1,4 @@
-//! The extended verbs: queue pairs with builders, queues that are read member by member, queries
-//! that grow.
+//! The extended verbs: work request builders, extended completion queues and extensible queries.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -10,7 +9,7 @@ use verbs::verbs_get_ctx_op;
 
 use super::{Rig, errno, made, op, wr};
 
-/// What the header's functions say where a device has not the verb.
+/// The error of the header's functions if a device does not have the verb.
 const ABSENT: u64 = libc::EOPNOTSUPP as u64;
 
 impl Rig {
@@ -28,8 +27,8 @@ impl Rig {
             op::START_POLL | op::NEXT_POLL => self.read_next(command, w[0]),
             op::END_POLL => {
                 let cq = self.queue_ex(w[0]);
-                // SAFETY: the queue is alive, and this thread has begun to poll it.
-                unsafe { (*cq).end_poll.expect("a queue that is polled has it")(cq) };
+                // SAFETY: the queue is alive, and this thread has started to poll it.
+                unsafe { (*cq).end_poll.expect("a polled queue has this function")(cq) };
                 vec![0]
             }
             op::QP_EX => self.create_qp_ex(w),
@@ -39,10 +38,9 @@ impl Rig {
         }
     }
 
-    /// Words: bytes that there is room for, what to ask for in the input. Answers with the mask and
-    /// the kHz of the clock and the number of ports, then whether the plain part is what
-    /// `ibv_query_device` gives and whether the bytes behind what was to be written were left as
-    /// they are.
+    /// Words: the size of the structure in bytes, and the mask of the input. Returns the mask, the
+    /// frequency of the clock in kHz and the number of ports, then whether the plain part is the
+    /// result of `ibv_query_device`, and whether the bytes behind the structure are unchanged.
     fn device_ex(&self, w: &[u64]) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(query) = (unsafe { verbs_get_ctx_op!(self.context, query_device_ex) }) else {
@@ -54,14 +52,14 @@ impl Rig {
         let mut bytes = vec![FILL; room.max(size_of::<ibv_device_attr_ex>()) + BEHIND];
         let input = ibv_query_device_ex_input { comp_mask: w[1] as u32 };
         let attr = bytes.as_mut_ptr().cast::<ibv_device_attr_ex>();
-        // SAFETY: the context is open, and there is room for so many bytes.
+        // SAFETY: the context is open, and the buffer has at least `room` bytes.
         let returned = unsafe { query(self.context, &raw const input, attr, room) };
         let untouched = bytes[room..].iter().all(|byte| *byte == FILL);
         let known = room.min(size_of::<ibv_device_attr_ex>());
         let zeroed = returned != 0 || bytes[known..room].iter().all(|byte| *byte == 0);
         bytes[known..].fill(0);
-        // SAFETY: the structure lies in the bytes, all of which are valid in it; what there was no
-        // room for is zero.
+        // SAFETY: the bytes contain the structure, in which all bytes are valid; the bytes behind
+        // `known` are zero.
         let attr = unsafe { bytes.as_ptr().cast::<ibv_device_attr_ex>().read_unaligned() };
         // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
         let mut plain: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -75,8 +73,8 @@ impl Rig {
         [u64::from(returned.unsigned_abs())].into_iter().chain(clock).chain(checks).collect()
     }
 
-    /// Queries the port with room for so many bytes: whether they are the first of what a whole
-    /// query gives, and whether the others were left.
+    /// Queries the port with a structure of `room` bytes. Answers whether these are the first bytes
+    /// of a whole query, and whether the other bytes are unchanged.
     fn port_ex(&self, room: usize) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(query) = (unsafe { verbs_get_ctx_op!(self.context, query_port) }) else {
@@ -85,7 +83,7 @@ impl Rig {
         let mut answers = [[0xa5_u8; size_of::<ibv_port_attr>() + 16]; 2];
         for (answer, room) in answers.iter_mut().zip([size_of::<ibv_port_attr>(), room]) {
             let attr = answer.as_mut_ptr().cast::<ibv_port_attr>();
-            // SAFETY: the context is open, and there is room for so many bytes.
+            // SAFETY: the context is open, and the buffer has at least `room` bytes.
             let returned = unsafe { query(self.context, self.port, attr, room) };
             if returned != 0 {
                 return vec![returned as u64];
@@ -95,7 +93,7 @@ impl Rig {
         vec![0, u64::from(same), u64::from(answers[1][room..].iter().all(|byte| *byte == 0xa5))]
     }
 
-    /// Ticks of the device's clock, and nanoseconds since 1970.
+    /// The device's clock in ticks, and the time of day in ns since 1970.
     fn clock(&self) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(query) = (unsafe { verbs_get_ctx_op!(self.context, query_rt_values) }) else {
@@ -140,21 +138,21 @@ impl Rig {
     fn read_next(&self, command: u64, cq: u64) -> Vec<u64> {
         let cq = self.queue_ex(cq);
         let mut attr = ibv_poll_cq_attr::default();
-        // SAFETY: the queue is alive and was made as an extended one.
+        // SAFETY: the queue is alive and was created as an extended queue.
         let queue = unsafe { &*cq };
         let returned = if command == op::START_POLL {
             // SAFETY: as above; the attributes are readable.
-            unsafe { queue.start_poll.expect("an extended queue has it")(cq, &raw mut attr) }
+            unsafe { queue.start_poll.expect("an extended queue has this function")(cq, &raw mut attr) }
         } else {
-            // SAFETY: as above, and this thread has begun to poll it.
-            unsafe { queue.next_poll.expect("an extended queue has it")(cq) }
+            // SAFETY: as above, and this thread has started to poll it.
+            unsafe { queue.next_poll.expect("an extended queue has this function")(cq) }
         };
         if returned != 0 {
             return vec![returned as u64];
         }
         macro_rules! read {
-            // SAFETY: the queue has a completion to be read; a field that was not asked for may
-            // have no function.
+            // SAFETY: the queue has a completion to read; a field that was not requested may have
+            // no function.
             ($($field:ident)*) => {[$(queue.$field.map_or(0, |read| u64::from(unsafe { read(cq) }))),*]};
         }
         use std::sync::atomic::Ordering::Relaxed;
@@ -164,7 +162,7 @@ impl Rig {
         answer
     }
 
-    /// Words: `comp_mask`, creation flags, operations, then those of a queue pair.
+    /// Words: `comp_mask`, creation flags, operations, then the words of `qp_init`.
     fn create_qp_ex(&mut self, w: &[u64]) -> Vec<u64> {
         // SAFETY: the context is open.
         let Some(create) = (unsafe { verbs_get_ctx_op!(self.context, create_qp_ex) }) else {
@@ -184,7 +182,7 @@ impl Rig {
         let qp = unsafe { create(self.context, &raw mut init) };
         let mut answer = made(&mut self.pairs, qp);
         if answer[0] == 0 {
-            // SAFETY: it was just made.
+            // SAFETY: the queue pair was just created.
             answer.push(u64::from(unsafe { (*qp).qp_num }));
         }
         answer
@@ -205,8 +203,8 @@ impl Rig {
         made(&mut self.shared_queues, srq)
     }
 
-    /// Calls a function of a builder: 0, the error of completion, or EOPNOTSUPP where the function
-    /// is not there.
+    /// Calls a function of a work request builder. Returns 0, the error of the completion, or
+    /// EOPNOTSUPP if there is no such function.
     fn step(&self, w: &[u64]) -> u64 {
         let qp = self.pairs[w[0] as usize];
         let Some(convert) = self.provider.qp_to_qp_ex else { return ABSENT };
@@ -222,8 +220,8 @@ impl Rig {
         macro_rules! call {
             ($function:ident $(, $arg:expr)*) => {
                 match ex.$function {
-                    // SAFETY: the queue pair is alive, and what the arguments name lives until the
-                    // batch ends.
+                    // SAFETY: the queue pair is alive, and the objects of the arguments live until
+                    // the batch ends.
                     Some(function) => unsafe { function(qp $(, $arg)*) },
                     None => return ABSENT,
                 }

@@ -1,9 +1,10 @@
-//! What librdmacm has made for a rig, by number.
+//! The objects of a rig that librdmacm has created, by number.
 
 use verbs::abi::ibv_pd;
 use verbs::abi::rdma_cm::*;
 
-/// Event channels and identifiers, null where one has gone, and domains that are librdmacm's.
+/// Event channels and identifiers, null after their destruction, and domains that belong to
+/// librdmacm.
 #[derive(Default)]
 pub(super) struct Identifiers {
     pub(super) channels: Vec<*mut rdma_event_channel>,
@@ -14,7 +15,7 @@ pub(super) struct Identifiers {
 impl Identifiers {
     pub(super) fn id(&self, i: u64) -> *mut rdma_cm_id {
         let id = self.ids[i as usize];
-        assert!(!id.is_null(), "identifier {i} has gone");
+        assert!(!id.is_null(), "identifier {i} is destroyed");
         id
     }
 
@@ -23,7 +24,7 @@ impl Identifiers {
         i.checked_sub(1).map_or(std::ptr::null_mut(), |i| self.channels[i as usize])
     }
 
-    /// The number of an identifier, which is given one if it has none.
+    /// The number of an identifier. A new identifier gets the next number.
     pub(super) fn number(&mut self, id: *mut rdma_cm_id) -> u64 {
         let known = self.ids.iter().position(|other| *other == id);
         let number = known.unwrap_or_else(|| {

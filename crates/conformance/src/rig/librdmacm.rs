@@ -1,4 +1,4 @@
-//! The functions of librdmacm that cases speak to, with the contracts of their man pages.
+//! The functions of librdmacm that cases call, with the contracts of their man pages.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -20,9 +20,8 @@ macro_rules! functions {
             Ok(Librdmacm {
                 $($name: {
                     let name = concat!(stringify!($name), "\0").as_bytes();
-                    let name = CStr::from_bytes_with_nul(name).expect("it ends with the one zero");
-                    // SAFETY: the type is that of the declaration in rdma-core, which keeps it
-                    // stable.
+                    let name = CStr::from_bytes_with_nul(name).expect("the name has one zero byte, at its end");
+                    // SAFETY: the type is the declaration in rdma-core, which keeps it stable.
                     unsafe { library.function(name)? }
                 },)*
             })
@@ -64,10 +63,10 @@ functions! {
     rdma_get_request(*mut rdma_cm_id, *mut *mut rdma_cm_id) -> c_int;
 }
 
-/// The system's librdmacm, which stays open as long as the process.
+/// The system's librdmacm, which stays open until the process ends.
 ///
 /// # Errors
-/// When the library or a function of it is missing; always the same answer.
+/// If the library or one of its functions is missing; the result is always the same.
 pub(crate) fn librdmacm() -> Result<&'static Librdmacm, &'static Missing> {
     static LIBRARY: OnceLock<Result<Librdmacm, Missing>> = OnceLock::new();
     LIBRARY.get_or_init(load).as_ref()

@@ -1,4 +1,4 @@
-//! Objects of a rig in the hands of another thread.
+//! Objects of a rig that another thread uses.
 
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,7 +8,7 @@ use verbs::abi::*;
 
 use super::{Rig, errno};
 
-/// One object of a rig, to be used by another thread while the rig's owner does something else.
+/// An object of a rig that another thread uses while the rig's owner does something else.
 pub struct Loan<T> {
     provider: &'static Provider,
     object: *mut T,
@@ -25,7 +25,7 @@ impl Rig {
         Loan { provider: self.provider, object: self.channels[channel] }
     }
 
-    /// A queue whose events are to be acknowledged.
+    /// A queue of which to acknowledge events.
     pub fn acknowledger(&self, cq: usize) -> Loan<ibv_cq> {
         Loan { provider: self.provider, object: self.queues[cq] }
     }
@@ -35,12 +35,12 @@ impl Rig {
         Loan { provider: self.provider, object: self.pairs[qp] }
     }
 
-    /// An event to be acknowledged.
+    /// An event to acknowledge.
     pub fn async_acknowledger(&mut self, event: usize) -> Loan<ibv_async_event> {
         Loan { provider: self.provider, object: &raw mut self.events[event] }
     }
 
-    /// A context whose events are to be waited for.
+    /// A context on whose events to wait.
     pub fn async_waiter(&self) -> Loan<ibv_context> {
         Loan { provider: self.provider, object: self.context }
     }
@@ -52,7 +52,7 @@ impl Rig {
 }
 
 impl Loan<ibv_comp_channel> {
-    /// Waits for one event; the error number.
+    /// Waits for an event. Returns the error number.
     pub fn wait(&self) -> i32 {
         let mut cq = null_mut();
         let mut context = null_mut();
@@ -65,15 +65,15 @@ impl Loan<ibv_comp_channel> {
 }
 
 impl Loan<ibv_async_event> {
-    /// Acknowledges it.
+    /// Acknowledges the event.
     pub fn acknowledge(&self) {
-        // SAFETY: the event was taken and its object is alive: its destruction waits for this.
+        // SAFETY: the event was taken, and its object is alive: its destruction waits for this.
         unsafe { (self.provider.ack_async_event)(self.object) };
     }
 }
 
 impl Loan<ibv_context> {
-    /// Waits for one event, which is left unacknowledged; the error number.
+    /// Waits for an event and does not acknowledge it. Returns the error number.
     pub fn wait(&self) -> i32 {
         let mut event = ibv_async_event { element: ibv_async_element { port_num: 0 }, event_type: 0 };
         // SAFETY: the context is open and the event is writable.
@@ -91,7 +91,7 @@ impl Loan<ibv_cq> {
         unsafe { (self.provider.ack_cq_events)(self.object, events) };
     }
 
-    /// Polls once for one completion: its status.
+    /// Polls once for a completion and returns its status.
     pub fn poll(&self) -> Option<ibv_wc_status> {
         // SAFETY: all-zero bytes are a valid ibv_wc: integers.
         let mut wc: ibv_wc = unsafe { std::mem::zeroed() };
@@ -103,7 +103,7 @@ impl Loan<ibv_cq> {
 }
 
 impl Loan<ibv_qp> {
-    /// Posts a signalled Send of these elements; the error number.
+    /// Posts a signalled Send of these elements. Returns the error number.
     pub fn post(&self, elements: &mut [ibv_sge]) -> i32 {
         // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
         let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
@@ -116,12 +116,12 @@ impl Loan<ibv_qp> {
         unsafe { post(self.object, &raw mut wr, &raw mut bad) }
     }
 
-    /// Builds a signalled Send of an element; the error number.
+    /// Builds a signalled Send of an element. Returns the error number.
     pub fn build(&self, sge: ibv_sge) -> i32 {
         let convert = self.provider.qp_to_qp_ex.expect("the provider has builders");
         // SAFETY: the queue pair is alive.
         let qp = unsafe { convert(self.object) };
-        // SAFETY: the queue pair is alive and was made with builders, so it has these functions.
+        // SAFETY: the queue pair is alive and was created with builders, so it has these functions.
         unsafe {
             (*qp).wr_start.expect("wr_start")(qp);
             (*qp).wr_id.store(2, Relaxed);

@@ -1,4 +1,4 @@
-//! Identifiers of the connection manager: addresses, connections, options.
+//! Commands on identifiers of the connection manager: addresses, connections, options.
 
 use std::ffi::{CString, c_int};
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use super::librdmacm::{Librdmacm, librdmacm};
 use super::words::{address, address_words, gid_words};
 use super::{Rig, attribute_words, cm, errno};
 
-/// What is called; the runner has looked whether it is there.
+/// Returns librdmacm; the runner runs these cases only where it is installed.
 pub(super) fn library() -> &'static Librdmacm {
-    librdmacm().expect("cases of the manager run where it is")
+    librdmacm().expect("the runner skips the manager's cases without librdmacm")
 }
 
-/// What a function has said: an error number, 0 for success.
+/// Returns the answer for a function's result: `errno`, or 0 for success.
 pub(super) fn said(returned: c_int) -> Vec<u64> {
     vec![if returned == 0 { 0 } else { errno() }]
 }
@@ -26,7 +26,7 @@ impl Rig {
     pub(super) fn manage(&mut self, command: u64, w: &[u64]) -> Vec<u64> {
         let library = library();
         let id = || self.manager.id(w[0]);
-        // SAFETY: identifiers are alive until they are destroyed, and have no number after that.
+        // SAFETY: identifiers are alive until they are destroyed, and then lose their number.
         unsafe {
             match command {
                 cm::ID => self.create_id(w),
@@ -100,8 +100,8 @@ impl Rig {
         said(unsafe { (library().rdma_resolve_addr)(id, from, to.as_ptr(), w[1] as c_int) })
     }
 
-    /// Connects or accepts. Words: identifier, resources, depth, flow control, retries, retries of
-    /// a receiver that is not ready, shared queue, queue pair, private data.
+    /// Connects or accepts. Words: identifier, responder resources, initiator depth, flow control,
+    /// retries, RNR retries, shared receive queue, queue pair, private data.
     fn parametrised(
         &mut self,
         function: unsafe extern "C" fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
@@ -139,7 +139,8 @@ impl Rig {
         let id = self.manager.id(w[0]);
         let to = Sockaddr::new(address(&w[1..]).expect("a group"));
         let to = to.as_ptr().cast_mut();
-        // SAFETY: the identifier is alive and the address readable, which is not written to.
+        // SAFETY: the identifier is alive and the address is readable; librdmacm does not write to
+        // it.
         said(unsafe {
             match command {
                 cm::JOIN => (library().rdma_join_multicast)(id, to, null_mut()),
@@ -162,8 +163,8 @@ impl Rig {
         init.cap = Self::CAP;
         let mut found = null_mut();
         let mut id = null_mut();
-        // SAFETY: what is passed is null or readable, and the results are writable; what was found
-        // is freed once.
+        // SAFETY: all pointers are null or readable, and the results are writable; the address
+        // information is freed once.
         let returned = unsafe {
             let name = node.as_ptr();
             let searched =
@@ -179,7 +180,7 @@ impl Rig {
         if returned == 0 { vec![0, self.manager.number(id)] } else { vec![returned] }
     }
 
-    /// The GIDs of the port, two words each.
+    /// Returns the GIDs of the port, two words each.
     fn own_gids(&self) -> Vec<u64> {
         let mut port = ibv_port_attr::default();
         // SAFETY: the context is open and the attributes are writable.

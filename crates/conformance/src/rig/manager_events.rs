@@ -1,4 +1,4 @@
-//! Events of the connection manager and their channels; queue pairs that it has made.
+//! Commands on event channels of the connection manager, and on queue pairs that librdmacm creates.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use super::manager::{library, said};
 use super::{Rig, cm, errno, route_words};
 
 impl Rig {
-    /// What a queue pair of the manager's has room for.
+    /// The capacity of a queue pair that librdmacm creates.
     pub(super) const CAP: ibv_qp_cap = ibv_qp_cap {
         max_send_wr: 16,
         max_recv_wr: 16,
@@ -24,13 +24,14 @@ impl Rig {
     pub(super) fn manage_pairs(&mut self, command: u64, w: &[u64]) -> Vec<u64> {
         match command {
             cm::CHANNEL => {
-                // SAFETY: it needs nothing.
+                // SAFETY: the function has no preconditions.
                 let made = unsafe { (library().rdma_create_event_channel)() };
                 super::made(&mut self.manager.channels, made)
             }
             cm::DESTROY_CHANNEL => {
                 let channel = std::mem::replace(&mut self.manager.channels[w[0] as usize], null_mut());
-                // SAFETY: the channel is alive; its identifiers have gone, or a case tries that.
+                // SAFETY: the channel is alive; its identifiers are destroyed, except in the case
+                // that tries a channel in use.
                 unsafe { (library().rdma_destroy_event_channel)(channel) };
                 vec![0]
             }
@@ -73,17 +74,17 @@ impl Rig {
         unsafe { BorrowedFd::borrow_raw((*self.manager.channels[channel as usize]).fd) }
     }
 
-    /// Puts a duplicate in the place of a channel's descriptor, which is closed.
+    /// Replaces a channel's descriptor by a duplicate, and closes the first one.
     fn duplicate(&mut self, channel: u64) -> Vec<u64> {
-        // The function of this name, as programs call it.
-        // SAFETY: it is open; what comes of it is nobody else's.
+        // Programs call `dup`, so that function is tested.
+        // SAFETY: the descriptor is open, and the duplicate has no other owner.
         let made = unsafe { libc::dup(self.event_descriptor(channel).as_raw_fd()) };
         if made < 0 {
             return vec![errno()];
         }
         // SAFETY: the channel is alive, and takes any descriptor of its kind.
         let before = unsafe { std::mem::replace(&mut (*self.manager.channels[channel as usize]).fd, made) };
-        // SAFETY: nobody uses it any more.
+        // SAFETY: the channel now uses the duplicate, so this descriptor has no other owner.
         drop(unsafe { OwnedFd::from_raw_fd(before) });
         vec![0]
     }
@@ -98,29 +99,29 @@ impl Rig {
             return said(returned);
         }
         let words = self.event_words(event);
-        // SAFETY: it was just taken, and is not used any more.
+        // SAFETY: the event was just taken, and is not used afterwards.
         unsafe { (library().rdma_ack_cm_event)(event) };
         words
     }
 
-    /// An event: its kind, status, identifier, listener + 1, parameters of a connection (7) and of
-    /// datagrams (2 and a route), private data.
+    /// Returns an event as words: kind, status, identifier, listener + 1, parameters of a
+    /// connection (7) and of datagrams (2 and a route), private data.
     fn event_words(&mut self, event: *mut rdma_cm_event) -> Vec<u64> {
         // SAFETY: the event is not acknowledged yet, and its identifiers are alive.
         let (event, is_datagram) = unsafe { (&*event, (*(*event).id).qp_type == IBV_QPT_UD) };
         let listener = if event.listen_id.is_null() { 0 } else { self.manager.number(event.listen_id) + 1 };
         let status = i64::from(event.status) as u64;
         let mut words = vec![0, event.event.into(), status, self.manager.number(event.id), listener];
-        // SAFETY: the type of the identifier says which member was written. Both begin alike.
+        // SAFETY: both members of the union begin with these fields.
         let (data, len) = unsafe { (event.param.conn.private_data, event.param.conn.private_data_len) };
         if is_datagram {
-            // SAFETY: as above.
+            // SAFETY: events of an identifier for UD have this member.
             let ud = unsafe { event.param.ud };
             words.extend([0; 7]);
             words.extend([ud.qp_num, ud.qkey].map(u64::from));
             words.extend(route_words(&ud.ah_attr));
         } else {
-            // SAFETY: as above.
+            // SAFETY: events of all other identifiers have this member.
             let conn = unsafe { event.param.conn };
             let small = [conn.responder_resources, conn.initiator_depth, conn.flow_control];
             let counts = [conn.retry_count, conn.rnr_retry_count, conn.srq];
@@ -131,14 +132,15 @@ impl Rig {
         let data = if data.is_null() {
             &[][..]
         } else {
-            // SAFETY: there are so many bytes until the event is acknowledged.
+            // SAFETY: the data has `len` bytes until the event is acknowledged.
             unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len.into()) }
         };
         words.extend(data.iter().map(|byte| u64::from(*byte)));
         words
     }
 
-    /// Makes a queue pair of an identifier, in the manager's domain and with its queues.
+    /// Has librdmacm create a queue pair for an identifier, in librdmacm's domain and with its
+    /// completion queues.
     fn create_pair(&mut self, w: &[u64]) -> Vec<u64> {
         // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
         let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
@@ -185,30 +187,30 @@ impl Rig {
         forget(&mut self.pairs, id.qp);
         forget(&mut self.queues, id.send_cq);
         forget(&mut self.queues, id.recv_cq);
-        // SAFETY: as above, and it has a queue pair.
+        // SAFETY: the identifier is alive and has a queue pair.
         unsafe { (library().rdma_destroy_qp)(raw) };
     }
 
-    /// Destroys what librdmacm has made of verbs, before the rig destroys what it has made of them.
+    /// Destroys the queue pairs of librdmacm, before the rig destroys its own objects.
     pub(super) fn release_pairs(&mut self) {
         for i in 0..self.manager.ids.len() {
             self.release_pair(i);
         }
     }
 
-    /// Destroys identifiers and channels, when nothing is left in their domains.
+    /// Destroys identifiers and channels; their domains must be empty.
     pub(super) fn release_identifiers(&mut self) {
         for id in std::mem::take(&mut self.manager.ids).into_iter().filter(|id| !id.is_null()) {
             // SAFETY: the identifier is alive, and its events were acknowledged or are its own.
             unsafe { (library().rdma_destroy_id)(id) };
         }
         for channel in std::mem::take(&mut self.manager.channels).into_iter().filter(|c| !c.is_null()) {
-            // SAFETY: the channel is alive, and its identifiers have gone.
+            // SAFETY: the channel is alive, and its identifiers are destroyed.
             unsafe { (library().rdma_destroy_event_channel)(channel) };
         }
     }
 
-    /// Has the domains of librdmacm left to it.
+    /// Removes librdmacm's domains from the rig's list: librdmacm destroys them.
     pub(super) fn forget_domains(&mut self) {
         for domain in self.manager.domains.drain(..) {
             forget(&mut self.domains, domain);
@@ -216,7 +218,7 @@ impl Rig {
     }
 }
 
-/// Takes an object off a list: it is another's to destroy.
+/// Removes an object that has another owner from a list of objects to destroy.
 fn forget<T>(list: &mut [*mut T], object: *mut T) {
     list.iter_mut().filter(|other| **other == object).for_each(|other| *other = null_mut());
 }

@@ -1,4 +1,4 @@
-//! Registering memory, and taking it away.
+//! Commands that register, deregister and unmap memory.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -7,8 +7,9 @@ use super::region::{Memory, Region, file_of, map};
 use super::{Rig, errno};
 
 impl Rig {
-    /// Registers new memory: domain, length, rights, kind of memory. Answers with the number of the
-    /// region and its key.
+    /// Registers new memory. Returns the number of the region and its key.
+    ///
+    /// Words: domain, length, access flags, kind of memory.
     pub(super) fn register(&mut self, w: &[u64]) -> Vec<u64> {
         let len = w[1] as usize;
         let kind = Memory::of(w[3]);
@@ -20,7 +21,7 @@ impl Rig {
             _ => map(len, kind, file.as_ref()),
         };
         assert!(!addr.is_null(), "no memory for {len} B");
-        // SAFETY: the domain is alive and the buffer is.
+        // SAFETY: the domain and the buffer are alive.
         let mr = unsafe { (self.provider.reg_mr)(self.domains[w[0] as usize], addr, len, w[2] as i32) };
         let mut region = Region { mr, addr: addr.cast(), len, lkey: 0, rkey: 0, from_device, file };
         if mr.is_null() {
@@ -28,21 +29,21 @@ impl Rig {
             self.give_back(&region);
             return vec![refused];
         }
-        // SAFETY: it was just made.
+        // SAFETY: the region was just registered.
         (region.lkey, region.rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
         let lkey = region.lkey;
         self.regions.push(region);
         vec![0, self.regions.len() as u64 - 1, u64::from(lkey)]
     }
 
-    /// Deregisters; the bytes and the key stay known, so that they can be misused.
+    /// Deregisters a region. Its address and key are kept, so that a case can misuse them.
     pub(super) fn deregister(&mut self, i: usize) -> u64 {
         let mr = std::mem::replace(&mut self.regions[i].mr, null_mut());
         // SAFETY: the region is registered.
         unsafe { (self.provider.dereg_mr)(mr) as u64 }
     }
 
-    /// Deregisters and gives the memory back.
+    /// Deregisters a region and frees its memory.
     pub(super) fn release(&mut self, i: usize) -> Vec<u64> {
         let errno = self.deregister(i);
         let nothing = Region {
@@ -59,17 +60,17 @@ impl Rig {
         vec![errno]
     }
 
-    /// Unmaps a region's memory, which stays registered.
+    /// Unmaps the memory of a region that stays registered.
     pub(super) fn unmap(&mut self, i: usize) -> Vec<u64> {
         let region = &mut self.regions[i];
         let addr = std::mem::replace(&mut region.addr, null_mut());
-        // SAFETY: the mapping was made with this length; that it is registered all the same is what
-        // a case tries.
+        // SAFETY: the mapping was made with this length. A case tries what its registration then
+        // does.
         unsafe { libc::munmap(addr.cast(), region.len) };
         vec![0]
     }
 
-    /// Takes all bytes from the file that a region is a mapping of.
+    /// Truncates the file that a region maps to no bytes.
     pub(super) fn truncate(&mut self, i: usize) -> Vec<u64> {
         let file = self.regions[i].file.as_ref().expect("a region of a file");
         rustix::fs::ftruncate(file, 0).expect("the file is open for writing");

@@ -1,4 +1,4 @@
-//! Loops over one-sided operations that are too fast to be told one by one.
+//! Loops of one-sided operations that are too fast for a command each.
 
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
@@ -8,15 +8,15 @@ use verbs::abi::*;
 
 use super::{Rig, pattern};
 
-/// The last byte of what round `n` writes: never that of the round before, nor 0, with which memory
-/// begins.
+/// Returns the last byte of the message of round `n`: never the byte of the round before, nor 0,
+/// the initial value of memory.
 fn mark(n: u64) -> u8 {
     1 + (n % 200) as u8
 }
 
 impl Rig {
-    /// Watches the last byte of a range without calling any verb until it has a value: 0, or 110
-    /// (ETIMEDOUT).
+    /// Watches the last byte of a range, without calling any verb, until it has a value. Returns 0,
+    /// or 110 (ETIMEDOUT).
     ///
     /// Words: region, offset, length, value, milliseconds.
     pub(super) fn await_last_byte(&mut self, w: &[u64]) -> Vec<u64> {
@@ -26,12 +26,12 @@ impl Rig {
         vec![if watch(last, w[3] as u8, w[4]) { 0 } else { libc::ETIMEDOUT as u64 }]
     }
 
-    /// Writes to the peer and waits for its write, in turn, watching nothing but the last byte;
-    /// then all of what came must be there. Answers with the rounds that went well.
+    /// Alternately writes to the peer and waits for its write. It watches only the last byte; the
+    /// other bytes must have arrived before it. Returns the number of rounds that succeeded.
     ///
-    /// Words: queue pair, send queue, region, bytes of a message, rounds, 1 for whoever begins,
-    /// remote address, remote key, milliseconds. The region has the message to send at its start
-    /// and the one that comes behind that.
+    /// Words: queue pair, send queue, region, bytes of a message, rounds, 1 for the node that
+    /// begins, remote address, remote key, milliseconds. The region holds the outgoing message,
+    /// and behind it the incoming one.
     pub(super) fn volley(&mut self, w: &[u64]) -> Vec<u64> {
         let [qp, cq, region, size, rounds, begins, addr, key, ms] = w[..9] else { panic!("nine words") };
         let (out, _) = self.bytes(&[region, 0, size]);
@@ -69,7 +69,7 @@ impl Rig {
         true
     }
 
-    /// The status of the next completion.
+    /// Returns the status of the next completion, or `None` after `ms` milliseconds.
     fn completed(&mut self, cq: u64, ms: u64) -> Option<u64> {
         let end = Instant::now() + Duration::from_millis(ms);
         while Instant::now() < end {
@@ -80,8 +80,8 @@ impl Rig {
         None
     }
 
-    /// Adds one to the same word again and again, for a while. Answers with the number of additions
-    /// and the sum of what was there before each.
+    /// Repeatedly adds one to a remote word. Returns the number of additions and the sum of the
+    /// values before each.
     ///
     /// Words: queue pair, send queue, region, offset of the local word, remote address, remote key,
     /// milliseconds to add for, 1 to add by compare-and-swap, milliseconds to wait for a
@@ -117,12 +117,13 @@ impl Rig {
         vec![0, done, sum]
     }
 
-    /// Adds one to a word again and again by this CPU's own atomics. Answers as `count` does.
+    /// Repeatedly adds one to a local word by atomics of the CPU. Returns the same words as
+    /// `count`.
     ///
     /// Words: region, offset, milliseconds.
     pub(super) fn increment(&mut self, w: &[u64]) -> Vec<u64> {
         let (at, _) = self.bytes(&[w[0], w[1], 8]);
-        // SAFETY: the word lies in the region, and cases use aligned ones.
+        // SAFETY: the word lies in the region, and cases use aligned words.
         let word = unsafe { AtomicU64::from_ptr(at.cast()) };
         let end = Instant::now() + Duration::from_millis(w[2]);
         let mut sum = 0_u64;
@@ -135,7 +136,8 @@ impl Rig {
     }
 }
 
-/// Waits for a byte to have a value; what was written before it is then there to be read.
+/// Waits until a byte has a value; the bytes that were written before it can then be read. Returns
+/// false after `ms` milliseconds.
 fn watch(at: *const u8, value: u8, ms: u64) -> bool {
     // SAFETY: the byte lies in a region; the device writes to it meanwhile.
     let byte = unsafe { std::sync::atomic::AtomicU8::from_ptr(at.cast_mut()) };
@@ -147,20 +149,20 @@ fn watch(at: *const u8, value: u8, ms: u64) -> bool {
         if Instant::now() > end {
             return byte.load(Acquire) == value;
         }
-        // Whoever writes may need this CPU.
+        // The thread that writes may need this CPU.
         std::thread::yield_now();
     }
     follow(at);
     true
 }
 
-/// Takes the order of a byte for all that was written before it. On a CPU the byte is enough; but
-/// the language, and with it a race detector, knows an order only between accesses of one size, and
-/// a device on this CPU stores the last bytes as one aligned word.
+/// Orders later reads after all writes that preceded the last byte. On a CPU, the load of the byte
+/// suffices. The language, and with it a race detector, only orders accesses of one size, and
+/// softdev stores the last bytes as one aligned word.
 fn follow(at: *const u8) {
     let aligned = |bytes: usize| at.map_addr(|addr| addr & !(bytes - 1)).cast_mut();
-    // SAFETY: an aligned word around a byte of a region, which consists of whole pages, lies in it,
-    // and is written to by atomics of this process only.
+    // SAFETY: a region consists of whole pages, so an aligned word around one of its bytes lies in
+    // it. In this process only atomics write to it.
     unsafe {
         AtomicU16::from_ptr(aligned(2).cast()).load(Acquire);
         AtomicU32::from_ptr(aligned(4).cast()).load(Acquire);

@@ -1,4 +1,4 @@
-//! Memory of the device's or the program's.
+//! Memory of the device or of the program, with its registration.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use verbs::abi::*;
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 const PAGE: usize = 4096;
 
 /// A piece of memory with its registration.
@@ -17,20 +17,20 @@ pub(super) struct Region {
     pub(super) lkey: u32,
     pub(super) rkey: u32,
     pub(super) from_device: bool,
-    /// What is mapped there.
+    /// The file that is mapped there.
     pub(super) file: Option<OwnedFd>,
 }
 
-/// What a region is of.
+/// The kind of memory that a region registers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Memory {
-    /// The device's own where it has some, else as `Own`.
+    /// Memory of the device if it has memory, otherwise as `Own`.
     Device,
-    /// A private mapping of the program's.
+    /// A private mapping of the program.
     Own,
-    /// A private mapping that may be read only.
+    /// A private mapping without write permission.
     ReadOnly,
-    /// A private mapping that may neither be read nor written.
+    /// A private mapping without any permission.
     Inaccessible,
     /// A private mapping whose last page was unmapped.
     Incomplete,
@@ -42,7 +42,7 @@ impl Memory {
     const ALL: [Self; 6] =
         [Self::Device, Self::Own, Self::ReadOnly, Self::Inaccessible, Self::Incomplete, Self::File];
 
-    /// As a word of a command.
+    /// Returns the kind as a word of a command.
     pub fn word(self) -> u64 {
         self as u64
     }
@@ -56,7 +56,7 @@ pub(super) fn file_of(len: usize) -> OwnedFd {
     // SAFETY: the name ends with a zero.
     let fd = unsafe { libc::memfd_create(c"conformance".as_ptr(), libc::MFD_CLOEXEC) };
     assert!(fd >= 0, "no file for {len} B");
-    // SAFETY: the descriptor was just made and is nobody else's.
+    // SAFETY: the descriptor was just made and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     rustix::fs::ftruncate(&file, len as u64).expect("a file in memory has any length");
     file
@@ -76,8 +76,8 @@ pub(super) fn map(len: usize, kind: Memory, file: Option<&OwnedFd>) -> *mut c_vo
     let addr = unsafe { libc::mmap(null_mut(), len.max(1), protection, flags, fd, 0) };
     assert!(addr != libc::MAP_FAILED, "no memory for {len} B");
     if kind == Memory::Incomplete {
-        assert!(len > PAGE && len.is_multiple_of(PAGE), "{len} B have no last page of their own");
-        // SAFETY: the last page lies in the new mapping, which nobody refers to.
+        assert!(len > PAGE && len.is_multiple_of(PAGE), "{len} B are not several whole pages");
+        // SAFETY: the last page lies in the new mapping, which has no references yet.
         unsafe { libc::munmap(addr.byte_add(len - PAGE), PAGE) };
     }
     addr

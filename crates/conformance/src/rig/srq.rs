@@ -1,4 +1,4 @@
-//! Shared receive queues.
+//! Commands on shared receive queues.
 
 use std::ptr::null_mut;
 
@@ -7,7 +7,7 @@ use verbs::abi::*;
 use super::{Rig, made};
 
 impl Rig {
-    /// Domain, receives, elements.
+    /// Words: domain, receives, elements.
     pub(super) fn create_srq(&mut self, w: &[u64]) -> Vec<u64> {
         let attr = ibv_srq_attr { max_wr: w[1] as u32, max_sge: w[2] as u32, srq_limit: 0 };
         let mut init = ibv_srq_init_attr { srq_context: null_mut(), attr };
@@ -16,7 +16,7 @@ impl Rig {
         made(&mut self.shared_queues, srq)
     }
 
-    /// Queue, mask, receives, limit.
+    /// Words: queue, mask, receives, limit.
     pub(super) fn modify_srq(&mut self, w: &[u64]) -> Vec<u64> {
         let mut attr = ibv_srq_attr { max_wr: w[2] as u32, max_sge: 0, srq_limit: w[3] as u32 };
         let srq = self.shared_queues[w[0] as usize];
@@ -25,7 +25,7 @@ impl Rig {
         vec![if returned == -1 { super::errno() } else { u64::from(returned.unsigned_abs()) }]
     }
 
-    /// Answers with receives, elements and limit.
+    /// Returns receives, elements and limit.
     pub(super) fn query_srq(&mut self, w: &[u64]) -> Vec<u64> {
         let mut attr = ibv_srq_attr::default();
         // SAFETY: the queue is alive and the attributes are writable.
@@ -34,7 +34,7 @@ impl Rig {
         std::iter::once(u64::from(returned.unsigned_abs())).chain(words).collect()
     }
 
-    /// As `receive`, to a shared queue.
+    /// Posts receives to a shared queue; the words are as for `receive`.
     pub(super) fn receive_shared(&mut self, w: &[u64]) -> Vec<u64> {
         let srq = self.shared_queues[w[0] as usize];
         // SAFETY: the context is open.

@@ -1,10 +1,10 @@
-//! Attributes and routes as rows of integers.
+//! Attributes, routes and addresses as words.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use verbs::abi::*;
 
-/// A queue pair's attributes as words, in the order of `attributes`.
+/// Returns a queue pair's attributes as words, in the order of `attributes`.
 pub fn attribute_words(a: &ibv_qp_attr) -> Vec<u64> {
     let mut words: Vec<u64> = [
         a.qp_state,
@@ -37,7 +37,8 @@ pub fn attribute_words(a: &ibv_qp_attr) -> Vec<u64> {
     words
 }
 
-/// `lid` is the own port's: see `route`.
+/// Returns a queue pair's attributes from their words. `lid` is the LID of the local port: see
+/// `route`.
 pub fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
     ibv_qp_attr {
         qp_state: w[0] as u32,
@@ -63,18 +64,18 @@ pub fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
     }
 }
 
-/// A GID's bytes, from its words.
+/// Returns a GID's bytes, from its words.
 pub fn gid_of(words: [u64; 2]) -> [u8; 16] {
     (u128::from(words[0]) << 64 | u128::from(words[1])).to_be_bytes()
 }
 
-/// A GID's words, from its bytes.
+/// Returns a GID's words, from its bytes.
 pub fn gid_words(gid: [u8; 16]) -> [u64; 2] {
     let whole = u128::from_be_bytes(gid);
     [(whole >> 64) as u64, whole as u64]
 }
 
-/// A route as words, in the order of `route`.
+/// Returns a route as words, in the order of `route`.
 pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
     let [high, low] = gid_words(a.grh.dgid.raw);
     let small = [a.grh.sgid_index, a.grh.hop_limit, a.grh.traffic_class, a.sl, a.is_global, a.port_num];
@@ -82,8 +83,8 @@ pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
     [high, low, index, hops, class, level, global, port, u64::from(a.dlid)]
 }
 
-/// Where a route names no LID it leads to the own port's, where both ends of most cases are; on
-/// Ethernet that is none.
+/// Returns a route from its words. A route without LID leads to `lid`, the LID of the local port:
+/// most cases run on one port. On Ethernet that LID is 0.
 pub fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
     ibv_ah_attr {
         grh: ibv_global_route {
@@ -101,7 +102,7 @@ pub fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
     }
 }
 
-/// An address as words, in the order of `address`.
+/// Returns an address as words, in the order of `address`.
 pub fn address_words(address: Option<SocketAddr>) -> [u64; 5] {
     let Some(address) = address else { return [0; 5] };
     let (family, octets) = match address.ip() {
@@ -113,7 +114,7 @@ pub fn address_words(address: Option<SocketAddr>) -> [u64; 5] {
     [family, u64::from(address.port()), high, low, u64::from(scope)]
 }
 
-/// An address from its words; none of no family, or of no words.
+/// Returns an address from its words, or `None` if there are none or they name no family.
 pub fn address(w: &[u64]) -> Option<SocketAddr> {
     let &[family, port, high, low, scope] = w else { return None };
     let ip = Ipv6Addr::from(gid_of([high, low]));

@@ -1,4 +1,4 @@
-//! Work requests, completions and the bytes of regions.
+//! Commands for work requests, completions and the bytes of regions.
 
 use std::ptr::null_mut;
 
@@ -17,12 +17,12 @@ impl Rig {
         ibv_sge { addr: (region.addr as u64).wrapping_add(w[1]), length: w[2] as u32, lkey }
     }
 
-    /// Posts a list; answers with the error and the position of the request that `bad_wr` points
-    /// to.
+    /// Posts a list of send requests. Returns the error and the position of the request that
+    /// `bad_wr` points to.
     ///
     /// Words of a request: identifier, flags, opcode, immediate, address handle (0 for none, else
-    /// its number + 1), queue-pair number, Q_Key, remote address, remote key, what to compare with
-    /// or to add, what to swap in, number of elements, they.
+    /// its number + 1), queue-pair number, Q_Key, remote address, remote key, operand to compare or
+    /// to add, operand to swap in, number of elements, the elements.
     pub(super) fn send(&mut self, w: &[u64]) -> Vec<u64> {
         let qp = self.pairs[w[0] as usize];
         let count = w[1] as usize;
@@ -61,7 +61,7 @@ impl Rig {
         // SAFETY: the queue pair is alive; requests, elements and inline bytes are readable.
         let returned = unsafe { post(qp, requests.as_mut_ptr(), &raw mut bad) };
         let position = requests.iter().position(|wr| std::ptr::eq(wr, bad));
-        // Some providers give the error number negative, against the man page.
+        // Some providers return a negative error number, against the man page.
         vec![u64::from(returned.unsigned_abs()), position.map_or(u64::MAX, |p| p as u64)]
     }
 
@@ -73,7 +73,7 @@ impl Rig {
         self.post_receives(w, |requests, bad| unsafe { post(qp, requests, bad) })
     }
 
-    /// Posts a list of receives; answers as `send` does.
+    /// Posts a list of receives. Returns the same words as `send`.
     pub(super) fn post_receives(
         &self,
         w: &[u64],
@@ -108,12 +108,12 @@ impl Rig {
         let mut found: Vec<ibv_wc> = Vec::with_capacity(room);
         // SAFETY: the context is open.
         let poll = unsafe { (*self.context).ops.poll_cq }.expect("a provider fills poll_cq");
-        // SAFETY: the queue is alive and there is room for so many.
+        // SAFETY: the queue is alive and `found` has capacity for `room` completions.
         let n = unsafe { poll(self.queues[w[0] as usize], room as i32, found.as_mut_ptr()) };
         if n < 0 {
             return vec![u64::from(n.unsigned_abs())];
         }
-        // SAFETY: the device wrote the first n.
+        // SAFETY: the device wrote the first `n` completions.
         unsafe { found.set_len(n as usize) };
         let mut answer = vec![0];
         for wc in found {
@@ -143,7 +143,7 @@ impl Rig {
         vec![0]
     }
 
-    /// The first byte that is not as `fill` made it, or all ones.
+    /// Returns the position of the first byte that differs from the pattern of `fill`, or all ones.
     pub(super) fn check(&mut self, w: &[u64]) -> Vec<u64> {
         let bytes = self.copy(w);
         let first = w[4] as usize;

@@ -1,18 +1,18 @@
-//! What has become of the cases so far, as a value that one process can hand to the next.
+//! The outcomes of the cases so far, as a value that one process can pass to the next.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What has become of a case.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Outcome {
     Passed,
     Failed,
-    /// A departure: not run, or run and found to be one still.
+    /// A known departure: the case was skipped, or it was run and failed.
     Skipped,
-    /// A departure that did not show in this run, and need not.
+    /// A departure that does not occur in every run, and did not occur in this one.
     Spared,
-    /// It is on the list of departures, yet the device keeps it.
+    /// The case is on the list of departures, but it passed.
     Kept,
 }
 
@@ -21,9 +21,9 @@ impl fmt::Display for Outcome {
         f.write_str(match self {
             Self::Passed => "ok",
             Self::Failed => "FAILED",
-            Self::Skipped => "departs, as is known",
-            Self::Spared => "ok this time",
-            Self::Kept => "NO LONGER DEPARTS",
+            Self::Skipped => "fails, a known departure",
+            Self::Spared => "ok in this run",
+            Self::Kept => "NO LONGER A DEPARTURE",
         })
     }
 }
@@ -34,7 +34,7 @@ pub(super) struct Tally {
     skipped: usize,
     failed: Vec<String>,
     kept: Vec<String>,
-    /// Of the processes before this one.
+    /// The time of the processes before this one.
     earlier: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Tally {
         }
     }
 
-    /// How many cases there have been.
+    /// Returns the number of cases so far.
     pub(super) fn done(&self) -> usize {
         self.passed + self.skipped + self.failed.len() + self.kept.len()
     }
@@ -57,7 +57,7 @@ impl Tally {
         self.failed.is_empty() && self.kept.is_empty()
     }
 
-    /// For the next process, after this one has taken `time`.
+    /// Returns the outcomes as text for the next process. `time` is the time of this process.
     pub(super) fn so_far(&self, time: Duration) -> String {
         let failed = self.failed.join(",");
         let kept = self.kept.join(",");
@@ -82,10 +82,10 @@ impl Tally {
         }
     }
 
-    /// The last lines, as the standard harness writes them.
+    /// Returns the last lines, in the format of the standard test harness.
     pub(super) fn report(&self, time: Duration) -> String {
         let mut lines: Vec<String> = self.failed.iter().map(|name| format!("failed: {name}")).collect();
-        lines.extend(self.kept.iter().map(|name| format!("to be removed from the departures: {name}")));
+        lines.extend(self.kept.iter().map(|name| format!("remove from the departures: {name}")));
         lines.push(format!(
             "\ntest result: {}. {} passed; {} failed; {} skipped; finished in {:.2?}\n",
             if self.is_good() { "ok" } else { "FAILED" },
@@ -131,12 +131,12 @@ mod tests {
     #[test]
     fn every_bad_case_is_named() {
         let report = some().report(Duration::from_secs(2));
-        let expected = "failed: a::second\nfailed: b::fifth\nto be removed from the departures: b::fourth\n\
+        let expected = "failed: a::second\nfailed: b::fifth\nremove from the departures: b::fourth\n\
             \ntest result: FAILED. 2 passed; 2 failed; 2 skipped; finished in 2.00s\n";
         assert_eq!(report, expected);
         assert!(!some().is_good() && Tally::default().is_good());
         let mut kept = Tally::default();
         kept.add("a::b", Outcome::Kept);
-        assert!(!kept.is_good(), "an entry that is wrong is noticed");
+        assert!(!kept.is_good(), "a wrong entry of the departures fails the run");
     }
 }

@@ -1,9 +1,9 @@
 //! The rate of the time stamp counter, found by reading it and `CLOCK_MONOTONIC` together.
 //!
-//! A pair of readings is bracketed by two reads of the counter: the system's clock was read
-//! somewhere between them, so the middle of the bracket is off by half its width at most. A line
-//! through the narrow pairs gives the rate, and the widths give a bound on its error that no
-//! distribution has to be assumed for.
+//! Two reads of the counter bracket each reading of the system's clock. The system's clock was read
+//! somewhere between them, so the middle of the bracket is off by at most half its width. A line
+//! through the narrow pairs gives the rate. The widths give a bound on its error that assumes no
+//! distribution.
 
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Pair {
     pub(super) ns: u64,
 }
 
-/// A rate and how well it is known.
+/// A rate and its uncertainty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     pub(super) tick_hz: f64,
@@ -35,7 +35,7 @@ pub(super) fn tsc_rate() -> Option<Rate> {
     (0..ATTEMPTS).find_map(|_| fit(&observe()).filter(usable))
 }
 
-/// Pairs spread over the calibration, the narrowest of a burst each.
+/// Pairs spread over the calibration, the narrowest of each burst.
 fn observe() -> Vec<Pair> {
     let mut pairs = Vec::with_capacity(BURSTS);
     for burst in 0..BURSTS {
@@ -89,19 +89,19 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Bursts and the pause between them: about 50 ms in all.
+/// The number of bursts; with the pauses between them they take about 50 ms.
 const BURSTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(1);
-/// Enough that one of them escapes interrupts.
+/// Enough that at least one of them escapes interrupts.
 const BURST_PAIRS: usize = 16;
-/// Below this many narrow pairs the residuals say little.
+/// With fewer narrow pairs the residuals say little.
 const PAIRS_MIN: usize = 8;
-/// Times to try: a machine that is stolen from for 50 ms may be quiet in the next 50.
+/// Number of attempts: a machine that loses CPU time for 50 ms may be quiet in the next 50.
 const ATTEMPTS: usize = 3;
-/// A worse clock is not worth having: 100 ppm is 0.1 ns in a microsecond. On a quiet machine about
-/// 1 ppm is seen.
+/// A worse clock is not used: 100 ppm is 0.1 ns in a microsecond. On a quiet machine about 1 ppm is
+/// seen.
 const ERROR_PPM_MAX: f64 = 100.0;
-/// Counters run at 24 MHz to some GHz; anything else is a defect of the machine.
+/// Counters run at 24 MHz to some GHz; any other rate is a defect of the machine.
 const PLAUSIBLE_HZ: std::ops::Range<f64> = 1e6..1e11;
 /// `CLOCK_MONOTONIC` is read in whole nanoseconds.
 const CLOCK_QUANTUM_NS: f64 = 1.0;

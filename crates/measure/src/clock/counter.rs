@@ -13,24 +13,24 @@ use crate::record::Scale;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Ticks from `earlier` to this reading; 0 where a move between processors made the counter go
-    /// back.
+    /// Ticks from `earlier` to this reading; 0 where the counter went back because the thread moved
+    /// to another processor.
     #[inline(always)]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// The clocks that there are.
+/// The kinds of clock.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
-    /// The time stamp counter: one for all processes of a kernel that offers it as a clock source,
-    /// whatever their namespaces.
+    /// The time stamp counter: the same for all processes of a kernel that offers it as a clock
+    /// source, whatever their namespaces.
     Tsc,
-    /// `CLOCK_MONOTONIC`: one for all processes of a time namespace.
+    /// `CLOCK_MONOTONIC`: the same for all processes of a time namespace.
     ClockMonotonic,
-    /// The virtual time of a simulation: one for the ranks that a process simulates.
+    /// The virtual time of a simulation: the same for the ranks that a process simulates.
     Simulated,
 }
 
@@ -41,13 +41,13 @@ pub(super) enum Source {
     Tsc,
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic,
-    /// A simulation, whose time passes when the simulation says.
+    /// A simulation, which sets its time.
     Simulated(fn() -> Ticks),
 }
 
 impl Source {
-    /// Reads a source that is slower than the time stamp counter: apart, so that hot loops hold
-    /// only the counter's code.
+    /// Reads a counter that is slower than the time stamp counter. It is a separate function, so
+    /// that hot loops hold only the code of the time stamp counter.
     #[cold]
     #[inline(never)]
     fn read(self) -> Ticks {
@@ -82,8 +82,8 @@ impl Clock {
         }
     }
 
-    /// Why [`Clock::calibrate`] does not take the time stamp counter here; `None` where it does, if
-    /// its rate is steady.
+    /// Why [`Clock::calibrate`] does not use the time stamp counter here; `None` where it does,
+    /// provided that its rate is steady.
     pub fn why_not_tsc() -> Option<&'static str> {
         tsc::unusable()
     }
@@ -93,9 +93,9 @@ impl Clock {
         Self::with_rate(Source::Monotonic, 1e9, 0.0)
     }
 
-    /// The virtual time of a simulation. `now` gives the time of the rank that the calling thread
-    /// runs: a function and not a value, so that the clock of a simulated endpoint is of the same
-    /// type, and code that measures is compiled once.
+    /// The virtual time of a simulation. `now` returns the time of the rank that the calling thread
+    /// runs. It is a function and not a value, so that the clock of a simulated endpoint has the
+    /// same type and measuring code is compiled once.
     pub fn simulated(now: fn() -> Ticks, tick_hz: f64) -> Self {
         Self::with_rate(Source::Simulated(now), tick_hz, 0.0)
     }
@@ -109,8 +109,8 @@ impl Clock {
         }
     }
 
-    /// Reads the clock after whatever was loaded before: a processor may otherwise read the time
-    /// stamp counter before a load that stands in front of it. Costs some ns more.
+    /// Reads the clock after all earlier loads: a processor may otherwise read the time stamp
+    /// counter before a load that precedes it. Takes some ns longer.
     #[inline(always)]
     pub fn now_after_loads(&self) -> Ticks {
         match self.source {
@@ -154,7 +154,7 @@ impl Clock {
         }
     }
 
-    /// Which clock it is.
+    /// The kind of clock.
     pub fn kind(&self) -> ClockKind {
         match self.source {
             Source::Tsc => ClockKind::Tsc,
@@ -163,8 +163,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds of the clock that defines a second here: `CLOCK_MONOTONIC`, and for a simulation
-    /// its own time.
+    /// Nanoseconds of the clock that defines a second here: `CLOCK_MONOTONIC`, or the time of the
+    /// simulation.
     pub fn reference_ns(&self) -> u64 {
         match self.source {
             Source::Simulated(now) => self.ns(now().0),

@@ -1,4 +1,4 @@
-//! The end of a wait. What is measured asks a [`Clock`](super::Clock).
+//! The end of a wait. Measured times use a [`Clock`](super::Clock) instead.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The end of a wait that begins now; a century is as good as for ever.
+    /// The end of a wait that starts now; longer waits than a century end after a century.
     pub fn after(timeout: Duration) -> Self {
         let timeout = timeout.min(CENTURY);
         Self { end_ns: monotonic_ns() + ns(timeout), timeout }
     }
 
-    /// The same wait, and then some.
+    /// The same deadline, later by `more`.
     pub fn and(self, more: Duration) -> Self {
         let more = more.min(CENTURY);
         Self { end_ns: self.end_ns.saturating_add(ns(more)), timeout: self.timeout.saturating_add(more) }
     }
 
-    /// Whichever ends first.
+    /// The deadline that ends first.
     pub fn earlier(self, other: Self) -> Self {
         if other.end_ns < self.end_ns { other } else { self }
     }
@@ -41,12 +41,12 @@ impl Deadline {
         Timespec::try_from(self.remaining()).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
     }
 
-    /// Whether none is left.
+    /// Whether no time is left.
     pub fn is_over(self) -> bool {
         self.remaining().is_zero()
     }
 
-    /// The whole time that there was, in seconds.
+    /// The whole time from start to end, in seconds.
     pub fn timeout_s(self) -> f64 {
         self.timeout.as_secs_f64()
     }

@@ -1,21 +1,21 @@
-//! Which clock a clock is: whether two processes that stamp messages read one and the same.
+//! The identity of a clock: whether two processes that stamp messages read the same one.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Clock, ClockKind};
 use crate::environment::Root;
 
-/// What identifies a clock across processes. What could not be read is absent, and then nothing is
-/// shared.
+/// What identifies a clock across processes. What could not be read is absent; such a clock is
+/// shared with no other.
 ///
-/// It is evidence, not proof: machines that were restored from one snapshot have one boot id.
-/// Exchanges of messages can refute it ([`super::holds_one_clock`]).
+/// Equal domains are evidence, not proof: machines that were restored from one snapshot have one
+/// boot id. Exchanges of messages can refute it ([`super::holds_one_clock`]).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Domain {
-    /// Which clock.
+    /// The kind of clock.
     pub kind: ClockKind,
-    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)), and of a simulation its
-    /// process, too.
+    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)); of a simulation also its
+    /// process.
     pub boot_id: Option<String>,
     /// The time namespace, e.g. `time:[4026531834]`, which has its own offset of `CLOCK_MONOTONIC`
     /// (time_namespaces(7)); `none` where the kernel has no such namespaces.
@@ -41,8 +41,7 @@ impl Domain {
         Self { kind, boot_id, time_namespace: time_namespace(root) }
     }
 
-    /// Whether a stamp of one and a stamp of the other are of one clock, so that their difference
-    /// is a time.
+    /// Whether stamps of both are readings of one clock, so that their difference is a time.
     pub fn shares_with(&self, other: &Self) -> bool {
         let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
         let same_namespace = match self.kind {
@@ -65,7 +64,7 @@ fn time_namespace(root: &Root) -> Option<String> {
 }
 
 const NAMESPACES: &str = "proc/self/ns";
-/// A UUID. Anything else is a file that somebody put in its place.
+/// The length of a UUID. Any other text is not a boot id of the kernel.
 const BOOT_ID_CHARS: usize = 36;
 
 #[cfg(test)]

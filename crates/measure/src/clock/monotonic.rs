@@ -1,4 +1,4 @@
-//! The system's steady clock, which all waits and rates are relative to.
+//! The system's steady clock, which defines all waits and rates.
 
 use rustix::time::{ClockId, clock_gettime};
 

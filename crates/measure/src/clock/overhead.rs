@@ -1,25 +1,24 @@
-//! What measuring costs: the price of a stamp and of the empty measuring loop.
+//! The cost of measuring: of a stamp, and of the empty measuring loop.
 
 use std::hint::black_box;
 
 use super::Clock;
 use crate::samples::{RawSamples, Recorder, Stamps};
 
-/// What the measurement itself costs, in ns; medians over many batches, so that interrupts do not
+/// The cost of the measurement itself, in ns: medians over many batches, so that interrupts do not
 /// count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StampCost {
     /// One time stamp.
     pub stamp_ns: f64,
-    /// One turn of the measuring loop around nothing: stamp, difference, store.
+    /// One turn of the measuring loop without a message: stamp, difference, store.
     pub empty_loop_ns: f64,
-    /// The two stamps that the sender of a message takes which is timed one way, and keeps by its
-    /// number (about 40 ns in the thesis, V7).
+    /// The two stamps that the sender of a one-way message takes and stores by its number.
     pub one_way_ns: f64,
 }
 
 impl StampCost {
-    /// Measures it on this machine, now.
+    /// Measures the costs on this machine.
     pub fn measure(clock: &Clock) -> Self {
         let stamp = batches(clock, || {
             for _ in 0..TURNS {
@@ -52,7 +51,7 @@ fn empty_loop(clock: &Clock, samples: &mut RawSamples) {
     black_box(samples);
 }
 
-/// What a message that is timed one way costs its sender, without the message.
+/// The work of a sender for a one-way latency, without the message.
 fn one_way(clock: &Clock, submitted: &mut Stamps, completed: &mut Stamps) {
     for message in 0..TURNS as u64 {
         submitted.set(black_box(message), clock.now());

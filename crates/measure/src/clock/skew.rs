@@ -1,8 +1,8 @@
-//! A clock that is made wrong on purpose, so that a test knows by how much.
+//! A clock that is wrong on purpose, by a known amount, for tests.
 //!
-//! A skew is applied to stamps that have been taken. So [`super::Clock::now`] knows nothing of it
-//! and costs what it cost, and whoever compares two clocks of one machine can have one of them off
-//! by a known offset and drift.
+//! A skew is applied to stamps that have been taken. So [`super::Clock::now`] is not affected, and
+//! a test that compares two clocks of one machine can shift one of them by a known offset and
+//! drift.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,21 +10,21 @@ use std::str::FromStr;
 use crate::units::{format_duration, parse_duration};
 use crate::{Error, Result};
 
-/// How far a clock is off. Written and read as `offset=3ms,drift=40ppm`; either part may be left
-/// out, both may be negative.
+/// The error of a clock. Written and read as `offset=3ms,drift=40ppm`; either part may be left out,
+/// both may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Skew {
-    /// What is added to the clock, in ns of its nominal rate.
+    /// The offset that is added to the clock, in ns of its nominal rate.
     pub offset_ns: i64,
-    /// How much faster than it should the clock runs, in parts per million, since its zero.
+    /// How much too fast the clock runs, in parts per million, since its zero.
     pub drift_ppm: f64,
 }
 
 impl Skew {
-    /// What the skewed clock shows where a true one shows `ticks`; `tick_hz` is the clock's nominal
-    /// rate. Rounded down, as clocks are, and off by less than a tick plus 2^-53 of the offset.
-    /// Like any counter it counts modulo 2^64: a clock that is set back beyond its zero shows very
-    /// large values, whose differences are right.
+    /// The reading of the skewed clock when a true one shows `ticks`; `tick_hz` is the clock's
+    /// nominal rate. Rounded down, as clocks are, with an error of less than a tick plus 2^-53 of
+    /// the offset. Like any counter it counts modulo 2^64: a clock that is set back beyond its zero
+    /// shows very large values, whose differences are right.
     pub fn apply(&self, ticks: u64, tick_hz: f64) -> u64 {
         let offset = (self.offset_ns as f64 * (tick_hz / 1e9)).round() as i128;
         let drift = (self.drift_ppm * PARTS_PER_PPM).round() as i128;
@@ -59,7 +59,7 @@ fn read(text: &str) -> std::result::Result<Skew, String> {
             _ => return Err(format!("{part:?} is neither an offset nor a drift; {EXAMPLE}")),
         };
         if twice {
-            return Err(format!("{:?} is said twice; {EXAMPLE}", part.trim()));
+            return Err(format!("{:?} is given twice; {EXAMPLE}", part.trim()));
         }
     }
     Ok(Skew { offset_ns: offset_ns.unwrap_or(0), drift_ppm: drift_ppm.unwrap_or(0.0) })
@@ -68,7 +68,7 @@ fn read(text: &str) -> std::result::Result<Skew, String> {
 fn read_offset(text: &str) -> std::result::Result<i64, String> {
     let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
     let nanos = parse_duration(length).map_err(|error| error.to_string())?.as_nanos();
-    let nanos = i64::try_from(nanos).map_err(|_| format!("an offset of {text} is more than 292 years"))?;
+    let nanos = i64::try_from(nanos).map_err(|_| format!("the offset {text} is longer than 292 years"))?;
     Ok(sign * nanos)
 }
 
@@ -77,20 +77,20 @@ fn read_drift(text: &str) -> std::result::Result<f64, String> {
         text.strip_suffix("ppm").ok_or_else(|| format!("the drift {text:?} is not in ppm; {EXAMPLE}"))?;
     let drift: f64 =
         number.trim().parse().map_err(|_| format!("the drift {text:?} is not a number; {EXAMPLE}"))?;
-    // NaN is in no range.
+    // NaN is outside every range.
     if !(-DRIFT_PPM_MAX..=DRIFT_PPM_MAX).contains(&drift) {
         return Err(format!(
-            "a drift of {text} is beyond {DRIFT_PPM_MAX}ppm, the most that a kernel slews a clock"
+            "the drift {text} is above {DRIFT_PPM_MAX}ppm, the most that a kernel slews a clock"
         ));
     }
     Ok(drift)
 }
 
 const EXAMPLE: &str = "write offset=3ms,drift=40ppm";
-/// adjtimex(2) takes ticks from 900,000 / HZ to 1,100,000 / HZ microseconds: a tenth off.
+/// adjtimex(2) accepts ticks from 900,000 / HZ to 1,100,000 / HZ microseconds: 10 % either way.
 const DRIFT_PPM_MAX: f64 = 100_000.0;
-/// A drift counts in units of 10^-18: 2^64 ticks of an error of half a unit are 9 ticks, and years
-/// at 4 GHz 0.3.
+/// The unit of a drift is 10^-18. In 2^64 ticks an error of half a unit is 9 ticks, in years at 4
+/// GHz 0.3.
 const PARTS: i128 = 1_000_000_000_000_000_000;
 const PARTS_PER_PPM: f64 = 1e12;
 
@@ -153,10 +153,10 @@ mod tests {
             "cannot read \"drift=40\" as a skew: the drift \"40\" is not in ppm; write offset=3ms,drift=40ppm"
         );
         assert!(why("").contains("\"\" is neither an offset nor a drift; write offset=3ms"));
-        assert!(why("offset=1s,offset=2s").contains("\"offset=2s\" is said twice"));
-        assert!(why("drift=NaNppm").contains("is beyond 100000ppm"));
+        assert!(why("offset=1s,offset=2s").contains("\"offset=2s\" is given twice"));
+        assert!(why("drift=NaNppm").contains("is above 100000ppm"));
         assert!(why("drift=fastppm").contains("is not a number"));
-        assert!(why("offset=300000000h").contains("more than 292 years"));
+        assert!(why("offset=300000000h").contains("longer than 292 years"));
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! Conversions against exact rationals, calibration against made-up counters, and the real clock
-//! against the system's within bounds that hold however the machine is disturbed.
+//! Conversions are compared with exact rationals, calibration with made-up counters, and the real
+//! clock with the system's within bounds that hold on a disturbed machine too.
 
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,8 @@ fn ticks_of_the_monotonic_clock_are_nanoseconds() {
 
 #[test]
 fn half_is_taken_before_rounding() {
-    // At 4 GHz 7 ticks are 1.75 ns, which round to 2 of which half were 1; half of 1.75 is 0.875. 5
-    // ticks are 1.25.
+    // At 4 GHz 7 ticks are 1.75 ns, which would round to 2 and then halve to 1; half of 1.75 is
+    // 0.875. 5 ticks are 1.25 ns.
     let clock = Clock::with_rate(Source::Tsc, 4e9, 0.0);
     assert_eq!([5, 6, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Whole)), [1, 2, 2]);
     assert_eq!([1, 2, 3, 5, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Half)), [0, 0, 0, 1, 1]);
@@ -62,13 +62,13 @@ fn a_counter_that_went_back_counts_as_no_time() {
 proptest! {
     #[test]
     fn conversion_rounds_to_the_nearest(hz in 1_000_000u64..100_000_000_000, ticks in 0u64..1 << 50) {
-        // Where the product of the rate's last bit and the ticks stays below the distance to a tie.
+        // The error of the rate's last bit times the ticks stays below the distance to a tie.
         let clock = Clock::with_rate(Source::Tsc, hz as f64, 0.0);
         for (scale, divisor) in [(Scale::Whole, 1), (Scale::Half, 2)] {
             let ns = u128::from(clock.ns_scaled(ticks, scale));
             let exactly = ns_exactly(ticks, hz, divisor);
-            // The rate has 53 bits: it may tip a tie, and for large values it is off by 2^-52 of
-            // them.
+            // The rate has 53 bits: it may break a tie the other way, and is off by 2^-52 of large
+            // values.
             prop_assert!(ns.abs_diff(exactly) <= 1 + (exactly >> 52), "{ns} instead of {exactly}");
             if ticks < 1 << 20 && (2_000_000_000 * u128::from(ticks)) % (u128::from(hz) * divisor) != 0 {
                 prop_assert_eq!(ns, exactly);
@@ -91,7 +91,7 @@ proptest! {
         let rate = fit(&pairs).unwrap();
         let error_ppm = (rate.tick_hz / hz - 1.0).abs() * 1e6;
         prop_assert!(error_ppm <= rate.error_ppm, "off by {error_ppm} ppm, bound {}", rate.error_ppm);
-        // 50 ns of 20 ms at 1e8 Hz in the worst case is 500 ns: the bound is of use.
+        // 50 ns of 20 ms at 1e8 Hz are 500 ns in the worst case: the bound is useful.
         prop_assert!(rate.error_ppm < 3.0 * (100.0 / hz * 1e9 + 2.0) / 20e6 * 1e6);
     }
 }
@@ -164,7 +164,7 @@ fn a_counter_that_the_kernel_dropped_is_not_offered() {
 #[test]
 fn the_clock_agrees_with_the_system() {
     let clock = Clock::calibrate();
-    // An interval between the inner readings and the outer ones, whenever this thread is
+    // The interval lies between the inner and the outer readings, even if this thread is
     // interrupted.
     let outer_start = Instant::now();
     let start = clock.now();
@@ -184,8 +184,8 @@ fn calibrations_agree() {
     let other = Clock::calibrate();
     if one.name() == other.name() {
         let ppm = (one.tick_hz() / other.tick_hz() - 1.0).abs() * 1e6;
-        // The bounds, and as much again as time synchronisation may slew the system's clock between
-        // the two.
+        // The bounds, and as much again for time synchronisation, which may slew the system's clock
+        // between the two.
         assert!(ppm <= one.tick_error_ppm() + other.tick_error_ppm() + 1000.0, "{one:?} {other:?}");
     }
 }

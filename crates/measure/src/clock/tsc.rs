@@ -1,16 +1,16 @@
-//! The time stamp counter of x86: whether it may be trusted, and reading it.
+//! The time stamp counter of x86: whether it is usable, and reading it.
 
 /// Reads the counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn read() -> u64 {
     // SAFETY: RDTSC exists on every x86_64 processor and touches no memory. It faults only under
-    // CR4.TSD, which Linux sets for a thread that asks for it by prctl(PR_SET_TSC); this program
+    // CR4.TSD. Linux sets that for a thread that requests it by prctl(PR_SET_TSC); this program
     // does not.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Reads the counter when all loads in front of it are done.
+/// Reads the counter after all earlier loads.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 #[allow(
@@ -18,26 +18,26 @@ pub(super) fn read() -> u64 {
     reason = "newer compilers have made _mm_lfence a safe function, the oldest supported one has not"
 )]
 pub(super) fn read_after_loads() -> u64 {
-    // SAFETY: LFENCE is of SSE2, which every x86_64 processor has, and touches no memory.
+    // SAFETY: LFENCE belongs to SSE2, which every x86_64 processor has, and touches no memory.
     unsafe { std::arch::x86_64::_mm_lfence() };
     read()
 }
 
-/// Never called: [`unusable`] says so first.
+/// Never called: [`unusable`] refuses the counter first.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn read() -> u64 {
     unreachable!("there is no time stamp counter on this architecture")
 }
 
-/// Never called, as `read`.
+/// Never called, like `read`.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn read_after_loads() -> u64 {
     read()
 }
 
-/// Why the counter cannot serve as a clock here; `None` when it can.
+/// Why the counter cannot be used as a clock here; `None` when it can.
 pub(super) fn unusable() -> Option<&'static str> {
     if !is_invariant() {
         return Some("the processor does not promise a constant rate");
@@ -50,9 +50,9 @@ pub(super) fn unusable() -> Option<&'static str> {
     }
 }
 
-/// Whether the counter is among the kernel's clock sources. The kernel takes it off the list when
-/// its watchdog finds it unstable (`clocksource_mark_unstable` in kernel/time/clocksource.c clears
-/// the flag that the list needs).
+/// Whether the counter is among the kernel's clock sources. The kernel removes it from the list
+/// when its watchdog finds it unstable (`clocksource_mark_unstable` in kernel/time/clocksource.c
+/// clears the flag that the list needs).
 pub(super) fn kernel_offers_tsc(available_clocksource: &str) -> bool {
     available_clocksource.split_whitespace().any(|name| name == "tsc")
 }

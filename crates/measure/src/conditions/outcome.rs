@@ -1,11 +1,11 @@
-//! What became of what was asked, as the record has it.
+//! The outcome of each technique, as the record has it.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What became of one technique on the host of one rank.
+/// The outcome of one technique on the host of one rank.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Condition {
     /// Rank for which it was tried.
@@ -16,23 +16,22 @@ pub struct Condition {
     pub asked: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// What was found before; absent where that is not known.
+    /// The setting before; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Why it was not applied and what would help, or what the reader should know of it although it
-    /// was.
+    /// Why it was not applied and what would help; or a remark on it although it was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A technique that makes a machine's latencies smaller or steadier (V4 of the evaluations), or
-/// shows what that is good for.
+/// A technique that makes a machine's latencies smaller or steadier, or shows what such techniques
+/// are good for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Technique {
     /// Policy of the PCI Express links' power management.
     Aspm,
-    /// A request to `/dev/cpu_dma_latency`, held for the length of the point.
+    /// A request to `/dev/cpu_dma_latency`, held while the point runs.
     CpuDmaLatency,
     /// Other tasks moved off the ranks' CPUs.
     Cpuset,
@@ -56,7 +55,7 @@ pub enum Technique {
     Turbo,
 }
 
-/// How the attempt at a technique ended.
+/// The outcome of an attempt at a technique.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -64,7 +63,7 @@ pub enum Outcome {
     Applied,
     /// There was nothing to apply it to, or it would have done harm.
     NotApplied,
-    /// The rights for it were missing.
+    /// The process lacked the rights for it.
     NotPermitted,
 }
 

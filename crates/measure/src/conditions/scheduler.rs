@@ -35,7 +35,7 @@ impl FromStr for Scheduler {
             "other" if priority.is_empty() && text == class => return Ok(Self::Other),
             "fifo" => Self::Fifo,
             "rr" => Self::RoundRobin,
-            _ => return Err(format!("{text:?} is no scheduling class: use fifo:N, rr:N or other")),
+            _ => return Err(format!("{text:?} is no scheduling class: write fifo:N, rr:N or other")),
         };
         match priority.parse() {
             Ok(priority @ 1..=99) => Ok(made(priority)),

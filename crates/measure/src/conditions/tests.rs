@@ -23,7 +23,7 @@ fn the_built_in_environments_are_those_of_the_evaluation() {
     assert!(Wanted::built_in(AS_IS).unwrap().is_as_is());
     let optimised = Wanted::built_in("optimised").unwrap();
     let event = Wanted::built_in("event").unwrap();
-    // V5: isolation and interrupt affinity are all that they differ in.
+    // They differ only in isolation and interrupt affinity.
     assert_ne!(optimised, event);
     assert_eq!(Wanted { cpuset: None, irq_affinity: None, ..optimised }, event);
 }

@@ -1,4 +1,4 @@
-//! Processors and what saves their power (Documentation/admin-guide/pm/ and
+//! Processors and their power management (Documentation/admin-guide/pm/ and
 //! ABI/testing/sysfs-devices-system-cpu).
 
 use super::files::{Facts, Root, chosen, distinct, field, fields};
@@ -23,13 +23,13 @@ pub(super) fn cpu(root: &Root) -> Facts {
     facts
 }
 
-/// Which CPUs share a core, the last level of cache and a package with the one that a rank is
+/// The CPUs that share a core, the last level of cache or a package with the CPU that a rank is
 /// pinned to, itself included.
 pub(super) fn pinned(root: &Root, cpus: &[u32]) -> Facts {
     let mut facts = Facts::default();
     let &[cpu] = cpus else { return facts };
     let directory = format!("sys/devices/system/cpu/cpu{cpu}");
-    // Older kernels have the second name alone.
+    // Older kernels have only the second name.
     let topology =
         |names: [&str; 2]| names.iter().find_map(|name| root.line(&format!("{directory}/topology/{name}")));
     facts.set("core", topology(["core_cpus_list", "thread_siblings_list"]));
@@ -61,7 +61,7 @@ pub(super) fn power(root: &Root) -> Facts {
     facts
 }
 
-/// One rate, or the least and the largest: they are those of this moment.
+/// The clock rate at this moment, or the smallest and the largest one.
 fn rate_mhz(info: &str) -> Option<String> {
     let rates: Vec<f64> = fields(info, ':', "cpu MHz").filter_map(|rate| rate.parse().ok()).collect();
     let least = rates.iter().copied().reduce(f64::min)?;
@@ -79,7 +79,7 @@ fn threads_per_core(info: &str) -> Option<u32> {
     number("siblings")?.checked_div(number("cpu cores")?)
 }
 
-/// Which hypervisor, as far as it tells; `none` when the processor does not say that there is one.
+/// The hypervisor's name, if it is known; `none` if the processor does not report a hypervisor.
 fn hypervisor(root: &Root, is_guest: bool) -> Option<String> {
     let kind = || root.line("sys/hypervisor/type");
     let product = || {
@@ -95,7 +95,7 @@ fn cpu_dirs(root: &Root) -> Vec<String> {
     root.numbered(CPUS, "cpu").iter().map(|cpu| format!("{CPUS}/{cpu}")).collect()
 }
 
-/// `intel_pstate` has the switch the other way round.
+/// `intel_pstate` has an inverted switch.
 fn boost(root: &Root) -> Option<&'static str> {
     let on = |value: &str, on: &str| if value == on { "on" } else { "off" };
     let generic = root.line("sys/devices/system/cpu/cpufreq/boost").map(|value| on(&value, "1"));
@@ -107,7 +107,7 @@ fn pcie_aspm(root: &Root) -> Option<String> {
     chosen(&root.line("sys/module/pcie_aspm/parameters/policy")?).map(str::to_owned)
 }
 
-/// The idle states of a CPU with those that are disabled marked: `POLL, C1, C6 (disabled)`.
+/// The idle states of a CPU; disabled ones are marked: `POLL, C1, C6 (disabled)`.
 fn idle_states(root: &Root, cpu: &str) -> Option<String> {
     let states = root.numbered(&format!("{cpu}/cpuidle"), "state");
     let state = |state: &String| {
@@ -120,8 +120,8 @@ fn idle_states(root: &Root, cpu: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The request in force, 4 bytes in the machine's order (Documentation/power/pm_qos_interface.rst).
-/// Only root may read it, and saying so tells more than its absence.
+/// The request in force, 4 bytes in the machine's byte order
+/// (Documentation/power/pm_qos_interface.rst). Only root may read it; for others the value says so.
 fn cpu_dma_latency(root: &Root) -> Option<String> {
     match root.bytes("dev/cpu_dma_latency") {
         Ok(bytes) => match i32::from_ne_bytes(bytes.try_into().ok()?) {
@@ -135,10 +135,10 @@ fn cpu_dma_latency(root: &Root) -> Option<String> {
     }
 }
 
-/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`: 2000 s, which no idle state takes to leave.
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`: 2000 s, more than the exit latency of any idle state.
 const PM_QOS_DEFAULT_US: i32 = 2_000_000_000;
 
-/// Features that a clock, a copy or a doorbell depends on, or that tell a guest.
+/// Features that a clock, a copy or a doorbell depends on, or that show a guest.
 const FLAGS: [&str; 15] = [
     "hypervisor",
     "constant_tsc",

@@ -1,8 +1,8 @@
 //! Reading small files below a root.
 //!
-//! Files are opened by system calls and not through the C library: the library that brings the
+//! Files are opened by system calls and not through the C library. The library that brings the
 //! software device into a process (`rdmascope exec`, and ranks that connect through RDMA CM) shows
-//! files of the device to whoever asks the C library, and a record says what the kernel has.
+//! files of the device to callers of the C library, while a record holds what the kernel has.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, Mode, OFlags};
 
-/// Facts by name; what is absent is not set.
+/// Facts by name; absent ones are not set.
 #[derive(Debug, Default)]
 pub(super) struct Facts(BTreeMap<String, String>);
 
@@ -26,7 +26,7 @@ impl Facts {
     }
 }
 
-/// The root of a file tree, `/` or one that was made up or copied.
+/// The root of a file tree: `/`, or a tree that was made up or copied.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
@@ -54,13 +54,13 @@ impl Root {
         Some(String::from_utf8_lossy(&self.bytes(path).ok()?).into_owned())
     }
 
-    /// The first line of a file, without the space around it; `None` when that is empty.
+    /// The first line of a file, without the space around it; `None` when it is empty.
     pub fn line(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
         text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
     }
 
-    /// The names in a directory, sorted with numbers in their order; none when it cannot be read.
+    /// The names in a directory, with numbers in numeric order; empty when it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(self.path(path), flags, Mode::empty()).and_then(Dir::new);
@@ -71,7 +71,7 @@ impl Root {
         names
     }
 
-    /// The names that are a prefix and a number, e.g. `cpu12` but not `cpuidle`.
+    /// The names that consist of a prefix and a number, e.g. `cpu12` but not `cpuidle`.
     pub fn numbered(&self, path: &str, prefix: &str) -> Vec<String> {
         let is_numbered =
             |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
@@ -84,8 +84,8 @@ impl Root {
     }
 }
 
-/// Different values with the number of times each occurs where there are several: `performance`, or
-/// `performance x 6, powersave x 2`.
+/// The different values, each with its number of occurrences if there are several: `performance`,
+/// or `performance x 6, powersave x 2`.
 pub fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
     let mut counts = BTreeMap::<String, usize>::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
@@ -109,7 +109,7 @@ pub(super) fn fields<'a>(text: &'a str, separator: char, name: &str) -> impl Ite
     pairs.filter(move |(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
-/// What stands in brackets in a list of choices: `always [madvise] never`.
+/// The bracketed word in a list of choices: `always [madvise] never`.
 pub(super) fn chosen(choices: &str) -> Option<&str> {
     choices.split_once('[')?.1.split_once(']').map(|(chosen, _)| chosen)
 }

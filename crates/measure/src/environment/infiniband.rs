@@ -1,10 +1,10 @@
-//! RDMA devices (ABI/stable/sysfs-class-infiniband) and the PCI links that they sit on.
+//! RDMA devices (ABI/stable/sysfs-class-infiniband) and their PCI links.
 
 use super::files::{Facts, Root, distinct};
 use super::pcie;
 
-/// Devices with firmware, ports, PCI link, node and the CPUs of their interrupts; the mode of IPoIB
-/// interfaces; versions of the kernel's modules where they have one.
+/// Devices with firmware, ports, PCI link, NUMA node and the CPUs of their interrupts; the mode of
+/// IPoIB interfaces; versions of the kernel's modules that have one.
 pub(super) fn infiniband(root: &Root) -> Facts {
     let mut facts = Facts::default();
     for device in root.names(DEVICES) {
@@ -12,7 +12,7 @@ pub(super) fn infiniband(root: &Root) -> Facts {
         for (name, file) in DEVICE_FACTS {
             facts.set(format!("{device}.{name}"), root.line(&format!("{dir}/{file}")));
         }
-        // For who is not root the register cannot be read.
+        // Without root the register cannot be read.
         let config = root.bytes(&format!("{dir}/device/config")).ok();
         let control = config.as_deref().and_then(pcie::device_control);
         let payload_max_bytes = control.and_then(|control| control.payload_max_bytes);
@@ -38,7 +38,7 @@ pub(super) fn infiniband(root: &Root) -> Facts {
     facts
 }
 
-/// Where the interrupts of a device may go.
+/// The CPUs that the interrupts of a device may go to.
 fn irq_cpus(root: &Root, dir: &str) -> Option<String> {
     let irqs = root.numbered(&format!("{dir}/device/msi_irqs"), "");
     distinct(irqs.iter().filter_map(|irq| root.line(&format!("proc/irq/{irq}/smp_affinity_list"))))

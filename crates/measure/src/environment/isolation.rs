@@ -1,4 +1,4 @@
-//! Which CPUs the process may use and who else may use them (cgroups(7), cpuset(7),
+//! The CPUs that the process may use, and other users of these CPUs (cgroups(7), cpuset(7),
 //! proc_pid_mountinfo(5)).
 
 use super::files::{Facts, Root, field};
@@ -24,7 +24,7 @@ fn irqbalance(root: &Root) -> Option<&'static str> {
     (!processes.is_empty()).then(|| if processes.iter().any(runs) { "running" } else { "not running" })
 }
 
-/// The CPUs that the control group of the process allows, in whichever hierarchy has the cpuset
+/// The CPUs that the control group of the process allows, in the hierarchy that has the cpuset
 /// controller.
 fn cgroup_cpus(root: &Root) -> Option<String> {
     let mounts = root.text("proc/self/mountinfo")?;
@@ -35,12 +35,12 @@ fn cgroup_cpus(root: &Root) -> Option<String> {
     })
 }
 
-/// Version 2, then version 1 with and without what its parents take away.
+/// Version 2, then version 1 with and without the restrictions of its parents.
 const FILES: [&str; 3] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
 
 /// A mounted hierarchy of control groups that may have the cpuset controller.
 struct Mount<'a> {
-    /// The group that is seen at the mount point.
+    /// The group that the mount point shows.
     root: &'a str,
     point: &'a str,
     is_v2: bool,

@@ -56,7 +56,7 @@ fn distribution(root: &Root) -> Option<String> {
     field(&text, '=', "PRETTY_NAME").map(|name| name.trim_matches('"').to_owned())
 }
 
-/// The value of a parameter; the last one counts, and one without a value is `set`.
+/// The value of a parameter: that of its last occurrence, and `set` if it has none.
 fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     let value = |word: &'a str| match word.split_once('=') {
         Some((key, value)) => (key == name).then_some(value),

@@ -1,9 +1,9 @@
-//! Network interfaces (ABI/testing/sysfs-class-net), and what the kernel does with TCP and UDP by
-//! default (tcp(7), socket(7)).
+//! Network interfaces (ABI/testing/sysfs-class-net), and the kernel's defaults for TCP and UDP
+//! (tcp(7), socket(7)).
 
 use super::files::{Facts, Root};
 
-/// Interfaces with their state, MTU, speed and driver, IPoIB ones with their mode; limits of socket
+/// Interfaces with their state, MTU, speed and driver, and the mode of IPoIB; limits of socket
 /// buffers.
 pub(super) fn network(root: &Root) -> Facts {
     let mut facts = Facts::default();
@@ -36,7 +36,7 @@ const ARPHRD_INFINIBAND: &str = "32";
 /// Facts of an interface by name, and their files.
 const INTERFACE_FACTS: [(&str, &str); 2] = [("mtu_bytes", "mtu"), ("state", "operstate")];
 
-/// What sockets have where nobody sets anything.
+/// The kernel's defaults for sockets.
 const SETTINGS: [(&str, &str); 8] = [
     ("busy_poll_us", "core/busy_poll"),
     ("congestion_control", "ipv4/tcp_congestion_control"),

@@ -1,27 +1,26 @@
-//! What the PCI Express link of a device carries at once (S10): the largest payload of a packet and
-//! the largest request of a read, from the device's configuration space (PCI Express Base
-//! Specification 4.0, sections 7.5.1 and 7.5.3).
+//! The sizes that the PCI Express link of a device carries: the largest payload of a packet and the
+//! largest read request, from the device's configuration space (PCI Express Base Specification 4.0,
+//! sections 7.5.1 and 7.5.3).
 
-/// What the operating system lets a function send.
+/// The sizes that the operating system allows a function to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DeviceControl {
-    /// Largest payload of a packet, in bytes (`Max_Payload_Size`); of a reserved encoding there is
-    /// none.
+    /// Largest payload of a packet, in bytes (`Max_Payload_Size`); `None` for a reserved encoding.
     pub(super) payload_max_bytes: Option<u32>,
-    /// Largest request of a read, in bytes (`Max_Read_Request_Size`).
+    /// Largest read request, in bytes (`Max_Read_Request_Size`).
     pub(super) read_request_max_bytes: Option<u32>,
 }
 
-/// Reads the control register out of a configuration space. None where there is no such register,
-/// or where what is there ends before it: who is not root is shown the first 64 bytes only.
+/// Reads the control register from a configuration space. Returns `None` if there is no such
+/// register, or if the text ends before it: without root only the first 64 bytes are readable.
 pub(super) fn device_control(config: &[u8]) -> Option<DeviceControl> {
     let control = u16_at(config, capability(config)? + DEVICE_CONTROL)?;
     let size = |field: u16| (field & 7 <= SIZE_MAX).then(|| 128 << (field & 7));
     Some(DeviceControl { payload_max_bytes: size(control >> 5), read_request_max_bytes: size(control >> 12) })
 }
 
-/// Where the PCI Express capability begins. The list may be a ring in a device that is broken, so
-/// it is followed no further than it can be long.
+/// The offset of the PCI Express capability. The list may be a ring in a broken device, so it is
+/// followed only as far as it can be long.
 fn capability(config: &[u8]) -> Option<usize> {
     let has_list = u16_at(config, STATUS)? & HAS_CAPABILITIES != 0;
     let mut at = usize::from(*config.get(FIRST_CAPABILITY).filter(|_| has_list)? & ALIGNED);
@@ -39,13 +38,13 @@ fn u16_at(config: &[u8], at: usize) -> Option<u16> {
     config.get(at..at + 2)?.try_into().ok().map(u16::from_le_bytes)
 }
 
-/// Status register, and its bit which says that there is a list of capabilities.
+/// Status register, and its bit that shows a list of capabilities.
 const STATUS: usize = 0x06;
 const HAS_CAPABILITIES: u16 = 1 << 4;
-/// Pointer to the first capability; of every such pointer the lowest two bits are reserved.
+/// Pointer to the first capability; the lowest two bits of every such pointer are reserved.
 const FIRST_CAPABILITY: usize = 0x34;
 const ALIGNED: u8 = !3;
-/// Capabilities lie behind the header, four bytes each at least, in the first 256 bytes.
+/// Capabilities are behind the header, at least four bytes each, in the first 256 bytes.
 const HEADER_BYTES: usize = 0x40;
 const CAPABILITIES_MAX: usize = (256 - HEADER_BYTES) / 4;
 /// Identifier of the PCI Express capability, and its device control register.
@@ -58,8 +57,8 @@ const SIZE_MAX: u16 = 5;
 mod tests {
     use super::*;
 
-    /// A configuration space with capabilities, each with its identifier, where it is and where the
-    /// next one is.
+    /// A configuration space with capabilities, each with its identifier, its offset and the offset
+    /// of the next one.
     fn config(capabilities: &[(u8, u8, u8)], control: u16) -> Vec<u8> {
         let mut config = vec![0; 256];
         config[STATUS] = 0x10;

@@ -1,29 +1,29 @@
-//! Two CPUs of a host, by what makes times of a cache line between them comparable.
+//! Pairs of CPUs of a host whose core-to-core latencies may be compared.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::Environment;
 
-/// Two CPUs of a host. Times between pairs that are equal are compared.
+/// Two CPUs of a host. Latencies of equal pairs are compared.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Pair {
     /// Name of the host.
     pub host: String,
-    /// Model of its CPUs; `unknown` where it does not tell.
+    /// Model of its CPUs; `unknown` where the host does not say.
     pub model: String,
-    /// What both are in as far as the kernel says, e.g. `cache, package, node`; `core` where they
-    /// are siblings. Empty where it is nothing, or not known.
+    /// What both CPUs share by the kernel's topology, e.g. `cache, package, node`; `core` where
+    /// they are threads of one core. Empty where they share nothing, or where it is not known.
     pub within: String,
-    /// The CPUs, the smaller number first. Absent in a virtual machine: where a hypervisor places
-    /// the CPUs, their numbers tell nothing of where they are. Elsewhere the same two stay where
-    /// they are, and others are as far from each other as the chip's network has them.
+    /// The CPUs, the smaller number first. Absent in a virtual machine, where CPU numbers say
+    /// nothing about physical places. Elsewhere a CPU stays where it is, and the distance between
+    /// two CPUs depends on the chip's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<[u32; 2]>,
 }
 
 impl Pair {
-    /// The pair of the first two ranks; `None` where they are on several hosts, or have no CPU each
-    /// of its own.
+    /// The pair of the first two ranks; `None` where they are on several hosts, or are not each
+    /// pinned to one CPU, or share it.
     pub fn of(environments: &[Environment]) -> Option<Self> {
         let [first, second, ..] = environments else { return None };
         let own = |rank: &Environment| match rank.pinned_cpus.as_deref() {
@@ -43,7 +43,7 @@ impl Pair {
     }
 }
 
-/// What both CPUs are in.
+/// Lists what both CPUs share.
 fn within(rank: &Environment, cpus: [u32; 2]) -> String {
     let has_both = |list: &str| cpus.iter().all(|cpu| contains(list, *cpu));
     let pinned = |name: &str| rank.facts.get("pinned_cpu")?.get(name);

@@ -14,7 +14,7 @@ fn calibration(before_ns: f64, after_ns: f64, best_ns: Option<f64>) -> Calibrati
     Calibration { before_ns, after_ns, best_ns }
 }
 
-/// A point that is nothing but its calibration.
+/// A point with a calibration and nothing else.
 fn point(id: u64, ns: f64, best_ns: Option<f64>) -> Point {
     let calibration = calibration(ns, ns, best_ns);
     let text = json!({
@@ -100,13 +100,13 @@ fn a_run_is_far_as_a_whole_where_most_of_it_is() {
     let headline = Verdict::of(&placed(&all)).unwrap().headline().unwrap();
     assert_eq!(
         headline,
-        "Do not trust this run as a whole: in 40 of 41 points the core-to-core latency was far above the best seen on this \
-         host, at the median 188 ns against 28 ns, 6.7 times as much: a CPU was placed far away or ran slowly"
+        "The whole run is unstable: a CPU was placed far away or ran slowly. In 40 of 41 points the core-to-core latency was \
+         far above the best seen on this host: at the median 188 ns against 28 ns, 6.7 times as much"
     );
     assert_eq!(Verdict::of(&placed(&near)), None);
     assert_eq!(Verdict::of(&[]), None);
     let one = Verdict::of(&placed(&far[..1])).unwrap().headline().unwrap();
-    assert!(one.contains("in 1 of 1 point the"), "{one}");
+    assert!(one.contains("In 1 of 1 point the"), "{one}");
 }
 
 #[test]

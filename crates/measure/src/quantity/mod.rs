@@ -1,10 +1,10 @@
-//! The numbers of a point: a row each.
+//! The numbers of a point, a row for each.
 //!
-//! A row says by which path plans, findings and tables name the number, what it measures, how it is
-//! read from a point, how sure it is within one run, and what it is in words. Plans check their
+//! A row holds the path by which plans, findings and tables name the number, what it measures, how
+//! it is read from a point, its interval within one run, and its description. Plans check their
 //! paths against the rows, and reports read points through them, so that a number is defined once.
-//! The rows here are those that points of any pattern may have; a number of one pattern is a row in
-//! that pattern's room (`Presentation::quantities`).
+//! The rows here are those that points of any pattern may have. The numbers of one pattern are rows
+//! in that pattern's module (`Presentation::quantities`).
 
 mod row;
 mod rows;
@@ -22,7 +22,7 @@ pub use rows::{
 };
 pub use statistic::{STATISTICS, Statistic, bound_ns, share_bounds};
 
-/// A number with how sure it is.
+/// A number with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The number and its 95 % interval, which is the number itself where there is none.
@@ -33,7 +33,7 @@ pub struct Measured {
     pub has_interval: bool,
 }
 
-/// A row that a path leads to.
+/// A row that a path names.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'p> {
     /// The row.
@@ -42,18 +42,18 @@ pub struct Found<'p> {
     at: At<'p>,
 }
 
-/// The row that a path leads to, if there is one that every pattern has.
+/// Finds the row that a path names, among those of every pattern.
 pub fn find(path: &str) -> Option<Found<'_>> {
     find_in(ALL, path)
 }
 
-/// The same among some rows, such as those of a pattern.
+/// The same among given rows, such as those of one pattern.
 pub fn find_in<'p>(rows: impl IntoIterator<Item = &'static Quantity>, path: &'p str) -> Option<Found<'p>> {
     rows.into_iter().find_map(|quantity| lead(quantity, path))
 }
 
-/// Paths of every number in the group that a path begins with; if there is no such group, those
-/// that are offered.
+/// Lists the paths in the group that a path begins with. If there is no such group, lists the paths
+/// that hints offer.
 pub fn examples(rows: impl Iterator<Item = &'static Quantity> + Clone, path: &str) -> Vec<String> {
     let group = path.split('.').next().unwrap_or_default();
     let of_group: Vec<String> = rows.clone().flat_map(|quantity| quantity.paths(group)).collect();
@@ -64,7 +64,7 @@ pub fn examples(rows: impl Iterator<Item = &'static Quantity> + Clone, path: &st
     offered.flat_map(|quantity| quantity.begun().map(|path| path.replace('*', "p50_ns"))).collect()
 }
 
-/// A row where a path leads to it.
+/// Returns a row if a path names it.
 fn lead<'p>(quantity: &'static Quantity, path: &'p str) -> Option<Found<'p>> {
     let mut at = At::default();
     let mut rest = path;
@@ -99,14 +99,14 @@ impl Found<'_> {
     pub fn unit(&self) -> Dimension {
         match (&self.quantity.reading, self.statistic) {
             (_, Some(statistic)) => statistic.unit,
-            // What has any name says by its end what it measures.
+            // The suffix of a free name says what it measures.
             (Reading::Number { .. }, _) if self.at.name.ends_with("_ns") => Dimension::Time,
             (Reading::Number { unit, .. }, _) => *unit,
             (Reading::Latency { .. }, None) => Dimension::Number,
         }
     }
 
-    /// What the number is, in words.
+    /// Describes the number in words.
     pub fn help(&self) -> String {
         let threshold = || crate::text::time(self.at.threshold.parse().unwrap_or_default());
         match self.statistic {
@@ -121,8 +121,8 @@ impl Found<'_> {
         }
     }
 
-    /// The latency that the number is one of; `None` where it is of no latency, or the point has
-    /// none.
+    /// The latency that the number belongs to; `None` where it belongs to none, or the point does
+    /// not have it.
     pub fn latency<'a>(&self, point: &'a Point) -> Option<&'a Latency> {
         match &self.quantity.reading {
             Reading::Latency { of, .. } => of(point, self.at),
@@ -130,7 +130,7 @@ impl Found<'_> {
         }
     }
 
-    /// What the number is counted in, where the point says that.
+    /// The unit that the number is counted in, where only the point says it.
     pub fn counted(&self, point: &Point) -> Option<Counted> {
         (self.quantity.counted?)(point, self.at)
     }
@@ -148,9 +148,9 @@ impl Found<'_> {
 
     /// The number of a point with its 95 % interval.
     ///
-    /// The interval of a median stands in the record, that of a share follows from the count; other
-    /// numbers have none within a run. What comparing two clocks leaves open widens it, and so does
-    /// a histogram's bucket.
+    /// The interval of a median is in the record; that of a share follows from the count. Other
+    /// numbers have none within a run. The bound of two clocks and the width of a histogram's
+    /// bucket widen the interval.
     pub fn measured(&self, point: &Point) -> Option<Measured> {
         let value = self.number(point)?;
         let (Interval { ends, samples }, bound, blur) = match (&self.quantity.reading, self.statistic) {
@@ -172,7 +172,7 @@ impl Found<'_> {
         let estimate = match (self.unit(), self.statistic) {
             (_, None) => estimate,
             (Dimension::Share, _) => widened(estimate, bound),
-            // Of a histogram, every number that is a time is known to within a bucket.
+            // With a histogram, every time is known to within a bucket.
             _ => Estimate {
                 low: (estimate.low * (1.0 - blur) - bound).max(0.0),
                 high: estimate.high * (1.0 + blur) + bound,
@@ -182,7 +182,7 @@ impl Found<'_> {
         Some(Measured { estimate, samples, has_interval })
     }
 
-    /// What the number may be off by where it compares two clocks: a time, in ns, or a share.
+    /// The largest error of the number from comparing two clocks: a time, in ns, or a share.
     pub fn bound(&self, point: &Point) -> Option<f64> {
         let latency = self.latency(point)?;
         let statistic = self.statistic?;
@@ -195,7 +195,7 @@ impl Found<'_> {
     }
 }
 
-/// The interval of a share that may be off by a bound.
+/// Widens the interval of a share by a bound.
 pub fn widened(share: Estimate, bound: f64) -> Estimate {
     Estimate { low: (share.low - bound).max(0.0), high: (share.high + bound).min(1.0), ..share }
 }

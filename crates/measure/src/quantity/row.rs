@@ -1,4 +1,4 @@
-//! What a row says of a number.
+//! The rows that define numbers.
 
 use super::statistic::Statistic;
 use crate::figure::Better;
@@ -15,23 +15,23 @@ pub struct Quantity {
     pub path: &'static str,
     /// How the number is read.
     pub reading: Reading,
-    /// What it is, in words. Of a latency, `{}` stands for the statistic.
+    /// The description of the number. Of a latency, `{}` stands for the statistic.
     pub help: &'static str,
-    /// Whether it is offered where a path resembles no other.
+    /// Whether hints offer it when a wrong path resembles no other.
     pub is_offered: bool,
-    /// What it is counted in, where only a point says that.
+    /// Reads its unit, where only a point says it.
     pub counted: Option<OfCounted>,
 }
 
-/// How a point says what a number is counted in.
+/// A function that reads from a point the unit that a number is counted in.
 pub type OfCounted = fn(&Point, At<'_>) -> Option<Counted>;
 
-/// What a number is counted in, of which only a point knows.
+/// The unit that a number is counted in, where only a point says it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// Its unit, in the words of the program that said it; may be empty.
+    /// Its unit, as the program that printed the number names it; may be empty.
     pub unit: String,
-    /// Which of such numbers are the better ones.
+    /// Whether larger or smaller numbers are better.
     pub better: Better,
 }
 
@@ -44,7 +44,7 @@ pub enum Reading {
         unit: Dimension,
         /// The number; `None` where the point has none.
         of: fn(&Point, At<'_>) -> Option<f64>,
-        /// How sure it is within this run.
+        /// Its interval within this run.
         interval: fn(&Point, f64) -> Interval,
     },
     /// The statistics of a latency.
@@ -53,12 +53,12 @@ pub enum Reading {
         of: for<'a> fn(&'a Point, At<'_>) -> Option<&'a Latency>,
         /// The messages that each number is divided by.
         messages: fn(&Point) -> f64,
-        /// The rows that such a path can end in.
+        /// The statistics that such a path can end in.
         statistics: &'static [&'static Statistic],
     },
 }
 
-/// What stands in a path in the places that its row leaves open.
+/// The parts of a path that fill the placeholders of its row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct At<'p> {
     /// In the place of `N`.
@@ -69,17 +69,17 @@ pub struct At<'p> {
     pub threshold: &'p str,
 }
 
-/// How sure a number is within one run.
+/// The uncertainty of a number within one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// The ends of its 95 % interval; absent where only other runs can tell.
+    /// The bounds of its 95 % interval; absent where only several runs show it.
     pub ends: Option<[f64; 2]>,
     /// The samples that the number was made of.
     pub samples: Option<u64>,
 }
 
 impl Interval {
-    /// That of a share of so many: Wilson's.
+    /// Wilson's interval of a share of `count` samples.
     pub fn of_share(share: f64, count: u64) -> Self {
         let estimate = shape::share(share, count);
         Self { ends: Some([estimate.low, estimate.high]), samples: Some(count) }
@@ -87,8 +87,7 @@ impl Interval {
 }
 
 impl Quantity {
-    /// Its path with rank 0, for each kind of latency where it stands for all, without what `*`
-    /// stands for.
+    /// Its paths with rank 0, one for each kind of latency if it has `KIND`; a last `*` stays.
     pub(super) fn begun(&self) -> impl Iterator<Item = String> + use<> {
         let kinds: &[LatencyKind] = if self.path.contains("KIND") { LatencyKind::ALL } else { &[] };
         let path = self.path.replace(".N.", ".0.");
@@ -97,7 +96,7 @@ impl Quantity {
         if kinds.is_empty() { vec![path].into_iter() } else { of_kinds.into_iter() }
     }
 
-    /// Every path to it that begins with a group; none to what has any name.
+    /// Its paths in a group; none if the last part is a free name.
     pub(super) fn paths(&self, group: &str) -> Vec<String> {
         let of_group = self.begun().filter(|path| path.split('.').next() == Some(group));
         let all = of_group.flat_map(|path| match (&self.reading, path.strip_suffix('*')) {

@@ -1,17 +1,17 @@
-//! The rows: every number of a point.
+//! The rows of all patterns: every number of a point.
 
 use super::row::{At, Interval, OfCounted, Quantity, Reading};
 use super::statistic::{OF_MESSAGES, STATISTICS};
 use crate::record::{Cpu, End, Latency, LatencyKind, Point, Throughput};
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
 
-/// Path of what a call costs. It has no whole nanoseconds, as latencies have.
+/// Path of the cost of a call, which is not a whole number of nanoseconds.
 pub const COST: &str = "cost.ns";
 
 macro_rules! quantities {
     ($($row:expr;)+) => {
-        /// Every row, in the order in which they are offered. A path belongs to the first that it
-        /// fits.
+        /// Every row, in the order in which hints offer them. A path belongs to the first row that
+        /// it fits.
         pub static ALL: &[Quantity] = &[$($row),+];
     };
 }
@@ -21,7 +21,7 @@ quantities! {
     latency("first.*", |p, _| p.one_way.as_ref()?.first.as_ref(), "{} of the first messages").offered();
     latency("with_first.*", |p, _| p.one_way.as_ref()?.with_first.as_ref(), "{}, the first messages too").offered();
     latency("KIND.*", of_kind, "{}").offered();
-    latency("ends.N.latency.*", |p, at| end(p, at)?.latency.as_ref(), "{} of an end");
+    latency("ends.N.latency.*", |p, at| end(p, at)?.latency.as_ref(), "{} of a rank");
 
     rate("throughput.bytes_per_s", Bandwidth, |p, _| bytes(p.throughput.as_ref()), "throughput of {}").offered();
     rate("throughput.messages_per_s", MessageRate, |p, _| messages(p.throughput.as_ref()), "message rate of {}").offered();
@@ -29,35 +29,37 @@ quantities! {
         "throughput, both directions together");
     number("throughput_total.messages_per_s", MessageRate, |p, _| messages(p.throughput_total.as_ref()),
         "message rate, both directions together");
-    number("ends.N.throughput.bytes_per_s", Bandwidth, |p, at| bytes(end(p, at)?.throughput.as_ref()), "throughput of an end");
+    number("ends.N.throughput.bytes_per_s", Bandwidth, |p, at| bytes(end(p, at)?.throughput.as_ref()), "throughput of a rank");
     number("ends.N.throughput.messages_per_s", MessageRate, |p, at| messages(end(p, at)?.throughput.as_ref()),
-        "message rate of an end");
+        "message rate of a rank");
 
-    number("cpu.N.wall_ns", Time, |p, at| Some(cpu(p, at)?.wall_ns as f64), "time in which a rank measured");
+    number("cpu.N.wall_ns", Time, |p, at| Some(cpu(p, at)?.wall_ns as f64), "time for which a rank measured");
     number("cpu.N.user_ns", Time, |p, at| Some(cpu(p, at)?.user_ns as f64), "CPU time of a rank in user space").offered();
     number("cpu.N.system_ns", Time, |p, at| Some(cpu(p, at)?.system_ns as f64), "CPU time of a rank in the kernel");
     number("cpu.N.voluntary_switches", Number, |p, at| Some(cpu(p, at)?.voluntary_switches as f64), "times that a rank slept");
     number("cpu.N.involuntary_switches", Number, |p, at| Some(cpu(p, at)?.involuntary_switches as f64),
-        "times that a rank was taken off its CPU");
+        "times that a rank was preempted");
     number("cpu.N.messages", Number, |p, at| Some(cpu(p, at)?.messages? as f64), "messages of a rank");
 
     number("completed_first_share", Share, |p, _| p.one_way.as_ref()?.completed_first_share,
         "messages that completed before they were received").with_interval(of_completions).offered();
     number(COST, Time, |p, _| Some(p.cost.as_ref()?.ns), "cost of a call").with_interval(of_cost).offered();
-    number("cpu_ns_per_byte", Number, |p, _| cpu_ns_per_byte(p), "CPU time of both ends per byte, in ns").offered();
-    number("cpu_ns_per_message", Number, |p, _| cpu_ns_per_message(p), "CPU time of both ends per message, in ns").offered();
+    number("cpu_ns_per_byte", Number, |p, _| cpu_ns_per_byte(p), "CPU time of both ranks per byte, in ns").offered();
+    number("cpu_ns_per_message", Number, |p, _| cpu_ns_per_message(p), "CPU time of both ranks per message, in ns").offered();
     number("half_mean_ns", Time, |p, _| half_mean_ns(p), "mean of half a round trip").offered();
     number("wall_ns", Time, |p, _| Some(p.wall_ns as f64), "wall time of the point").offered();
     number("fairness.jain", Number, |p, _| Some(p.fairness?.jain), "Jain's index of fairness");
-    number("fairness.least_share", Share, |p, _| Some(p.fairness?.least_share), "least share, relative to the largest");
-    number("calibration.before_ns", Time, |p, _| Some(p.calibration.as_ref()?.before_ns), "cross-core latency before the point");
-    number("calibration.after_ns", Time, |p, _| Some(p.calibration.as_ref()?.after_ns), "cross-core latency after the point");
+    number("fairness.least_share", Share, |p, _| Some(p.fairness?.least_share), "smallest share, relative to the largest");
+    number("calibration.before_ns", Time, |p, _| Some(p.calibration.as_ref()?.before_ns),
+        "core-to-core latency before the point");
+    number("calibration.after_ns", Time, |p, _| Some(p.calibration.as_ref()?.after_ns),
+        "core-to-core latency after the point");
     number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}");
 }
 
-/// How a latency is found in a point.
+/// A function that finds a latency in a point.
 pub type OfLatency = for<'a> fn(&'a Point, At<'_>) -> Option<&'a Latency>;
-/// How a number is found in a point.
+/// A function that finds a number in a point.
 pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 
 /// The row of a number without an interval within one run.
@@ -88,20 +90,20 @@ impl Quantity {
         }
     }
 
-    /// The same, counted in what each point says.
+    /// The same, in a unit that each point says.
     #[must_use]
     pub const fn counted_in(self, counted: OfCounted) -> Self {
         Self { counted: Some(counted), ..self }
     }
 
-    /// The same, offered where a path resembles no other.
+    /// The same, offered by hints when a wrong path resembles no other.
     #[must_use]
     pub const fn offered(self) -> Self {
         Self { is_offered: true, ..self }
     }
 
-    /// The same of a message where a latency is that of several: its times, each divided by their
-    /// number. Their spread cannot be divided so.
+    /// The same per message, where a latency is that of several messages: times are divided by
+    /// their number. A spread cannot be divided so.
     #[must_use]
     pub const fn per_message(self, messages: fn(&Point) -> f64) -> Self {
         match self.reading {
@@ -129,8 +131,8 @@ fn cpu(point: &Point, at: At<'_>) -> Option<Cpu> {
     point.ends.iter().find(|end| end.rank == at.rank)?.cpu
 }
 
-/// The latencies of a point by their kind: each that was timed, and the headline, which may be one
-/// of them.
+/// The latencies of a point by their kind: all that were timed, and the main latency, which may be
+/// one of them.
 pub fn kinds(point: &Point) -> impl Iterator<Item = &Latency> {
     point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency)
 }
@@ -139,8 +141,7 @@ fn of_kind<'a>(point: &'a Point, at: At<'_>) -> Option<&'a Latency> {
     kinds(point).find(|latency| latency.kind.name() == at.name)
 }
 
-/// The interval of a throughput that is made of the median of a round of one to n (H15 of the
-/// evaluations).
+/// The interval of a throughput that is computed from the median of a round of `fan-out`.
 fn of_rounds(point: &Point, value: f64) -> Interval {
     let is_round = |latency: &&Latency| matches!(latency.kind, LatencyKind::Fan | LatencyKind::FanHalf);
     let Some(latency) = point.latency.as_ref().filter(is_round).filter(|latency| latency.p50_ns > 0) else {
@@ -162,7 +163,7 @@ fn of_completions(point: &Point, share: f64) -> Interval {
     Interval { samples: count, ..Interval::of_share(share, count.unwrap_or_default()) }
 }
 
-/// The mean of half a round trip, by whatever program measured the point, in ns.
+/// The mean of half a round trip, measured by rdmascope or another tool, in ns.
 fn half_mean_ns(point: &Point) -> Option<f64> {
     if let Some(reported) = &point.reported {
         return reported.mean_ns;
@@ -171,8 +172,8 @@ fn half_mean_ns(point: &Point) -> Option<f64> {
     Some(latency.mean_ns)
 }
 
-/// The time of CPUs that a message of a point took at both ends, in ns: those of the warm-up and
-/// lost ones are messages, too. `None` where an end did not count it.
+/// The CPU time of both ranks per message, in ns. Messages of the warm-up and lost messages count.
+/// `None` where a rank did not count it.
 pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
     let ends = point.ends.iter().map(|end| end.cpu.map(|cpu| cpu.user_ns + cpu.system_ns));
     let spent_ns = ends.collect::<Option<Vec<u64>>>().filter(|ends| ends.len() == 2)?;
@@ -186,7 +187,7 @@ fn cpu_ns_per_byte(point: &Point) -> Option<f64> {
     Some(cpu_ns_per_message(point)? / size)
 }
 
-/// Messages of a point that arrived, those of the warm-up too. `None` where nothing was measured.
+/// Messages of a point that arrived, including the warm-up. `None` where nothing was measured.
 pub fn arrived(point: &Point) -> Option<u64> {
     let first = point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref());
     Some(point.latency.as_ref()?.count + first.map_or(0, |first| first.count))
@@ -197,7 +198,7 @@ pub fn lost(point: &Point) -> u64 {
     point.counters.get("messages_lost").copied().unwrap_or(0)
 }
 
-/// Messages that were posted, those of the warm-up too.
+/// Messages that were posted, including the warm-up.
 pub fn posted(point: &Point) -> Option<u64> {
     Some(arrived(point)? + lost(point)).filter(|messages| *messages > 0)
 }

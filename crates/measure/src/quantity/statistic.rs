@@ -1,25 +1,25 @@
-//! The statistics of a latency, and what comparing two clocks leaves open of them.
+//! The statistics of a latency, and their errors from comparing two clocks.
 
 use crate::record::{Clocks, Latency, LatencyKind, Point};
 use crate::stats::shape;
 use crate::units::Dimension;
 
-/// A number of a latency.
+/// A statistic of a latency.
 #[derive(Debug)]
 pub struct Statistic {
-    /// The end of its path, e.g. `p50_ns`; a last `*` stands for a threshold in ns.
+    /// The last part of its path, e.g. `p50_ns`; a last `*` stands for a threshold in ns.
     pub field: &'static str,
     /// What it measures.
     pub unit: Dimension,
-    /// The number, by the threshold of a share.
+    /// Reads the number; the text is the threshold of a share.
     pub of: fn(&Latency, &str) -> Option<f64>,
-    /// The ends of the 95 % interval of the number within one run; of what needs none, the number.
+    /// The bounds of its 95 % interval within one run; the number itself where it needs none.
     pub interval: fn(&Latency, f64) -> Option<[f64; 2]>,
-    /// Whether the offset of two clocks shifts it: in a spread the offset cancels.
+    /// Whether the offset of two clocks shifts it; in a spread the offset cancels.
     pub is_shifted: bool,
-    /// An end of a path that leads to it, for hints.
+    /// The last part of a path to it, as an example for hints.
     pub example: Option<&'static str>,
-    /// What it is, in words.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl Statistic {
         Self { unit: Dimension::Number, is_shifted: false, ..Self::time(field, of, help) }
     }
 
-    /// The row where the end of a path leads to it, with the threshold in that.
+    /// Returns the row and the threshold if the last part of a path names them.
     pub(super) fn matches<'p>(&'static self, end: &'p str) -> Option<(&'static Self, &'p str)> {
         match self.field.strip_suffix('*') {
             None => (self.field == end).then_some((self, "")),
@@ -53,7 +53,7 @@ fn none(_: &Latency, _: f64) -> Option<[f64; 2]> {
 macro_rules! statistics {
     ($($name:ident = $row:expr;)+) => {
         $(static $name: Statistic = $row;)+
-        /// Every number of a latency.
+        /// Every statistic of a latency.
         pub static STATISTICS: &[&Statistic] = &[$(&$name),+];
     };
 }
@@ -64,14 +64,14 @@ statistics! {
         ..Statistic::number("count", |l, _| Some(l.count as f64), "samples of the latency")
     };
     MIN = Statistic::time("min_ns", |l, _| Some(l.min_ns as f64), "smallest latency");
-    P10 = Statistic::time("p10_ns", |l, _| Some(l.p10_ns as f64), "10 % quantile of the latency");
+    P10 = Statistic::time("p10_ns", |l, _| Some(l.p10_ns as f64), "10th percentile of the latency");
     P50 = Statistic {
         interval: |l, _| l.p50_ci95_ns.map(|ends| ends.map(|end| end as f64)),
         ..Statistic::time("p50_ns", |l, _| Some(l.p50_ns as f64), "median latency")
     };
-    P90 = Statistic::time("p90_ns", |l, _| Some(l.p90_ns as f64), "90 % quantile of the latency");
-    P99 = Statistic::time("p99_ns", |l, _| Some(l.p99_ns as f64), "99 % quantile of the latency");
-    P999 = Statistic::time("p999_ns", |l, _| Some(l.p999_ns as f64), "99.9 % quantile of the latency");
+    P90 = Statistic::time("p90_ns", |l, _| Some(l.p90_ns as f64), "90th percentile of the latency");
+    P99 = Statistic::time("p99_ns", |l, _| Some(l.p99_ns as f64), "99th percentile of the latency");
+    P999 = Statistic::time("p999_ns", |l, _| Some(l.p999_ns as f64), "99.9th percentile of the latency");
     MAX = Statistic::time("max_ns", |l, _| Some(l.max_ns as f64), "largest latency");
     MEAN = Statistic::time("mean_ns", |l, _| Some(l.mean_ns), "mean latency");
     STDDEV = Statistic {
@@ -91,21 +91,21 @@ statistics! {
     };
     MAVERICKS = Statistic {
         example: None,
-        ..Statistic::number("mavericks.count", |l, _| Some(l.mavericks.count as f64), "mavericks")
+        ..Statistic::number("mavericks.count", |l, _| Some(l.mavericks.count as f64), "outliers")
     };
 }
 
-/// The times of a round of one to n that can be divided by n. Their spread cannot: messages differ
-/// as rounds do not.
+/// The statistics of a round of `fan-out` that may be divided by its messages. The spread may not:
+/// single messages vary, which rounds do not show.
 pub(super) static OF_MESSAGES: &[&Statistic] = &[&MIN, &P10, &P50, &P90, &P99, &P999, &MAX, &MEAN];
 
-/// The time that the middle 80 % of the messages lie within. It stands in no record.
+/// The width of the middle 80 % of the latencies. It is not in the record.
 fn spread_ns(latency: &Latency, _: &str) -> Option<f64> {
     Some(latency.p90_ns as f64 - latency.p10_ns as f64)
 }
 
-/// The largest error of a latency of a point that comes from comparing two clocks, in ns; `None`
-/// where one clock took both stamps.
+/// The largest error of a latency from comparing two clocks, in ns; `None` where one clock took
+/// both stamps.
 pub fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     match (point.one_way.as_ref()?.clocks, kind) {
         (
@@ -116,8 +116,8 @@ pub fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     }
 }
 
-/// Least and largest share of a latency's messages above a threshold that can be, where comparing
-/// two clocks leaves it open: all that a share can be in a record of a program that did not say.
+/// The smallest and the largest possible share of messages above a threshold, where two clocks are
+/// compared: 0 to 1 if the record does not say.
 pub fn share_bounds(point: &Point, latency: &Latency, threshold: &str) -> Option<[f64; 2]> {
     bound_ns(point, latency.kind)?;
     Some(latency.share_above_bounds.get(threshold).copied().unwrap_or([0.0, 1.0]))

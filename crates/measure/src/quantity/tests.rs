@@ -75,7 +75,7 @@ fn a_number_has_the_interval_of_its_row() {
     let measured = |path: &str| find(path).unwrap().measured(&round).unwrap();
     let median = measured("latency.p50_ns");
     assert_eq!((median.estimate.low, median.estimate.high, median.samples), (28.0, 32.0, Some(100)));
-    // The longer the round may have been, the less was carried.
+    // The longer the round may have been, the lower the throughput may have been.
     let rate = measured("throughput.bytes_per_s");
     assert_eq!((rate.estimate.low, rate.estimate.value), (300.0 * 30.0 / 32.0, 300.0));
     assert!(rate.has_interval && measured("latency.share_above.40").has_interval);

@@ -22,6 +22,6 @@ use serde_json::Value;
 /// n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`, `traffic`
 /// (`ping_pong`, `stream`), of pipelines `values`, `signal` (`random`, ...), `timer` (`tsc`,
 /// `timerfd`), `sink` (`null`, `csv`, `human`), `inline_max_bytes` and where a plan varies it
-/// `rx_filled` (`before`, `reading`), `link` (`none`, or what it is to be like: `4X
+/// `rx_filled` (`before`, `reading`), `link` (`none`, or the model of a link: `4X
 /// FDR,latency=700ns`), `environment` (a name of the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;

@@ -1,32 +1,32 @@
-//! What a call costs.
+//! The cost of a call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Latency;
 
-/// What one call of a program costs its CPU, from the time of batches of such calls.
+/// The CPU time of one call of a program, from the time of batches of such calls.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Cost {
     /// The call, as the axis `step` names it, e.g. `post_send`, `poll_empty`, `register_cold`.
     pub step: String,
     /// Calls in a batch, which is one sample of the point's latency (kind `call`).
     pub calls: u32,
-    /// Median time of a batch divided by its calls, in ns. The stamp that it includes is not taken
-    /// off: `stamp_ns` / `calls`.
+    /// Median time of a batch divided by its calls, in ns. It includes the time stamp of the batch:
+    /// `stamp_ns` / `calls`.
     pub ns: f64,
     /// 95 % confidence interval of `ns` from order statistics, in ns; within this run only. Absent
-    /// where there are too few batches for one (fewer than 6).
+    /// with fewer than 6 batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95_ns: Option<[f64; 2]>,
-    /// Cost of one stamp at the rank that timed, in ns: between the two stamps around a batch lies
-    /// the cost of one.
+    /// Cost of one stamp at the rank that timed, in ns. The two stamps around a batch add the cost
+    /// of one to it.
     pub stamp_ns: f64,
 }
 
 impl Cost {
-    /// The cost of a step from the latencies of batches of so many calls of it, where a stamp costs
-    /// `stamp_ns`.
+    /// Computes the cost of a step from the latencies of batches of `calls` calls, where a stamp
+    /// costs `stamp_ns`.
     #[must_use]
     pub fn new(step: &str, calls: u32, batches: &Latency, stamp_ns: f64) -> Self {
         let each = |batch_ns: u64| batch_ns as f64 / f64::from(calls);

@@ -1,20 +1,20 @@
-//! How evenly several were served.
+//! How evenly several pairs or ranks were served.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How evenly pairs were served: of throughputs, or of the inverse of mean latencies.
+/// How evenly pairs were served, by their throughputs or by the inverses of their mean latencies.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Fairness {
     /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all got the same, 1/n where one got all
     /// (Jain, Chiu and Hawe 1984).
     pub jain: f64,
-    /// What the pair got that got least, relative to the one that got most.
+    /// The smallest share of a pair, relative to the largest.
     pub least_share: f64,
 }
 
 impl Fairness {
-    /// That of what several got; of one there is none.
+    /// The fairness of several shares; `None` for fewer than two.
     pub fn of(got: &[f64]) -> Option<Self> {
         let (sum, squares) = got.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
         let least = got.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,5 +1,5 @@
-//! The kinds of latency: a row each, from which records, samples and reports read all that differs
-//! between them.
+//! The kinds of latency, a row each. Records, samples and reports read from the rows all that
+//! differs between kinds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 #[cfg(doc)]
 use super::Cost;
 
-/// How many times the quantity of interest fits into what was timed.
+/// The part of the timed interval that a kind of latency is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scale {
-    /// Half of what was timed: the round trips of a ping-pong.
+    /// Half of the timed interval: the round trips of a ping-pong.
     Half,
-    /// What was timed.
+    /// The timed interval.
     Whole,
 }
 
 impl Scale {
-    /// The scale of a kind of latency whose round trips or intervals are timed whole.
+    /// The scale of a kind of latency, where round trips or intervals are timed as a whole.
     pub fn of(kind: LatencyKind) -> Self {
         kind.scale()
     }
 
-    /// The power of two to divide by.
+    /// The binary logarithm of the divisor.
     #[inline(always)]
     pub(crate) fn shift(self) -> u32 {
         match self {
@@ -36,7 +36,7 @@ impl Scale {
 /// scale, and the meaning that reports print.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:ident, $scale:ident, $meaning:literal;)+) => {
-        /// What a latency is the time of.
+        /// The kind of a latency: the interval that it measures.
         #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum LatencyKind {
@@ -44,7 +44,7 @@ macro_rules! kinds {
         }
 
         impl LatencyKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind),+];
 
             /// Its name in records.
@@ -52,12 +52,12 @@ macro_rules! kinds {
                 match self { $(Self::$kind => stringify!($name)),+ }
             }
 
-            /// What it is, in words.
+            /// The interval that it measures, in words.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$kind => $meaning),+ }
             }
 
-            /// How many times it fits into what is timed.
+            /// The part of the timed interval that it is.
             pub fn scale(self) -> Scale {
                 match self { $(Self::$kind => Scale::$scale),+ }
             }
@@ -66,41 +66,40 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and
-    /// what it was late before.
+    /// From when a sample was due, at a set rate, to its arrival: its one-way latency and its
+    /// lateness.
     Arrival = arrival, Whole, "from when a sample was due to its arrival";
     /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
     Call = call, Whole, "a batch of calls of one verb between two stamps";
-    /// t_comp - t_subm of one work request.
+    /// From the post of one work request to its completion, t_comp - t_subm.
     Completion = completion, Whole, "from posting a work request to its completion, t_comp - t_subm";
-    /// The time in which one rank fetches from n others: from before the first post to the last
-    /// completion.
+    /// The time in which one rank fetches from n other ranks: from before the first post to the
+    /// last completion.
     Fan = fan, Whole, "a fetch from n ranks at once, from the first post to the last completion";
     /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from
     /// before the first post to the last arrival.
     FanHalf = fan_half, Half, "half the time of a 1:n n:1 round, from the first post to the last arrival";
-    /// From when the first rank began a call that all ranks make together to when the last one
+    /// From when the first rank started a call that all ranks make together to when the last rank
     /// ended it.
-    FirstLast = first_last, Whole, "from the first rank's begin of a call to the last rank's end";
-    /// From when the last rank began such a call to when the last one ended it.
-    LastLast = last_last, Whole, "from the last rank's begin of a call to the last rank's end";
+    FirstLast = first_last, Whole, "from the first rank's start of a call to the last rank's end";
+    /// From when the last rank started such a call to when the last rank ended it.
+    LastLast = last_last, Whole, "from the last rank's start of a call to the last rank's end";
     /// From when a message was due, at a set rate, to when it was posted.
     Lateness = lateness, Whole, "from when a message was due to when it was posted";
-    /// A put or a get of MPI and the call that completes it, from the end of the one before: its
-    /// own time, and that of a stamp.
+    /// A put or a get of MPI and the call that completes it, from the end of the one before. It
+    /// includes the cost of a stamp.
     OneSided = one_sided, Whole, "a put or a get of MPI and the call that completes it";
-    /// t_recv - t_subm on one clock.
+    /// From posting to arrival on one clock, t_recv - t_subm.
     OneWay = one_way, Whole, "from posting to arrival on one clock, t_recv - t_subm";
-    /// t_recv - t_send on one clock.
+    /// From the adapter's fetch to arrival on one clock, t_recv - t_send.
     OneWaySend = one_way_send, Whole, "from the adapter's fetch to arrival on one clock, t_recv - t_send";
     /// A rank's own time in a call that all ranks make together.
     Own = own, Whole, "a rank's own time in a call that all ranks make together";
-    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d
-    /// apart, to the answer to the last.
+    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, which
+    /// are d apart, to the answer to the last message.
     Prtt = prtt, Whole,
         "from before the first of a burst's posts to the answer to its last message, PRTT(n, d, s)";
-    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was
-    /// late before.
+    /// From when a message was due, at a set rate, to its answer: its lateness and a round trip.
     Response = response, Whole, "from when a message was due to its answer";
     /// A round trip.
     Rtt = rtt, Whole, "a round trip";
@@ -108,8 +107,8 @@ kinds! {
     RttHalf = rtt_half, Half, "half a round trip";
     /// The longest of the ranks' own times in a call that all ranks make together.
     Slowest = slowest, Whole, "the slowest rank's own time in a call that all ranks make together";
-    /// The time between the first and the last beginning of ranks of one host that begin together.
-    StartSkew = start_skew, Whole, "from the first to the last beginning of ranks that begin together";
+    /// The time between the first and the last start of ranks of one host that start together.
+    StartSkew = start_skew, Whole, "from the first to the last start of ranks that start together";
 }
 
 #[cfg(test)]

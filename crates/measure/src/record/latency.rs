@@ -1,4 +1,4 @@
-//! What a record says of a set of latencies.
+//! The statistics of a set of latencies in a record.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use super::LatencyKind;
 /// Statistics of a set of latencies. Exact over all samples unless `resolution` says otherwise.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Latency {
-    /// What was timed. Kinds are never mixed.
+    /// The kind of latency. Kinds are never mixed.
     pub kind: LatencyKind,
     /// Number of samples.
     pub count: u64,
     /// Smallest sample, in ns.
     pub min_ns: u64,
-    /// Quantiles, in ns. The p-quantile is the smallest sample such that at least the share p of
-    /// all samples is not above it (the inverse of the empirical distribution function; type 1 of
+    /// 10th percentile, in ns. The p-th percentile is the smallest sample such that at least p % of
+    /// all samples are not above it (the inverse of the empirical distribution function; type 1 of
     /// Hyndman and Fan 1996, `inverted_cdf` in numpy).
     pub p10_ns: u64,
     /// Median, in ns.
     pub p50_ns: u64,
-    /// 90 % quantile, in ns.
+    /// 90th percentile, in ns.
     pub p90_ns: u64,
-    /// 99 % quantile, in ns.
+    /// 99th percentile, in ns.
     pub p99_ns: u64,
-    /// 99.9 % quantile, in ns.
+    /// 99.9th percentile, in ns.
     pub p999_ns: u64,
-    /// Largest sample, in ns. Nothing is dropped before it is taken.
+    /// Largest sample, in ns. No sample is dropped before.
     pub max_ns: u64,
     /// Arithmetic mean, in ns.
     pub mean_ns: f64,
@@ -36,21 +36,21 @@ pub struct Latency {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stddev_ns: Option<f64>,
     /// 95 % confidence interval of the median from order statistics, in ns; within this run only.
-    /// Absent where the sample is too small for one (fewer than 6).
+    /// Absent with fewer than 6 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ci95_ns: Option<[u64; 2]>,
     /// Share of the samples strictly above a threshold in ns, by threshold.
     #[serde(default)]
     pub share_above: BTreeMap<String, f64>,
-    /// Least and largest share that can be, by threshold, where stamps of two clocks are compared:
-    /// of the samples that are above it by more than the bound, and of those that are not below it
-    /// by more. Absent where one clock took both stamps.
+    /// Smallest and largest possible share, by threshold, where stamps of two clocks are compared.
+    /// The smallest counts samples above the threshold by more than the bound, the largest those
+    /// not below it by more than the bound. Absent where one clock took both stamps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub share_above_bounds: BTreeMap<String, [f64; 2]>,
-    /// Samples far from the rest.
+    /// Outliers.
     pub mavericks: Mavericks,
     /// Relative width of a histogram's buckets where the statistics come from a histogram; absent
-    /// when exact.
+    /// where they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
 }
@@ -60,7 +60,7 @@ pub struct Latency {
 pub struct Mavericks {
     /// The rule, e.g. `> 2 x mean`.
     pub rule: String,
-    /// How many samples it names.
+    /// The number of samples that are outliers.
     pub count: u64,
 }
 

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One start of all ranks. Memory, connections and places differ from one to the next, so that
-/// numbers of one launch are alike in a way that those of several are not (Hunold and Carpen-Amarie
-/// 2016): it is the launch that is repeated.
+/// One start of all ranks. Memory, connections and placement differ between launches. Numbers of
+/// one launch therefore resemble each other more than those of several (Hunold and Carpen-Amarie
+/// 2016), so that launches are repeated.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Launch {
-    /// Its number in the run, from 0: what [`Point::launch`](super::Point::launch) says.
+    /// Its number in the run, from 0, as in [`Point::launch`](super::Point::launch).
     pub number: u32,
-    /// What the ranks were started with and what they found: `launcher` (as it was given),
-    /// `command` (the words before those of a rank, our options included), `launcher_version`,
+    /// How the ranks were started and what they found: `launcher` (as it was given), `command` (the
+    /// words before those of a rank, with the options of rdmascope), `launcher_version`,
     /// `variables` (those that were set for the ranks), `library` and `library_path`. Empty where
     /// no launcher of MPI started them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -27,7 +27,7 @@ pub struct Launch {
 pub struct LaunchedRank {
     /// Name of its host.
     pub hostname: String,
-    /// Its process there.
+    /// Its process id on that host.
     pub pid: u32,
     /// CPUs that it was pinned to; absent when it was not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]

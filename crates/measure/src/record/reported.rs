@@ -1,12 +1,12 @@
-//! What other programs found.
+//! The results of other tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What another program found, which this one has started: its word is taken for it.
+/// The result of another tool that this program started. It is taken as the tool reports it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Reported {
-    /// Its name and version, as it says them.
+    /// Its name and version, as it reports them.
     pub program: String,
     /// How its client was called.
     pub command: String,

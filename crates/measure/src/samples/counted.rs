@@ -1,16 +1,15 @@
-//! Samples as the values that occur, each with how often it does.
+//! Samples as the values that occur, each with its number of occurrences.
 
-/// The values of samples, in ns and rising. There are a few thousand of them where there are
-/// millions of samples.
+/// The values of samples, in ns and rising. Millions of samples have a few thousand values.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Each value, and how many samples are not above it.
+    /// Each value, and the number of samples that are not above it.
     values: Vec<(u64, u64)>,
 }
 
 impl Counted {
-    /// Counts samples: those near the least in an array with a place for each value, so that only
-    /// the rest has to be sorted.
+    /// Counts samples. Those near the smallest are counted in an array with a place for each value,
+    /// so that only the rest has to be sorted.
     pub fn new(samples: &[u64]) -> Self {
         let least = samples.iter().copied().min().unwrap_or_default();
         let most = samples.iter().copied().max().unwrap_or_default();
@@ -31,13 +30,13 @@ impl Counted {
         Self::rising(near.chain(far))
     }
 
-    /// Values in any order, each with how often it occurs.
+    /// Counts from values in any order, each with its number of occurrences.
     pub fn of(mut counts: Vec<(u64, u64)>) -> Self {
         counts.sort_unstable();
         Self::rising(counts.into_iter())
     }
 
-    /// All samples of several.
+    /// The samples of several sets.
     pub fn merged(all: &[Self]) -> Self {
         Self::of(all.iter().flat_map(Self::counts).collect())
     }
@@ -50,18 +49,18 @@ impl Counted {
         Self { values: counts.scan(0, up_to).collect() }
     }
 
-    /// Each value with how often it occurs.
+    /// Each value with its number of occurrences.
     fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let before = [0].into_iter().chain(self.values.iter().map(|(_, up_to)| *up_to));
         self.values.iter().zip(before).map(|((value, up_to), before)| (*value, up_to - before))
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn total(&self) -> u64 {
         self.values.last().map_or(0, |(_, up_to)| *up_to)
     }
 
-    /// How many samples are below a value.
+    /// The number of samples below a value.
     pub fn below(&self, value: u64) -> u64 {
         let values = self.values.partition_point(|(known, _)| *known < value);
         self.values[..values].last().map_or(0, |(_, up_to)| *up_to)
@@ -77,14 +76,14 @@ impl Counted {
         self.values.last().map(|(value, _)| *value)
     }
 
-    /// The sample at a rank, the least of which is 1.
+    /// The sample at a rank; the smallest has rank 1.
     pub fn at(&self, rank: u64) -> Option<u64> {
         let place = self.values.partition_point(|(_, up_to)| *up_to < rank);
         self.values.get(place).map(|(value, _)| *value)
     }
 }
 
-/// Places of the array that samples are counted in at most: 4 ms of latencies, and 32 MiB of
+/// Largest number of places of the array that counts samples: 4 ms of latencies, and 32 MiB of
 /// memory.
 const PLACES: u64 = 1 << 22;
 

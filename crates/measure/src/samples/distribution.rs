@@ -1,4 +1,4 @@
-//! The distribution of samples, of a bounded size: for runs that are too long to keep every sample.
+//! The distribution of samples in bounded memory, for runs that are too long to keep every sample.
 
 use hdrhistogram::Histogram as Counts;
 
@@ -6,9 +6,9 @@ use super::series::BlockSums;
 use crate::record::Histogram;
 use crate::stats::{Moments, Ranked};
 
-/// Samples in buckets that are [`Distribution::RESOLUTION`] of their value wide, and below 2048 ns
-/// exactly 1 ns, which is exact. Count, least, largest, mean and deviation are exact besides.
-/// Samples above 60 s share the last bucket.
+/// Samples in buckets whose width is [`Distribution::RESOLUTION`] of their value; below 2048 ns it
+/// is exactly 1 ns. Count, smallest, largest, mean and deviation are exact. Samples above 60 s
+/// share the last bucket.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     counts: Counts<u64>,
@@ -19,15 +19,15 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Bound on the width of a bucket in relation to the values in it: three significant digits
-    /// need 2^11 divisions of a range that starts at 0, of which the lower half belongs to the
-    /// range below.
+    /// Bound on the width of a bucket relative to the values in it. Three significant digits need
+    /// 2^11 divisions of a range that starts at 0; the lower half of them belongs to the range
+    /// below.
     pub const RESOLUTION: f64 = 1.0 / 1024.0;
 
-    /// An empty one.
+    /// An empty distribution.
     pub fn new() -> Self {
         let mut counts = Counts::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("the bounds are in order");
-        // Writes every bucket, so that none faults when it is first used.
+        // Writes every bucket, so that its first use causes no page fault.
         counts.reset();
         Self { counts, moments: Moments::default(), min_ns: u64::MAX, max_ns: 0, blocks: BlockSums::new() }
     }
@@ -96,7 +96,7 @@ impl Ranked for Distribution {
         self.moments
     }
 
-    /// The middle of the sample's bucket, or the exact least or largest sample where that is
+    /// The middle of the sample's bucket, or the exact smallest or largest sample where that is
     /// nearer.
     fn at_rank(&self, rank: u64) -> u64 {
         let mut below = 0;
@@ -108,7 +108,7 @@ impl Ranked for Distribution {
         middle(low, high).clamp(self.min_ns, self.max_ns)
     }
 
-    /// The bucket that the threshold falls into counts if its middle is above.
+    /// The bucket that holds the threshold counts if its middle is above the threshold.
     fn count_above(&self, threshold_ns: u64) -> u64 {
         let above = |&(low, high, _): &(u64, u64, u64)| middle(low, high) > threshold_ns;
         self.buckets().filter(above).map(|(_, _, count)| count).sum()
@@ -132,7 +132,7 @@ fn middle(low: u64, high: u64) -> u64 {
     low + (high - 1 - low) / 2
 }
 
-/// 60 s: longer than any wait of a point that is worth timing.
+/// 60 s: longer than any useful wait of a point.
 const HIGHEST_NS: u64 = 60_000_000_000;
 /// Three significant digits.
 const DIGITS: u8 = 3;

@@ -5,14 +5,15 @@ use rustix::mm::{mlock, munlock};
 
 use crate::{Error, Result};
 
-/// What pages are filled with. Not zeros: those could be had from the system untouched.
+/// The initial content of pages. Not zeros, because the system provides zeros without touching
+/// pages.
 pub(super) const UNTAKEN: u64 = u64::MAX;
 /// Samples in a [`Page`].
 pub(super) const PAGE_SAMPLES: usize = 512;
 
-/// 4 KiB of samples. Whole aligned pages, so that locking and unlocking them touches nobody else's
-/// memory (a kernel with larger pages rounds outwards; then a neighbour may be locked with us,
-/// which does no harm).
+/// 4 KiB of samples. Whole aligned pages, so that locking and unlocking them affects no other
+/// memory. (A kernel with larger pages rounds outwards; a neighbour may then be locked too, which
+/// does no harm.)
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
 pub(super) struct Page(pub(super) [u64; PAGE_SAMPLES]);
@@ -58,7 +59,7 @@ impl Drop for Pages {
     }
 }
 
-/// Pages for some samples, each of which was written.
+/// Pages for a number of samples, each page written.
 pub(super) fn touched(samples: usize) -> Result<Vec<Page>> {
     let count = samples.div_ceil(PAGE_SAMPLES);
     let bytes = count.saturating_mul(size_of::<Page>());

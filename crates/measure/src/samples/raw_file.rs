@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::{Error, Result, files};
 
 /// Writes samples into a new file and syncs it. An existing file is not overwritten; a file that
-/// could not be written whole is removed.
+/// could not be written completely is removed.
 pub fn write_raw(path: &Path, samples_ns: &[u64]) -> Result<()> {
     let file = File::create_new(path).map_err(Error::io("create", path))?;
     write(&file, samples_ns).map_err(|cause| {
@@ -38,5 +38,5 @@ pub fn read_raw(path: &Path) -> Result<Vec<u64>> {
     Err(Error::BadSamples { path: path.to_owned(), why })
 }
 
-/// Few calls of the system for a large file.
+/// Large, so that a large file takes few system calls.
 const BUFFER_BYTES: usize = 1 << 18;

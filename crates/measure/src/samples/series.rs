@@ -1,9 +1,9 @@
-//! The series of levels of a run: of all samples, or of a histogram's blocks.
+//! The series of levels of a run, from all samples or from a histogram's blocks.
 
 /// Levels in a [`super::Samples::series`]: enough that a shift of 5 % of a run spans three of them.
 pub const SERIES_BLOCKS: usize = 64;
 
-/// Medians of at most [`SERIES_BLOCKS`] runs of values whose lengths differ by one at most. The
+/// Medians of at most [`SERIES_BLOCKS`] blocks of values, whose lengths differ by at most one. The
 /// median of an even number of values is the lower of the middle two, as everywhere in this crate.
 pub(super) fn block_medians<T: Copy + Into<Level>>(values: &[T]) -> Vec<f64> {
     let blocks = values.len().min(SERIES_BLOCKS);
@@ -33,15 +33,15 @@ impl From<u64> for Level {
     }
 }
 
-/// Sums of consecutive blocks of 2^k samples, at most [`BLOCKS_MAX`] of them: when they are full,
-/// pairs of them become one and k rises by one. A pair is folded with each new block, from one
-/// array into another, so that no single sample pays for all.
+/// Sums of consecutive blocks of 2^k samples, at most [`BLOCKS_MAX`] of them. When they are full,
+/// pairs become one block each and k rises by one. One pair is folded with each new block, from one
+/// array into another, so that no single sample takes the time of all.
 #[derive(Clone, Debug)]
 pub(super) struct BlockSums {
-    /// `sums[..len]` in the order of time, but for the pairs that still wait in `full`.
+    /// `sums[..len]` in the order of time, except for the pairs that still wait in `full`.
     sums: Vec<u64>,
     len: usize,
-    /// Blocks of half the length. The last `waiting` pairs of it belong in front of
+    /// Blocks of half the length. Its last `waiting` pairs belong in front of
     /// `sums[BLOCKS_MAX / 2]`.
     full: Vec<u64>,
     waiting: usize,
@@ -52,7 +52,7 @@ pub(super) struct BlockSums {
 
 impl BlockSums {
     pub(super) fn new() -> Self {
-        // Not zeros: those could be had from the system untouched.
+        // Not zeros, because the system provides zeros without touching pages.
         let written = || vec![u64::MAX; BLOCKS_MAX];
         let sums = written();
         let full = written();
@@ -78,7 +78,7 @@ impl BlockSums {
         self.sums[self.len] = self.open_sum;
         self.len += 1;
         if self.len == BLOCKS_MAX {
-            // As many blocks were closed since the last time as there were pairs, so none waits.
+            // As many blocks were closed since the last swap as there were pairs, so none waits.
             std::mem::swap(&mut self.sums, &mut self.full);
             (self.len, self.waiting) = (FOLDED, FOLDED);
             self.block_samples *= 2;
@@ -100,6 +100,6 @@ impl BlockSums {
     }
 }
 
-/// Bound on the blocks kept. At least half as many are there once that many samples were taken.
+/// The largest number of blocks. At least half as many exist after that many samples.
 const BLOCKS_MAX: usize = 4096;
 const FOLDED: usize = BLOCKS_MAX / 2;

@@ -1,5 +1,5 @@
-//! Time stamps by message number: an array that is made, touched and locked before the clock
-//! starts.
+//! Time stamps by message number, in an array that is allocated, touched and locked before the
+//! clock starts.
 
 use super::memory::{PAGE_SAMPLES, Pages, UNTAKEN};
 use crate::clock::Ticks;
@@ -12,14 +12,14 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// What stands where no stamp was taken.
+    /// The value where no stamp was taken.
     pub const NONE: u64 = UNTAKEN;
 
-    /// Room for the stamps of `len` messages: allocated, every page written, and locked in memory
-    /// where the system allows it.
+    /// Allocates room for the stamps of `len` messages, with every page written, and locked in
+    /// memory where the system allows it.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`] when there is not so much.
+    /// [`crate::Error::Memory`] when there is not enough memory.
     pub fn new(len: usize) -> crate::Result<Self> {
         Ok(Self { pages: Pages::new(len)?, len })
     }
@@ -29,8 +29,8 @@ impl Stamps {
         self.pages.not_locked()
     }
 
-    /// Takes the stamp of a message. One that is not of the point is left out: a number may come
-    /// from anywhere.
+    /// Stores the stamp of a message. A number that does not belong to the point is ignored,
+    /// because it may come from anywhere.
     #[inline(always)]
     pub fn set(&mut self, message: u64, at: Ticks) {
         if message < self.len as u64 {
@@ -39,7 +39,8 @@ impl Stamps {
         }
     }
 
-    /// The same of a message that may come twice: the first time stays. Whether this was it.
+    /// The same for a message that may come twice: the first stamp stays. Returns whether this was
+    /// it.
     #[inline(always)]
     pub fn set_first(&mut self, message: u64, at: Ticks) -> bool {
         if message >= self.len as u64 {

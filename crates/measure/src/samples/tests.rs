@@ -65,13 +65,13 @@ fn page_faults() -> u64 {
 #[test]
 fn an_array_causes_no_page_faults_once_it_is_made() {
     const PAGES: usize = 4096;
-    // Locking would bring them in as well, and is not always allowed.
+    // Locking would also touch the pages, and is not always allowed.
     let mut pages = memory::touched(PAGES * PAGE_SAMPLES).unwrap();
     let before = page_faults();
     pages.iter_mut().for_each(|page| page.0[7] = 1);
     let faults = page_faults() - before;
     assert_eq!(std::hint::black_box(pages).len(), PAGES);
-    // A page that is not there yet faults once; what remains is reading the counter.
+    // An untouched page would fault once; the remaining faults come from reading the counter.
     assert!(faults < PAGES as u64 / 8, "{faults} faults for {PAGES} pages");
 }
 
@@ -100,7 +100,7 @@ fn the_reason_for_not_locking_says_what_to_do() {
 
 #[test]
 fn round_trips_are_halved_without_losing_half_a_nanosecond() {
-    // 2001 ns there and back are 1000.5 ns one way.
+    // 2001 ns out and back are 1000.5 ns one way.
     assert_eq!(raw(&[2001, 2000], Scale::Half).raw().unwrap(), [1001, 1000]);
     assert_eq!(histogram(&[2001], Scale::Half).latency(LatencyKind::RttHalf, &[]).unwrap().max_ns, 1001);
     assert_eq!(Scale::of(LatencyKind::RttHalf), Scale::Half);
@@ -202,7 +202,7 @@ fn a_file_of_samples_is_read_back_and_never_overwritten() {
     assert!(error.contains("its 3 bytes are not a multiple of the 8 bytes of a sample"), "{error}");
 }
 
-/// A sample between nothing and two minutes, mostly of usual size.
+/// A sample between zero and two minutes, mostly of a common size.
 fn latency_ns() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 100u64..5000, 4 => 0u64..3_000_000, 1 => 0u64..59_000_000_000]
 }
@@ -240,7 +240,7 @@ proptest! {
         let ns: Vec<u64> = (0..count as u64).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).collect();
         let mut sums = BlockSums::new();
         ns.iter().for_each(|&ns| sums.add(ns));
-        // The least power of two that leaves fewer than 4096 whole blocks.
+        // The smallest power of two that leaves fewer than 4096 whole blocks.
         let length = (0..).map(|k| 1usize << k).find(|length| count / length < 4096).unwrap();
         let mean = |block: &[u64]| block.iter().sum::<u64>() as f64 / length as f64;
         let expected: Vec<f64> = ns.chunks_exact(length).map(mean).collect();

@@ -1,48 +1,48 @@
-//! Least squares: the parameters of a model that come nearest to what was observed, each with its
-//! 95 % interval.
+//! Least squares: the parameters of a model that fit the observations best, each with its 95 %
+//! interval.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 use super::shape::Estimate;
 
-/// What was fitted.
+/// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The parameters in their order. Intervals are those of Student's t over the model's
-    /// linearisation at the least sum (Seber and Wild, Nonlinear Regression, section 5.1): right
-    /// where the residuals are independent and of one size, and the model is true.
+    /// The parameters in their order. Their intervals are those of Student's t over the model's
+    /// linearisation at the minimum (Seber and Wild, Nonlinear Regression, section 5.1). They are
+    /// right if the residuals are independent and of one size, and the model is true.
     pub parameters: Vec<Estimate>,
-    /// The least sum of squared residuals.
+    /// The smallest sum of squared residuals.
     pub sum: f64,
-    /// Residuals less parameters.
+    /// The number of residuals minus the number of parameters.
     pub degrees: usize,
 }
 
-/// Why nothing was fitted.
+/// Why a fit failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Unfit {
     /// An interval needs more residuals than parameters.
     #[error("{residuals} observations are too few for {parameters} parameters")]
     TooFew {
-        /// How many residuals there are.
+        /// The number of residuals.
         residuals: usize,
-        /// How many parameters.
+        /// The number of parameters.
         parameters: usize,
     },
-    /// What the observations say depends on a parameter not at all, or only together with those
+    /// The observations do not depend on a parameter, or depend on it only together with those
     /// before it.
-    #[error("the observations do not tell parameter {0} from the others")]
+    #[error("the observations do not determine parameter {0}")]
     Undetermined(usize),
-    /// The model gives no number where the search begins, or the search finds no end.
+    /// The model has no number where the search starts, or the search does not end.
     #[error("the search for the least squares did not end")]
     Endless,
 }
 
 impl Fit {
-    /// The parameters for which the sum of the squares of `residuals` is least near `start`, by the
-    /// method of Levenberg and Marquardt (Marquardt 1963, SIAM Journal 11, 431-441). `start` gives
-    /// each parameter's order of magnitude and is nowhere zero. Where the model has no number,
-    /// `residuals` gives an infinite one or none that is a number.
+    /// Finds the parameters near `start` that minimise the sum of the squares of `residuals`, by
+    /// the method of Levenberg and Marquardt (Marquardt 1963, SIAM Journal 11, 431-441). `start`
+    /// holds each parameter's order of magnitude and is nowhere zero. Where the model has no
+    /// number, `residuals` returns an infinite one or NaN.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Fit {
                 return Self::at(&at, &scales, &slopes(&residuals, &at, &scales), sum);
             }
         }
-        // At the end of what floating point can tell, no step lowers the sum any more.
+        // At the limit of floating point, no step lowers the sum any more.
         match sum.is_finite() && damping > DAMPING_MAX {
             true => Self::at(&at, &scales, &slopes(&residuals, &at, &scales), sum),
             false => Err(Unfit::Endless),
@@ -90,9 +90,9 @@ impl Fit {
         (self.sum / self.degrees as f64).sqrt()
     }
 
-    /// How likely a sum of squares as large or larger is, if the model is true and the residuals
-    /// are in units of their standard deviation: a small chance says that the model does not fit
-    /// (Pearson's test, with the degrees of freedom that are left).
+    /// The probability of a sum of squares as large or larger, if the model is true and the
+    /// residuals are in units of their standard deviation. A small probability shows that the model
+    /// does not fit (Pearson's test, with the remaining degrees of freedom).
     pub fn chance(&self) -> f64 {
         ChiSquared::new(self.degrees as f64).map_or(f64::NAN, |squares| squares.sf(self.sum))
     }
@@ -128,7 +128,7 @@ fn slopes(residuals: impl Fn(&[f64]) -> Vec<f64>, at: &[f64], scales: &[f64]) ->
     scales.iter().enumerate().map(slope).collect()
 }
 
-/// The step down that Levenberg and Marquardt take, in units of the scales.
+/// The step of Levenberg and Marquardt, in units of the scales.
 fn damped(columns: &[Vec<f64>], here: &[f64], damping: f64) -> Vec<f64> {
     let norms: Vec<f64> = columns.iter().map(|column| squares(column).sqrt()).collect();
     let extended = columns.iter().zip(&norms).enumerate().map(|(index, (column, norm))| {
@@ -141,13 +141,13 @@ fn damped(columns: &[Vec<f64>], here: &[f64], damping: f64) -> Vec<f64> {
     Triangle::of(extended.collect(), right).solve()
 }
 
-/// A tall system after Householder's reflections: an upper triangle, and the right side to go with
-/// it (Golub and Van Loan, Matrix Computations, 4th ed., sections 5.1 and 5.3).
+/// A tall system after Householder's reflections: an upper triangle, and its right side (Golub and
+/// Van Loan, Matrix Computations, 4th ed., sections 5.1 and 5.3).
 struct Triangle {
-    /// By columns.
+    /// The triangle by columns.
     columns: Vec<Vec<f64>>,
     right: Vec<f64>,
-    /// How long each column was.
+    /// The original length of each column.
     norms: Vec<f64>,
 }
 
@@ -170,7 +170,7 @@ impl Triangle {
         Self { columns, right, norms }
     }
 
-    /// The solution; zero where nothing determines it.
+    /// The solution; zero for parameters that nothing determines.
     fn solve(&self) -> Vec<f64> {
         let count = self.columns.len();
         let mut solution = vec![0.0; count];
@@ -182,16 +182,16 @@ impl Triangle {
         solution
     }
 
-    /// The diagonal of the inverse of the normal matrix: the variance of each parameter where that
-    /// of residuals is one.
+    /// The diagonal of the inverse of the normal matrix: the variance of each parameter for
+    /// residuals with variance one.
     fn variances(&self) -> Result<Vec<f64>, Unfit> {
         let count = self.columns.len();
         let is_determined = |index: &usize| self.columns[*index][*index].abs() > TOLD * self.norms[*index];
         if let Some(index) = (0..count).find(|index| !is_determined(index)) {
             return Err(Unfit::Undetermined(index));
         }
-        // A row of the triangle's inverse at a time: that matrix times its transpose is the inverse
-        // of the normal matrix.
+        // Computes a row of the triangle's inverse at a time: that matrix times its transpose is
+        // the inverse of the normal matrix.
         let mut variances = vec![0.0; count];
         for end in 0..count {
             let mut inverse = vec![0.0; end + 1];
@@ -215,13 +215,13 @@ const DAMPING: f64 = 1e-3;
 const DAMPING_MAX: f64 = 1e16;
 const HARDER: f64 = 4.0;
 const SOFTER: f64 = 3.0;
-/// How near, in units of a parameter's scale, the slope is looked at: the third root of what a
-/// double resolves.
+/// The distance, in units of a parameter's scale, over which the slope is measured: the third root
+/// of what a double resolves.
 const NEAR: f64 = 1e-5;
-/// A step that is shorter than the root of this, and lowers the sum by no more than this of it, was
-/// the last.
+/// A step is the last one if it is shorter than the root of this and lowers the sum by no more than
+/// this share of it.
 const ENOUGH: f64 = 1e-18;
-/// What of a column is its own must be more than this of it.
+/// The part of a column that is independent of the others must be more than this share of it.
 const TOLD: f64 = 1e-7;
 
 #[cfg(test)]

@@ -2,21 +2,21 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean of independent numbers, and how far the mean of what they come from may be from it,
-/// with 95 % confidence: t s / sqrt(n), where t is the 97.5 % quantile of Student's distribution
-/// with n - 1 degrees of freedom (Montgomery and Runger, Applied Statistics and Probability for
-/// Engineers, 6th ed., section 8-2). It is what netperf's `-I` narrows. Numbers of repetitions are
-/// as good as independent; messages of one run are not.
+/// The mean of independent numbers with its 95 % confidence interval: t s / sqrt(n), where t is the
+/// 97.5th percentile of Student's distribution with n - 1 degrees of freedom (Montgomery and
+/// Runger, Applied Statistics and Probability for Engineers, 6th ed., section 8-2). netperf's `-I`
+/// narrows this interval. Numbers of repetitions are as good as independent; messages of one run
+/// are not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanInterval {
     /// The mean.
     pub mean: f64,
-    /// Half of the interval around it.
+    /// Half of the width of the interval around it.
     pub half: f64,
 }
 
 impl MeanInterval {
-    /// Of these; `None` below two.
+    /// The interval of these numbers; `None` for fewer than two.
     pub fn of(numbers: &[f64]) -> Option<Self> {
         let n = numbers.len() as f64;
         let student = StudentsT::new(0.0, 1.0, n - 1.0).ok().filter(|_| numbers.len() > 1)?;
@@ -26,7 +26,7 @@ impl MeanInterval {
         Some(Self { mean, half: student.inverse_cdf(0.975) * deviation / n.sqrt() })
     }
 
-    /// Half of it as a share of the mean; infinite around zero.
+    /// Half of its width as a share of the mean; infinite around zero.
     pub fn relative(self) -> f64 {
         if self.half == 0.0 { 0.0 } else { (self.half / self.mean).abs() }
     }
@@ -36,8 +36,8 @@ impl MeanInterval {
 mod tests {
     use super::*;
 
-    /// The quantiles are those that books print (Montgomery and Runger, table V); of 1 to n the
-    /// variance is n (n + 1) / 12.
+    /// The percentiles are those of printed tables (Montgomery and Runger, table V); the variance
+    /// of 1 to n is n (n + 1) / 12.
     #[test]
     fn intervals_are_those_of_the_printed_table() {
         for (n, t) in [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (30, 2.045)] {

@@ -3,9 +3,9 @@
 use super::wide::Wide;
 
 /// Exact sums of a set of samples. The variance is `(n * sum x^2 - (sum x)^2) / (n * (n - 1))`, a
-/// formula that is useless in floating point and exact in integers: with n and x below 2^64, the
-/// squares add up to less than 2^192 and both products are below 2^256, which is what the sums here
-/// hold. Only the division and the root round.
+/// formula that is useless in floating point and exact in integers. With n and x below 2^64, the
+/// squares add up to less than 2^192 and both products are below 2^256, which the sums here hold.
+/// Only the division and the root round.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -39,8 +39,8 @@ impl Moments {
         self.sum
     }
 
-    /// Arithmetic mean; `None` without a sample. The whole part and the rest are divided apart, so
-    /// that the mean of equal samples is that sample.
+    /// Arithmetic mean; `None` without a sample. The whole part and the rest are divided
+    /// separately, so that the mean of equal samples is that sample.
     pub fn mean(&self) -> Option<f64> {
         let count = u128::from(self.count);
         let rest = self.sum.checked_rem(count)?;

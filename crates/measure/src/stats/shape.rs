@@ -1,35 +1,34 @@
-//! Figures made of several medians, each with its 95 % interval: ratios, and shapes of a series
-//! over x.
+//! Numbers computed from several medians, each with its 95 % interval: ratios, and shapes of a
+//! series over x.
 //!
-//! The interval of a figure that is made of others reaches from the least to the largest value that
-//! the figure takes while each of them stays inside its own: it is wider than a 95 % interval has
-//! to be, never narrower.
+//! The interval of such a number reaches from its smallest to its largest value while each median
+//! stays inside its own interval: it is wider than a 95 % interval has to be, never narrower.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{MedianInterval, NORMAL_97_5};
 
-/// A number, and between which numbers it may as well lie.
+/// A number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower bound of its interval.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper bound of its interval.
     pub high: f64,
 }
 
 /// One number of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct At {
-    /// Where.
+    /// The x.
     pub x: f64,
-    /// The number there.
+    /// The number at x.
     pub y: Estimate,
 }
 
-/// From one x to the next.
+/// The step from one x to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The smaller x.
@@ -43,43 +42,43 @@ pub struct Step {
 /// The line of least squares through a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// What it says of x = 0.
+    /// Its value at x = 0.
     pub start: f64,
-    /// What it rises by for each x.
+    /// Its rise per unit of x.
     pub slope: f64,
-    /// The share of the variance of y that it accounts for, R^2: the square of the correlation of x
-    /// and y.
+    /// The share of the variance of y that the line explains, R^2: the square of the correlation of
+    /// x and y.
     pub determination: Estimate,
 }
 
-/// Where one series comes to exceed another.
+/// The x at which one series comes to exceed another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossover {
-    /// Here, having been below or equal before.
+    /// At this x, after being below or equal before.
     At(f64),
-    /// It exceeds it at the first x already.
+    /// It exceeds the other at the first x already.
     FromTheStart,
-    /// Nowhere by more than their errors.
+    /// At no x by more than their errors.
     Never,
 }
 
 impl Line {
-    /// What it says of an x.
+    /// Its value at an x.
     pub fn at(self, x: f64) -> f64 {
         self.start + self.slope * x
     }
 }
 
 impl Estimate {
-    /// A number without an error that is known.
+    /// A number without a known error.
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    /// The number of a point from those of its repetitions: their median (of an even number, the
-    /// mean of the middle two). From 6 repetitions on its interval is that of a median from order
-    /// statistics, so that the spread from run to run counts and nothing else; below, it reaches
-    /// over the intervals of all of them. `None` without any.
+    /// The number of a point from its repetitions: their median (of an even number, the mean of the
+    /// middle two). From 6 repetitions on, its interval is that of a median from order statistics,
+    /// so that only the spread from run to run counts. Below 6, it covers the intervals of all
+    /// repetitions. `None` without any.
     pub fn of_runs(runs: &[Self]) -> Option<Self> {
         let values = sorted(runs.iter().map(|run| run.value));
         let value = middle(&values)?;
@@ -95,8 +94,8 @@ impl Estimate {
         Some(Self { value, low, high })
     }
 
-    /// This divided by another, both at least zero (as latencies and shares are): infinite where
-    /// the other is zero, and `None` where both are.
+    /// Divides this by another number, both at least zero (as latencies and shares are). The result
+    /// is infinite where the other is zero, and `None` where both are.
     pub fn over(self, other: Self) -> Option<Self> {
         let ratio = |above: f64, below: f64| if below > 0.0 { above / below } else { f64::INFINITY };
         (self.value > 0.0 || other.value > 0.0).then(|| Self {
@@ -106,23 +105,23 @@ impl Estimate {
         })
     }
 
-    /// This less another.
+    /// Subtracts another number.
     pub fn minus(self, other: Self) -> Self {
         Self { value: self.value - other.value, low: self.low - other.high, high: self.high - other.low }
     }
 
-    /// The same in another unit, by a function that rises.
+    /// Converts it to another unit by a rising function.
     pub fn map(self, rising: impl Fn(f64) -> f64) -> Self {
         Self { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
     }
 
-    /// Whether it is above another wherever both may lie.
+    /// Whether its whole interval is above that of another number.
     pub fn is_surely_above(self, other: Self) -> bool {
         self.low > other.high
     }
 }
 
-/// The largest number of a series divided by its least: 1 for a flat one. `None` for fewer than
+/// The largest number of a series divided by its smallest: 1 for a flat one. `None` for fewer than
 /// two, or where one may be zero.
 pub fn flatness(series: &[At]) -> Option<Estimate> {
     if series.len() < 2 || series.iter().any(|at| at.y.low <= 0.0) {
@@ -133,19 +132,19 @@ pub fn flatness(series: &[At]) -> Option<Estimate> {
         |of: fn(&Estimate) -> f64| series.iter().map(|at| of(&at.y)).fold(f64::NEG_INFINITY, f64::max);
     Some(Estimate {
         value: largest(|y| y.value) / least(|y| y.value),
-        // One level may fit all of them; a ratio of the largest to the least is never below 1.
+        // One level may fit all numbers; a ratio of the largest to the smallest is never below 1.
         low: (largest(|y| y.low) / least(|y| y.high)).max(1.0),
         high: largest(|y| y.high) / least(|y| y.low),
     })
 }
 
-/// The steps of a series in rising order of x; those from zero to zero are left out.
+/// The steps of a series in rising order of x; steps from zero to zero are left out.
 pub fn steps(series: &[At]) -> Vec<Step> {
     let step = |pair: &[At]| Some(Step { from: pair[0].x, to: pair[1].x, ratio: pair[1].y.over(pair[0].y)? });
     series.windows(2).filter_map(step).collect()
 }
 
-/// The step with the largest ratio; of equal ones the first.
+/// The step with the largest ratio; the first of equal ones.
 pub fn largest_step(series: &[At]) -> Option<Step> {
     steps(series)
         .into_iter()
@@ -153,9 +152,9 @@ pub fn largest_step(series: &[At]) -> Option<Step> {
 }
 
 /// The line through a series. The interval of its R^2 is that of the correlation by Fisher's
-/// transformation (Fisher 1921, Metron 1, 3-32): right where the numbers scatter normally about the
-/// line. `None` for fewer than four, for which there is no interval, and where all x or all y are
-/// the same.
+/// transformation (Fisher 1921, Metron 1, 3-32), which is right if the numbers scatter normally
+/// about the line. `None` for fewer than four numbers, for which there is no interval, and where
+/// all x or all y are the same.
 pub fn line(series: &[At]) -> Option<Line> {
     let n = series.len() as f64;
     let mean = |of: fn(&At) -> f64| series.iter().map(of).sum::<f64>() / n;
@@ -181,8 +180,8 @@ pub fn line(series: &[At]) -> Option<Line> {
     Some(Line { start: y - slope * x, slope, determination })
 }
 
-/// The x at which a series is least; of equal ones the first. The interval reaches over all x at
-/// which it may be: those whose number is not surely above that of another. `None` without any.
+/// The x at which a series is smallest; the first of equal ones. The interval covers all x at which
+/// it may be: those whose number is not surely above that of another. `None` without any.
 pub fn least(series: &[At]) -> Option<Estimate> {
     let least = series.iter().reduce(|least, at| if at.y.value < least.y.value { at } else { least })?;
     let may_be = |at: &&At| series.iter().all(|other| !at.y.is_surely_above(other.y));
@@ -190,8 +189,8 @@ pub fn least(series: &[At]) -> Option<Estimate> {
     Some(Estimate { value: least.x, low: xs().fold(least.x, f64::min), high: xs().fold(least.x, f64::max) })
 }
 
-/// The first x at which one series exceeds another by more than their errors. Only x that both have
-/// count.
+/// The first x at which one series exceeds another by more than their errors. Only the x of both
+/// series count.
 pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     let mut was_below = false;
     for at in of {
@@ -204,8 +203,8 @@ pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     Crossover::Never
 }
 
-/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows
-/// that surely do to those that surely fall nowhere. `None` without a row.
+/// The share of the rows whose numbers rise from first to last. The interval reaches from the share
+/// of rows that surely rise to the share of rows that surely fall nowhere. `None` without a row.
 pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
     let share = |holds: fn(Estimate, Estimate) -> bool| {
         let rising = rows.iter().filter(|row| row.windows(2).all(|pair| holds(pair[0], pair[1])));
@@ -218,8 +217,8 @@ pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
     })
 }
 
-/// The median of the numbers from an x on, divided by the median of those before it; `None` where
-/// there is none on one side.
+/// The median of the numbers from an x on, divided by the median of the numbers before it; `None`
+/// where one side has no numbers.
 pub fn fall(series: &[At], at: f64) -> Option<Estimate> {
     let side = |after: bool| {
         let here: Vec<Estimate> =
@@ -231,8 +230,8 @@ pub fn fall(series: &[At], at: f64) -> Option<Estimate> {
 }
 
 /// 95 % interval of a share that was seen in `count` messages (Wilson 1927, Journal of the American
-/// Statistical Association 22, 209-212). Like the interval of a median it is for independent
-/// messages, hence within this run only.
+/// Statistical Association 22, 209-212). It holds for independent messages, as that of a median,
+/// hence within this run only.
 pub fn share(seen: f64, count: u64) -> Estimate {
     if count == 0 {
         return Estimate { value: seen, low: 0.0, high: 1.0 };
@@ -245,8 +244,8 @@ pub fn share(seen: f64, count: u64) -> Estimate {
 }
 
 /// A share of the messages of several runs together, each with its number of messages. The interval
-/// holds that of [`share`], and the one that the spread of the runs gives their mean (Student's t):
-/// runs may differ by more than chance. `None` without a message.
+/// covers that of [`share`], and the interval of the runs' mean by their spread (Student's t),
+/// since runs may differ by more than chance. `None` without a message.
 pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
     let (seen, count) = together(runs);
     let together = (count > 0).then(|| share(seen, count))?;
@@ -273,13 +272,13 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The middle of sorted values; of an even number, the mean of the middle two.
+/// The middle of sorted values; the mean of the middle two of an even number.
 fn middle(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
 }
 
-/// Fewer points leave Fisher's interval no degree of freedom.
+/// With fewer points Fisher's interval has no degree of freedom.
 const LINE_MIN: f64 = 4.0;
 
 #[cfg(test)]

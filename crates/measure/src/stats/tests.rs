@@ -13,7 +13,7 @@ fn a_rank_is_exact_where_floating_point_is_not() {
     for (percent, count, rank) in [(7, 100, 7), (55, 100, 55), (14, 50, 7)] {
         // The product is a little above the integer, and rounding up makes it one more.
         let in_floating_point = (percent as f64 / 100.0 * count as f64).ceil() as u64;
-        assert_eq!(in_floating_point, rank + 1, "an example that proves nothing");
+        assert_eq!(in_floating_point, rank + 1, "the example proves nothing");
         assert_eq!(Share::new(percent, 100).rank(count), rank);
     }
     assert_eq!(
@@ -76,7 +76,7 @@ fn shares_of_samples_with_a_bound_have_bounds() {
         assert_eq!(latency.share_above["100"], 0.5);
         (latency.share_above_bounds["100"], latency.share_above_bounds["5"])
     };
-    // A nanosecond more than the bound, for rounding.
+    // The bound plus a nanosecond, for rounding.
     assert_eq!(within(9.2), ([2.0 / 8.0, 6.0 / 8.0], [7.0 / 8.0, 1.0]));
     assert_eq!(within(0.0), ([3.0 / 8.0, 5.0 / 8.0], [1.0, 1.0]));
     assert_eq!(within(f64::INFINITY), ([0.0, 1.0], [0.0, 1.0]));
@@ -94,7 +94,7 @@ fn sums_do_not_overflow() {
     let halves: Vec<u64> = (0..1000).map(|i| if i < 500 { 0 } else { u64::MAX }).collect();
     let expected = u64::MAX as f64 / 2.0 * (1000.0f64 / 999.0).sqrt();
     assert!((stats(&halves).stddev_ns.unwrap() / expected - 1.0).abs() < 1e-15);
-    // Neighbours of 2^64 differ by less than floating point can tell.
+    // Neighbours of 2^64 differ by less than floating point resolves.
     let close: Vec<u64> = (0..1000).map(|i| u64::MAX - i % 2).collect();
     let expected = 0.5 * (1000.0f64 / 999.0).sqrt();
     assert!((stats(&close).stddev_ns.unwrap() / expected - 1.0).abs() < 1e-15);

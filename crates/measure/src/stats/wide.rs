@@ -1,4 +1,4 @@
-//! As much 256-bit arithmetic as the sums of squares need.
+//! The part of 256-bit arithmetic that sums of squares need.
 
 /// An unsigned integer of 256 bits.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -37,7 +37,7 @@ impl Wide {
         self.high += u128::from(carry);
     }
 
-    /// The nearest floating-point number, but for one rounding more.
+    /// The nearest floating-point number, up to one more rounding.
     pub(super) fn to_f64(self) -> f64 {
         self.high as f64 * 2f64.powi(128) + self.low as f64
     }

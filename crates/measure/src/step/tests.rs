@@ -1,4 +1,4 @@
-//! Seeded series: known shifts are found where they are, noise of every kind is not taken for one.
+//! Seeded series: known shifts are found at their places, and noise is not taken for a shift.
 
 use super::*;
 use crate::random::Random;
@@ -94,8 +94,8 @@ fn a_step_is_found_in_spite_of_noise_and_stray_blocks() {
 
 #[test]
 fn noise_is_not_taken_for_a_step() {
-    // At most CHANCE in the long run, 0.0036 seen over 10^5 trials; the rest is for the trials
-    // being few. The seed is fixed, so these do not vary.
+    // At most CHANCE in the long run, 0.0036 over 10^5 trials; the rest allows for the small number
+    // of trials. The seed is fixed, so these numbers do not vary.
     let normal =
         |deviation: f64| move |random: &mut Random| 200.0 * (1.0 + deviation * random.normal()).max(0.01);
     let log_normal = |random: &mut Random| 200.0 * random.normal().exp();
@@ -133,7 +133,7 @@ fn degenerate_series_have_no_step() {
     for len in 0..=8 {
         assert_eq!(step(&vec![100.0; len]), None);
         let halves: Vec<f64> = (0..len).map(|block| if 2 * block < len { 100.0 } else { 300.0 }).collect();
-        assert_eq!(step(&halves), None, "{len} blocks are too few to tell");
+        assert_eq!(step(&halves), None, "{len} blocks are too few");
     }
     assert_eq!(step(&[0.0; 64]), None);
     let mut blocks = vec![100.0; 64];

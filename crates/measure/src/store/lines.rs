@@ -1,9 +1,9 @@
-//! A file that only ever grows by whole lines.
+//! A file that only grows by whole lines.
 
 use std::fs::File;
 use std::io::{self, Write};
 
-/// What lines are appended to. Writes go to its end, wherever [`Storage::set_len`] has put that.
+/// A file that lines are appended to. Writes go to its end, also after [`Storage::set_len`].
 pub(super) trait Storage: Write {
     /// Cuts or extends to a length.
     fn set_len(&mut self, bytes: u64) -> io::Result<()>;
@@ -26,9 +26,9 @@ impl Storage for File {
 #[derive(Debug)]
 pub(super) struct Lines<S> {
     storage: S,
-    /// Where the last whole line ends.
+    /// The end of the last whole line.
     whole_bytes: u64,
-    /// Whether there may be a part of a line behind that.
+    /// Whether a part of a line may follow.
     is_torn: bool,
 }
 
@@ -43,7 +43,7 @@ impl<S: Storage> Lines<S> {
     }
 
     /// Appends a line, which ends in a newline, and waits until it is on the disk. After an error
-    /// there is nothing of it in the file; where even that fails, the next call tries again first.
+    /// the file holds nothing of it; if even that fails, the next call first tries again.
     pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         if self.is_torn {
             self.storage.set_len(self.whole_bytes)?;

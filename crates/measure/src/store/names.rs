@@ -1,4 +1,4 @@
-//! What the files of a run are called.
+//! The names of a run's files.
 
 /// File of the [`crate::record::Run`].
 pub const RUN_FILE: &str = "run.json";

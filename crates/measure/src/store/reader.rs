@@ -1,5 +1,4 @@
-//! Reading the directory of a run: a finished one, one that was killed, one that is still being
-//! written.
+//! Reading the directory of a run that is finished, was killed, or is still being written.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -19,8 +18,8 @@ pub struct RunReader {
 }
 
 impl RunReader {
-    /// Reads a run and all its whole points; marks those of them that later ones show to have been
-    /// far.
+    /// Reads a run and all its whole points. Marks the points that later ones show to be far
+    /// ([`crate::placement::mark`]).
     pub fn open(dir: &Path) -> Result<Self> {
         let run = read_run(dir)?;
         let (mut points, is_torn) = read_points(dir)?;
@@ -53,12 +52,12 @@ impl RunReader {
         (self.run, self.points)
     }
 
-    /// The raw samples of one end of a point, in ns; `None` where they were not kept.
+    /// The raw samples of one rank of a point, in ns; `None` where they were not kept.
     pub fn samples(&self, end: &End) -> Result<Option<Vec<u64>>> {
         end.samples.as_deref().map(|name| self.sample_file(name)).transpose()
     }
 
-    /// The raw samples of a file that a point names, in ns. A record may be someone else's, so a
+    /// The raw samples of a file that a point names, in ns. A record may come from anywhere, so a
     /// name that leads out of its directory is refused, by itself or through a link.
     pub fn sample_file(&self, name: &str) -> Result<Vec<u64>> {
         let name = Path::new(name);
@@ -70,8 +69,8 @@ impl RunReader {
         read_raw(&path)
     }
 
-    /// Whether links lead a path out of the directory. A path that leads nowhere is inside: reading
-    /// it says so.
+    /// Whether links lead a path out of the directory. A path that does not exist counts as inside:
+    /// reading it then fails.
     fn is_outside(&self, path: &Path) -> bool {
         matches!((self.dir.canonicalize(), path.canonicalize()), (Ok(dir), Ok(path)) if !path.starts_with(&dir))
     }
@@ -90,8 +89,8 @@ fn read_run(dir: &Path) -> Result<Run> {
     }
 }
 
-/// The points, and whether a torn line follows them. A line is torn when it is the last, has no
-/// newline and is no point: the writer ends every line with one.
+/// The points, and whether a torn line follows them. The last line is torn if it has no newline and
+/// is not a point: the writer ends every line with a newline.
 fn read_points(dir: &Path) -> Result<(Vec<Point>, bool)> {
     let path = dir.join(POINTS_FILE);
     let text = files::read(&path).map_err(|cause| not_a_run(dir, POINTS_FILE, cause))?;

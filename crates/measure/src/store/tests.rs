@@ -111,7 +111,7 @@ fn what_was_written_is_read_back() {
     assert_eq!(reader.points(), points);
     assert!(!reader.is_torn());
 
-    // Every way to end, and every field absent that can be.
+    // Every status, and every optional field absent.
     let dir = tempfile::tempdir().unwrap();
     let mut writer = RunWriter::create(&dir.path().join("a/b"), &a_run()).unwrap();
     points[0].status = Status::NotMeasured { reason: "no such device".to_owned() };
@@ -137,7 +137,7 @@ fn a_run_is_never_overwritten() {
     assert!(matches!(error, Error::RunExists { .. }), "{error}");
     assert!(error.to_string().ends_with("choose another directory or move that run away"));
     assert_eq!(RunReader::open(dir.path()).unwrap().points(), points);
-    // Either file of a run is enough to make it one.
+    // One file of a run is enough to make a directory a run.
     for file in [RUN_FILE, POINTS_FILE] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(file), "x").unwrap();
@@ -153,7 +153,7 @@ fn a_directory_that_cannot_be_written_is_refused_at_once() {
     fs::write(&file, "").unwrap();
     let error = why(RunWriter::create(&file.join("run"), &a_run()));
     assert!(error.starts_with("cannot create the directory") && error.contains("Not a directory"), "{error}");
-    // A run whose record cannot be written leaves nothing that looks like one.
+    // If the record cannot be written, nothing remains that looks like a run.
     let overhead = Overhead { tick_hz: f64::NAN, ..Overhead::default() };
     let spoilt = Run { overheads: vec![overhead], ..a_run() };
     assert!(matches!(RunWriter::create(dir.path(), &spoilt), Err(Error::Encode { .. })));
@@ -220,13 +220,13 @@ fn a_kill_at_any_byte_keeps_every_whole_point() {
     for len in 0..=text.len() {
         fs::write(&path, &text[..len]).unwrap();
         let reader = RunReader::open(dir.path()).unwrap();
-        // A line that lacks nothing but its newline is whole.
+        // A line that lacks only its newline is whole.
         let whole = ends.iter().filter(|&&end| end <= len).count();
         assert_eq!(reader.points(), &points[..whole], "{len} bytes");
         let is_between = len == 0 || ends.iter().any(|&end| len == end || len == end + 1);
         assert_eq!(reader.is_torn(), !is_between, "{len} bytes");
     }
-    // A loss of power may leave zeros.
+    // After a loss of power there may be zeros.
     fs::write(&path, [&text[..ends[1] + 1], &[0; 100]].concat()).unwrap();
     assert_eq!(RunReader::open(dir.path()).unwrap().points(), &points[..2]);
 }
@@ -293,7 +293,7 @@ fn a_number_that_json_does_not_have_is_refused_before_it_spoils_the_file() {
     assert_eq!(RunReader::open(dir.path()).unwrap().points(), &points[1..2]);
 }
 
-/// A disk that takes `room` bytes, and a command to cut that may be refused.
+/// A disk with room for `room` bytes; cutting its file may be refused.
 #[derive(Debug)]
 struct Disk {
     content: Vec<u8>,
@@ -334,7 +334,7 @@ fn a_full_disk_leaves_whole_lines() {
     let mut lines = Lines::new(&mut disk);
     lines.append(b"first\n").unwrap();
     assert_eq!(lines.append(b"second\n").unwrap_err().kind(), io::ErrorKind::StorageFull);
-    // There is room for a shorter one, as there is for the same one when the disk was cleared.
+    // There is room for a shorter line, and for the same one after the disk was cleared.
     lines.append(b"3rd\n").unwrap();
     assert_eq!(disk.content, b"first\n3rd\n");
 }

@@ -18,15 +18,15 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run in a directory, which is created with its parents. A directory that holds a run
-    /// already is refused and not touched.
+    /// Starts a run in a directory, which is created with its parents. A directory that already
+    /// holds a run is refused and not touched.
     pub fn create(dir: &Path, run: &Run) -> Result<Self> {
         fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
         let exists = || Error::RunExists { dir: dir.to_owned() };
         if dir.join(RUN_FILE).symlink_metadata().is_ok() {
             return Err(exists());
         }
-        // Of two programs that try at once, one creates this file.
+        // If two programs try at once, only one creates this file.
         let path = dir.join(POINTS_FILE);
         let points =
             OpenOptions::new().append(true).create_new(true).open(&path).map_err(|cause| match cause {
@@ -46,7 +46,7 @@ impl RunWriter {
     }
 
     /// Appends a point and waits until it is on the disk. After an error the file ends with the
-    /// point before; the run may go on.
+    /// previous point, and the run may go on.
     pub fn append(&mut self, point: &Point) -> Result<()> {
         let path = self.dir.join(POINTS_FILE);
         let encode = |cause| Error::Encode { path: path.clone(), cause };
@@ -57,14 +57,14 @@ impl RunWriter {
         self.points.append(&line).map_err(Error::io("append a point to", &path))
     }
 
-    /// Writes raw samples of a point, to be done before the point is appended, and returns their
-    /// path in the run's directory. `what` they are is a rank, for [`crate::record::End::samples`],
-    /// or the name of a kind of latency, for [`crate::record::Timed::samples`].
+    /// Writes raw samples of a point before the point is appended, and returns their path in the
+    /// run's directory. `what` is a rank, for [`crate::record::End::samples`], or the name of a
+    /// kind of latency, for [`crate::record::Timed::samples`].
     pub fn samples(&self, point_id: u64, what: &str, samples_ns: &[u64]) -> Result<String> {
         let dir = self.dir.join(SAMPLES_DIR);
         match fs::create_dir(&dir) {
-            // A link would lead the samples out of the run's directory, from where readers do not
-            // take them.
+            // A link would lead the samples out of the run's directory, where readers do not accept
+            // them.
             Err(_) if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) => {}
             made => made.map_err(Error::io("create the directory", &dir))?,
         }
@@ -74,22 +74,21 @@ impl RunWriter {
         Ok(format!("{SAMPLES_DIR}/{name}"))
     }
 
-    /// Takes back samples of a point that cannot be kept whole; a path is what
+    /// Removes samples of a point that cannot be kept whole; `path` is what
     /// [`samples`](Self::samples) returned.
     pub fn remove_samples(&self, path: &str) {
-        // What cannot be removed is left: nothing refers to it, and the cause has been reported.
+        // A file that cannot be removed is left: nothing refers to it, and the cause was reported.
         let _ = fs::remove_file(self.dir.join(path));
     }
 
-    /// Replaces `run.json` while the run goes on: the devices become known when the agents have
-    /// started.
+    /// Replaces `run.json` during the run: the devices become known when the agents have started.
     pub fn update(&self, run: &Run) -> Result<()> {
         write_run(&self.dir, run)
     }
 
-    /// Takes back a run that has not a single point, so that its directory can be used again.
+    /// Removes a run without points, so that its directory can be used again.
     pub fn discard(self) {
-        // What cannot be removed is left: it is no harm, and there is nobody to tell.
+        // A file that cannot be removed does no harm, and there is no one to report it to.
         let _ = fs::remove_file(self.dir.join(POINTS_FILE));
         let _ = fs::remove_file(self.dir.join(RUN_FILE));
         let _ = fs::remove_dir(self.dir.join(SAMPLES_DIR));
@@ -102,12 +101,12 @@ impl RunWriter {
     }
 }
 
-/// Writes `run.json` such that it is the old or the new one, whole, at any moment.
+/// Writes `run.json` such that at any moment either the old or the new one is there as a whole.
 fn write_run(dir: &Path, run: &Run) -> Result<()> {
     let path = dir.join(RUN_FILE);
     let encode = |cause| Error::Encode { path: path.clone(), cause };
     let mut text = serde_json::to_vec_pretty(run).map_err(encode)?;
-    // As for points.
+    // As in RunWriter::append.
     serde_json::from_slice::<Run>(&text).map_err(encode)?;
     text.push(b'\n');
     files::replace(&path, |file| file.write_all(&text)).map_err(Error::io("write", &path))?;

@@ -1,5 +1,4 @@
-//! Tables and columns that several patterns have: perftest's layouts, and what hosts counted
-//! meanwhile.
+//! Tables and columns that several patterns have: perftest's layouts, and counters of hosts.
 
 use crate::quantity;
 use crate::record::{Direction, End, Latency, Point};
@@ -16,7 +15,7 @@ pub const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixe
 pub const PLAIN1: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(1) };
 /// Numbers in the base of records, to thousandths.
 pub const PLAIN3: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(3) };
-/// Percent of a share, with three significant digits.
+/// Percent of a share, to three significant digits.
 pub const PERCENT: Print =
     Print { scale: Scale::Percent, decimals: Decimals::Of(|percent| digits([percent].into_iter())) };
 /// Bandwidths in the unit that the reader has chosen.
@@ -34,20 +33,20 @@ pub const T_MIN: Column = Column::new("t_min[usec]", Cell::Statistic("min_ns", U
 pub const T_MAX: Column = Column::new("t_max[usec]", Cell::Statistic("max_ns", US2));
 /// The median latency.
 pub const T_TYPICAL: Column = Column::new("t_typical[usec]", Cell::Statistic("p50_ns", US2));
-/// The mean latency, by whatever program measured the point.
+/// The mean latency, measured by rdmascope or another tool.
 pub const T_AVG: Column = Column::new("t_avg[usec]", Cell::Text(mean));
 /// The standard deviation of the latency.
 pub const T_STDEV: Column = Column::new("t_stdev[usec]", Cell::Statistic("stddev_ns", US2));
-/// The 99 % quantile of the latency.
+/// The 99th percentile of the latency.
 pub const T_99: Column = Column::new("99%[usec]", Cell::Statistic("p99_ns", US2));
-/// The 99.9 % quantile of the latency.
+/// The 99.9th percentile of the latency.
 pub const T_999: Column = Column::new("99.9%[usec]", Cell::Statistic("p999_ns", US2));
 /// Messages per second.
 pub const MESSAGE_RATE: Column =
     Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS));
 /// Messages that were lost.
 pub const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE));
-/// The share of what the link carries at best, where that is known.
+/// The share of the link limit that was reached, where the limit is known.
 pub const OF_LINK: Column = Column::new("of link[%]", Cell::OfLink).shown_where(|view| view.has_link);
 /// Samples of the latency.
 pub const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE));
@@ -60,7 +59,7 @@ pub static LATENCY: Table = Table {
     ..Table::PLAIN
 };
 
-/// `ib_send_bw`'s columns, of traffic that flows one way.
+/// `ib_send_bw`'s columns, for traffic in one direction.
 pub static ONE_DIRECTION: Table = Table {
     title: "throughput one way",
     columns: &[
@@ -75,7 +74,7 @@ pub static ONE_DIRECTION: Table = Table {
     ..Table::PLAIN
 };
 
-/// The same of traffic that flows both ways.
+/// The same for traffic in both directions.
 pub static BOTH_DIRECTIONS: Table = Table {
     title: "throughput both ways at once",
     columns: &[
@@ -92,8 +91,8 @@ pub static BOTH_DIRECTIONS: Table = Table {
     ..Table::PLAIN
 };
 
-/// A line for each kind of latency, then what is known besides on lines that begin with `#`, so
-/// that a program can read the others.
+/// A line for each kind of latency, followed by notes on lines that begin with `#`, which a program
+/// can skip.
 pub static KINDS: Table = Table {
     title: "every kind of latency of the same messages",
     says_direction: false,
@@ -115,7 +114,7 @@ pub static KINDS: Table = Table {
     ..Table::PLAIN
 };
 
-/// The table of a point by what numbers it has.
+/// Chooses the table of a point by the numbers that it has.
 pub fn table(point: &Point) -> Option<&'static Table> {
     if !point.kinds.is_empty() {
         return Some(&KINDS);
@@ -135,7 +134,7 @@ fn bandwidth(point: &Point) -> Option<&'static Table> {
     })
 }
 
-/// Whether what carries its messages may lose some, and counts them.
+/// Whether the messages of a point may get lost and lost ones are counted.
 fn has_losses(view: &View<'_>) -> bool {
     let axis = |name| view.point.axes.get(name);
     let may_lose = match axis("service") {
@@ -151,7 +150,7 @@ fn iterations(view: &View<'_>) -> Option<String> {
     count.map(|count| count.to_string())
 }
 
-/// The mean, which is all that other programs may say.
+/// The mean, which may be all that another tool reports.
 fn mean(view: &View<'_>) -> Option<String> {
     let point = view.point;
     let reported = || point.reported.as_ref().and_then(|reported| reported.mean_ns);
@@ -164,7 +163,7 @@ fn bound(point: &Point, latency: &Latency) -> String {
     bound.map_or_else(String::new, |bound| format!("  +- {:.0} ns", bound.ceil()))
 }
 
-/// The notes, one after the other, in lines that begin with `#`.
+/// The notes in lines that begin with `#`, as many on a line as fit.
 fn wrapped(notes: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for note in notes {
@@ -188,8 +187,8 @@ pub fn is_over_sockets(point: &Point) -> bool {
     point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs" && endpoint != "mpi")
 }
 
-/// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's
-/// name.
+/// Lines below a row about packets that hosts dropped or sent again, by rank and by the kernel's
+/// names of the counters, and about zero-copy sends that the kernel copied.
 pub fn meanwhile(point: &Point) -> Vec<String> {
     let is_trouble = |name: &str| {
         let interface =
@@ -201,20 +200,20 @@ pub fn meanwhile(point: &Point) -> Vec<String> {
         let all: Vec<String> = all.map(|(name, count)| format!("{} {count}", plain(name))).collect();
         (!all.is_empty()).then(|| format!("rank {}: {}", end.rank, all.join(", ")))
     };
-    // Ranks of one host count the same.
+    // Ranks on one host have the same counters.
     let ends: Vec<String> = point.ends.iter().filter_map(of).take(2).collect();
     let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));
     let count = |name: &str| point.counters.get(name).copied().unwrap_or_default();
     let copied = match (count("sends_lent"), count("sends_copied_anyway")) {
-        (sends @ 1.., copied @ 1..) => Some(format!(
-            "     # of {sends} sends without a copy the kernel has copied {copied} all the same"
-        )),
+        (sends @ 1.., copied @ 1..) => {
+            Some(format!("     # of {sends} zero-copy sends, the kernel copied {copied}"))
+        }
         _ => None,
     };
     counted.into_iter().chain(copied).collect()
 }
 
-/// Counters of protocols that say that something was lost on a host.
+/// The kernel's counters of protocols that show losses on a host.
 const TROUBLE: [&str; 8] = [
     "Ip.InDiscards",
     "Ip.OutDiscards",
@@ -226,7 +225,7 @@ const TROUBLE: [&str; 8] = [
     "Udp6.SndbufErrors",
 ];
 
-/// What the columns for CPU time mean.
+/// The meaning of the columns for CPU time.
 pub const CPU_TIME: &str = "
- CPU: time of the measuring threads in user space and in the kernel; what interrupts do on their own is not in it
+ CPU: time of the measuring threads in user space and in the kernel; work of interrupts outside these threads is not included
 ";

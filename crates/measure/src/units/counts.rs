@@ -1,7 +1,27 @@
 //! Counts, and ranges of them.
 
-/// Reads a whole number such as `15`, or a range such as `1..16`, which is every number from its
-/// first to its last; none where the text is neither, or a range of more than [`COUNTS_MAX`].
+use super::number;
+use crate::{Error, Result};
+
+/// Reads a whole number: `1000`, `10k`, `2M`, `1e6`. The letters are powers of ten, as those of
+/// rates.
+///
+/// # Errors
+/// When the text is no count, or the count is not below 2^64.
+pub fn parse_count(text: &str) -> Result<u64> {
+    let read = || {
+        let (number, unit) = number::split(text);
+        let (_, factor) = [("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)]
+            .into_iter()
+            .find(|(name, _)| *name == unit)?;
+        u64::try_from(number::times(number, factor)?).ok()
+    };
+    read().ok_or_else(|| Error::Count { text: text.to_owned() })
+}
+
+/// Reads a whole number such as `15`, or a range such as `1..16`, which stands for every number
+/// from its first to its last. Returns `None` for any other text, and for a range of more than
+/// [`COUNTS_MAX`].
 pub fn parse_counts(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let (low, high) = text.split_once("..").unwrap_or((text, text));
@@ -10,12 +30,26 @@ pub fn parse_counts(text: &str) -> Option<Vec<u32>> {
     (low <= high && high - low < COUNTS_MAX).then(|| (low..=high).collect())
 }
 
-/// Longer ranges are a slip of the pen.
+/// Longer ranges are taken for typing errors.
 pub const COUNTS_MAX: u32 = 65536;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_whole_numbers_thousands_or_millions() {
+        for (text, count) in [("0", 0), ("1000", 1000), ("10k", 10_000), ("1.5k", 1500), ("1e6", 1_000_000)] {
+            assert_eq!(parse_count(text).unwrap(), count, "{text}");
+        }
+        for text in ["", "-1", "1.5", "10K", "ten", "1 k k", "18446744073709551616", "1e-1", "0x10"] {
+            let error = parse_count(text).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("cannot read {text:?} as a count: write a whole number such as 1000, 10k or 1e6")
+            );
+        }
+    }
 
     #[test]
     fn a_range_is_every_number_of_it() {

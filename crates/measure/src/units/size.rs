@@ -2,7 +2,7 @@
 //!
 //! `KiB`, `MiB`, `GiB`, `TiB` are powers of 2^10 and `kB`, `MB`, `GB`, `TB` powers of 10^3 (IEC
 //! 80000-13). A bare `K`, `M`, `G` or `T`, in either case, is a power of 2^10, as users of perftest
-//! and nccl-tests expect. `KB` is refused: half of its writers mean the one, half the other.
+//! and nccl-tests expect. `KB` is refused, because it is used for both.
 
 use crate::{Error, Result};
 
@@ -19,8 +19,8 @@ pub fn format_size(bytes: u64) -> String {
 }
 
 /// Reads a size or a range of sizes. `4..8MiB` is 4 bytes and every doubling of it up to 8 MiB,
-/// both ends included; the end has to be one of the doublings, so that no range ends where its
-/// reader did not expect it.
+/// both bounds included. The upper bound has to be one of the doublings, so that no range ends
+/// where its reader does not expect it.
 pub fn parse_sizes(text: &str) -> Result<Vec<u64>> {
     let Some((start, end)) = text.split_once("..") else {
         return Ok(vec![parse_size(text)?]);
@@ -33,7 +33,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>> {
 
 fn doublings(start: u64, end: u64) -> std::result::Result<Vec<u64>, String> {
     if start == 0 {
-        return Err("doubling 0 leads nowhere; start at 1 or more".to_owned());
+        return Err("0 cannot be doubled; start at 1 or more".to_owned());
     }
     if end < start {
         return Err(format!("it ends before it starts; write {}..{}", format_size(end), format_size(start)));
@@ -69,7 +69,7 @@ fn read_size(text: &str) -> std::result::Result<u64, String> {
         .ok_or_else(|| format!("it is more than the largest size, {} bytes", u64::MAX))
 }
 
-/// What to write for a size that is no whole number of its unit, such as `1.5KiB`: `rest` is what
+/// What to write instead of a size that is no whole number of its unit, such as `1.5KiB`; `rest`
 /// follows the point.
 fn in_parts(number: &str, rest: &str) -> String {
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -95,7 +95,9 @@ fn factor(suffix: &str) -> std::result::Result<u64, String> {
     match named.or_else(bare) {
         Some(&(_, factor)) => Ok(factor),
         None if suffix == "KB" => Err("KB may mean 1024 or 1000; write KiB or kB".to_owned()),
-        None => Err(format!("{suffix:?} is no unit of size; write B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")),
+        None => Err(format!(
+            "{suffix:?} is no unit of size; write B, KiB, MiB, GiB or TiB (or K, M, G, T), kB, MB, GB or TB"
+        )),
     }
 }
 

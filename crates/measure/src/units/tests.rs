@@ -81,7 +81,7 @@ fn a_range_that_does_not_end_is_refused() {
     assert!(why(parse_sizes("8MiB..4")).contains("write 4..8MiB"));
     assert!(why(parse_sizes("4..x")).contains("does not start with a digit"));
     assert!(why(parse_sizes("4..")).contains("does not start with a digit"));
-    // The next doubling is above the largest size.
+    // The next doubling is larger than the largest size.
     assert!(why(parse_sizes("1..18446744073709551615")).contains("end at 8388608TiB, or write"));
 }
 
@@ -93,6 +93,11 @@ fn durations_have_units_and_decimals() {
         ("1.5s", Duration::from_millis(1500)),
         ("0.25us", Duration::from_nanos(250)),
         ("100 ns", Duration::from_nanos(100)),
+        ("5", Duration::from_secs(5)),
+        ("0.5", Duration::from_millis(500)),
+        ("1e-3s", Duration::from_millis(1)),
+        ("3\u{b5}s", Duration::from_micros(3)),
+        ("2m", Duration::from_secs(120)),
         ("2min", Duration::from_secs(120)),
         ("1h", Duration::from_secs(3600)),
         ("1.0000000000000s", Duration::from_secs(1)),
@@ -106,14 +111,14 @@ fn durations_have_units_and_decimals() {
 #[test]
 fn a_duration_that_cannot_be_read_says_what_to_write() {
     assert_eq!(
-        why(parse_duration("5")),
-        "cannot read \"5\" as a duration: it has no unit; write 5s for seconds or 5ms for milliseconds"
+        why(parse_duration("5parsecs")),
+        "cannot read \"5parsecs\" as a duration: \"parsecs\" is no unit of time; write ns, us, ms, s, min or h"
     );
     assert!(why(parse_duration("fast")).contains("does not start with a digit"));
     assert!(why(parse_duration(".5s")).contains("does not start with a digit"));
-    assert!(why(parse_duration("5m")).contains("write ns, us, ms, s, min or h"));
+    assert!(why(parse_duration("5M")).contains("write ns, us, ms, s, min or h"));
     assert!(why(parse_duration("0.5ns")).contains("not a whole number of nanoseconds"));
-    assert!(why(parse_duration("1.2.3s")).contains("not a number"));
+    assert!(why(parse_duration("1.2.3s")).contains("not a whole number"));
     assert!(why(parse_duration("18446744073709551616s")).contains("longer than the longest"));
     assert!(why(parse_duration("999999999999999999999999999999999999999999h")).contains("too large"));
 }

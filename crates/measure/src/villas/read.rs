@@ -1,26 +1,26 @@
-//! Reading what VILLASnode has logged.
+//! Reading the logs of VILLASnode.
 
 use crate::units;
 
 /// A sample of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Logged {
-    /// Its number; the one after that of the line before where the log has none.
+    /// Its number; that of the line before plus one if the log has none.
     pub sequence: u64,
     /// When it was generated, in ns since the epoch; absent where the log does not say.
     pub origin_ns: Option<u64>,
-    /// What passed until it was received, in ns; absent where the log does not say.
+    /// The time until it was received, in ns; absent where the log does not say.
     pub offset_ns: Option<i64>,
-    /// How many values it has.
+    /// The number of its values.
     pub values: usize,
 }
 
-/// Reads a log, of either format: lines of `csv` have commas (or tabulators) behind the seconds,
-/// those of `villas.human` a point. Lines that begin with `#` are none of its samples, and nor is a
-/// last line without an end, which a log has that was broken off.
+/// Reads a log of either format. Lines of `csv` have commas (or tabulators) behind the seconds,
+/// lines of `villas.human` a point. Lines that begin with `#` hold no samples, nor does a last line
+/// without a newline, as in a log that was cut off.
 ///
 /// # Errors
-/// The number of a line that is neither, and why, in words.
+/// The number of a line that has neither format, and the reason in words.
 pub fn read(text: &str) -> Result<Vec<Logged>, (usize, String)> {
     let mut samples: Vec<Logged> = Vec::new();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -41,7 +41,7 @@ pub fn read(text: &str) -> Result<Vec<Logged>, (usize, String)> {
     Ok(samples)
 }
 
-/// A line of comma-separated values: seconds, nanoseconds, offset, number, values.
+/// Reads a line of comma-separated values: seconds, nanoseconds, offset, number, values.
 fn csv(line: &str, separator: char) -> Result<Logged, String> {
     let mut cells = line.split(separator).map(str::trim);
     let mut cell = |what: &str| cells.next().ok_or_else(|| format!("it ends before the {what}"));
@@ -58,8 +58,8 @@ fn csv(line: &str, separator: char) -> Result<Logged, String> {
     Ok(Logged { sequence, origin_ns, offset_ns, values: values(cells)? })
 }
 
-/// A line of `villas.human`: seconds, and what it has of nanoseconds, offset and number; then
-/// values. `next` is the number of one that has none.
+/// Reads a line of `villas.human`: seconds, and nanoseconds, offset and number if it has them; then
+/// values. `next` is the number of a line that has none.
 fn human(line: &str, next: u64) -> Result<Logged, String> {
     let mut cells = line.split_ascii_whitespace();
     let head = cells.next().unwrap_or_default();
@@ -83,7 +83,7 @@ fn human(line: &str, next: u64) -> Result<Logged, String> {
     Ok(Logged { sequence, origin_ns, offset_ns, values: values(cells)? })
 }
 
-/// Seconds, as ns; none where they are not known.
+/// Converts seconds to ns; `None` where they are not known.
 fn offset(text: &str) -> Result<Option<i64>, String> {
     /// Longer than any log: a hundred years.
     const MOST_S: f64 = 3.2e9;
@@ -92,12 +92,12 @@ fn offset(text: &str) -> Result<Option<i64>, String> {
         return Ok(None);
     }
     if seconds.abs() > MOST_S {
-        return Err(format!("an offset of {text} s is none"));
+        return Err(format!("an offset of {text} s is not credible"));
     }
     Ok(Some((seconds * 1e9).round() as i64))
 }
 
-/// How many values there are, all of which are numbers.
+/// The number of values, all of which have to be numbers.
 fn values<'a>(cells: impl Iterator<Item = &'a str>) -> Result<usize, String> {
     let mut count = 0;
     for text in cells {
@@ -109,26 +109,26 @@ fn values<'a>(cells: impl Iterator<Item = &'a str>) -> Result<usize, String> {
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What the name of a log says, as the benchmarks of VILLASnode give it:
+/// The parts of a log's name, as the benchmarks of VILLASnode write it:
 /// `ID_MODE-VALUES-RATE-SAMPLES_input.csv`, or `_output`.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct LogName {
-    /// Which test it is of.
+    /// The test that it belongs to.
     pub id: String,
     /// The transport service, or the type of the node.
     pub mode: String,
-    /// Values of a sample.
+    /// The number of values of a sample.
     pub values: u32,
-    /// Samples that were due in a second.
+    /// Due samples per second.
     pub rate_hz: u64,
-    /// Samples that were due in all.
+    /// All due samples.
     pub samples: u64,
-    /// Whether it is the log of who took them.
+    /// Whether it is the receiver's log.
     pub is_output: bool,
 }
 
 impl LogName {
-    /// Reads the name of a file; none where it is no log's.
+    /// Reads the name of a file; `None` if it is not the name of a log.
     pub fn of(file: &str) -> Option<Self> {
         let (stem, ending) = file.rsplit_once('.')?;
         if !["csv", "log", "tsv", "villas"].contains(&ending) {
@@ -173,14 +173,14 @@ mod tests {
                 let near = |(one, other): (i64, i64)| one.abs_diff(other) <= other.unsigned_abs() / 1_000_000;
                 assert!(logged.offset_ns.zip(head.offset_ns).is_none_or(near), "{format:?} {logged:?}");
                 assert_eq!(logged.offset_ns.is_some(), head.offset_ns.is_some(), "{format:?}");
-                // What has no origin is written as that of the epoch in villas.human.
+                // villas.human writes a sample without an origin with that of the epoch.
                 assert_eq!(logged.origin_ns.unwrap_or(0), head.origin_ns.unwrap_or(0), "{format:?}");
             }
             assert_eq!(read.len(), 3);
         }
     }
 
-    /// Lines as VILLASnode's documentation and its releases have them.
+    /// Lines from VILLASnode's documentation and its releases.
     #[test]
     fn what_villasnode_writes_is_read() {
         let text = "# secs,nsecs,offset,sequence,signal0\n1541,123456789,0.000002500,0,1.000000\r\n\
@@ -201,7 +201,7 @@ mod tests {
             ("1,2,3\n", 1, "it ends before the sequence number"),
             ("# x\n1,2,0.1,9,abc\n", 2, "\"abc\" is no value"),
             ("1,x,0.1,9\n", 1, "no nanoseconds"),
-            ("1,2,1e30,9\n", 1, "an offset of 1e30 s is none"),
+            ("1,2,1e30,9\n", 1, "an offset of 1e30 s is not credible"),
             ("hello world\n", 1, "is no time in seconds"),
             ("1.5(7 2\n", 1, "no end of its number"),
             ("1.5+x(7) 2\n", 1, "is no offset"),

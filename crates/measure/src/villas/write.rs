@@ -1,22 +1,23 @@
-//! Writing samples as VILLASnode logs them.
+//! Writing samples in the formats of VILLASnode's logs.
 
 use std::io::Write;
 
-/// A format.
+/// The format of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
     /// Comma-separated values.
     Csv,
-    /// VILLASnode's own, to be read by people.
+    /// VILLASnode's own format for people.
     Human,
 }
 
-/// A sample, but for its values.
+/// A sample without its values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Head {
     /// When it was generated, in ns since 1970; absent where that is not known.
     pub origin_ns: Option<u64>,
-    /// What passed until it was received, in ns; absent where it was not, or that is not known.
+    /// The time until it was received, in ns; absent where it was not received or that is not
+    /// known.
     pub offset_ns: Option<i64>,
     /// Its number.
     pub sequence: u64,
@@ -25,7 +26,7 @@ pub struct Head {
 const NS: u64 = 1_000_000_000;
 
 impl Format {
-    /// The first line of a file with samples of so many values.
+    /// The first line of a file whose samples have `values` values.
     pub fn header(self, values: usize) -> String {
         let signals = (0..values).map(|value| format!("{}signal{value}", self.separator()));
         let first = match self {
@@ -42,8 +43,8 @@ impl Format {
         }
     }
 
-    /// Appends the line of a sample. A value has as many digits as it takes to read the same one
-    /// again.
+    /// Appends the line of a sample. A value has as many digits as it takes to read the same value
+    /// back.
     pub fn write(self, head: &Head, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
         match self {
             Self::Csv => csv(head, out),
@@ -93,9 +94,9 @@ fn human(head: &Head, out: &mut Vec<u8>) {
     }
     if let Some(offset_ns) = head.offset_ns {
         let start = out.len();
-        // What goes into memory does not fail.
+        // Writing into memory does not fail.
         let _ = write!(out, "{:+.6e}", offset_ns as f64 / NS as f64);
-        // C has two digits of an exponent at least, and always its sign.
+        // C prints at least two digits of an exponent, and always its sign.
         let exponent = out.iter().rposition(|byte| *byte == b'e').map_or(start, |e| e + 1);
         if out[exponent] != b'-' {
             out.insert(exponent, b'+');
@@ -113,11 +114,11 @@ fn whole(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// A number below 10^9, with zeroes before it.
+/// A number below 10^9, with leading zeros.
 fn nine_digits(number: u64, out: &mut Vec<u8>) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(number + NS).as_bytes();
-    // Without the one that stands before nine digits.
+    // Without the leading 1 of ten digits.
     out.extend_from_slice(&digits[1..]);
 }
 

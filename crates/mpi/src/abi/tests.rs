@@ -1,4 +1,4 @@
-//! The constants beside those of the installed headers.
+//! The constants, compared with the installed headers.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::*;
 use crate::error::Error;
 
-/// The values that a compiler of MPI programs gives to C expressions; `None` where it is not
+/// Returns the values of C expressions, by a compiler of MPI programs; `None` if it is not
 /// installed.
 fn by_c(compiler: &str, expressions: &[String]) -> Option<Vec<i64>> {
     let mut program =
@@ -34,7 +34,7 @@ fn by_c(compiler: &str, expressions: &[String]) -> Option<Vec<i64>> {
     Some(printed?.lines().map(|line| line.parse().unwrap()).collect())
 }
 
-/// Says that a test is skipped, or fails where `mpi` is required.
+/// Reports that a test is skipped, or fails if `mpi` is required.
 fn skip(compiler: &str) {
     let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|word| word == "mpi"), "{compiler} is required here");
@@ -43,7 +43,7 @@ fn skip(compiler: &str) {
 
 #[test]
 fn the_constants_of_open_mpi_are_those_of_its_header() {
-    // A handle is the address of its symbol: 1 where the header says so.
+    // A handle is the address of its symbol: the expression is 1 if the header agrees.
     let handles = Handles::ROWS.iter().map(|(name, row)| format!("(void*){name} == (void*)&{}", row.0));
     let numbers = Numbers::ROWS.iter().map(|(name, _)| (*name).to_owned());
     let expressions: Vec<_> = handles.chain(numbers).collect();

@@ -1,4 +1,4 @@
-//! The search in environments and directories of its own.
+//! The search, in environments and directories that the tests make.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn included_files_of_ld_so_conf_are_read() {
     assert_eq!(directories, ["/first", "/last"].map(PathBuf::from));
     directories.clear();
     configured(&root.join("ld.so.conf"), 1, &mut directories);
-    // The file that includes itself ends at the depth.
+    // The inclusion of the file by itself ends at the maximum depth.
     assert_eq!(directories, ["/first", "/a", "/b", "/first", "/last", "/last"].map(PathBuf::from));
     fs::remove_dir_all(root).unwrap();
 }
@@ -66,7 +66,7 @@ fn a_file_that_is_no_library_is_not_found() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// The installed libraries, beside what the compilers' wrappers show that there are.
+/// The installed libraries, compared with the compiler wrappers that are installed.
 #[test]
 fn the_installed_libraries_are_found() {
     let found = installed();

@@ -41,7 +41,7 @@ impl Slots {
     /// `MPI_Startall` of the persistent requests of a range of slots.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start).
+    /// As [`start`](Self::start).
     #[inline]
     pub fn start_all(&mut self, range: Range<usize>) -> Result<()> {
         let length = count(range.len())?;
@@ -58,10 +58,10 @@ impl Slots {
     }
 
     /// `MPI_Waitall` of the pending requests of a range of slots, with `MPI_STATUSES_IGNORE`. Slots
-    /// without one are passed over.
+    /// without a pending request are skipped.
     ///
     /// # Errors
-    /// Those of MPI.
+    /// Errors of MPI.
     #[inline]
     pub fn wait_all(&mut self, range: Range<usize>) -> Result<()> {
         let length = count(range.len())?;
@@ -80,10 +80,10 @@ impl Slots {
     }
 
     /// `MPI_Testall` of a range of slots whose requests are pending: whether all of them have
-    /// completed. Then [`status`](Self::status) gives what each says.
+    /// completed. Then [`status`](Self::status) returns the status of each.
     ///
     /// # Errors
-    /// Those of MPI, a slot without a pending request.
+    /// Errors of MPI, a slot without a pending request.
     #[inline]
     pub fn test_all(&mut self, range: Range<usize>) -> Result<bool> {
         let length = count(range.len())?;
@@ -91,7 +91,7 @@ impl Slots {
         let inner = &*self.communicator.0;
         let requests = self.requests.range(range.clone());
         let mut are_complete = 0;
-        // SAFETY: the array has `length` requests, and there is room for as many statuses of any
+        // SAFETY: the array has `length` requests, and there is space for as many statuses of any
         // ABI.
         let code = unsafe {
             (inner.functions.testall)(
@@ -112,10 +112,10 @@ impl Slots {
     }
 
     /// `MPI_Waitall` of a range of slots whose requests are pending. Then [`status`](Self::status)
-    /// gives what each says.
+    /// returns the status of each.
     ///
     /// # Errors
-    /// Those of MPI, a slot without a pending request.
+    /// Errors of MPI, a slot without a pending request.
     #[inline]
     pub fn wait_each(&mut self, range: Range<usize>) -> Result<()> {
         let length = count(range.len())?;
@@ -135,7 +135,7 @@ impl Slots {
         Ok(())
     }
 
-    /// What the request of a slot says that [`test_all`](Self::test_all) or
+    /// Returns the status of a slot's request that [`test_all`](Self::test_all) or
     /// [`wait_each`](Self::wait_each) has completed, until one of them tests it again.
     #[inline]
     #[must_use]
@@ -146,7 +146,7 @@ impl Slots {
         }
     }
 
-    /// Whether the messages that have come into all slots of a range have a tag; see
+    /// Whether the messages received by all slots of a range have the tag `tag`; see
     /// [`status`](Self::status).
     #[inline]
     #[must_use]
@@ -154,13 +154,13 @@ impl Slots {
         self.statuses.are_tagged(range, tag, self.communicator.0.library)
     }
 
-    /// Creates the requests of a range of slots, all alike: nothing but MPI's function is called
-    /// for each.
+    /// Creates the requests of a range of slots. All have the same envelope, so the loop calls only
+    /// MPI's function.
     #[inline]
     fn begin_each(&mut self, range: Range<usize>, kind: Kind, envelope: Envelope) -> Result<()> {
         let is_free = |slot: &Slot| !slot.is_pending && !slot.is_persistent;
         if !self.slots[range.clone()].iter().all(is_free) {
-            // Some have requests, which are freed or an error.
+            // Some slots have requests, which are freed or cause an error.
             return range.into_iter().try_for_each(|slot| self.begin_one(slot, kind, envelope));
         }
         let inner = &*self.communicator.0;
@@ -186,8 +186,8 @@ impl Slots {
                 break;
             }
             begun += 1;
-            // SAFETY: each slot of the range has a buffer and a request: both are in their
-            // allocations, or at the end of them.
+            // SAFETY: each slot of the range has a buffer and a request: both pointers stay in
+            // their allocations, or at the end of them.
             (buffer, request) = unsafe { (buffer.add(self.stride), request.add(stride)) };
         }
         let begins = Slot { kind, is_persistent: false, is_pending: true, envelope };
@@ -199,7 +199,8 @@ impl Slots {
         Err(inner.library.failed(kind.call(), u32::try_from(peer).ok(), code))
     }
 
-    /// Whether all slots of a range have pending requests; the error names one that has not.
+    /// Checks that all slots of a range have pending requests. The error names the first that has
+    /// none.
     #[inline]
     fn all_pending(&self, range: Range<usize>, call: Call) -> Result<()> {
         if self.slots[range.clone()].iter().fold(true, |all, slot| all & slot.is_pending) {
@@ -208,8 +209,8 @@ impl Slots {
         range.into_iter().try_for_each(|slot| self.pending(slot, call))
     }
 
-    /// The error of `MPI_Testall` or `MPI_Waitall`: that of the first request which has failed, if
-    /// the statuses tell it. Requests that MPI has freed are no longer pending.
+    /// Returns the error of `MPI_Testall` or `MPI_Waitall`, for the first failed request if the
+    /// statuses tell which. Requests that MPI has freed are no longer pending.
     #[cold]
     fn lost_of(&mut self, range: Range<usize>, call: Call, code: c_int) -> Error {
         let inner = &*self.communicator.0;

@@ -1,5 +1,5 @@
-//! Wrong constants in real libraries: this binary, started again as a process without a launcher,
-//! since MPI is initialised once a process.
+//! Wrong constants in real libraries. The test starts this binary again as a process without a
+//! launcher, because a process can initialise MPI only once.
 
 use std::process::Command;
 
@@ -7,11 +7,11 @@ use crate::abi::Constants;
 use crate::library::Library;
 use crate::world::{ThreadLevel, World};
 
-/// What the process is to get wrong, and the library to open.
+/// The variable with the constant to change.
 const WRONG: &str = "RDMASCOPE_TEST_MPI_WRONG";
 const LIBRARY: &str = "RDMASCOPE_TEST_MPI_LIBRARY";
 
-/// A constant to get wrong, and what the error says.
+/// A constant, the change to it, and a part of the expected error.
 type Case = (&'static str, fn(&mut Constants), &'static str);
 
 const CASES: [Case; 6] = [
@@ -31,7 +31,7 @@ const CASES: [Case; 6] = [
     ("nothing", |_| (), "a communicator, slots, a collective or a window is in use"),
 ];
 
-/// Not a test by itself: the process that opens the library and is to fail.
+/// Not a test by itself: the process that opens the library and must fail.
 #[test]
 fn process_with_a_wrong_constant() {
     let Ok(name) = std::env::var(WRONG) else { return };

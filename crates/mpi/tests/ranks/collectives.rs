@@ -1,4 +1,4 @@
-//! Collective calls, blocking and not.
+//! Blocking and nonblocking collective calls.
 
 use mpi::{Communicator, Datatype, Error, NonblockingCollective, Op, Parts, World};
 
@@ -34,8 +34,8 @@ fn bcast(world: &World) {
     }
 }
 
-/// Element `i` of rank `r` is `10 * r + i`: the first two elements, and what each operation makes
-/// of them.
+/// Element `i` of rank `r` is `10 * r + i`: the first two elements, and the result of each
+/// operation on them.
 fn expected(op: Op, size: u32, index: u32) -> u32 {
     match op {
         Op::Sum => (0..size).map(|rank| 10 * rank + index).sum(),
@@ -131,12 +131,12 @@ fn scatter(world: &World) {
     }
 }
 
-/// The bytes that `from` has for each rank: `call` is the receiver's rank.
+/// The bytes that `from` sends to each rank: `call` is the receiver's rank.
 fn parts(from: u32, size: u32, bytes: usize) -> Vec<u8> {
     (0..size).flat_map(|to| pattern(from, to as usize, bytes)).collect()
 }
 
-/// The bytes that all ranks have for `to`.
+/// The bytes that all ranks send to `to`.
 fn arrived(to: u32, size: u32, bytes: usize) -> Vec<u8> {
     (0..size).flat_map(|from| pattern(from, to as usize, bytes)).collect()
 }
@@ -173,7 +173,7 @@ fn vectors(world: &World) {
         communicator.scatterv(&gapped, layout, &mut own, root).unwrap();
         assert_eq!(own, sent);
     }
-    // Each rank sends its own number of bytes to all.
+    // Each rank sends its own number of bytes to all ranks.
     let mine = vec![length(world.rank()) as i32; world.size() as usize];
     let from = Parts { counts: &mine, displacements: &vec![0; world.size() as usize] };
     received.fill(0);
@@ -181,7 +181,7 @@ fn vectors(world: &World) {
     assert_eq!(received, gapped);
 }
 
-/// An empty slice has the address 1, which must not be taken for `MPI_IN_PLACE`.
+/// An empty slice has the address 1, which must not be confused with `MPI_IN_PLACE`.
 fn empty(world: &World) {
     let communicator = world.communicator();
     communicator.bcast(&mut [], 0).unwrap();

@@ -1,4 +1,4 @@
-//! Starts programs under a launcher, and ends them in time.
+//! Starts programs under a launcher, with a time limit.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use mpi::Abi;
 /// A program takes less than a second; one that hangs is killed.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How an MPI's programs are started.
+/// How to start programs of an MPI.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     command: String,
@@ -18,12 +18,13 @@ pub(crate) struct Launcher {
     pub(crate) library: String,
     pub(crate) version: &'static str,
     pub(crate) abi: Abi,
-    /// The library is named to the ranks: the launcher's variables do not lead to it.
+    /// The library is passed to the ranks by name, because the launcher's variables do not lead to
+    /// it.
     is_named: bool,
 }
 
 impl Launcher {
-    /// The launchers of this machine. Says which are missing, and fails where `mpi` is required.
+    /// Returns the installed launchers. Reports missing ones, and fails if `mpi` is required.
     pub(crate) fn all() -> Vec<Self> {
         let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
         let mut launchers = Vec::new();
@@ -110,7 +111,7 @@ fn own() -> std::path::PathBuf {
     std::env::current_exe().expect("the test has a file")
 }
 
-/// Waits for a command that runs this binary's rank program, and kills it when its time is over.
+/// Waits for a command that runs this binary's rank program, and kills it after the time limit.
 fn finish(command: &mut Command, launcher: &Launcher) -> String {
     let file = tempfile(launcher);
     let output = std::fs::File::create(&file).expect("the directory is writable");
@@ -124,7 +125,7 @@ fn finish(command: &mut Command, launcher: &Launcher) -> String {
             break Some(status);
         }
         if start.elapsed() > TIMEOUT {
-            // The launcher ends its ranks when it is asked to; the group is ended if it does not.
+            // The launcher ends its ranks on SIGTERM; the process group is killed if it does not.
             signal(&child, "TERM");
             std::thread::sleep(Duration::from_secs(3));
             signal(&child, "KILL");

@@ -1,5 +1,5 @@
-//! Programs of several ranks under the launchers of this machine: this file's own binary, started
-//! again by `mpirun`.
+//! Programs of several ranks under the installed launchers. `mpirun` starts this file's own binary
+//! again.
 //!
 //! The launchers are those of Debian's Open MPI and MPICH. `RDMASCOPE_MPI5_PREFIX` names the
 //! directory of an MPICH 5, to test the standard ABI as well (`pip download mpich` has one).
@@ -32,7 +32,7 @@ fn checks(program: &str) -> &'static [Check] {
     }
 }
 
-/// Not a test by itself: what a rank runs.
+/// Not a test by itself: the program of a rank.
 #[test]
 fn rank_program() {
     let Ok(program) = std::env::var(PROGRAM) else { return };

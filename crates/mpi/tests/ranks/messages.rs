@@ -32,7 +32,7 @@ pub(crate) fn previous(world: &World) -> u32 {
     (world.rank() + world.size() - 1) % world.size()
 }
 
-/// Bytes that differ by rank, by call and by place.
+/// Bytes that differ by rank, call and position.
 pub(crate) fn pattern(rank: u32, call: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (rank as usize * 101 + call * 17 + at * 7 + at / 251) as u8).collect()
 }
@@ -114,7 +114,7 @@ fn truncated(world: &World) {
     let Error::Call { call: "MPI_Sendrecv", peer, reason } = &error else { panic!("{error:?}") };
     assert_eq!(*peer, Some(previous(world)));
     assert!(reason.to_lowercase().contains("trunc") && !reason.contains('\n'), "{reason}");
-    // Of several requests, the error is that of the one which has failed.
+    // With several requests, the error is that of the failed request.
     let mut slots = Slots::new(&communicator, 3, 8).unwrap();
     for (slot, bytes) in [(0, 8), (1, 4)] {
         slots.irecv(slot, bytes, Some(previous(world)), Some(slot as i32)).unwrap();
@@ -174,7 +174,7 @@ fn slots_together(world: &World) {
     }
     assert!(matches!(slots.test_all(0..4), Err(Error::Slot { call: "MPI_Testall", slot: 3, .. })));
     for number in 0..3 {
-        // Before the last is sent, not all have come.
+        // Before the last message is sent, not all have arrived.
         if number == 2 && world.size() == 1 {
             assert!(!slots.test_all(0..3).unwrap() && slots.is_pending(0));
         }
@@ -192,7 +192,7 @@ fn slots_together(world: &World) {
     }
 }
 
-/// Messages that begin and are waited for together.
+/// Messages that are started and waited for together.
 fn slots_of_a_range(world: &World) {
     let communicator = world.communicator().duplicate().unwrap();
     let mut into = Slots::new(&communicator, 5, 64).unwrap();
@@ -218,7 +218,7 @@ fn slots_of_a_range(world: &World) {
             assert_eq!(into.status(slot), Status { source: previous(world) as i32, tag, bytes: 20 });
             assert_eq!(into.bytes(slot)[..20], pattern(previous(world), slot - 1, 20));
         }
-        // The receive that the refused range had begun before it came to a pending one.
+        // The receive that the refused range had started before it reached a pending one.
         if into.is_pending(0) {
             out.isend(0, 0, next(world), 0).unwrap();
             into.wait_each(0..1).unwrap();
@@ -303,7 +303,7 @@ fn communicators(world: &World) {
     assert_eq!(reversed.rank(), world.size() - 1 - world.rank());
 }
 
-/// A watchdog thread sees which call a rank waits in.
+/// A watchdog thread sees which call a rank is waiting in.
 fn waiting(world: &World) {
     if world.size() == 1 {
         return;

@@ -1,4 +1,4 @@
-//! Grids, windows, and what is dropped before it has completed.
+//! Grids, windows, and requests that are dropped before they have completed.
 
 use mpi::{Error, NonblockingCollective, Slots, Window, World};
 
@@ -27,18 +27,18 @@ fn torus(world: &World) {
     let mut received = vec![0; 96];
     grid.neighbor_alltoall(&sent, &mut received, 24).unwrap();
     let neighbours = [grid.rank() ^ 2, grid.rank() ^ 2, grid.rank() ^ 1, grid.rank() ^ 1];
-    // With two places a dimension, both neighbours are the same rank: the sides must not be mixed
-    // up.
+    // With two places in a dimension, both neighbours are the same rank: their sides must not be
+    // swapped.
     let expected: Vec<u8> = (0..4).flat_map(|at| side(neighbours[at], at ^ 1)).collect();
-    // MPI_Neighbor_alltoall does not say which of two messages between the same ranks is which
-    // (halobench's README warns of it), so both orders are right here.
+    // MPI_Neighbor_alltoall does not define the order of two messages between the same ranks
+    // (halobench's README warns of this), so both orders are correct here.
     let mixed: Vec<u8> = (0..4).flat_map(|at| side(neighbours[at], at)).collect();
     assert!(received == expected || received == mixed);
     let copy = grid.duplicate().unwrap();
     copy.neighbor_alltoall(&sent, &mut received, 24).unwrap();
 }
 
-/// A line of 4 without ends that meet: the outer parts are left as they are.
+/// A line of 4 ranks, not periodic: the outer parts are left unchanged.
 fn line(world: &World) {
     let grid = world.communicator().cart_create(&[4], &[false], false).unwrap();
     let rank = grid.rank();
@@ -112,7 +112,7 @@ fn lock(world: &World) {
     assert!(matches!(window.unlock_all(), Err(Error::State { .. })));
     assert!(matches!(window.lock_all(), Err(Error::State { .. })));
     if world.size() > 1 {
-        // To unlock the window of rank 0 does not complete what another window has to do with.
+        // Unlocking the window of rank 0 would not complete operations on another window.
         for refused in
             [window.put(0, 1, 1, 0), window.get(0, 1, 1, 0), window.flush(1), window.flush_local(1)]
         {
@@ -187,22 +187,22 @@ fn unfinished_receives(world: &World) {
     slots.recv_init(2, 100, None, Some(97)).unwrap();
     slots.start(2).unwrap();
     drop(slots);
-    // Another rank may still wait for what this one would send now.
+    // Another rank may still wait for a message that this one would send now.
     communicator.barrier().unwrap();
-    // They do not take messages of later calls.
+    // The cancelled receives take no messages of later calls.
     let mut received = [0; 1];
     for tag in 97..100 {
         communicator.sendrecv((&[tag as u8], next(world), tag), (&mut received, None, Some(tag))).unwrap();
         assert_eq!(received, [tag as u8]);
     }
-    // A rendezvous that has begun ends, or its memory is leaked.
+    // A rendezvous that has begun completes, or its memory is leaked.
     let mut slots = Slots::new(&communicator, 2, 1 << 20).unwrap();
     slots.irecv(0, 1 << 20, Some(previous(world)), Some(1)).unwrap();
     slots.isend(1, 1 << 20, next(world), 1).unwrap();
     slots.wait_all(0..2).unwrap();
 }
 
-/// A collective that has started on all ranks ends.
+/// A collective that all ranks have started completes.
 fn unfinished_collective(world: &World) {
     let communicator = world.communicator();
     let mut collective = NonblockingCollective::new(&communicator, 8, 8 * world.size() as usize).unwrap();

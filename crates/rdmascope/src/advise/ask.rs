@@ -1,5 +1,5 @@
-//! What is asked: the ways that may be recommended, those one step away from another, and the
-//! points that measure them.
+//! What the user asks for: the configurations that may be recommended, the steps between them, and
+//! the points that measure them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::arguments::{AdviseArguments, Rate};
 use crate::cli::Circumstances;
 use crate::failure::Usage;
 
-/// Few buffers: what a program that posts some receives has.
+/// Few buffers, as a program has that posts some receives.
 const FEW: u64 = 16;
-/// Many: a pool as the thesis has, more than any cache line or translation is kept for (V9).
+/// Many buffers: a pool as in Potter 2018, too large for caches of data and of translations.
 const MANY: u64 = 4096;
-/// Pools are not larger than this.
+/// Largest pool, in bytes.
 const POOL_BYTES_MAX: u64 = 64 << 20;
-/// The send queue's depth unless one is given, perftest's.
+/// The default depth of the send queue, as in perftest.
 const TX_DEPTH: u32 = 128;
-/// Far above a healthy point without a pause between its messages, which are added.
+/// Time limit of a point without the pauses between its messages, in s: far above a healthy point.
 const TIMEOUT_S: f64 = 30.0;
 
-/// What is asked.
+/// What the user asks for.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) size: u64,
@@ -71,17 +71,17 @@ impl Ask {
         Ok(ask)
     }
 
-    /// What is sent and how fast, in words.
+    /// Returns the size and the rate of messages, in words.
     pub(super) fn subject(&self) -> String {
         let pace = match self.rate {
             None => "one message at a time".to_owned(),
-            Some(Rate::Asap) => "as fast as can be".to_owned(),
+            Some(Rate::Asap) => "as fast as possible".to_owned(),
             Some(Rate::PerSecond(rate)) => format!("{rate} messages per second"),
         };
         format!("{} B, {pace}", self.size)
     }
 
-    /// What a way must do to be recommended.
+    /// Returns the conditions of a recommendation.
     pub(super) fn conditions(&self) -> Conditions {
         let rate = match self.rate {
             Some(Rate::PerSecond(rate)) => Some(rate),
@@ -90,7 +90,7 @@ impl Ask {
         Conditions { allow_loss: self.allow_loss, rate }
     }
 
-    /// Least time between posts.
+    /// Returns the least time between posts.
     pub(super) fn pause(&self) -> Duration {
         match self.rate {
             Some(Rate::PerSecond(rate)) => Duration::from_nanos((1e9 / rate).round() as u64),
@@ -98,12 +98,13 @@ impl Ask {
         }
     }
 
-    /// Few and many buffers.
+    /// Returns the numbers of few and of many buffers.
     fn pools(&self) -> [u64; 2] {
         [FEW, MANY].map(|count| count.min(POOL_BYTES_MAX / self.size).max(1))
     }
 
-    /// Every service, operation and way to poll, plain otherwise.
+    /// Returns the configurations of every service, operation and way to poll, with the simplest
+    /// other settings.
     pub(super) fn coarse(&self) -> Vec<Way> {
         let mut ways = Vec::new();
         for service in &self.services {
@@ -121,7 +122,7 @@ impl Ask {
         ways
     }
 
-    /// Each setting of a way changed alone.
+    /// Returns the steps away from a configuration: each changes one setting.
     pub(super) fn steps(&self, way: &Way) -> Vec<Step> {
         let mut steps = Vec::new();
         let other = |names: &'static [&'static str], own: &str| {
@@ -155,7 +156,7 @@ impl Ask {
         let buffers = if way.buffers == few { many } else { few };
         let pool = match few < many {
             true => Ok(Way { buffers, ..way.clone() }),
-            false => Err(format!("a larger pool has more than {} MiB", POOL_BYTES_MAX >> 20)),
+            false => Err(format!("a larger pool would exceed {} MiB", POOL_BYTES_MAX >> 20)),
         };
         steps.push(step("buffers", &buffers.to_string(), pool));
         steps
@@ -166,7 +167,7 @@ impl Ask {
         if is_asked { Ok(to) } else { Err(format!("left out by {flag}")) }
     }
 
-    /// Why none of the services can carry the messages with any of the operations.
+    /// Returns why none of the services can carry the messages with any of the operations.
     fn why_nothing(&self) -> String {
         let every =
             self.services.iter().flat_map(|service| self.operations.iter().map(move |name| (service, name)));
@@ -175,19 +176,20 @@ impl Ask {
         reasons.into_iter().collect::<Vec<_>>().join("; ")
     }
 
-    /// The send queue's depth.
+    /// Returns the depth of the send queue.
     fn tx_depth(&self) -> u32 {
         self.circumstances.get(axis::TX_DEPTH).unwrap_or(TX_DEPTH)
     }
 
-    /// Signalled seldom: half of the queue, so that it never runs empty (V9).
+    /// Returns how many sends have one signalled send: half of the queue, so that it never runs
+    /// empty (Potter 2018).
     fn seldom(&self) -> u64 {
         u64::from(self.tx_depth() / 2)
     }
 
-    /// Why a service cannot carry the messages with an operation, if so.
+    /// Fails with the reason if a service cannot carry the messages with an operation.
     fn possible(&self, service: &str, operation: &str) -> Result<(), String> {
-        // Where the ports have less, longer datagrams are not measured.
+        // If the ports have a smaller MTU, longer datagrams are not measured.
         let mtu = u64::from(self.circumstances.get(axis::MTU_BYTES).flatten().unwrap_or(MTU_BYTES_MAX));
         if !named::<Operation>(operation).exists_on(named(service)) {
             return Err("datagrams have Send only (IBTA vol. 1, section 9.4)".to_owned());
@@ -201,8 +203,8 @@ impl Ask {
         Ok(())
     }
 
-    /// The points that measure ways in rounds: every way once a round. Their numbers count from
-    /// `first`.
+    /// Returns the points that measure configurations in rounds: each of them once a round. Their
+    /// ids start at `first`.
     pub(super) fn points(
         &self,
         stage: &str,
@@ -224,8 +226,8 @@ impl Ask {
                 None => all = Some(one),
             }
         }
-        let mut all = all.expect("nobody asks for the points of no way");
-        // Stable: the ways of a round stay in their order.
+        let mut all = all.expect("there is at least one configuration");
+        // The sort is stable: the configurations of a round stay in their order.
         all.points.sort_by_key(|spec| spec.repetition);
         (first..).zip(&mut all.points).for_each(|(id, spec)| spec.id = id);
         all.plan["experiments"] = experiments.into();
@@ -257,7 +259,8 @@ impl Ask {
         self.circumstances.settle(settings)
     }
 
-    /// The flags of `rdmascope one-way` that measure a way; `ends` are those that say where.
+    /// Returns the command that measures a configuration, with `ends` as its flags for hosts,
+    /// device and CPUs.
     pub(super) fn command(&self, way: &Way, iterations: u64, ends: &str) -> String {
         let operation = if way.operation == "write_imm" { "write" } else { "send" };
         let mut command = format!(
@@ -287,7 +290,7 @@ fn step(setting: &'static str, instead: &str, to: Result<Way, String>) -> Step {
     Step { setting, instead: instead.to_owned(), to }
 }
 
-/// What has this name in plans.
+/// Returns the value that has a name in plans.
 fn named<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_value(name.into()).expect("the names are those of plans")
 }

@@ -1,8 +1,8 @@
-//! `rdmascope advise`: measures ways to send and recommends one, with the evidence and the cost of
-//! each step away from it.
+//! `rdmascope advise`: measures configurations of sending and recommends one, with the evidence and
+//! the cost of each step away from it.
 //!
-//! What is measured are normal points of a normal record; what follows from them is decided by
-//! `report::advice`, from the points alone.
+//! The points are normal points of a normal record. `report::advice` makes the recommendation, from
+//! the points alone.
 
 mod arguments;
 mod ask;
@@ -28,7 +28,7 @@ use self::ask::Ask;
 use self::search::Search;
 use crate::cli::Site;
 use crate::execute::close;
-use crate::failure::DID_NOT_FINISH;
+use crate::failure::{DID_NOT_FINISH, Interrupted};
 use crate::job::Job;
 use crate::launch::launch;
 use crate::sink::Output;
@@ -57,11 +57,10 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     }
     let closed = output.end().and_then(close);
     match ended {
-        // Of points of this search nothing is in print, either.
+        // The points of a search are not printed, either.
         Err(bench::Error::Interrupted { signal }) if job.out.is_none() => {
-            anyhow::bail!(
-                "stopped by {signal}: nothing is recommended yet, and without --out no point is kept"
-            )
+            let why = "nothing is recommended yet, and without --out no point is kept".to_owned();
+            return Err(Interrupted { signal, why }.into());
         }
         ended => ended?,
     };
@@ -69,7 +68,7 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     Ok(if is_found { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
 }
 
-/// What to print: the advice, or why there is none.
+/// Returns the text to print: the advice, or why there is none.
 fn verdict(search: &Search, arguments: &AdviseArguments) -> Result<String, String> {
     let ask = search.ask();
     let Some(advice) = search.advice() else {
@@ -84,7 +83,7 @@ fn verdict(search: &Search, arguments: &AdviseArguments) -> Result<String, Strin
     Ok(report::advice::text(&advice, &ask.subject(), &command, rate))
 }
 
-/// Why nothing is recommended, way by way.
+/// Returns why nothing is recommended, for each configuration.
 fn nothing(search: &Search) -> String {
     let mut out = "\nNothing can be recommended:\n".to_owned();
     let of_trial = report::advice::candidates(search.points(), search.ask().goal, |_| true);
@@ -99,7 +98,8 @@ fn nothing(search: &Search) -> String {
     out
 }
 
-/// The flags that say where, for the command that measures the recommended way.
+/// Returns the flags for hosts, device and CPUs, for the command that measures the recommended
+/// configuration.
 fn ends(arguments: &AdviseArguments) -> String {
     let Site { ends, placement, .. } = &arguments.site;
     let mut words = match (&ends.host, &placement.location.via) {
@@ -119,7 +119,7 @@ fn ends(arguments: &AdviseArguments) -> String {
     words.join(" ")
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -128,7 +128,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// All ways beside each other, as a chart and as a table.
+/// Returns a chart and tables that compare all configurations.
 fn figures(search: &Search) -> Vec<Figure> {
     let goal = search.ask().goal;
     let figure = |kind, title: &str, experiments: Vec<String>, series: &[&str]| Figure {
@@ -143,12 +143,11 @@ fn figures(search: &Search) -> Vec<Figure> {
     let stages = search.stages();
     let ways = ["service", "operation", "inline", "signal_interval", "buffers"];
     let coarse = vec![stages[0].clone()];
-    let mut figures =
-        vec![figure(FigureKind::Bars, "Services, operations and ways to poll", coarse, &ways[..2])];
+    let mut figures = vec![figure(FigureKind::Bars, "Services, operations and polling", coarse, &ways[..2])];
     for stage in &stages {
         figures.push(figure(
             FigureKind::Table,
-            &format!("Ways to send: {stage}"),
+            &format!("Configurations: {stage}"),
             vec![stage.clone()],
             &ways,
         ));
@@ -156,11 +155,11 @@ fn figures(search: &Search) -> Vec<Figure> {
     figures
 }
 
-/// Hands on what is measured, and says what is next.
+/// Passes the points on to the outputs and the search, and prints what is measured next.
 struct Advisor {
     output: Output,
     search: Search,
-    /// What is measured, to be said when it begins.
+    /// Text about the first points, printed when they start.
     about: String,
 }
 

@@ -1,11 +1,11 @@
-//! Flags of `rdmascope one-way` that are no conditions of an advice: it finds them itself, or has
-//! another one for them.
+//! Flags of `rdmascope one-way` that `advise` does not have: it chooses the setting itself, or has
+//! another flag for it.
 
 use clap::Args;
 
 use crate::failure::Usage;
 
-/// Taken only so that each is refused by its name.
+/// Accepted only to refuse each with its own error.
 #[derive(Args, Debug)]
 pub(crate) struct RefusedFlags {
     #[arg(long, hide = true)]
@@ -29,29 +29,20 @@ pub(crate) struct RefusedFlags {
 }
 
 impl RefusedFlags {
-    /// Refuses the first that is given.
+    /// Refuses the first flag that is given.
     pub(super) fn refuse(&self) -> Result<(), Usage> {
-        let polls = "how completions are waited for is found by advise itself: leave it out";
-        let rate =
-            "how messages follow each other is said by --rate: give a rate, `asap` for a flood, or none";
+        let polls = "advise chooses how to wait for completions: leave it out";
+        let rate = "--rate sets how messages follow each other: give a rate, `asap`, or no --rate";
         let known = [
             (self.poll.is_some(), "--poll", polls),
             (self.send_poll.is_some(), "--send-poll", polls),
             (self.events, "-e", polls),
-            (
-                self.inline_size.is_some(),
-                "-I",
-                "whether to send inline is found by advise itself: leave it out",
-            ),
-            (self.cq_mod.is_some(), "-Q", "how often to signal is found by advise itself: leave it out"),
-            (
-                self.buffers.is_some(),
-                "--buffers",
-                "how many buffers to have is found by advise itself: leave it out",
-            ),
+            (self.inline_size.is_some(), "-I", "advise chooses whether to send inline: leave it out"),
+            (self.cq_mod.is_some(), "-Q", "advise chooses how often to signal: leave it out"),
+            (self.buffers.is_some(), "--buffers", "advise chooses the number of buffers: leave it out"),
             (self.burst.is_some(), "--burst", rate),
             (self.pause.is_some(), "--pause", rate),
-            (self.all, "-a", "an advice is for messages of one size: give it with -s"),
+            (self.all, "-a", "advise is for messages of one size: give it with -s"),
         ];
         match known.into_iter().find(|(is_given, ..)| *is_given) {
             Some((_, flag, why)) => Err(Usage(format!("{flag}: {why}"))),

@@ -1,5 +1,6 @@
-//! Which points are measured next: a trial that says how many messages the budget allows, all
-//! services, operations and ways to poll, then the steps away from the best until none leads on.
+//! Chooses the points to measure next: a trial, which shows how many messages the budget allows;
+//! all services, operations and ways to poll; then the steps away from the best until none is
+//! better.
 
 use std::time::Duration;
 
@@ -13,35 +14,34 @@ use report::advice::{
 use super::ask::Ask;
 use crate::failure::Usage;
 
-/// The stage that only says how long messages take.
+/// The stage that only shows how long messages take.
 pub(super) const TRIAL: &str = "trial";
 /// The stage of all services, operations and ways to poll.
 const COARSE: &str = "coarse";
-/// Messages of the trial: enough for a time, few enough to be over soon.
+/// Messages of the trial: enough to estimate the time of a message, few enough to end soon.
 const TRIAL_MESSAGES: u64 = 200;
-/// Where messages are far apart, the trial of a way takes no longer than this many seconds, but for
-/// its least messages.
+/// Longest trial of a configuration, in s, if messages are far apart and more than the fewest.
 const TRIAL_S: f64 = 1.0;
 /// Fewest messages of a trial.
 const TRIAL_MESSAGES_MIN: u64 = 10;
-/// Fewest messages of a round that the budget chooses: a median is known to some percent.
+/// Fewest messages of a round that the budget chooses: they show a median to some percent.
 const MESSAGES_MIN: u64 = 100;
-/// Most: ten of them are above p99.9.
+/// Most messages of a round that the budget chooses: ten of them are above p99.9.
 const MESSAGES_MAX: u64 = report::advice::TAIL_MESSAGES;
-/// Times that the search goes on from another way.
+/// Most times that the search goes on from another configuration.
 const STEPS_MAX: usize = 5;
-/// Comparisons of steps that are usual: there and at one or two others.
+/// Usual number of comparisons of steps: around the best and around one or two others.
 const STEPS_USUAL: f64 = 2.0;
-/// What a point takes besides its messages, in seconds: connecting, and the calibration around it.
+/// Time of a point besides its messages, in s: connecting, and the calibration around it.
 const POINT_S: f64 = 0.05;
 
-/// The share of the budget that is left for rounds in which the machine turns out to be unstable.
+/// The share of the budget that is left for rounds in which the machine was unstable.
 const AGAIN_SHARE: f64 = 0.2;
 
-/// A search that is bound to take so many times its budget is not begun.
+/// A search that would take more than this many times its budget is refused.
 const OVERTIME_MAX: f64 = 2.0;
 
-/// Where the search is.
+/// The stage of a search.
 #[derive(Debug)]
 enum Stage {
     Start,
@@ -52,23 +52,23 @@ enum Stage {
     Done,
 }
 
-/// The search, fed with the points that were measured.
+/// The search. The caller adds the points that were measured.
 pub(super) struct Search {
     ask: Ask,
     stage: Stage,
     iterations: u64,
     points: Vec<Point>,
-    /// What the search has gone on from, in turn.
+    /// The configurations from which the search has gone on, in order.
     centres: Vec<Way>,
     choice: Option<Choice>,
     planned: u64,
-    /// The ways of the comparison that is under way.
+    /// The configurations of the current comparison.
     compared: Vec<Way>,
-    /// Rounds of it that were measured again.
+    /// Rounds of the current comparison that were measured again.
     again: u32,
     /// Rounds of all comparisons that were measured again.
     repeated: u32,
-    /// What all comparisons are expected to take, by the trial.
+    /// Expected time of all comparisons in s, estimated by the trial.
     estimate_s: Option<f64>,
 }
 
@@ -92,12 +92,12 @@ impl Search {
         }
     }
 
-    /// Takes a point in.
+    /// Adds a point.
     pub(super) fn take(&mut self, point: Point) {
         self.points.push(point);
     }
 
-    /// The points to measure next, with what they are in words; none when the search is over.
+    /// Returns the points to measure next, with a text about them; none when the search is over.
     pub(super) fn next(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         match self.stage {
             Stage::Start if self.ask.iterations.is_none() => self.trial().map(Some),
@@ -114,7 +114,7 @@ impl Search {
         }
     }
 
-    /// What follows from all points.
+    /// Returns the advice that follows from all points.
     pub(super) fn advice(&self) -> Option<Advice> {
         let choice = self.choice.as_ref()?;
         let all = self.candidates();
@@ -122,32 +122,32 @@ impl Search {
         Some(Advice { repeated: self.repeated, ..advice })
     }
 
-    /// What a way must do to be recommended; a rate that none keeps is no condition.
+    /// Returns the conditions of a recommendation, without a rate that no configuration keeps.
     fn conditions(&self, all: &[Candidate]) -> Conditions {
         self.ask.conditions().that_can_be_met(all)
     }
 
-    /// Everything that counts, of the ways that were measured.
+    /// Returns the configurations that were measured, without the trial.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         candidates(&self.points, self.ask.goal, |experiment| experiment != TRIAL)
     }
 
-    /// What was asked.
+    /// Returns what the user asked for.
     pub(super) fn ask(&self) -> &Ask {
         &self.ask
     }
 
-    /// All points so far.
+    /// Returns all points so far.
     pub(super) fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// Messages of a round.
+    /// Returns the messages of a round.
     pub(super) fn iterations(&self) -> u64 {
         self.iterations
     }
 
-    /// The names of the comparisons so far.
+    /// Returns the names of the comparisons so far.
     pub(super) fn stages(&self) -> Vec<String> {
         let steps = (1..=self.centres.len()).map(steps_name);
         std::iter::once(COARSE.to_owned()).chain(steps).collect()
@@ -161,8 +161,7 @@ impl Search {
         self.measure(TRIAL, &self.ask.coarse(), 1, messages)
     }
 
-    /// Fails where even the fewest messages, by the time between them alone, take much longer than
-    /// the budget.
+    /// Fails if the pauses between even the fewest messages take much longer than the budget.
     pub(super) fn check_budget(&self) -> Result<(), Usage> {
         let Ask { rounds, iterations, budget, .. } = &self.ask;
         let least = self.points_usual(self.ask.coarse().len()) * MESSAGES_MIN as f64;
@@ -173,17 +172,18 @@ impl Search {
         let least = units::format_duration(rounded(least_s));
         let budget = units::format_duration(*budget);
         Err(Usage(format!(
-            "--rate: {MESSAGES_MIN} messages of every way in {rounds} rounds take about {least} at this rate, more than \
-             {OVERTIME_MAX} times the budget of {budget}: give a larger --budget, fewer ways (-c, --operation) or -n"
+            "--rate: {MESSAGES_MIN} messages of each configuration in {rounds} rounds take about {least} at this rate, more \
+             than {OVERTIME_MAX} times the budget of {budget}: give a larger --budget, fewer configurations (-c, --operation) \
+             or -n"
         )))
     }
 
-    /// Points of the usual comparisons.
+    /// Returns the points of the usual comparisons.
     fn points_usual(&self, coarse: usize) -> f64 {
         f64::from(self.ask.rounds) * (coarse as f64 + STEPS_USUAL * self.around())
     }
 
-    /// Ways around one.
+    /// Returns the number of steps away from a configuration.
     fn around(&self) -> f64 {
         self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64
     }
@@ -191,7 +191,7 @@ impl Search {
     fn coarse(&mut self) -> Result<(String, Resolved), bench::Error> {
         self.stage = Stage::Coarse;
         let ways = self.ask.coarse();
-        // What failed or could not be measured once takes no more of anybody's time.
+        // A configuration that failed or could not be measured is not tried again.
         let is_possible = |way: &&Way| {
             let tried = self.points.iter().find(|point| Way::of(&point.axes).as_ref() == Some(*way));
             tried.is_none_or(|point| point.latency.is_some())
@@ -199,14 +199,15 @@ impl Search {
         let possible: Vec<Way> = ways.iter().filter(is_possible).cloned().collect();
         let ways = if possible.is_empty() { ways } else { possible };
         let (about, resolved) = self.measure(COARSE, &ways, self.ask.rounds, self.iterations)?;
-        let estimate =
-            self.estimate_s.map(|s| format!("# all: about {}\n", units::format_duration(rounded(s))));
+        let estimate = self
+            .estimate_s
+            .map(|s| format!("# expected time of the search: {}\n", units::format_duration(rounded(s))));
         Ok((estimate.unwrap_or_default() + &about, resolved))
     }
 
-    /// Goes on from the best of the last comparison, or ends where that has been seen before. Where
-    /// nothing of it may be recommended, as all lost messages, the one before decides again,
-    /// without what is known by now.
+    /// Goes on from the best configuration of the last comparison, or ends if the search was there
+    /// before. If none of them may be recommended, for example because all lost messages, the
+    /// comparison before it decides again, without the configurations that are ruled out by now.
     fn go_on(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let all = self.candidates();
         let mut stages = self.stages().into_iter().rev();
@@ -226,8 +227,8 @@ impl Search {
         self.measure(&steps_name(self.centres.len()), &ways, self.ask.rounds, self.iterations).map(Some)
     }
 
-    /// Ends at what the last comparison chose where its steps were measured; where there were too
-    /// many, at the last centre that may be recommended.
+    /// Ends at the choice of the last comparison if its steps were measured. If there were too many
+    /// steps, ends at the last centre that may be recommended.
     fn finish(&mut self, last: Option<Choice>, all: &[Candidate]) {
         self.stage = Stage::Done;
         let conditions = self.conditions(all);
@@ -243,13 +244,13 @@ impl Search {
         });
     }
 
-    /// Rounds of the last comparison that are measured again, because the machine was unstable in
-    /// some: at most as many as it had, and no more than the budget has room for.
+    /// Returns rounds of the last comparison to measure again, because the machine was unstable in
+    /// some: at most as many as it had, and as the budget allows.
     fn once_more(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let Some(stage) = self.stages().pop() else { return Ok(None) };
         let rounds = self.ask.rounds;
         let all = self.candidates();
-        // What failed once takes no more of anybody's time.
+        // A configuration that failed is not measured again.
         self.compared.retain(|way| all.iter().any(|known| known.way == *way && known.not_measured.is_none()));
         let lacking = u32::try_from(lacking(&all, &stage, rounds as usize)).unwrap_or(u32::MAX);
         let count = lacking.min(rounds - self.again).min(self.rounds_left(&stage, &all));
@@ -262,11 +263,11 @@ impl Search {
         self.again += count;
         self.repeated += count;
         let again = counted(count as usize, "round");
-        Ok(Some((format!("# {stage}: {again} again, as the machine was unstable\n"), resolved)))
+        Ok(Some((format!("# {stage}: {again} again, because the machine was unstable\n"), resolved)))
     }
 
-    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually
-    /// follow, unless none does.
+    /// Returns how many rounds of a comparison the budget allows, after the time of the comparisons
+    /// that usually follow, if any will.
     fn rounds_left(&self, stage: &str, all: &[Candidate]) -> u32 {
         let seconds = |point: &Point| point.wall_ns as f64 / 1e9;
         let spent_s: f64 = self.points.iter().map(seconds).sum();
@@ -294,17 +295,17 @@ impl Search {
         self.compared = ways.to_vec();
         self.again = 0;
         let rounds = counted(rounds as usize, "round");
-        let ways = counted(ways.len(), "way");
+        let ways = counted(ways.len(), "configuration");
         Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
     }
 
-    /// Messages of a round that the budget allows, by what those of the trial took.
+    /// Returns the messages of a round that the budget allows, by the times of the trial.
     fn affordable(&mut self) -> u64 {
         let trial: Vec<f64> = self.points.iter().filter_map(seconds_per_message).collect();
         if trial.is_empty() {
             return MESSAGES_MIN;
         }
-        // Those around the best take as long as the coarse ones do on average.
+        // Steps are expected to take as long as the coarse configurations on average.
         let points = self.points_usual(trial.len());
         let one_s = trial.iter().sum::<f64>() / trial.len() as f64;
         let left_s = (1.0 - AGAIN_SHARE) * self.ask.budget.as_secs_f64() - points * POINT_S;
@@ -314,12 +315,12 @@ impl Search {
     }
 }
 
-/// So many of something, in words.
+/// Returns a count with its unit, in words.
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whole seconds: an estimate is no better.
+/// Rounds up to whole seconds: an estimate is not more exact.
 fn rounded(seconds: f64) -> Duration {
     Duration::from_secs(seconds.ceil() as u64)
 }
@@ -328,7 +329,7 @@ fn steps_name(number: usize) -> String {
     format!("steps-{number}")
 }
 
-/// Wall time of a message of the warm-up or after it.
+/// Returns the wall time of a message, in the warm-up or after it.
 fn seconds_per_message(point: &Point) -> Option<f64> {
     let wall_ns = point.ends.first()?.cpu?.wall_ns as f64;
     Some(wall_ns / 1e9 / arrived(point)? as f64).filter(|s| s.is_finite())

@@ -14,7 +14,7 @@ fn ask(flags: &str) -> anyhow::Result<Ask> {
     Ok(Ask::new(&arguments)?)
 }
 
-/// What a command measures, as this program understands it.
+/// Returns the pattern and the subject of a command, as this program parses it.
 fn subject(command: &str) -> String {
     let words = command.split(' ').map(|word| word.trim_matches('\''));
     let matches = line().try_get_matches_from(words).unwrap();
@@ -58,7 +58,7 @@ fn steps_change_one_setting_each_and_say_why_where_there_is_none() {
             let Ok(to) = &step.to else { continue };
             let differing = to.complexity().iter().zip(way.complexity()).filter(|(a, b)| **a != *b).count();
             assert_eq!(differing, 1, "{}: {to}", step.setting);
-            // And back again.
+            // Another step leads back.
             assert!(ask.steps(to).iter().any(|back| back.to.as_ref() == Ok(&way)), "{to}");
         }
         let reasons: Vec<_> =
@@ -116,17 +116,17 @@ fn what_is_given_holds_for_every_way_and_for_the_command() {
 #[test]
 fn what_advise_finds_itself_is_refused_by_name() {
     for (flags, words) in [
-        ("--poll busy", "--poll: how completions are waited for is found by advise itself"),
-        ("--send-poll event", "--send-poll: how completions"),
-        ("-e", "-e: how completions"),
-        ("--events", "-e: how completions"),
-        ("-I 64", "-I: whether to send inline"),
-        ("--inline-size 64", "-I: whether to send inline"),
-        ("-Q 4", "-Q: how often to signal"),
-        ("--buffers 16", "--buffers: how many buffers"),
-        ("--burst all", "--burst: how messages follow each other is said by --rate"),
-        ("--pause 1ms", "--pause: how messages follow each other is said by --rate"),
-        ("-a", "-a: an advice is for messages of one size"),
+        ("--poll busy", "--poll: advise chooses how to wait for completions"),
+        ("--send-poll event", "--send-poll: advise chooses how to wait"),
+        ("-e", "-e: advise chooses how to wait"),
+        ("--events", "-e: advise chooses how to wait"),
+        ("-I 64", "-I: advise chooses whether to send inline"),
+        ("--inline-size 64", "-I: advise chooses whether to send inline"),
+        ("-Q 4", "-Q: advise chooses how often to signal"),
+        ("--buffers 16", "--buffers: advise chooses the number of buffers"),
+        ("--burst all", "--burst: --rate sets how messages follow each other"),
+        ("--pause 1ms", "--pause: --rate sets how messages follow each other"),
+        ("-a", "-a: advise is for messages of one size"),
     ] {
         let why = ask(flags).unwrap_err().to_string();
         assert!(why.starts_with(words), "{flags}: {why}");
@@ -148,11 +148,11 @@ fn the_command_says_every_setting() {
     let expected = "rdmascope one-way write --local -d softdev0 -s 32 -c UC --poll event_repoll --buffers 4096 -n 500 -I 32 \
                     --burst all --pause 100us -Q 64 -m 1024 --link 'latency=1us'";
     assert_eq!(command, expected);
-    // It is one that this program understands.
+    // This program can parse the command.
     assert_eq!(subject(&command), "one-way write", "{command}");
 }
 
-/// A point that ended like this.
+/// Returns a point with a status and a latency in ns.
 fn ended(spec: &PointSpec, status: Status, value: Option<u64>) -> Point {
     let blank = serde_json::json!({
         "id": spec.id, "experiment": spec.experiment, "pattern": "one-way", "axes": spec.axes, "status": "measured",
@@ -164,7 +164,7 @@ fn ended(spec: &PointSpec, status: Status, value: Option<u64>) -> Point {
 
 #[test]
 fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
-    // Polling is worth much, then inline, then few signals; each round is a little different.
+    // Busy polling saves most, then inline, then few signalled sends; rounds differ a little.
     let value = |way: &Way, round: u32| {
         let base = if way.poll == "busy" { 500 } else { 9000 };
         let inline = if way.inline { 200 } else { 0 };
@@ -180,7 +180,7 @@ fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
             search.take(ended(spec, Status::Measured, Some(value(&way, spec.repetition))));
         }
     }
-    // Of a way with Send on RC ten are compared: it and nine steps.
+    // A configuration with Send on RC is compared with its nine steps.
     let expected = [("coarse", 100), ("steps-1", 50), ("steps-2", 50), ("steps-3", 50)];
     assert_eq!(stages, expected.map(|(name, points)| (name.to_owned(), points)));
     let advice = search.advice().unwrap();
@@ -194,12 +194,13 @@ fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
     assert_eq!(ids, (0..250).collect::<Vec<_>>(), "numbered through");
 }
 
-/// Searches; `value` of a way in a round of a stage, in ns.
+/// Runs a search; `value` returns the latency of a configuration in a round of a stage, in ns.
 fn searched(flags: &str, value: impl Fn(&str, &Way, u32) -> u64) -> Search {
     searched_with_loss(flags, |stage, way, round| (value(stage, way, round), 0))
 }
 
-/// Searches; `value` of a way in a round of a stage, in ns, and the messages that it lost.
+/// Runs a search; `value` returns the latency of a configuration in a round of a stage, in ns, and
+/// its lost messages.
 fn searched_with_loss(flags: &str, value: impl Fn(&str, &Way, u32) -> (u64, u64)) -> Search {
     let mut search = Search::new(ask(flags).unwrap());
     while let Some((_, resolved)) = search.next().unwrap() {
@@ -217,14 +218,14 @@ fn searched_with_loss(flags: &str, value: impl Fn(&str, &Way, u32) -> (u64, u64)
 #[test]
 fn what_lost_messages_later_is_not_recommended() {
     let value = |way: &Way, round| u64::from(round) + if way.service == "UD" { 500 } else { 900 };
-    // The ways of the second comparison lose there, the others do not.
+    // The configurations of the second comparison lose messages there, the others do not.
     let search = searched_with_loss("-n 10 -c RC,UD --operation send", |stage, way, round| {
         (value(way, round), u64::from(stage == "steps-1"))
     });
     let advice = search.advice().unwrap();
     assert_eq!(advice.recommended.way.to_string(), "RC send_imm, event_repoll, 16 buffers");
     assert_eq!(search.stages(), ["coarse", "steps-1", "steps-2"]);
-    // Nothing is left once every way has lost one.
+    // Nothing is left if every configuration has lost a message.
     let search = searched_with_loss("-n 10 -c UD", |stage, way, round| {
         (value(way, round), u64::from(stage == "steps-1" || way.poll != "busy"))
     });
@@ -233,7 +234,7 @@ fn what_lost_messages_later_is_not_recommended() {
 
 #[test]
 fn what_the_last_comparison_rejects_is_not_recommended() {
-    // Inline looks better at first and is worse in most rounds of the second comparison.
+    // Inline is better at first, and worse in most rounds of the second comparison.
     let search = searched("-n 10 -c RC --operation send", |stage, way, round| {
         let poll = if way.poll == "busy" { 500 } else { 9000 };
         let inline = match (stage, way.inline) {
@@ -247,7 +248,7 @@ fn what_the_last_comparison_rejects_is_not_recommended() {
     assert_eq!(search.stages(), ["coarse", "steps-1", "steps-2"]);
     let advice = search.advice().unwrap();
     assert_eq!(advice.recommended.way.to_string(), "RC send_imm, busy, 16 buffers");
-    // It is compared with all that is one step away.
+    // It is compared with all configurations that are one step away.
     let is_measured = |(_, outcome): &&(_, _)| matches!(outcome, report::advice::Outcome::Compared { .. });
     assert_eq!(advice.steps.iter().filter(is_measured).count(), 5, "inline, three ways to poll, and buffers");
 }
@@ -263,7 +264,7 @@ fn where_nothing_could_be_measured_each_way_says_why() {
             search.take(ended(spec, Status::Failed { error }, None));
         }
     }
-    // The trial, and the rounds, in case the trial was an accident.
+    // The trial, and the rounds, because the trial may have failed by accident.
     assert_eq!(points, 4 + 20);
     assert!(search.advice().is_none());
     let text = nothing(&search);
@@ -278,18 +279,18 @@ fn where_nothing_could_be_measured_each_way_says_why() {
 fn a_rate_that_takes_hours_is_refused_unless_the_messages_are_said() {
     let checked =
         |flags: &str| Search::new(ask(flags).unwrap()).check_budget().map_err(|why| why.to_string());
-    // 5 rounds of 20 ways and twice 9 around one, 100 messages a second apart: 19000 s.
+    // 5 rounds of 20 configurations and twice 9 steps, 100 messages a second apart: 19000 s.
     let why = checked("--rate 1Hz --budget 90s").unwrap_err();
-    assert!(why.contains("100 messages of every way in 5 rounds take about 19000s"), "{why}");
+    assert!(why.contains("100 messages of each configuration in 5 rounds take about 19000s"), "{why}");
     for flags in ["--rate 1Hz -n 10", "--rate 1Hz --budget 9500s", "--rate 10kHz", "--rate asap", ""] {
         assert_eq!(checked(flags), Ok(()), "{flags}");
     }
     assert!(checked("--rate 1Hz --budget 9499s").is_err());
 }
 
-/// Searches among four ways; how each point of a comparison was, by its experiment, repetition and
-/// way of polling, and what it took. Gives the search and the repetitions of each comparison that
-/// were planned.
+/// Runs a search among four configurations, whose points take `wall_ns`. `is_unstable` says whether
+/// a point is unstable, by its experiment, repetition and polling. Returns the search and the
+/// planned repetitions of each comparison.
 fn searched_unstable(
     flags: &str,
     wall_ns: u64,
@@ -319,7 +320,7 @@ fn searched_unstable(
 
 #[test]
 fn rounds_in_which_the_machine_was_unstable_are_measured_again() {
-    // Two rounds of the first comparison, one of which is so again.
+    // Two rounds of the first comparison are unstable, and one of their repetitions.
     let (search, planned) = searched_unstable("-n 10", 1, |stage, round, poll| {
         stage == "coarse" && ((poll == "event" && round == 1) || (poll == "busy" && [3, 6].contains(&round)))
     });
@@ -332,7 +333,7 @@ fn rounds_in_which_the_machine_was_unstable_are_measured_again() {
     assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>(), "numbered through");
     let text = report::advice::text(&advice, "32 B", "x", None);
     assert!(text.contains("3 rounds were measured again") && !text.contains('!'), "{text}");
-    // At most as many again as there were, and what is unstable still is said to be.
+    // At most as many rounds as there were are repeated, and points stay marked as unstable.
     let (search, planned) =
         searched_unstable("-n 10", 1, |stage, _, poll| stage == "coarse" && poll == "event");
     assert_eq!(planned[..2], [coarse(&[0, 1, 2, 3, 4]), coarse(&[5, 6, 7, 8, 9])]);
@@ -349,10 +350,10 @@ fn rounds_are_measured_again_only_as_far_as_the_budget_reaches() {
         let search = searched_unstable(&format!("-n 10 --budget {budget}"), 1_000_000_000, is_unstable).0;
         search.advice().unwrap().repeated
     };
-    // Points of a second: 20 in the comparison, 90 in those that may come, 4 in a round.
+    // Points of a second: 20 in this comparison, 90 in later ones, 4 in a round.
     let coarse = |budget| rounds(budget, |stage, round, _| stage == "coarse" && round < 3);
     assert_eq!((coarse("110s"), coarse("115s"), coarse("119s"), coarse("10min")), (0, 1, 2, 3));
-    // Then 30 in the next one, after which none comes, and 6 in a round.
+    // Then 30 in the next and last comparison, and 6 in a round.
     let steps = |budget| rounds(budget, |stage, round, _| stage == "steps-1" && round < 1);
     assert_eq!((steps("55s"), steps("57s")), (0, 1));
 }

@@ -1,5 +1,5 @@
-//! Flags of axes. The row of an axis (`bench::axis`) says their names, letters, values and help; a
-//! flag takes what a plan takes, several values with commas.
+//! Flags of axes. The row of an axis (`bench::axis`) has their names, letters, values and help. A
+//! flag accepts the values that a plan accepts, separated by commas.
 
 use bench::axis::{self, Axis, AxisList, AxisRow, Fault, Flag, Key, Kind, Sets};
 use bench::plan::Settings;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::failure::Usage;
 
-/// The flags of an axis, with its default for the help.
+/// Returns the flags of an axis, with its default in the help.
 pub(crate) fn flags(row: &'static AxisRow, default: &str) -> Vec<Arg> {
     let flag = |flag: &Flag| {
         let others = row.flags.iter().map(|other| other.long).filter(|long| *long != flag.long);
@@ -30,7 +30,7 @@ pub(crate) fn flags(row: &'static AxisRow, default: &str) -> Vec<Arg> {
     row.flags.iter().map(flag).collect()
 }
 
-/// What an axis says of itself, as the command line spells it.
+/// Returns the help of an axis, with values as the command line spells them.
 fn help(row: &AxisRow, default: &str) -> String {
     let text = row.help().replace("`\"", "`").replace("\"`", "`");
     let examples = row.kind.examples();
@@ -38,9 +38,8 @@ fn help(row: &AxisRow, default: &str) -> String {
     if default.is_empty() { text } else { format!("{text} [default: {default}]") }
 }
 
-/// Takes what a plan can set the axis to. Words are read here, so that help and completions list
-/// them; everything else when the command line is understood ([`given`]), so that its error is a
-/// sentence.
+/// Lets a flag accept the values that a plan accepts. clap parses words, so that help and
+/// completions list them. [`given`] parses all other values, so that their errors are sentences.
 fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
     match row.kind {
         Kind::Choice(variants) => {
@@ -52,25 +51,26 @@ fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
     }
 }
 
-/// Reads a word of a type, for flags that set no axis.
+/// Returns a parser for the words of a type, for flags that set no axis.
 pub(crate) fn words<T: Choice + Clone + DeserializeOwned + Send + Sync>() -> impl TypedValueParser<Value = T>
 {
     let word = word(None, T::VARIANTS);
     word.map(|word| serde_json::from_value(word.into()).expect("a type reads its own words"))
 }
 
-/// Reads a word of a choice, or the word for none, in any case; gives it as plans write it.
+/// Returns a parser for the words of a choice, or the word for none, in upper or lower case. The
+/// result is spelled as in plans.
 fn word(none: Option<&'static str>, variants: &[Variant]) -> impl TypedValueParser<Value = String> + use<> {
     let none = none.map(PossibleValue::new);
     let known: Vec<_> = none.into_iter().chain(variants.iter().map(possible)).collect();
     PossibleValuesParser::new(known.clone()).map(move |text| {
         let meant = known.iter().find(|value| value.matches(&text, true));
-        meant.expect("clap accepts possible values alone").get_name().to_owned()
+        meant.expect("clap accepts only possible values").get_name().to_owned()
     })
 }
 
-/// A word of a choice, and its help: the first sentence of its documentation. Dashes are taken for
-/// underscores.
+/// Returns a word of a choice with its help: the first sentence of its documentation. Dashes may
+/// stand for underscores.
 fn possible(variant: &Variant) -> PossibleValue {
     let sentence = variant.help().split(". ").next().unwrap_or_default();
     let value = PossibleValue::new(variant.word).help(sentence);
@@ -81,7 +81,7 @@ fn possible(variant: &Variant) -> PossibleValue {
     value.alias(&*variant.word.replace('_', "-").leak())
 }
 
-/// Reads what a flag says.
+/// Parses the values of a flag.
 fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
     let is_count = row.kind == Kind::Count;
     let is_bounded = |value: &Value| !is_count || row.is_within_bounds(value);
@@ -90,7 +90,7 @@ fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
         Err(Fault::Unreadable(reason)) => reason,
         _ if is_count => {
             let (least, most) = row.bounds().into_inner();
-            format!("give numbers from {least} to {most} such as {}", row.kind.examples())
+            format!("give numbers from {least} to {most}, such as {}", row.kind.examples())
         }
         Err(Fault::Unknown { known, .. }) => format!("give one of {}", known.join(", ")),
         _ => format!("give {}", row.expected().replace('"', "")),
@@ -98,7 +98,7 @@ fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
     Err(Usage(format!("--{} {text}: {why}", flag.long)))
 }
 
-/// The axes that the flags set, in the order in which they are given.
+/// Returns the axes that the flags set, in the order of the flags.
 pub(crate) fn given(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Result<Vec<Axis>, Usage> {
     let mut found = Vec::new();
     for row in rows {
@@ -119,7 +119,7 @@ pub(crate) fn given(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Result<V
     Ok(found.into_iter().map(|(_, axis)| axis).collect())
 }
 
-/// Up to which size an axis is to be true, and which axis, where a flag says so.
+/// Returns the axis that a flag sets to true for small messages only, and their largest size.
 pub(crate) fn up_to(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Option<(&'static AxisRow, u64)> {
     rows.iter().copied().find_map(|row| {
         let is_limit = |flag: &&Flag| matches!(flag.sets, Sets::UpTo(..)) && is_given(matches, flag.long);
@@ -132,7 +132,8 @@ fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Adds an axis to the settings of a plan. One depth is a setting of the whole experiment.
+/// Adds an axis to the settings of a plan. A single queue depth becomes a setting of the
+/// experiment.
 pub(crate) fn settle(mut settings: Settings, axis: Axis) -> Settings {
     let depth = match axis.values() {
         [value] => value.as_u64().and_then(|depth| u32::try_from(depth).ok()),
@@ -147,7 +148,7 @@ pub(crate) fn settle(mut settings: Settings, axis: Axis) -> Settings {
     settings
 }
 
-/// What every message of a command is measured under, one value of each axis.
+/// The conditions of all points of a command: one value of each axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Circumstances(AxisList);
 
@@ -162,17 +163,17 @@ impl Circumstances {
         axis::SETUP.row,
     ];
 
-    /// The value of an axis, if its flag is given.
+    /// Returns the value of an axis, if its flag is given.
     pub(crate) fn get<T: DeserializeOwned + Serialize>(&self, key: Key<T>) -> Option<T> {
         self.0.get(key).pop()
     }
 
-    /// Adds these to the settings of a plan.
+    /// Adds these conditions to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
         self.0.iter().cloned().fold(settings, settle)
     }
 
-    /// These as flags, each with a blank before it.
+    /// Returns these conditions as flags, each with a space before it.
     pub(crate) fn words(&self) -> String {
         let word = |axis: &Axis| {
             let value = axis.values().first().map(measure::text::value).unwrap_or_default();
@@ -206,7 +207,7 @@ impl FromArgMatches for Circumstances {
         for axis in given(matches, &Self::ROWS).map_err(|Usage(text)| wrong(text))? {
             if axis.values().len() > 1 {
                 let name = axis.row.name;
-                return Err(wrong(format!("give one value of {name}, because all ways share it")));
+                return Err(wrong(format!("give one value of {name}: all configurations share it")));
             }
             axes.put(axis);
         }

@@ -1,6 +1,7 @@
-//! The commands of patterns, from their rows: `rdmascope lat send` and the like.
+//! The commands of patterns, such as `rdmascope lat send`, made from the rows of the patterns.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bench::axis::SIZE_BYTES;
 use bench::command::{Choice, Subject};
@@ -18,37 +19,38 @@ use crate::server_args::ServerArgs;
 /// How much is measured.
 #[derive(Args, Debug)]
 pub(crate) struct Amount {
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = units::parse_count)]
     iters: Option<u64>,
     #[arg(
         short = 'D',
         long,
-        value_name = "SECONDS",
+        value_name = "TIME",
         conflicts_with = "iters",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = units::parse_duration
     )]
-    duration: Option<f64>,
-    #[arg(long, value_name = "N")]
+    duration: Option<Duration>,
+    #[arg(long, value_name = "N", value_parser = units::parse_count)]
     warmup: Option<u64>,
-    /// Measure again, 3 times at least, until the mean over the repetitions is known this closely
-    /// at 95 % confidence: 2.5% is what netperf has as -I 95,5.
+    /// Repeat each point, at least 3 times, until the mean over its repetitions is known to within
+    /// +- this share of it at 95 % confidence; 2.5% is netperf's -I 95,5.
     #[arg(long, value_name = "PERCENT", value_parser = units::parse_percent)]
     within: Option<f64>,
-    /// Start the ranks anew so often, and measure every point each time: numbers differ more from
-    /// one launch to the next than within one. Medians over the launches follow the rows.
+    /// Number of times to start the ranks anew and measure every point: numbers differ more between
+    /// launches than within one. Medians over the launches follow the rows.
     #[arg(long, value_name = "N", conflicts_with = "within")]
     launches: Option<u32>,
-    /// Most repetitions with --within [default: 30].
+    /// Largest number of repetitions with --within [default: 30].
     #[arg(long, value_name = "N", requires = "within")]
     repetitions_max: Option<u32>,
 }
 
 impl Amount {
-    /// Adds these to the settings of a plan.
+    /// Adds these flags to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
         Settings {
             iterations: self.iters,
-            duration_s: self.duration,
+            duration_s: self.duration.map(|duration| duration.as_secs_f64()),
             warmup: self.warmup,
             within: self.within,
             repetitions_max: self.repetitions_max,
@@ -61,15 +63,15 @@ impl Amount {
 /// What is printed and kept.
 #[derive(Args, Debug)]
 pub(crate) struct Output {
-    /// Print 10^9 bit/s instead of 2^20 B/s.
+    /// Print throughput in 10^9 bit/s instead of 2^20 B/s.
     #[arg(long = "report_gbits", alias = "report-gbits")]
     pub(crate) report_gbits: bool,
-    /// Keep the record and a report in this directory; it must not hold a run.
+    /// Directory for the record and a report; it must not contain a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// The commands of all patterns. Their flags are made when one of them is used.
+/// Returns the commands of all patterns. The flags of a command are made only when it is used.
 pub(crate) fn commands() -> impl Iterator<Item = Command> {
     Pattern::offered().map(|pattern| {
         let row = pattern.command();
@@ -78,12 +80,12 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
     })
 }
 
-/// The pattern of a command.
+/// Returns the pattern of a command, if it has one.
 pub(crate) fn pattern(command: &str) -> Option<Pattern> {
     Pattern::offered().find(|pattern| pattern.command().name == command)
 }
 
-/// The command with its subjects and their flags.
+/// Adds the subjects and their flags to a command.
 fn subjects(command: Command) -> Command {
     let pattern = pattern(command.get_name()).expect("only patterns' commands are made so");
     let row = pattern.command();
@@ -93,13 +95,13 @@ fn subjects(command: Command) -> Command {
     let subject = |subject: &'static Subject| {
         let command = Command::new(subject.name).aliases(subject.aliases);
         let command = command.after_help(format!("Examples:{}", row.examples));
-        // Groups of flags bring a sentence of their own.
+        // Last, because groups of flags set another text.
         flags(command, pattern, Some(subject)).about(subject.about)
     };
     command.subcommand_required(true).subcommands(row.subjects().map(subject))
 }
 
-/// The flags of a subject: what the pattern's axes are, how much is measured, and where.
+/// Adds the flags of a subject: the pattern's axes, how much is measured, and where.
 pub(super) fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) -> Command {
     let row = pattern.command();
     let Offer { axes, length } = Offer::of(pattern, subject);
@@ -111,7 +113,7 @@ pub(super) fn flags(command: Command, pattern: Pattern, subject: Option<&'static
     let command = amount(command, row, length).args(row.settings.iter().map(|of| {
         Arg::new(of.key).long(of.long).value_name(of.value_name).requires(of.requires).help(of.help)
     }));
-    let command = command.next_help_heading("Messages (several values with commas are measured in turn)");
+    let command = command.next_help_heading("Messages (values separated by commas are measured in turn)");
     let command = command.args(shared.iter().flat_map(flags_of));
     let command = command.next_help_heading("Ranks, hosts and the record");
     let carrier = carrier(subject);
@@ -126,13 +128,13 @@ pub(super) fn flags(command: Command, pattern: Pattern, subject: Option<&'static
     }
 }
 
-/// The flags of an axis. Where it says nothing, help does not list them.
+/// Returns the flags of an axis. Help lists them only where the axis has an effect.
 fn flags_of(offered: &Offered) -> impl Iterator<Item = Arg> {
     let is_shown = offered.is_shown;
     axes::flags(offered.row, &offered.default).into_iter().map(move |flag| flag.hide(!is_shown))
 }
 
-/// The flags that say how much is measured, in the words and with the default of a pattern.
+/// Adds the flags that say how much is measured, with the terms and the default of a pattern.
 fn amount(command: Command, row: &bench::command::Command, length: Length) -> Command {
     let counts = row.counts;
     let (seconds, number) = match length {
@@ -141,29 +143,32 @@ fn amount(command: Command, row: &bench::command::Command, length: Length) -> Co
     };
     let helps = [
         ("iters", format!("Number of {counts} at each point{number}")),
-        ("duration", format!("Seconds at each point, instead of a number of {counts}{seconds}")),
-        ("warmup", format!("Number of {counts} before the first that counts [default: a tenth]")),
+        (
+            "duration",
+            format!("Time at each point, such as 10 or 500ms, instead of a number of {counts}{seconds}"),
+        ),
+        ("warmup", format!("Number of warm-up {counts}, which are not measured [default: a tenth]")),
     ];
     let command = Amount::augment_args(command);
     helps.into_iter().fold(command, |command, (id, help)| command.mut_arg(id, |arg| arg.help(help)))
 }
 
-/// The flags of ends that are started by hand. The host stands where help lists it by itself.
+/// Adds the flags of a server and its client. Help lists the host below `Arguments`, as usual.
 fn with_ends(command: Command) -> Command {
     ServerArgs::augment_args(command).mut_arg("host", |host| host.help_heading("Arguments"))
 }
 
 fn all_sizes() -> Arg {
-    let help = "All powers of two from 2 B to 8 MiB; of datagrams to the longest";
+    let help = "All powers of two from 2 B to 8 MiB; for datagrams, up to the longest";
     Arg::new("all").short('a').long("all").help(help).conflicts_with("size").action(ArgAction::SetTrue)
 }
 
-/// The flag that chooses another operation.
+/// Returns the flag that chooses between variants of the operation, if there is one.
 fn choice(choice: Option<Choice>) -> Option<Arg> {
     match choice? {
         Choice::Fixed => None,
         Choice::Immediate(_) => {
-            let help = "With immediate data, which consumes a receive at the target";
+            let help = "With immediate data, which consumes a posted receive of the other rank";
             Some(Arg::new("imm").long("imm").help(help).action(ArgAction::SetTrue))
         }
         Choice::Atomic => {
@@ -173,7 +178,7 @@ fn choice(choice: Option<Choice>) -> Option<Arg> {
                 ATOMICS.iter().find(meant).map_or(Operation::FetchAdd, |(.., operation)| *operation)
             });
             let arg = Arg::new("atomic_type").short('A').long("atomic_type").value_name("TYPE");
-            let arg = arg.help("Which atomic").default_value("FETCH_AND_ADD").ignore_case(true);
+            let arg = arg.help("Atomic operation").default_value("FETCH_AND_ADD").ignore_case(true);
             Some(arg.value_parser(parser))
         }
     }
@@ -185,7 +190,7 @@ const ATOMICS: [(&str, &str, Operation); 2] = [
     ("FETCH_AND_ADD", "Fetch and add", Operation::FetchAdd),
 ];
 
-/// The operation that the flags of a subject choose.
+/// Returns the operation that the flags of a subject choose.
 pub(crate) fn operation(subject: &Subject, matches: &ArgMatches) -> Option<Operation> {
     match subject.choice {
         Choice::Immediate(with) if matches.get_flag("imm") => Some(with),

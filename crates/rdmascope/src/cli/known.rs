@@ -1,9 +1,9 @@
 //! Names of the OSU benchmarks and the Intel MPI Benchmarks (IMB) as commands, with the flags that
 //! their users know: `rdmascope osu_latency -m 8:4096 -i 1000`.
 //!
-//! Such a command is one of ours by another name. It has all our flags by their long names, and
-//! letters as the OSU benchmarks have them. What they have and we do not is refused by a sentence
-//! which says what to do instead.
+//! Each name stands for a command of rdmascope. It has all flags of that command by their long
+//! names, and the letters of the OSU benchmarks. An option that rdmascope does not have is refused
+//! with a sentence that says what to do instead.
 
 use std::ffi::OsString;
 
@@ -19,14 +19,14 @@ use super::benchmark;
 use super::refused::{IMB_OF_ALL, IMB_OF_PAIRS, IMB_OF_TWO, IMB_REFUSED, NEAR, OSU_REFUSED, Refused};
 use crate::failure::Usage;
 
-/// A benchmark of somebody else's, and ours that measures the same.
+/// A benchmark of another suite, and the command of rdmascope that measures the same.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) name: &'static str,
     suite: Suite,
-    /// Our command and its subject.
+    /// The command of rdmascope and its subject.
     pub(crate) ours: [&'static str; 2],
-    /// What ours is told, as in `--set`.
+    /// Settings of that command, as for `--set`.
     pub(crate) given: &'static [(&'static str, &'static str)],
     /// Whether an iteration is a window of messages.
     pub(crate) counts_windows: bool,
@@ -62,7 +62,7 @@ const ONE_STREAM: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream")];
 /// The default window of IMB.
 const LONG_WINDOW: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream"), ("tx_depth", "256")];
 
-/// All of them.
+/// All known benchmarks.
 pub(crate) static KNOWN: [Known; 59] = [
     osu("osu_latency", ["lat", "mpi"]),
     osu("osu_multi_lat", ["pairs", "mpi"]).with(ONE_PAIR),
@@ -126,12 +126,12 @@ pub(crate) static KNOWN: [Known; 59] = [
 ];
 
 impl Known {
-    /// That of a name.
+    /// Returns the benchmark with a name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.name == name)
     }
 
-    /// What of ours measures the same.
+    /// Returns the pattern and the subject that measure the same.
     pub(crate) fn of_ours(&self) -> (Pattern, &'static Subject) {
         let [command, subject] = self.ours;
         let pattern = benchmark::pattern(command).expect("a test finds the command of each name");
@@ -139,7 +139,7 @@ impl Known {
         (pattern, found.expect("a test finds the subject of each name"))
     }
 
-    /// The settings that its own flags and its name make, over those of our flags.
+    /// Adds the settings of the suite's flags to the settings of rdmascope's flags.
     pub(crate) fn settle(&self, flags: &ArgMatches, settings: Settings) -> anyhow::Result<Settings> {
         let refused = self.refused().find(|(_, long, ..)| is_given(flags, long));
         if let Some((letter, long, _, instead)) = refused {
@@ -148,7 +148,7 @@ impl Known {
                 (Some(letter), _) => format!("-{letter} (--{long})"),
                 (None, _) => format!("-{long}"),
             };
-            return Err(Usage(format!("{flag} of {} is not here: {instead}", self.name)).into());
+            return Err(Usage(format!("{flag} of {} is not supported: {instead}", self.name)).into());
         }
         let mut settings = settings;
         if let Some(text) = flags.get_one::<String>(self.range()) {
@@ -160,7 +160,7 @@ impl Known {
         if self.has_window()
             && let Some(window) = flags.get_one::<u32>(WINDOW)
         {
-            // In place of what the name gives, if it does.
+            // Replaces the window that the name sets, if it sets one.
             if settings.axes.get(TX_DEPTH).is_empty() {
                 settings.tx_depth = Some(*window);
             } else {
@@ -172,7 +172,8 @@ impl Known {
                 settings = settings.axis(MPI_SYNC.value(self.sync(sync)?));
             }
             if let Some(other) = flags.get_one::<String>(WINDOWS).filter(|window| *window != "allocate") {
-                let words = format!("-w {other}: windows are made by MPI_Win_allocate: leave it out");
+                let words =
+                    format!("-w {other}: rdmascope makes windows with MPI_Win_allocate: leave -w out");
                 return Err(Usage(words).into());
             }
         }
@@ -188,7 +189,7 @@ impl Known {
         Ok(settings)
     }
 
-    /// The messages of a window: both suites count windows, and we count their messages.
+    /// Returns the messages of a window: the suites count windows, rdmascope counts messages.
     fn counted_window(&self, flags: &ArgMatches, settings: &Settings) -> Result<u32, Usage> {
         let windows = settings.axes.get(TX_DEPTH);
         let window = windows.first().copied().or(settings.tx_depth).unwrap_or(WINDOW_MESSAGES);
@@ -197,14 +198,14 @@ impl Known {
         if self.counts_windows && counts && windows.iter().any(|other| *other != window) {
             let flag = if self.suite == Suite::Imb { "-iter counts" } else { "-i and -x count" };
             return Err(Usage(format!(
-                "{flag} windows, and --tx-depth gives windows of several lengths: count messages, with --iters \
-                 and --warmup"
+                "{flag} windows, and --tx-depth gives windows of several lengths: use --iters and --warmup, which \
+                 count messages"
             )));
         }
         Ok(window)
     }
 
-    /// What is measured in the words of the suite, as settings before those of flags.
+    /// Adds the settings that the name stands for. Flags come later and replace them.
     pub(crate) fn start(&self, settings: Settings) -> anyhow::Result<Settings> {
         let given = |settings: Settings, (key, value): &(&str, &str)| settings.set(key, value);
         Ok(self.given.iter().try_fold(settings, given)?)
@@ -231,7 +232,7 @@ impl Known {
         all.iter().filter(move |(_, long, ..)| Some(*long) != own)
     }
 
-    /// What else to do instead of a flag, where this benchmark is unlike others of its suite.
+    /// Returns what to do instead of a flag, where that differs for this kind of benchmark.
     fn instead(&self, long: &str) -> Option<&'static str> {
         let of: &[(&str, &str)] = match (self.suite, self.ours[0]) {
             (Suite::Osu, _) => &[],
@@ -242,7 +243,7 @@ impl Known {
         of.iter().find(|(flag, _)| *flag == long).map(|(_, instead)| *instead)
     }
 
-    /// How the flag of its window is called, and its messages where none is given.
+    /// Returns the name of the window's flag, and the messages of a window by default.
     fn window(&self) -> (&'static str, u32) {
         match self.suite {
             Suite::Imb => ("window_size", 256),
@@ -257,8 +258,8 @@ impl Known {
         }
     }
 
-    /// The least size where none is given: reductions need an element for each of two ranks. The
-    /// latencies of OSU between two ranks begin with 0, and IMB has 0 before all.
+    /// Returns the smallest size by default. Reductions need an element for each of two ranks.
+    /// OSU's latencies between two ranks start with size 0; IMB measures size 0 before all others.
     fn least(&self) -> u64 {
         match (self.suite, self.ours[1]) {
             (_, "ireduce-scatter" | "reduce-scatter") => 8,
@@ -268,18 +269,18 @@ impl Known {
         }
     }
 
-    /// The largest size where none is given.
+    /// Returns the largest size by default.
     fn largest(&self) -> u64 {
         if self.suite == Suite::Osu && self.ours[0] == "collective" { 1 << 20 } else { 4 << 20 }
     }
 
-    /// The sizes of `MIN:MAX`, `MIN:` or `MAX`, in bytes or, of IMB, as powers of two.
+    /// Returns the sizes of `MIN:MAX`, `MIN:` or `MAX`: bytes for OSU, exponents of two for IMB.
     fn sizes(&self, text: &str) -> Result<Vec<u64>, Usage> {
         let wrong = || {
             let of = if self.suite == Suite::Imb { "exponents of two" } else { "bytes" };
             let example = if self.suite == Suite::Imb { "3:12" } else { "8:4096" };
             Usage(format!(
-                "{}{} {text}: give the least and the largest size in {of} such as {example}",
+                "{}{} {text}: give the smallest and the largest size in {of}, such as {example}",
                 if self.suite == Suite::Imb { "-" } else { "--" },
                 self.range()
             ))
@@ -295,7 +296,7 @@ impl Known {
         };
         let mut least = number(least, self.least())?;
         if self.suite == Suite::Imb {
-            // `-msglog 0:4` of theirs begins with an element as well.
+            // IMB's `-msglog 0:4` starts with one element, too.
             least = least.max(self.least());
         }
         let most = number(most, self.largest())?;
@@ -313,13 +314,14 @@ impl Known {
             "lock" => Ok(MpiSync::Lock),
             "lock_all" => Ok(MpiSync::LockAll),
             _ => {
-                let instead = "MPI_Win_post, start, complete and wait are not measured: give fence or flush";
+                let instead =
+                    "rdmascope does not measure MPI_Win_post, start, complete and wait: give fence or flush";
                 Err(Usage(format!("-s {word} of {}: {instead}", self.name)))
             }
         }
     }
 
-    /// Its own flags.
+    /// Returns the flags that the suite has.
     fn flags(&self) -> Vec<Arg> {
         let kind = if self.counts_windows { "windows" } else { "iterations" };
         let number = |id: &'static str, long: &'static str| {
@@ -328,29 +330,28 @@ impl Known {
         let mut flags = match self.suite {
             Suite::Osu => vec![
                 Arg::new(MESSAGE_SIZE).short('m').long(MESSAGE_SIZE).value_name("[MIN:]MAX").help(format!(
-                    "Message sizes in bytes: MIN, twice that and so on up to MAX [default of MIN: {}; of MAX: {} MiB]",
+                    "Message sizes in bytes: MIN, then doubled up to MAX [default of MIN: {}; of MAX: {} MiB]",
                     self.least(),
                     self.largest() >> 20
                 )),
                 number(ITERATIONS, "iterations")
                     .short('i')
-                    .help(format!("Number of {kind} at each point (ours: --iters, in messages)")),
+                    .help(format!("Number of {kind} at each point (in rdmascope: --iters, in messages)")),
                 number(WARMUP, "skip")
                     .short('x')
-                    .help(format!("Number of {kind} before the first that counts (ours: --warmup)")),
+                    .help(format!("Number of warm-up {kind} (in rdmascope: --warmup)")),
             ],
             Suite::Imb => vec![
                 Arg::new(MSGLOG).long(MSGLOG).value_name("[MIN:]MAX").help(
-                    "Message sizes 0 and from 2^MIN to 2^MAX bytes, each twice the one before, also as -msglog \
-                     [default of MIN: 0]",
+                    "Message sizes: 0, and 2^MIN, then doubled up to 2^MAX bytes; also as -msglog [default of MIN: 0]",
                 ),
                 Arg::new(ZERO_SIZE)
                     .long(ZERO_SIZE)
                     .value_name("on|off")
                     .value_parser(PossibleValuesParser::new(ON.into_iter().chain(OFF)))
                     .hide_possible_values(true)
-                    .help("Whether -msglog begins with size 0, also as -zero_size [default: on]"),
-                number(ITERATIONS, "iter").help(format!("Number of {kind} at each point, also as -iter")),
+                    .help("Whether size 0 comes before the sizes of -msglog; also as -zero_size [default: on]"),
+                number(ITERATIONS, "iter").help(format!("Number of {kind} at each point; also as -iter")),
             ],
         };
         if self.has_window() {
@@ -358,23 +359,25 @@ impl Known {
             let window = Arg::new(WINDOW).long(of.0).value_name("N");
             let window = window.short((self.suite == Suite::Osu).then_some('W'));
             let window = window.value_parser(clap::value_parser!(u32).range(1..)).conflicts_with("tx-depth");
-            flags.push(window.help(format!("Messages of a window (ours: --tx-depth) [default: {}]", of.1)));
+            flags.push(
+                window.help(format!("Messages of a window (in rdmascope: --tx-depth) [default: {}]", of.1)),
+            );
         }
         if self.has_sync() {
             let sync = PossibleValuesParser::new(SYNCS);
             let sync = Arg::new(SYNC).short('s').long(SYNC).value_name("SYNC").value_parser(sync);
-            let help = "Which call completes a put or a get (ours: --mpi-sync) [default: flush]";
+            let help = "Call that completes a put or a get (in rdmascope: --mpi-sync) [default: flush]";
             flags.push(sync.conflicts_with("mpi-sync").help(help));
             let windows = PossibleValuesParser::new(["allocate", "create", "dynamic"]);
             let windows =
                 Arg::new(WINDOWS).short('w').long(WINDOWS).value_name("WINDOW").value_parser(windows);
-            flags.push(windows.help("How the window is made: allocate alone"));
+            flags.push(windows.help("How the window is made: only allocate is supported"));
         }
         flags
     }
 }
 
-/// Commands by these names. Their flags are made when one of them is used.
+/// Returns the commands with these names. The flags of a command are made only when it is used.
 pub(crate) fn commands() -> impl Iterator<Item = Command> {
     let known = KNOWN.iter().map(|known| {
         let suite = match known.suite {
@@ -382,7 +385,7 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
             Suite::Osu => "the OSU benchmarks",
         };
         let [command, subject] = known.ours;
-        let about = format!("{} of {suite}: rdmascope {command} {subject} by another name", known.name);
+        let about = format!("{} of {suite}: another name of rdmascope {command} {subject}", known.name);
         Command::new(known.name).about(about).hide(true).defer(flags)
     });
     let near = NEAR.iter().map(|(name, _)| {
@@ -392,13 +395,13 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
     known.chain(near)
 }
 
-/// Why a command is none of ours, where it is a benchmark of somebody else's.
+/// Returns the error for a benchmark of another suite that rdmascope does not have.
 pub(crate) fn lacks(command: &str) -> Option<Usage> {
     let (name, near) = NEAR.iter().find(|(name, _)| *name == command)?;
-    Some(Usage(format!("there is no {name} here: {near}")))
+    Some(Usage(format!("{name} is not supported: {near}")))
 }
 
-/// Our flags by their long names, and letters of the suite.
+/// Adds rdmascope's flags by their long names, and the letters of the suite.
 fn flags(command: Command) -> Command {
     let known = Known::named(command.get_name()).expect("only known names' commands are made so");
     let (pattern, subject) = known.of_ours();
@@ -416,7 +419,7 @@ fn flags(command: Command) -> Command {
             _ if is_pairs(&arg) && known.suite == Suite::Osu => Some('p'),
             _ => None,
         };
-        // What the name gives is the default here.
+        // The default is what the name sets.
         let arg = if is_pairs(&arg) { arg.help("Pairs of ranks [default: 1]") } else { arg };
         arg.short(letter)
     });
@@ -445,8 +448,8 @@ fn is_given(flags: &ArgMatches, id: &str) -> bool {
     flags.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Words of a command line as clap reads them: the Intel MPI Benchmarks write `-msglog` and not
-/// `--msglog`.
+/// Returns the words of a command line as clap reads them: the Intel MPI Benchmarks write `-msglog`
+/// and not `--msglog`.
 pub(crate) fn spelled(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     let name = words.get(1).and_then(|word| word.to_str()).and_then(Known::named);
@@ -466,7 +469,7 @@ pub(crate) fn spelled(words: impl IntoIterator<Item = OsString>) -> Vec<OsString
     words
 }
 
-/// The flags of the suites.
+/// Names of the suites' flags.
 const MESSAGE_SIZE: &str = "message-size";
 const MSGLOG: &str = "msglog";
 const ITERATIONS: &str = "known-iterations";
@@ -476,8 +479,8 @@ const SYNC: &str = "sync-option";
 const WINDOWS: &str = "win-options";
 const SYNCS: [&str; 6] = ["flush", "flush_local", "lock", "lock_all", "fence", "pscw"];
 const ZERO_SIZE: &str = "zero_size";
-/// How IMB spells what is on and what is off.
+/// IMB's words for on and off.
 const ON: [&str; 4] = ["on", "1", "enable", "yes"];
 const OFF: [&str; 4] = ["off", "0", "disable", "no"];
-/// The default window of OSU, which is ours too.
+/// The default window of OSU and of rdmascope, in messages.
 const WINDOW_MESSAGES: u32 = 64;

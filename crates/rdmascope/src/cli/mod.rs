@@ -7,6 +7,7 @@ mod placement;
 mod refused;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time;
 
 pub(crate) use self::axes::Circumstances;
 pub(crate) use self::benchmark::{Amount, Output};

@@ -1,17 +1,19 @@
-//! The flags that say where ranks run, on what, and where the record goes.
+//! The flags for the hosts, CPUs, devices and addresses of ranks, and for the record's directory.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bench::worker::{Net, PortOptions};
 use clap::Args;
 
+use super::time::time_above_zero;
 use crate::server_args::ServerArgs;
 
 /// Where a benchmark runs, and where its record goes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Site<P: Args = Placement> {
-    /// Keep the record and a report in this directory; it must not hold a run.
+    /// Directory for the record and a report; it must not contain a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -41,17 +43,17 @@ pub(crate) struct SocketPlacement {
     pub(crate) location: Location,
 }
 
-/// Where ranks run that a launcher of MPI starts.
+/// Where the ranks run that an MPI launcher starts.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct MpiPlacement {
-    /// Device that MPI takes where --mpi-transport is verbs; see `rdmascope devices`.
+    /// Device that MPI uses with --mpi-transport verbs; see `rdmascope devices`.
     #[arg(short = 'd', long, value_name = "NAME")]
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) location: Location,
 }
 
-/// Where the ranks of a plan run, whatever carries its messages.
+/// Where the ranks of a plan run, for any endpoint.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PlanPlacement {
     #[command(flatten)]
@@ -63,36 +65,35 @@ pub(crate) struct PlanPlacement {
 /// Which addresses sockets have.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NetFlags {
-    /// Which addresses sockets have at both ends: of an interface such as ib0, or of a network such
-    /// as 10.1.0.0/16 [default: of a network that both hosts have].
+    /// Network of the sockets on all hosts: an interface such as ib0, or a network such as
+    /// 10.1.0.0/16 [default: a network that the hosts share].
     #[arg(long, value_name = "NET")]
     pub(crate) net: Option<Net>,
-    /// First port of the sockets that carry messages, for firewalls [default: whatever the kernel
-    /// gives].
+    /// First port of the sockets that carry messages, for firewalls [default: the kernel chooses].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) data_port: Option<u16>,
 }
 
 impl NetFlags {
-    /// Those of a server that listens there: one that only this host reaches has sockets that only
-    /// this host reaches.
+    /// Returns the flags of a server that listens on an address. If only this host can reach the
+    /// address, the default of the network is loopback, too.
     pub(crate) fn of_server(&self, listens: IpAddr) -> Self {
         let net = self.net.clone().or_else(|| listens.is_loopback().then_some(Net::Loopback));
         Self { net, data_port: self.data_port }
     }
 }
 
-/// Where the ranks run, whatever carries their messages.
+/// The flags that say where the ranks run, for any endpoint.
 pub(crate) trait Places {
-    /// On which hosts and CPUs.
+    /// Returns the flags for hosts and CPUs.
     fn location(&self) -> &Location;
 
-    /// Through which device, where they may take one.
+    /// Returns the flags for the device, if the ranks can use one.
     fn device(&self) -> Option<&Placement> {
         None
     }
 
-    /// The device that MPI takes where it is to take verbs, and its port.
+    /// Returns the device, and its port, for MPI over verbs.
     fn mpi_device(&self) -> (Option<&str>, PortOptions) {
         match self.device() {
             Some(placement) => (placement.device.as_deref(), placement.port.options()),
@@ -100,7 +101,7 @@ pub(crate) trait Places {
         }
     }
 
-    /// Which addresses their sockets have, where they may have some.
+    /// Returns the flags for addresses of sockets, if the ranks can use sockets.
     fn net(&self) -> Option<&NetFlags> {
         None
     }
@@ -153,42 +154,42 @@ impl Places for PlanPlacement {
 /// Where the ranks run.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Location {
-    /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is
-    /// started by hand; `none` leaves them to the scheduler [default: the first that are allowed].
+    /// CPUs of rank 0 and rank 1; further ranks use them in turn. A server or its client may name
+    /// just its own CPU. `none` pins no rank [default: the first CPUs that are allowed].
     #[arg(long, value_name = "A,B")]
     pub(crate) cpus: Option<String>,
-    /// Hosts of rank 0 and rank 1, which further ranks take in turn; needs --via.
+    /// Hosts of rank 0 and rank 1; further ranks use them in turn. Needs --via.
     #[arg(long, value_name = "A,B", requires = "via", value_delimiter = ',', num_args = 1)]
     pub(crate) hosts: Vec<String>,
-    /// Command that starts an agent, e.g. 'ssh {host}' or 'ip netns exec {host}'.
+    /// Command that starts an agent on a host, such as 'ssh {host}' or 'ip netns exec {host}'.
     #[arg(long, value_name = "TEMPLATE")]
     pub(crate) via: Option<String>,
-    /// Command that starts all ranks, as the site starts MPI programs: 'srun --mpi=pmix -n {ranks}'
-    /// [default: 'mpirun -np {ranks}' for what MPI carries, none for anything else].
+    /// Command that starts all ranks, as your site starts MPI programs: 'srun --mpi=pmix -n
+    /// {ranks}' [default: 'mpirun -np {ranks}' for points over MPI, none for other points].
     #[arg(long, value_name = "TEMPLATE", conflicts_with_all = ["via", "hosts"])]
     pub(crate) mpi: Option<String>,
-    /// Library of MPI, by path or name [default: the one that fits the launcher].
+    /// MPI library, by path or name [default: the one that fits the launcher].
     #[arg(long, value_name = "PATH")]
     pub(crate) mpi_library: Option<String>,
-    /// Address of this host that ranks of other hosts reach, where --mpi starts some [default:
-    /// 127.0.0.1, for ranks of this host].
+    /// Address of this host that ranks on other hosts can reach, if --mpi starts ranks there
+    /// [default: 127.0.0.1, for ranks on this host].
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) mpi_listen: Option<IpAddr>,
-    /// Path of rdmascope on the hosts [default: this program's own].
+    /// Path of rdmascope on the hosts [default: the path of this program].
     #[arg(long, value_name = "PATH", requires = "via")]
     pub(crate) agent_path: Option<String>,
-    /// Seconds that starting the agents may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) start_timeout: u32,
+    /// Time limit for starting the agents, such as 30 or 2min.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_above_zero)]
+    pub(crate) start_timeout: Duration,
 }
 
-/// Which way packets leave the device, at both ends.
+/// The port of the device and the route of packets, for all ranks.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct PortFlags {
     /// Port of the device [default: the first active one].
     #[arg(short = 'i', long = "ib-port", value_name = "N")]
     pub(crate) ib_port: Option<u8>,
-    /// Index of the GID [default: the one that reaches farthest; `rdmascope devices` lists them].
+    /// Index of the GID [default: the most widely routable one; see `rdmascope devices`].
     #[arg(short = 'x', long = "gid-index", value_name = "N")]
     pub(crate) gid_index: Option<u8>,
     /// Index of the partition key.
@@ -203,7 +204,7 @@ pub(crate) struct PortFlags {
 }
 
 impl PortFlags {
-    /// As the worker takes them.
+    /// Returns these flags as options of the worker.
     pub(crate) fn options(&self) -> PortOptions {
         PortOptions {
             port: self.ib_port,
@@ -214,7 +215,7 @@ impl PortFlags {
         }
     }
 
-    /// As arguments of an agent.
+    /// Returns these flags as arguments of an agent.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let given = [
             ("--ib-port", self.ib_port.map(u32::from)),

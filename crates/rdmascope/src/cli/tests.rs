@@ -11,7 +11,7 @@ use super::axes;
 use super::known::{self, KNOWN};
 use crate::failure::Usage;
 
-/// Every command of a pattern, with its subject where it has some.
+/// Returns every command of a pattern, with its subject if it has one.
 fn commands() -> Vec<(Pattern, Option<&'static Subject>)> {
     let subjects = |pattern: Pattern| {
         let all: Vec<_> = pattern.command().subjects().map(Some).collect();
@@ -21,7 +21,7 @@ fn commands() -> Vec<(Pattern, Option<&'static Subject>)> {
     Pattern::offered().flat_map(subjects).collect()
 }
 
-/// The values that flags give an axis, as a record shows them.
+/// Returns the values to which flags set an axis, as a record shows them.
 fn read(row: &'static AxisRow, words: &str) -> Result<String, String> {
     let command = Command::new("test").args(axes::flags(row, ""));
     let words = std::iter::once("test").chain(words.split(' '));
@@ -106,7 +106,7 @@ fn flags_take_what_plans_take() {
 fn what_an_axis_does_not_have_is_refused_with_what_it_has() {
     for (row, words, why) in [
         (axis::SERVICE.row, "-c RD", "[possible values: RC, UC, UD]"),
-        (axis::PEERS.row, "--peers 1024", "give numbers from 1 to 1023 such as 15"),
+        (axis::PEERS.row, "--peers 1024", "give numbers from 1 to 1023, such as 15"),
         (axis::BURST.row, "--burst some", "give a whole number or all"),
         (axis::SIZE_BYTES.row, "-s 4..9", "4..9"),
         (axis::SOCKET_BUFFER_BYTES.row, "--socket-buffer 8GiB", "not below 4GiB"),

@@ -1,4 +1,4 @@
-//! `rdmascope devices`: what can be measured here.
+//! `rdmascope devices`: lists the devices of this host, and its MPI libraries and launchers.
 
 mod survey;
 mod sysfs;
@@ -17,15 +17,15 @@ pub(crate) use survey::{Device, Port, Survey, survey};
 const HELP: &str = "\
 Examples:
   rdmascope devices                    ports, each with its GIDs, and MPI
-  rdmascope devices --verbose          all GIDs, LIDs, limits and drivers
-  rdmascope devices --json             for programs
+  rdmascope devices --verbose          with all GIDs, LIDs, limits and drivers
+  rdmascope devices --json             the same for programs
 
 The object of --json:
   devices  name, provider, kind (hardware, kernel_software, user_space_software),
            transport, driver, firmware, pci_address, numa_node, node_guid,
            vendor_id, vendor_part_id, max_qp, max_qp_wr, max_sge, has_atomics,
            is_default, ports, unusable (why nothing can be measured on it now),
-           error (why it could not be looked at)
+           error (why it could not be examined)
   ports    port, link_layer (InfiniBand, Ethernet), protocol (InfiniBand, RoCE,
            iWARP), state, physical_state, link (such as 4X FDR),
            rate_gbit_per_s (as ibstat has it), active_mtu_bytes, max_mtu_bytes,
@@ -33,21 +33,22 @@ The object of --json:
            gids, default_gid_index, default_gid_reason
   gids     index, gid, type (IB, RoCE v1, RoCE v2), interface, reach (IPv4,
            global, link-local, loopback)
-  missing  what is not there, a sentence each
-  default_device, default_reason: what is measured without -d, and why
+  missing  a sentence for each provider that has no device or cannot be used
+  default_device, default_reason: the device that is measured without -d, and why
   mpi_libraries  path, abi (MPICH, Open MPI, MPI 5 standard), version, launchers
-           (the names of those that start ranks for it)
+           (names of the launchers that start its ranks)
   mpi_launchers  name, aliases, path, kind (Open MPI, MPICH, Slurm), version
-           (as --version prints it), libraries (the paths of those that fit)
-What is not known or does not apply is null. Names stay; more may come.";
+           (as --version prints it), libraries (paths of the libraries that fit)
+Values that are unknown or do not apply are null. Names do not change; new
+names may be added.";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct DevicesArguments {
-    /// As JSON.
+    /// Print the list as JSON.
     #[arg(long)]
     json: bool,
-    /// All GIDs, and what tickets need: LIDs, GUIDs, drivers, limits.
+    /// Also print all GIDs, and what tickets need: LIDs, GUIDs, drivers, limits.
     #[arg(short = 'v', long, conflicts_with = "json")]
     verbose: bool,
 }

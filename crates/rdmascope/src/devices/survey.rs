@@ -1,5 +1,5 @@
-//! What every provider has: devices, their ports and their GIDs, as plain facts. What cannot be had
-//! is an `error` in its place, and everything else is still there.
+//! The devices of all providers with their ports and GIDs, as plain facts. If something cannot be
+//! read, there is an `error` in its place; everything else is still there.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use verbs::{Context, DeviceKind, GidEntry, LinkLayer, PortState, Provider, Trans
 
 use super::sysfs::Sysfs;
 
-/// All devices, and which of them is measured where none is named.
+/// All devices, and the device that is measured by default.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Survey {
     pub(crate) devices: Vec<Device>,
-    /// What is not there, in a sentence each.
+    /// A sentence for each provider that has no device or cannot be used.
     pub(crate) missing: Vec<String>,
     pub(crate) default_device: Option<String>,
     pub(crate) default_reason: Option<String>,
-    /// The MPI of this host.
+    /// The MPI libraries and launchers of this host.
     #[serde(flatten)]
     pub(crate) mpi: InstalledMpi,
 }
@@ -31,9 +31,9 @@ pub(crate) struct Device {
     pub(crate) provider: String,
     #[serde(serialize_with = "as_text")]
     pub(crate) kind: DeviceKind,
-    /// `InfiniBand` (which RoCE speaks, too) or `iWARP`.
+    /// `InfiniBand` (also for RoCE) or `iWARP`.
     pub(crate) transport: String,
-    /// Module of the kernel that drives it.
+    /// Kernel module that drives it.
     pub(crate) driver: Option<String>,
     pub(crate) firmware: Option<String>,
     pub(crate) pci_address: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Device {
     pub(crate) ports: Vec<Port>,
     /// Why nothing can be measured on it now, and what to do about it.
     pub(crate) unusable: Option<String>,
-    /// Why it, or a port of it, could not be looked at.
+    /// Why it, or one of its ports, could not be examined.
     pub(crate) error: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Port {
     pub(crate) physical_state: String,
     /// Width and name of the lane rate, e.g. `4X FDR`.
     pub(crate) link: String,
-    /// As ibstat has it.
+    /// As in ibstat.
     pub(crate) rate_gbit_per_s: Option<f64>,
     pub(crate) active_mtu_bytes: u32,
     pub(crate) max_mtu_bytes: u32,
@@ -103,7 +103,7 @@ fn as_text<S: Serializer>(kind: &DeviceKind, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(&kind.to_string().replace([' ', '-'], "_"))
 }
 
-/// Looks at the devices of all providers and at MPI; `root` is where `/sys` is.
+/// Examines the devices of all providers, and MPI; `root` is the directory that has `sys`.
 pub(crate) fn survey(providers: &[&'static Provider], missing: Vec<String>, root: &Path) -> Survey {
     let mut survey = Survey { missing, mpi: InstalledMpi::here(), ..Survey::default() };
     let sysfs = Sysfs::new(root);
@@ -124,7 +124,7 @@ pub(crate) fn survey(providers: &[&'static Provider], missing: Vec<String>, root
 }
 
 impl Survey {
-    /// The device that is measured by default, as the workers choose it.
+    /// Returns the device that is measured by default, chosen as workers choose it.
     pub(crate) fn chosen(&self) -> Option<(usize, Reason)> {
         let candidate = |device: &Device| Candidate {
             name: device.name.clone(),
@@ -178,13 +178,13 @@ impl Device {
         facts
     }
 
-    /// What only an open device tells.
+    /// Adds the facts that only an open device has.
     fn look(&mut self, device: &verbs::Device, sysfs: &Sysfs) -> Result<(), bench::Error> {
         let context = device.open()?;
         let limits = context.limits()?;
         self.kind = DeviceKind::of(device, Some(&limits));
         if self.kind == DeviceKind::KernelSoftware {
-            // An older rxe shows the adapter below it as its own.
+            // Older versions of rxe show the adapter below them as their own.
             let module = if device.transport() == Transport::Iwarp { "siw" } else { "rdma_rxe" };
             self.driver = Some(module.to_owned());
         }
@@ -239,7 +239,7 @@ impl Port {
             },
             state: is.state.to_string(),
             physical_state: is.physical_state.to_string(),
-            // What moves bytes in memory has to name a rate (UCX wants one), but has none.
+            // A device that moves bytes in memory must name a rate (UCX needs one), but has none.
             link: if is_link { is.speed.to_string() } else { "-".to_owned() },
             rate_gbit_per_s: is.speed.gbit_per_s().filter(|_| is_link),
             active_mtu_bytes: is.active_mtu.bytes(),

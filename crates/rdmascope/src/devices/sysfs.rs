@@ -1,4 +1,5 @@
-//! What the kernel's files say of a device and no verb does (ABI/stable/sysfs-class-infiniband).
+//! Facts about a device that the kernel's files have and verbs do not
+//! (ABI/stable/sysfs-class-infiniband).
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use measure::environment::Root;
 #[derive(Debug)]
 pub(crate) struct Sysfs(Root);
 
-/// The directory of a device; one that nothing is in where the kernel does not know the device.
+/// The directory of a device; it has no entries if the kernel does not know the device.
 #[derive(Debug)]
 pub(crate) struct Place(Root);
 
@@ -18,7 +19,7 @@ impl Sysfs {
         Self(Root::new(root))
     }
 
-    /// The directory of a device that libibverbs has at `path`, such as
+    /// Returns the directory of a device that libibverbs has at `path`, such as
     /// `/sys/class/infiniband/mlx5_0`.
     pub(crate) fn device(&self, path: &str) -> Place {
         let nowhere = || Path::new("/dev/null/none").to_owned();
@@ -26,47 +27,48 @@ impl Sysfs {
         Place(Root::new(&place))
     }
 
-    /// MTU of a network interface, in bytes.
+    /// Returns the MTU of a network interface, in bytes.
     pub(crate) fn interface_mtu(&self, name: &str) -> Option<u32> {
         self.0.line(&format!("sys/class/net/{name}/mtu"))?.parse().ok()
     }
 }
 
 impl Place {
-    /// The module of the kernel that drives it.
+    /// Returns the kernel module that drives the device.
     pub(crate) fn driver(&self) -> Option<String> {
         self.link("device/driver/module").or_else(|| self.link("device/driver"))
     }
 
-    /// `0000:3b:00.0`; absent where it sits on no PCI bus.
+    /// Returns the PCI address, such as `0000:3b:00.0`; none if the device is not on a PCI bus.
     pub(crate) fn pci_address(&self) -> Option<String> {
         let is_pci = self.link("device/subsystem").is_some_and(|bus| bus == "pci");
         self.link("device").filter(|_| is_pci)
     }
 
-    /// The node whose memory and CPUs are near; absent where there is but one, which the kernel
-    /// writes as -1.
+    /// Returns the NUMA node of the device; none if the host has one node, for which the kernel
+    /// writes -1.
     pub(crate) fn numa_node(&self) -> Option<u32> {
         self.0.line("device/numa_node")?.parse().ok()
     }
 
-    /// The network interface of an entry of the GID table.
+    /// Returns the network interface of an entry of the GID table.
     pub(crate) fn gid_interface(&self, port: u8, index: u8) -> Option<String> {
         self.0.line(&format!("ports/{port}/gid_attrs/ndevs/{index}"))
     }
 
-    /// The network interface of a port: that of the adapter with its number, or what rxe sits on.
+    /// Returns the network interface of a port: the adapter's interface with the port's number, or
+    /// the interface below rxe.
     pub(crate) fn interface(&self, port: u8) -> Option<String> {
         let is_of_port = |name: &String| {
             let number = self.0.line(&format!("device/net/{name}/dev_port"));
-            // They count from 0.
+            // `dev_port` counts from 0.
             number.and_then(|number| number.parse::<u8>().ok()).is_none_or(|number| number + 1 == port)
         };
         let found = self.0.names("device/net").into_iter().find(is_of_port);
         found.or_else(|| self.0.line("parent"))
     }
 
-    /// The name that a link ends with.
+    /// Returns the last name in the path to which a link leads.
     fn link(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.0.path(path)).ok()?;
         Some(target.file_name()?.to_str()?.to_owned())

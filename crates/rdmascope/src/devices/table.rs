@@ -7,18 +7,18 @@ use verbs::DeviceKind;
 
 use super::survey::{Device, Port, Survey};
 
-/// GIDs of a port that are shown unless all are asked for: the default one and the first others.
-/// Ports of switches with many VLANs have a hundred.
+/// GIDs of a port that are shown without `--verbose`, besides the default one. Ports with many
+/// VLANs have a hundred.
 const GIDS_SHOWN: usize = 8;
 
-/// Columns, each as wide as what is in it.
+/// Headings of the columns, each of which is as wide as its longest cell.
 const HEADINGS: [&str; 10] =
     ["device", "kind", "port", "protocol", "state", "link", "Gb/s", "MTU", "LID", "interface"];
-/// Columns of numbers, which end where the heading ends.
+/// Columns of numbers, which are aligned on the right.
 const RIGHT: [usize; 3] = [2, 6, 8];
 const INDENT: usize = 4;
 
-/// The table, and below it which device is measured by default.
+/// Returns the table, and below it the device that is measured by default.
 pub(super) fn text(survey: &Survey, is_verbose: bool) -> String {
     let rows: Vec<_> = survey.devices.iter().flat_map(|device| rows(device, is_verbose)).collect();
     let cells = || rows.iter().filter_map(|row| if let Row::Port(cells) = row { Some(cells) } else { None });
@@ -44,7 +44,7 @@ pub(super) fn text(survey: &Survey, is_verbose: bool) -> String {
     out + &mpi(&survey.mpi)
 }
 
-/// The libraries of MPI with the launchers that fit each, and the versions of those.
+/// Returns the MPI libraries with the launchers that fit each, and the versions of the launchers.
 fn mpi(mpi: &InstalledMpi) -> String {
     let mut out = String::new();
     for library in &mpi.libraries {
@@ -59,7 +59,7 @@ fn mpi(mpi: &InstalledMpi) -> String {
     for launcher in &mpi.launchers {
         let names: Vec<&str> =
             [&launcher.name].into_iter().chain(&launcher.aliases).map(String::as_str).collect();
-        let version = launcher.version.as_deref().unwrap_or("version not known");
+        let version = launcher.version.as_deref().unwrap_or("unknown version");
         let _ = write!(out, "\n{}  {}\n{:INDENT$}{version}\n", names.join(", "), launcher.kind, "");
     }
     out
@@ -67,7 +67,7 @@ fn mpi(mpi: &InstalledMpi) -> String {
 
 enum Row {
     Port(Vec<String>),
-    /// What belongs to the line above.
+    /// A line that belongs to the line above.
     Note(String),
     /// A device without ports.
     Text(String),
@@ -101,7 +101,7 @@ fn rows(device: &Device, is_verbose: bool) -> Vec<Row> {
         rows.extend(is_verbose.then(|| Row::Note(details(port))));
         rows.extend(gids(port, is_verbose).into_iter().map(Row::Note));
     }
-    rows.extend(device.error.iter().map(|error| Row::Note(format!("cannot be looked at: {error}"))));
+    rows.extend(device.error.iter().map(|error| Row::Note(format!("cannot be examined: {error}"))));
     rows
 }
 
@@ -135,7 +135,7 @@ fn kind(device: &Device) -> &'static str {
     }
 }
 
-/// What InfiniBand knows a port by, and what its link does.
+/// Returns the LIDs of a port, the state of its link, and its limits.
 fn details(port: &Port) -> String {
     let Port { link_layer, lid, lmc, sm_lid, physical_state, max_message_bytes, .. } = port;
     let interface = port.interface_mtu_bytes.map(|mtu| format!(", interface MTU {mtu}"));
@@ -145,7 +145,7 @@ fn details(port: &Port) -> String {
     )
 }
 
-/// Who it is and where it sits.
+/// Returns the driver of a device, its version and its place in the host.
 fn origin(device: &Device) -> String {
     let driver = device.driver.as_deref();
     let facts = [
@@ -160,7 +160,7 @@ fn origin(device: &Device) -> String {
     join(facts)
 }
 
-/// What it is known by and what it allows.
+/// Returns the identifiers of a device and its limits.
 fn limits(device: &Device) -> String {
     let vendor = device.vendor_id.zip(device.vendor_part_id);
     let facts = [

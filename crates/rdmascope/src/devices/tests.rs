@@ -65,7 +65,7 @@ pub(crate) fn device(name: &str, kind: DeviceKind) -> Device {
     }
 }
 
-/// The survey of these devices, with the default that they have.
+/// Returns the survey of these devices, with their default device.
 pub(crate) fn survey(devices: Vec<Device>) -> Survey {
     let mut survey = Survey { devices, ..Survey::default() };
     let Some((index, reason)) = survey.chosen() else { return survey };
@@ -110,7 +110,7 @@ fn a_device_that_cannot_be_looked_at_hides_no_other() {
     closed.unusable = closed.error.clone();
     let text = table::text(&survey(vec![closed, device("mlx5_1", DeviceKind::Hardware)]), false);
     assert!(text.contains("\nmlx5_0  hardware\n") && text.contains("\nmlx5_1  hardware     1"), "{text}");
-    assert!(text.contains("\n    cannot be looked at: open_device on mlx5_0 failed"), "{text}");
+    assert!(text.contains("\n    cannot be examined: open_device on mlx5_0 failed"), "{text}");
     assert!(text.ends_with("Without -d, mlx5_1 is measured: the first hardware that can be used.\n"));
 }
 

@@ -1,4 +1,4 @@
-//! What the checks look at. All but a few come from a file tree, so that tests can make a host up.
+//! The facts that the checks examine. Most come from a file tree, so that tests can make up a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,24 +14,27 @@ use rustix::fs::{Access, access};
 use super::trial::Refusal;
 use crate::devices::{Device, Survey};
 
-/// A host.
+/// The facts about a host.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// What the record of a run would say of it.
+    /// The environment, as the record of a run would have it.
     pub(super) environment: Environment,
     pub(super) survey: Survey,
-    /// The device that was named.
+    /// The device that the user named.
     pub(super) named: Option<String>,
     pub(super) is_root: bool,
     pub(super) locked_memory: Option<LockedMemory>,
-    /// What the device would not give for a point.
+    /// Why the device does not have the resources for a point.
     pub(super) refusal: Option<Refusal>,
     /// Why the system's libibverbs cannot be used.
     pub(super) no_libibverbs: Option<String>,
     pub(super) has_librdmacm: bool,
-    /// Whether the kernel offers verbs to programs at all.
+    /// `kernel.yama.ptrace_scope`, unless this process is exempt: how far processes of one user are
+    /// kept from memory of each other (Documentation/admin-guide/LSM/Yama.rst of Linux).
+    pub(super) ptrace_scope: Option<u8>,
+    /// Whether the kernel offers verbs to programs.
     pub(super) has_uverbs: bool,
-    /// Devices that the kernel has.
+    /// The RDMA devices of the kernel.
     pub(super) kernel_devices: Vec<String>,
     /// The device nodes of verbs.
     pub(super) uverbs: Vec<Node>,
@@ -40,9 +43,9 @@ pub(super) struct Facts {
     pub(super) cpus: Cpus,
     pub(super) clock: ClockFacts,
     pub(super) firewall: Firewall,
-    /// How each technique of an environment stands.
+    /// The state of each technique of an environment.
     pub(super) techniques: Vec<State>,
-    /// What runs have left changed.
+    /// Changes of runs that were not reverted.
     pub(super) left_behind: Vec<String>,
 }
 
@@ -51,7 +54,7 @@ pub(super) struct Facts {
 pub(super) struct LockedMemory {
     pub(super) soft: Option<u64>,
     pub(super) hard: Option<u64>,
-    /// Whether the process is above it (CAP_IPC_LOCK of the first user namespace).
+    /// Whether the limit does not apply (CAP_IPC_LOCK in the initial user namespace).
     pub(super) is_exempt: bool,
 }
 
@@ -68,23 +71,23 @@ pub(super) struct Node {
 pub(super) struct Adapter {
     pub(super) interface: String,
     pub(super) driver: String,
-    /// The kernel's module that would make a device of it.
+    /// The kernel module that would make an RDMA device of it.
     pub(super) module: &'static str,
 }
 
 /// Processors.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Cpus {
-    /// Those that this process may use.
+    /// CPUs that this process may use.
     pub(super) allowed: Vec<u32>,
     pub(super) isolated: Vec<u32>,
-    /// CPUs that the control group pays for, e.g. 1.5.
+    /// CPU time that the control group allows, in percent of one CPU.
     pub(super) quota_percent: Option<u64>,
     /// Threads of the core of each allowed CPU.
     pub(super) siblings: BTreeMap<u32, Vec<u32>>,
     /// CPUs of each NUMA node.
     pub(super) nodes: BTreeMap<u32, Vec<u32>>,
-    /// How long the deepest idle state that is allowed takes to leave, and its name.
+    /// Time to leave the deepest enabled idle state, in us, and its name.
     pub(super) deepest_idle: Option<(u64, String)>,
 }
 
@@ -99,16 +102,16 @@ pub(super) struct ClockFacts {
 /// The rules of the kernel's packet filter.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Firewall {
-    /// Nobody here can tell, and why.
+    /// The rules cannot be read, for this reason.
     Unknown(&'static str),
     /// As `nft list ruleset` or `iptables-save` print them.
     Rules(String),
 }
 
 impl Facts {
-    /// The facts of this host.
+    /// Returns the facts of this host.
     ///
-    /// The host whose environment is arranged may be another, for tests.
+    /// For tests, `host`, whose environment is examined, may be another one.
     pub(super) fn here(survey: Survey, named: Option<String>, host: &Host) -> Self {
         let mut facts = Self::read(Path::new("/"), survey, named);
         (facts.techniques, facts.left_behind) = facts.arranged(host);
@@ -123,7 +126,7 @@ impl Facts {
         facts
     }
 
-    /// What a file tree says of a host.
+    /// Reads the facts of a host from a file tree.
     pub(super) fn read(path: &Path, survey: Survey, named: Option<String>) -> Self {
         let root = Root::new(path);
         let status = root.text("proc/self/status").unwrap_or_default();
@@ -136,6 +139,7 @@ impl Facts {
             refusal: None,
             no_libibverbs: None,
             has_librdmacm: LIBRARIES.iter().any(|place| root.path(place).join("librdmacm.so.1").exists()),
+            ptrace_scope: ptrace_scope(&root, &status),
             has_uverbs: root.path("sys/class/infiniband_verbs").is_dir(),
             kernel_devices: root.names("sys/class/infiniband"),
             uverbs: root
@@ -151,7 +155,7 @@ impl Facts {
             adapters: adapters(&root),
             cpus: Cpus::read(&root, &status),
             clock: ClockFacts { name: "tsc", stamp_ns: 0, why_not_tsc: None },
-            firewall: Firewall::Unknown("only root may read them"),
+            firewall: Firewall::Unknown("only root may read the rules"),
             techniques: Vec::new(),
             left_behind: Vec::new(),
         };
@@ -159,13 +163,14 @@ impl Facts {
         facts
     }
 
-    /// What can be arranged on a host for the device that would be measured, and what was left so.
+    /// Returns the techniques for the device that would be measured, and changes of runs that were
+    /// not reverted.
     fn arranged(&self, host: &Host) -> (Vec<State>, Vec<String>) {
         let device = self.target().map(|device| device.name.as_str());
         (conditions::survey(host, device), conditions::left_behind(host))
     }
 
-    /// The device that would be measured.
+    /// Returns the device that would be measured.
     pub(super) fn target(&self) -> Option<&Device> {
         self.survey.devices.iter().find(|device| match &self.named {
             Some(name) => device.name == *name,
@@ -173,7 +178,7 @@ impl Facts {
         })
     }
 
-    /// The devices that are looked at: the named one, or all.
+    /// Returns the devices to examine: the named one, or all.
     pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
         let is_wanted = |device: &&Device| self.named.as_ref().is_none_or(|name| device.name == *name);
         self.survey.devices.iter().filter(is_wanted)
@@ -183,17 +188,17 @@ impl Facts {
         self.target().is_some_and(|target| target.name == device.name)
     }
 
-    /// A fact that a run's record would have.
+    /// Returns a fact of the environment, as a run's record would have it.
     pub(super) fn environment(&self, group: &str, name: &str) -> Option<&str> {
         self.environment.facts.get(group)?.get(name).map(String::as_str)
     }
 
-    /// A command for root, as this user would have to type it.
+    /// Returns a command that needs root, as this user has to type it.
     pub(super) fn as_root(&self, command: &str) -> String {
         if self.is_root { command.to_owned() } else { format!("sudo {command}") }
     }
 
-    /// The CPUs that `run` would give the ranks here.
+    /// Returns the CPUs that `run` would give to two ranks on this host.
     pub(super) fn rank_cpus(&self) -> &[u32] {
         &self.cpus.allowed[..self.cpus.allowed.len().min(2)]
     }
@@ -202,7 +207,7 @@ impl Facts {
 const INFINIBAND: &str = "dev/infiniband";
 const RDMA_CM: &str = "dev/infiniband/rdma_cm";
 
-/// Where the dynamic linker looks, on Debian and elsewhere.
+/// Directories that the dynamic linker searches, on Debian and elsewhere.
 const LIBRARIES: [&str; 6] = [
     "usr/lib/x86_64-linux-gnu",
     "usr/lib/aarch64-linux-gnu",
@@ -232,7 +237,7 @@ fn node(root: &Root, path: &str) -> Node {
     Node { path: format!("/{path}"), is_usable }
 }
 
-/// `Max locked memory  8388608  unlimited  bytes` (proc_pid_limits(5)).
+/// Reads a line such as `Max locked memory  8388608  unlimited  bytes` (proc_pid_limits(5)).
 fn locked_memory(root: &Root, status: &str) -> Option<LockedMemory> {
     let limits = root.text("proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
@@ -246,19 +251,30 @@ fn locked_memory(root: &Root, status: &str) -> Option<LockedMemory> {
     Some(LockedMemory { soft, hard, is_exempt: is_exempt(root, status) })
 }
 
-/// Whether the process may lock what it wants. In a user namespace of its own a capability does not
-/// count.
+/// Whether the process may lock any amount of memory. Outside of the initial user namespace, the
+/// capability has no effect.
 fn is_exempt(root: &Root, status: &str) -> bool {
-    /// capabilities(7).
+    /// The capability's number (capabilities(7)).
     const CAP_IPC_LOCK: u64 = 14;
     let effective = field(status, "CapEff").and_then(|bits| u64::from_str_radix(bits, 16).ok());
     let has_capability = effective.is_some_and(|bits| bits & (1 << CAP_IPC_LOCK) != 0);
-    // All users are mapped, to themselves.
+    // In the initial namespace, all users are mapped to themselves.
     let map = root.line("proc/self/uid_map").unwrap_or_default();
     has_capability && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Interfaces whose driver has a module for RDMA beside it, but whose adapter has no RDMA device.
+/// Returns the restriction of Yama, unless this process is exempt from it.
+fn ptrace_scope(root: &Root, status: &str) -> Option<u8> {
+    /// Number of the capability (capabilities(7)).
+    const CAP_SYS_PTRACE: u32 = 19;
+    let scope = root.line("proc/sys/kernel/yama/ptrace_scope")?.trim().parse().ok()?;
+    let effective = field(status, "CapEff").and_then(|bits| u64::from_str_radix(bits, 16).ok());
+    let is_exempt = scope < 3 && effective.is_some_and(|bits| bits & (1 << CAP_SYS_PTRACE) != 0);
+    (!is_exempt).then_some(scope)
+}
+
+/// Returns interfaces whose driver has a companion module for RDMA, but whose adapter has no RDMA
+/// device.
 fn adapters(root: &Root) -> Vec<Adapter> {
     let interfaces = root.names("sys/class/net").into_iter();
     let found = interfaces.filter_map(|interface| {
@@ -295,7 +311,7 @@ impl Cpus {
         }
     }
 
-    /// The node of a CPU.
+    /// Returns the NUMA node of a CPU.
     pub(super) fn node(&self, cpu: u32) -> Option<u32> {
         self.nodes.iter().find(|(_, cpus)| cpus.contains(&cpu)).map(|(node, _)| *node)
     }
@@ -304,7 +320,7 @@ impl Cpus {
         self.siblings.get(&a).is_some_and(|threads| threads.contains(&b))
     }
 
-    /// Two CPUs that fit a purpose, of two cores where there are two.
+    /// Returns two CPUs for which `fits` is true, on two cores if possible.
     pub(super) fn pair(&self, fits: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
         let fitting: Vec<u32> = self.allowed.iter().copied().filter(|cpu| fits(*cpu)).collect();
         let first = *fitting.first()?;
@@ -313,8 +329,7 @@ impl Cpus {
     }
 }
 
-/// The state that takes longest to leave, of those that are not disabled; its latency is in
-/// microseconds.
+/// Returns the enabled idle state that takes longest to leave: the time in us, and its name.
 fn deepest_idle(root: &Root, directory: &str) -> Option<(u64, String)> {
     let states = root.numbered(directory, "state").into_iter().filter_map(|state| {
         let read = |file: &str| root.line(&format!("{directory}/{state}/{file}"));
@@ -324,39 +339,40 @@ fn deepest_idle(root: &Root, directory: &str) -> Option<(u64, String)> {
     states.max()
 }
 
-/// CPU time that the control group may have, in percent of one CPU (cgroups(7), version 2).
+/// Returns the CPU time that the control group allows, in percent of one CPU (cgroups(7), version
+/// 2).
 fn quota_percent(root: &Root) -> Option<u64> {
     let groups = root.text("proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-    // In a namespace of its own the group is the root of what is mounted. The limits of those above
-    // it are not seen.
+    // In a cgroup namespace, the group is the root of the mount. Limits of groups above it are not
+    // visible.
     let limit =
         root.line(&format!("sys/fs/cgroup{own}/cpu.max")).or_else(|| root.line("sys/fs/cgroup/cpu.max"))?;
     let (quota, period) = limit.split_once(' ')?;
     Some(quota.parse::<u64>().ok()? * 100 / period.parse::<u64>().ok().filter(|period| *period > 0)?)
 }
 
-/// The packet filter's rules, where this user may read them.
+/// Reads the packet filter's rules, if this user may.
 fn firewall(is_root: bool) -> Firewall {
     if !is_root {
-        return Firewall::Unknown("only root may read them");
+        return Firewall::Unknown("only root may read the rules");
     }
     let rules = |words: &[&str]| {
-        // coreutils' timeout: a filter that hangs must not hang us.
+        // `timeout` of coreutils: a command that hangs must not block the doctor.
         let output = Command::new("timeout").arg("5").args(words).stdin(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let found = rules(&["nft", "list", "ruleset"]).or_else(|| rules(&["iptables-save"]));
-    found.map_or(Firewall::Unknown("neither nft nor iptables-save is there to print them"), Firewall::Rules)
+    found.map_or(Firewall::Unknown("neither nft nor iptables-save can print the rules"), Firewall::Rules)
 }
 
-/// The value of a `Name:\tvalue` line.
+/// Returns the value of a `Name:\tvalue` line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next()
 }
 
-/// `0-3,8` as numbers; what cannot be read is left out.
+/// Parses a list of numbers such as `0-3,8`; leaves out what cannot be parsed.
 fn list(text: &str) -> Vec<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));

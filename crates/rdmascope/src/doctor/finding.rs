@@ -1,33 +1,33 @@
-//! What a check says.
+//! The result of a check.
 
 use serde::Serialize;
 
-/// How bad it is.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Severity {
     /// Nothing can be measured.
     Problem,
-    /// The numbers are worse than they could be, or those of something else.
+    /// Numbers are worse than they could be, or show something else than the user expects.
     Warning,
     /// Worth knowing.
     Note,
-    /// As it should be.
+    /// All is well.
     Good,
 }
 
-/// What was found.
+/// A finding of a check.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Finding {
-    /// Name of the check, which stays.
+    /// Name of the check. It is stable: programs read it.
     pub(super) check: &'static str,
     pub(super) severity: Severity,
-    /// Where it was looked.
+    /// What was examined.
     pub(super) looked_at: String,
     pub(super) found: String,
-    /// Why it matters; empty where all is well.
+    /// Why it matters; empty if all is well.
     pub(super) why: String,
-    /// Commands that mend it, each on a line.
+    /// Commands that fix it, one a line.
     pub(super) remedy: Option<String>,
 }
 
@@ -38,13 +38,13 @@ impl Finding {
         Self { check, severity: Severity::Good, looked_at, found, why: String::new(), remedy: None }
     }
 
-    /// The same as something that is not well, with the reason why it matters.
+    /// Returns the finding with another severity, and the reason why it matters.
     pub(super) fn but(mut self, severity: Severity, why: impl Into<String>) -> Self {
         (self.severity, self.why) = (severity, why.into());
         self
     }
 
-    /// The command that mends it.
+    /// Returns the finding with the commands that fix it.
     pub(super) fn mended_by(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self

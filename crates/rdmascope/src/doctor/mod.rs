@@ -1,5 +1,5 @@
-//! `rdmascope doctor`: what on this host keeps a measurement from working or spoils its numbers,
-//! and what mends it.
+//! `rdmascope doctor`: finds what prevents measurements on this host or spoils their numbers, and
+//! says how to fix it.
 //!
 //! ```text
 //! /proc, /sys, /dev, devices ─► Facts ─► checks, each a function of the facts alone ─► findings ─► text or JSON
@@ -30,47 +30,46 @@ use finding::Severity;
 
 const HELP: &str = "\
 Examples:
-  rdmascope doctor                     this host, and the device that `run` takes
-  rdmascope doctor -d mlx5_0           this host and that device
-  rdmascope doctor --json              for programs
+  rdmascope doctor                     this host, and the device that `run` uses
+  rdmascope doctor -d mlx5_0           this host, and the device mlx5_0
+  rdmascope doctor --json              the findings for programs
   rdmascope doctor --restore           after a run was killed with its guard
 
 The object of --json:
-  host, device  what was looked at
+  host, device  what was examined
   worst         the worst severity
   findings      check (its name), severity (problem, warning, note, good),
-                looked_at, found, why, remedy (commands, each on a line, or null)
+                looked_at, found, why, remedy (commands, one a line, or null)
 
 Exit status:
-  0  nothing found that keeps the device from being measured
-  1  a problem does, or something could not be restored
+  0  no problem: the device can be measured
+  1  a problem, or a change could not be reverted
   2  wrong usage, or no device of that name";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct DoctorArguments {
-    /// Device that is to be measured [default: the one that `run` takes].
+    /// Device to check [default: the device that `run` uses].
     #[arg(short = 'd', long, value_name = "NAME")]
     device: Option<String>,
-    /// As JSON.
+    /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
-    /// Take back what runs changed on this host and could not take back themselves, and do nothing
-    /// else.
+    /// Only revert the changes of runs on this host that the runs could not revert themselves.
     #[arg(long, conflicts_with_all = ["device", "json"])]
     restore: bool,
     #[command(flatten)]
     host: HostArguments,
 }
 
-/// Looks at this host and says what it found.
+/// Checks this host and prints the findings.
 pub(crate) fn examine(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
     let host = arguments.host.host();
     if arguments.restore {
         return restore::restore(&host);
     }
     if let Some(name) = &arguments.device {
-        // The error names those that exist.
+        // The error names the devices that exist.
         worker::find(providers(), Some(name), PortOptions::default())?;
     }
     let mut facts = Facts::here(survey(providers(), missing(), Path::new("/")), arguments.device, &host);
@@ -90,5 +89,5 @@ pub(crate) fn examine(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
     Ok(if has_problem { ExitCode::from(PROBLEM) } else { ExitCode::SUCCESS })
 }
 
-/// Something keeps the device from being measured.
+/// Exit status if a problem prevents measurements.
 const PROBLEM: u8 = 1;

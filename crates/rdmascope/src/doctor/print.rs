@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use super::finding::{Finding, Severity};
 
-/// Width of the text, as that of the tables.
+/// Width of the text, the same as of the tables.
 const COLUMNS: usize = 100;
-/// Where what is found begins.
+/// Column at which findings start.
 const INDENT: usize = 9;
 
-/// As text: what is not well with its reasons and commands, then what is, a line each.
+/// Returns the findings as text: first problems, warnings and notes with their reasons and
+/// commands, then a line for each good finding.
 pub(super) fn text(facts: &Facts, findings: &[Finding]) -> String {
     let device = facts.target().map_or("no device", |device| &device.name);
     let mut out = format!("Measuring on {device} of {}:\n\n", facts.environment.hostname);
@@ -27,7 +28,7 @@ pub(super) fn text(facts: &Facts, findings: &[Finding]) -> String {
             continue;
         }
         out += &paragraph("", &format!("{} [{}]", finding.why, finding.looked_at));
-        // Commands are to be copied: they are never broken.
+        // Users copy commands, so that they are never wrapped.
         for command in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
             out += &format!("{:INDENT$}$ {command}\n", "");
         }
@@ -36,7 +37,7 @@ pub(super) fn text(facts: &Facts, findings: &[Finding]) -> String {
     out + &format!("\n{}\n", summary(findings))
 }
 
-/// As JSON.
+/// Returns the findings as JSON.
 pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
     json!({
         "host": facts.environment.hostname,
@@ -52,11 +53,8 @@ fn summary(findings: &[Finding]) -> String {
     let problems = count(Severity::Problem);
     let warnings = count(Severity::Warning);
     let notes = count(Severity::Note);
-    let verdict = if problems > 0 {
-        "nothing can be measured until the problems are mended"
-    } else {
-        "measuring works"
-    };
+    let verdict =
+        if problems > 0 { "nothing can be measured until the problems are fixed" } else { "measuring works" };
     format!(
         "{}, {}, {}: {verdict}.",
         plural(problems, "problem"),
@@ -65,7 +63,7 @@ fn summary(findings: &[Finding]) -> String {
     )
 }
 
-/// Words of a text in lines of at most [`COLUMNS`], the first of them after `head`.
+/// Wraps a text into lines of at most [`COLUMNS`], the first of which starts with `head`.
 fn paragraph(head: &str, text: &str) -> String {
     let mut out = format!("{head:<INDENT$}");
     let mut column = INDENT;

@@ -1,5 +1,5 @@
-//! `rdmascope doctor --restore`: takes back what runs left behind that were killed together with
-//! their guards.
+//! `rdmascope doctor --restore`: reverts the changes of runs that were killed together with their
+//! guards.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use conditions::{Host, Restored};
 use crate::failure::DID_NOT_FINISH;
 use crate::stdout;
 
-/// Restores, and says what became of each value.
+/// Reverts the changes, and prints the result for each value.
 pub(super) fn restore(host: &Host) -> anyhow::Result<ExitCode> {
     let Restored { restored, left_alone, failed } = conditions::restore(host);
     let mut text = String::new();
@@ -16,7 +16,7 @@ pub(super) fn restore(host: &Host) -> anyhow::Result<ExitCode> {
         text.extend(lines.iter().map(|line| format!("{word:<9}{line}\n")));
     }
     if text.is_empty() {
-        text = "No run has left anything behind.\n".to_owned();
+        text = "There is nothing to restore.\n".to_owned();
     }
     stdout::print(&text)?;
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })

@@ -1,5 +1,5 @@
-//! Made-up hosts: every finding from a file tree or a device that provokes it, beside one that does
-//! not.
+//! Made-up hosts: every finding from a file tree or a device that provokes it, and from one that
+//! does not.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,8 +17,7 @@ use super::trial::Refusal;
 use crate::devices::Device;
 use crate::devices::tests::{device, gid, survey};
 
-/// A host that all is well with: two nodes of four CPUs, of which two are threads of a core each,
-/// and an adapter.
+/// A healthy host: an adapter, and two nodes of four CPUs, with two threads for each core.
 const HEALTHY: &[(&str, &str)] = &[
     (
         "proc/self/status",
@@ -49,7 +48,7 @@ const HEALTHY: &[(&str, &str)] = &[
     ("usr/lib64/librdmacm.so.1", ""),
 ];
 
-/// The files of a host.
+/// Makes the files of a host.
 fn tree(files: &[(&str, &str)], more: &[(&str, &str)]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for (path, content) in files.iter().chain(more) {
@@ -60,7 +59,7 @@ fn tree(files: &[(&str, &str)], more: &[(&str, &str)]) -> TempDir {
     root
 }
 
-/// An adapter that all is well with.
+/// Returns a healthy adapter.
 fn adapter() -> Device {
     let mut adapter = device("mlx5_0", Hardware);
     adapter.ports[0].active_mtu_bytes = 4096;
@@ -68,7 +67,7 @@ fn adapter() -> Device {
     adapter
 }
 
-/// What the kernel makes of an interface, or a library of memory.
+/// Returns a software device, of the kernel or of user space.
 fn software(name: &str, kind: DeviceKind) -> Device {
     let mut software = device(name, kind);
     (software.pci_address, software.numa_node) = (None, None);
@@ -78,7 +77,7 @@ fn software(name: &str, kind: DeviceKind) -> Device {
     software
 }
 
-/// The healthy host with these files instead of or beside its own.
+/// Returns the healthy host with more files, which replace its files of the same name.
 fn host(more: &[(&str, &str)]) -> Facts {
     with(more, vec![adapter()])
 }
@@ -87,7 +86,7 @@ fn with(more: &[(&str, &str)], devices: Vec<Device>) -> Facts {
     Facts::read(tree(HEALTHY, more).path(), survey(devices), None)
 }
 
-/// The one finding of a check.
+/// Returns the one finding of a check.
 #[track_caller]
 fn only(facts: &Facts, check: &str) -> Finding {
     let mut found: Vec<_> = findings(facts).into_iter().filter(|finding| finding.check == check).collect();
@@ -95,8 +94,7 @@ fn only(facts: &Facts, check: &str) -> Finding {
     found.pop().unwrap()
 }
 
-/// The one finding of a check, which has this severity, these words in what was found and this
-/// remedy.
+/// Asserts the severity, the words and the remedy of the one finding of a check.
 #[track_caller]
 fn expect(facts: &Facts, check: &str, severity: Severity, words: &str, remedy: Option<&str>) {
     let finding = only(facts, check);
@@ -166,7 +164,7 @@ fn halves_of_an_mpi_are_told_with_what_is_missing() {
     let mut facts = host(&[]);
     assert!(findings(&facts).iter().all(|finding| finding.check != "MPI"), "no MPI is no fault");
     facts.survey.mpi.libraries = vec![library("MPICH", Some("MPICH 4.0.2"), &["mpirun.mpich", "srun"])];
-    expect(&facts, "MPI", Severity::Good, "MPICH 4.0.2 has mpirun.mpich, srun", None);
+    expect(&facts, "MPI", Severity::Good, "MPICH 4.0.2 is started by mpirun.mpich, srun", None);
     for (abi, remedy) in
         [("Open MPI", "sudo apt-get install openmpi-bin"), ("MPI 5 standard", "sudo apt-get install mpich")]
     {
@@ -174,7 +172,7 @@ fn halves_of_an_mpi_are_told_with_what_is_missing() {
         let words = format!("MPI with the {abi} ABI has no launcher");
         expect(&facts, "MPI", Severity::Note, &words, Some(remedy));
     }
-    // One of its own prefix: its launcher is there, or no package brings it.
+    // A library below its own prefix: its launcher is there, or no package has it.
     let prefix = tempfile::tempdir().unwrap();
     let own = MpiLibrary { path: prefix.path().join("lib/libmpi.so.40"), ..library("Open MPI", None, &[]) };
     facts.survey.mpi.libraries = vec![own];
@@ -209,6 +207,20 @@ fn what_the_device_refuses_is_a_problem() {
 }
 
 #[test]
+fn what_keeps_programs_from_the_memory_of_each_other_is_told() {
+    let scope = ("proc/sys/kernel/yama/ptrace_scope", "2\n");
+    let remedy = "sudo sysctl -w kernel.yama.ptrace_scope=1";
+    expect(&host(&[scope]), "other processes", Severity::Note, "is 2", Some(remedy));
+    expect(&host(&[(scope.0, "3\n")]), "other processes", Severity::Note, "is 3", None);
+    // Processes allow it where it is 1. Root may always.
+    let may = ("proc/self/status", "CapEff:\t0000000000080000\nCpus_allowed_list:\t0-7\n");
+    for files in [&[][..], &[(scope.0, "1\n")], &[scope, may]] {
+        let found = findings(&host(files));
+        assert!(found.iter().all(|finding| finding.check != "other processes"), "{files:?}: {found:?}");
+    }
+}
+
+#[test]
 fn a_small_limit_of_locked_memory_is_told() {
     let limits = |soft: &str, hard: &str| format!("Max locked memory         {soft}   {hard}   bytes\n");
     let for_good =
@@ -228,7 +240,7 @@ fn a_small_limit_of_locked_memory_is_told() {
         expect(&facts, "locked memory", severity, words, remedy);
         assert!(only(&facts, "locked memory").why.contains(why), "{soft} {kind}");
     }
-    // Root is above the limit, but not the root of a container that is nobody outside.
+    // The limit does not hold for root, but it does for the root of a user namespace.
     let capable = "CapEff:\t0000000000004000\nCpus_allowed_list:\t0-7\n";
     let files = [("proc/self/limits", limits("0", "0")), ("proc/self/status", capable.to_owned())];
     let mut files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
@@ -300,12 +312,12 @@ fn device_nodes_that_are_missing_or_closed_are_problems_of_kernel_devices() {
     let finding = only(&facts, "device nodes");
     assert_eq!(finding.severity, Severity::Problem);
     assert!(finding.remedy.unwrap().contains("--device /dev/infiniband"));
-    // softdev needs none of it.
+    // softdev needs no device node.
     facts.survey = survey(vec![software("softdev0", UserSoftware)]);
     assert_eq!(only(&facts, "device nodes").severity, Severity::Warning);
 }
 
-/// The healthy host with the adapter's port changed.
+/// Returns the healthy host with a change of the adapter's port.
 fn port_with(change: impl FnOnce(&mut crate::devices::Port)) -> Facts {
     let mut adapter = adapter();
     change(&mut adapter.ports[0]);
@@ -322,14 +334,14 @@ fn a_port_that_is_down_is_brought_up_as_its_link_layer_wants() {
     };
     for (link_layer, state, interface, remedy) in [
         ("Ethernet", "down", Some("ens1f0"), "sudo ip link set ens1f0 up"),
-        ("Ethernet", "down", None, "rdma link   # names the interface; then `ip link set NAME up`"),
+        ("Ethernet", "down", None, "rdma link   # shows the interface; then `ip link set NAME up`"),
         (
             "InfiniBand",
             "initialize",
             Some("ib0"),
-            "sudo systemctl start opensm   # at one host of the fabric, unless a switch does it",
+            "sudo systemctl start opensm   # on one host of the fabric, unless a switch does it",
         ),
-        ("InfiniBand", "down", None, "ibstat mlx5_0 1   # the cable, or the port of the switch"),
+        ("InfiniBand", "down", None, "ibstat mlx5_0 1   # check the cable and the port of the switch"),
     ] {
         let facts = down(link_layer, state, interface);
         let words = format!("port 1 of mlx5_0 is {state}");
@@ -375,7 +387,7 @@ fn a_device_that_cannot_be_opened_is_a_problem_if_it_is_wanted() {
     assert_eq!(severity(&facts), Severity::Warning);
     facts.named = Some("mlx5_1".to_owned());
     assert_eq!(severity(&facts), Severity::Problem);
-    // What no check knows is still told.
+    // A problem that no check explains is reported, too.
     let mut strange = adapter();
     strange.unusable = Some("the moon is full".to_owned());
     let found = findings(&with(&[], vec![strange]));
@@ -401,7 +413,7 @@ fn gids_that_reach_nobody_or_only_neighbours_are_told() {
         port.default_gid_index = Some(0);
     });
     expect(&facts, "GID", Severity::Warning, "RoCE v1", None);
-    // iWARP and software in user space need none.
+    // iWARP and software in user space need no GID.
     for protocol in [Some("iWARP".to_owned()), None] {
         let facts = port_with(|port| {
             port.gids.clear();
@@ -419,17 +431,17 @@ fn the_mtu_of_the_interface_bounds_the_path_mtu() {
             port.interface_mtu_bytes = Some(interface);
         })
     };
-    let words = "ens1f0np0 has an MTU of 1500, port 1 of mlx5_0 a path MTU of 1024 B of 4096";
+    let words = "ens1f0np0 has an MTU of 1500, port 1 of mlx5_0 a path MTU of 1024 B of at most 4096";
     let remedy = Some("sudo ip link set ens1f0np0 mtu 4200");
     expect(&with_mtu(1024, 1500), "MTU", Severity::Warning, words, remedy);
-    expect(&with_mtu(4096, 9000), "MTU", Severity::Good, "4096 B of 4096", None);
+    expect(&with_mtu(4096, 9000), "MTU", Severity::Good, "4096 B of at most 4096", None);
     let remedy = Some("sudo ip link set ens1f0np0 mtu 4200");
     expect(&with_mtu(4096, 1500), "MTU", Severity::Warning, "a path MTU of 4096", remedy);
     let facts = port_with(|port| {
         port.active_mtu_bytes = 2048;
         (port.link_layer, port.protocol) = ("InfiniBand".to_owned(), Some("InfiniBand".to_owned()));
     });
-    expect(&facts, "MTU", Severity::Note, "a path MTU of 2048 B of 4096", None);
+    expect(&facts, "MTU", Severity::Note, "a path MTU of 2048 B of at most 4096", None);
 }
 
 #[test]
@@ -472,8 +484,8 @@ fn rules_that_drop_roce_are_found() {
         expect(&filtered(&rules), "firewall", severity, words, remedy);
     }
     let unknown = with(&[], vec![software("rxe0", KernelSoftware)]);
-    expect(&unknown, "firewall", Severity::Note, "only root may read them", None);
-    // The packets of an adapter never pass it.
+    expect(&unknown, "firewall", Severity::Note, "only root may read the rules", None);
+    // The packets of an adapter do not pass the firewall.
     let mut facts = host(&[]);
     facts.firewall = Firewall::Rules(nft("drop", ""));
     assert!(!findings(&facts).iter().any(|finding| finding.check == "firewall"));
@@ -502,7 +514,7 @@ fn software_by_accident_is_told() {
     );
 }
 
-/// The status of a process that may use these CPUs.
+/// Returns the status of a process that may use these CPUs.
 fn allowed(cpus: &str) -> String {
     format!("Uid:\t0\t0\t0\t0\nCpus_allowed_list:\t{cpus}\n")
 }
@@ -603,7 +615,7 @@ fn the_text_fits_a_terminal_and_keeps_commands_whole() {
     assert_eq!(commands.len(), 2, "{text}");
     assert!(rest.iter().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.ends_with(
-        "1 problem, 0 warnings, 0 notes: nothing can be measured until the problems are mended.\n"
+        "1 problem, 0 warnings, 0 notes: nothing can be measured until the problems are fixed.\n"
     ));
 }
 
@@ -628,7 +640,7 @@ fn a_technique_that_lacks_rights_is_a_note_and_one_that_lacks_a_host_is_not() {
         assert_eq!(found(&poor, &format!("{technique} is not permitted")), Severity::Note);
     }
     let note = poor.iter().find(|finding| finding.severity == Severity::Note).unwrap();
-    assert!(note.why.starts_with("an environment that asks for it: "), "{note:?}");
+    assert!(note.why.starts_with("a run cannot apply it: "), "{note:?}");
 }
 
 #[test]

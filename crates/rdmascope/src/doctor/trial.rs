@@ -1,18 +1,17 @@
-//! A trial of what a point makes at a device: whether it can be had is only known when it was asked
-//! for.
+//! A trial that makes the resources of a point: only making them shows whether the device has them.
 
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{Context, QueuePairOptions, Service};
 
-/// What could not be made.
+/// Why the resources could not be made.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Refusal {
     pub(super) error: String,
-    /// Whether memory was what lacked.
+    /// Whether the limit of locked memory may be the reason.
     pub(super) is_memory: bool,
 }
 
-/// Makes what a point of `bw` without flags needs at one end, and gives it back.
+/// Makes the resources of one rank for a point of `bw` without flags, and releases them.
 pub(super) fn trial(device: &verbs::Device) -> Option<Refusal> {
     let made = device.open().and_then(|context| make(&context));
     made.err().map(|error| Refusal {
@@ -21,9 +20,9 @@ pub(super) fn trial(device: &verbs::Device) -> Option<Refusal> {
     })
 }
 
-/// What the kernel says where the limit of locked memory is too small (errno(3)).
+/// The kernel's error if the limit of locked memory is too small (errno(3)).
 const ENOMEM: i32 = 12;
-/// The same where it is 0.
+/// The kernel's error if the limit is 0.
 const EPERM: i32 = 1;
 /// Bytes of a message and depths of the queues: the defaults of a stream.
 const MESSAGE_BYTES: usize = 64 << 10;

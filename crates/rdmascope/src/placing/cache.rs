@@ -1,9 +1,10 @@
 //! The file in which a user's runs keep the best core-to-core latencies:
 //! `rdmascope/core-to-core.json` in the user's cache directory (XDG Base Directory Specification).
 //!
-//! It only ever makes a number doubted, so that nothing depends on it: where it cannot be kept,
-//! runs do without. What is no file of this user, a link for one, is neither read nor replaced, and
-//! so is the file of another version. What is damaged is replaced. Readers see a whole file always.
+//! The file can only mark points as unstable, so nothing depends on it: if it cannot be kept, runs
+//! do without it. A path that is not a regular file of this user, such as a link, is neither read
+//! nor replaced; nor is a file of another version. A damaged file is replaced. Readers always see a
+//! complete file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,14 +18,14 @@ use serde_json::Value;
 
 use super::known::Best;
 
-/// Where the file is, or is to be.
+/// The path of the file, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct Cache {
     base: PathBuf,
     path: PathBuf,
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Deserialize, Serialize)]
 struct Kept<T> {
     version: u32,
@@ -32,12 +33,13 @@ struct Kept<T> {
 }
 
 impl Cache {
-    /// That of the user that runs this program, if there is one.
+    /// Returns the cache of the user that runs this program, if there is one.
     pub(super) fn of_user() -> Option<Self> {
         Self::of(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
     }
 
-    /// That of a user with these variables. The specification ignores paths that are not absolute.
+    /// Returns the cache of a user with these variables. The specification ignores paths that are
+    /// not absolute.
     fn of(cache_home: Option<OsString>, home: Option<OsString>) -> Option<Self> {
         let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
         let own = cache_home.and_then(absolute);
@@ -50,8 +52,8 @@ impl Cache {
         &self.path
     }
 
-    /// What is kept, which is nothing where there is no file or a damaged one; `None` where what is
-    /// there is not ours.
+    /// Returns the entries of the file: none if it is missing or damaged; `None` if it is not a
+    /// file of this user and version.
     pub(super) fn read(&self) -> Option<Vec<Best>> {
         let Ok(directory) = self.directory() else { return Some(Vec::new()) };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -70,7 +72,7 @@ impl Cache {
         parse(&text)
     }
 
-    /// Keeps this instead of what is there.
+    /// Replaces the entries of the file.
     pub(super) fn write(&self, best: &[Best]) -> io::Result<()> {
         let text = serde_json::to_vec(&Kept { version: VERSION, best: best.to_vec() })?;
         let directory = self.directory_or_new()?;
@@ -86,8 +88,8 @@ impl Cache {
         open_directory(open_directory(CWD, &self.base, OFlags::empty())?, DIRECTORY, OFlags::NOFOLLOW)
     }
 
-    /// The directory, made where it is not there. A cache directory is made for this user only
-    /// below a directory of this user: with `sudo`, `HOME` may still be another's.
+    /// Returns the directory, and makes it if it is missing. A cache directory is made only below a
+    /// directory of this user: with `sudo`, `HOME` may still belong to another user.
     fn directory_or_new(&self) -> io::Result<OwnedFd> {
         let base = open_directory(CWD, &self.base, OFlags::empty()).or_else(|error| {
             let (Some(above), Some(name)) = (self.base.parent(), self.base.file_name()) else {
@@ -112,7 +114,7 @@ fn open_directory(at: impl AsFd, path: impl rustix::path::Arg, flags: OFlags) ->
     Ok(directory)
 }
 
-/// Whether something is of a kind, and of this user.
+/// Fails unless a file is of a kind, and belongs to this user.
 fn check(found: &OwnedFd, is_kind: impl Fn(FileType) -> bool) -> io::Result<()> {
     let stat = rustix::fs::fstat(found)?;
     let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
@@ -122,7 +124,7 @@ fn check(found: &OwnedFd, is_kind: impl Fn(FileType) -> bool) -> io::Result<()> 
     Err(io::ErrorKind::PermissionDenied.into())
 }
 
-/// The entries that can be read; `None` where another version wrote them.
+/// Returns the entries that can be parsed; `None` if another version wrote them.
 fn parse(text: &[u8]) -> Option<Vec<Best>> {
     let Ok(Kept { version, best }) = serde_json::from_slice::<Kept<Value>>(text) else {
         return Some(Vec::new());
@@ -134,7 +136,7 @@ fn parse(text: &[u8]) -> Option<Vec<Best>> {
 const DIRECTORY: &str = "rdmascope";
 const FILE: &str = "core-to-core.json";
 const VERSION: u32 = 1;
-/// Far more than the entries that are kept take.
+/// Most bytes that are read: far more than all entries take.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! The best core-to-core latencies of pairs of CPUs, and when they are forgotten.
 //!
-//! A reboot, or another host below a virtual machine, may change the best, and nothing says so. The
-//! rule: a best is forgotten [`FORGOTTEN_S`] after a latency last came as near to it as two of one
-//! placement are ([`measure::step::RATIO`]). Until then it is compared with, since a machine that
-//! comes up in a bad placement looks no different from one that has become slower.
+//! A reboot, or another host below a virtual machine, may change the best without notice. The rule:
+//! a best is forgotten [`FORGOTTEN_S`] after a latency last came as near to it as two latencies of
+//! one placement are ([`measure::step::RATIO`]). Until then, latencies are compared with it, since
+//! a machine that starts in a bad placement looks the same as one that has become slower.
 
 use measure::conditions::Wanted;
 use measure::placement::Pair;
 use measure::step::RATIO;
 use serde::{Deserialize, Serialize};
 
-/// What makes times comparable: the CPUs, and what was asked of the machine.
+/// What makes latencies comparable: the CPUs and the environment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Key {
     pub(super) pair: Pair,
@@ -18,19 +18,19 @@ pub(super) struct Key {
     pub(super) conditions: Wanted,
 }
 
-/// The best time of a pair.
+/// The best latency of a pair of CPUs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Best {
     #[serde(flatten)]
     pub(super) key: Key,
     /// In ns.
     pub(super) best_ns: f64,
-    /// When a time last came near to it, in seconds since 1970.
+    /// When a latency last came near to it, in seconds since 1970.
     pub(super) near_s: u64,
 }
 
 impl Best {
-    /// Whether it may be compared with.
+    /// Whether latencies may be compared with it.
     fn is_good(&self, now_s: u64) -> bool {
         let is_fresh =
             self.near_s <= now_s.saturating_add(AHEAD_S) && now_s.saturating_sub(self.near_s) < FORGOTTEN_S;
@@ -38,11 +38,11 @@ impl Best {
     }
 }
 
-/// What is known: of earlier runs, and of this one.
+/// The latencies of earlier runs, and of this one.
 #[derive(Debug)]
 pub(super) struct Known {
     earlier: Vec<Best>,
-    /// The least time of each pair that this run has seen.
+    /// The smallest latency of each pair that this run has seen.
     seen: Vec<(Key, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Known {
         Self { earlier, seen: Vec::new() }
     }
 
-    /// Takes a time in, and gives the best one known.
+    /// Adds a latency, and returns the best one known.
     pub(super) fn see(&mut self, key: Key, ns: f64) -> f64 {
         let earlier = self.earlier.iter().filter(|best| best.key == key).map(|best| best.best_ns);
         let earlier = earlier.fold(f64::INFINITY, f64::min);
@@ -73,7 +73,7 @@ impl Known {
         !self.seen.is_empty()
     }
 
-    /// What is to be kept: what is kept now, with what this run has seen.
+    /// Returns the entries to write: the entries of the file, with what this run has seen.
     pub(super) fn merged(&self, mut kept: Vec<Best>, now_s: u64) -> Vec<Best> {
         kept.retain(|best| best.is_good(now_s));
         for (key, least) in self.seen.iter().filter(|(_, least)| *least >= LEAST_NS) {
@@ -93,12 +93,13 @@ impl Known {
 
 /// 30 days.
 const FORGOTTEN_S: u64 = 30 * 24 * 60 * 60;
-/// A clock that was set back by more has made a time of the future, which would never be forgotten.
+/// How far an entry may be in the future. After a clock was set back, later ones would stay
+/// forever.
 const AHEAD_S: u64 = 24 * 60 * 60;
-/// No cache line goes from core to core in less: some cycles of the fastest clock.
+/// Smallest possible core-to-core latency: some cycles of the fastest clock.
 const LEAST_NS: f64 = 1.0;
-/// Pairs that are kept, those that were near last: of a cluster's hosts with a common home
-/// directory, a few hundred.
+/// Most pairs that are kept, the latest ones: the hosts of a cluster with a shared home directory
+/// have a few hundred.
 const KEPT_MAX: usize = 500;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// The output that a user has named.
+    /// Returns the output that a user has named.
     ///
     /// # Errors
     /// If it is part of the record, or cannot be opened.
@@ -39,7 +39,7 @@ impl Output {
         })
     }
 
-    /// Writes a report, such that a file is whole or not there.
+    /// Writes a report. A file is written completely or not at all.
     pub(super) fn write(
         &self,
         report: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
@@ -57,7 +57,7 @@ impl Output {
         }
     }
 
-    /// The path of a file.
+    /// Returns the path, if the output is a file.
     pub(super) fn into_file(self) -> Option<PathBuf> {
         match self {
             Self::File(path) => Some(path),
@@ -70,11 +70,11 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// What a path that is neither a regular file nor a new one leads to, open.
+/// Opens the target of a path that is neither a regular file nor a new one.
 fn stream(path: &Path) -> io::Result<Option<File>> {
     let Ok(found) = fs::metadata(path) else { return Ok(None) };
-    // `/dev/stdout` leads to a regular file where the shell has redirected it. To replace that, or
-    // even the link, would leave the shell with another file.
+    // `/dev/stdout` leads to a regular file if the shell has redirected it. If that file or the
+    // link were replaced, the shell would have another file.
     if path.is_symlink() {
         for standard in [io::stdout().as_fd(), io::stderr().as_fd()] {
             if is_open(&found, standard) {
@@ -88,7 +88,7 @@ fn stream(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether a descriptor is that of a file.
+/// Whether a descriptor refers to a file.
 fn is_open(file: &fs::Metadata, descriptor: BorrowedFd<'_>) -> bool {
     fstat(descriptor).is_ok_and(|open| (open.st_dev, open.st_ino) == (file.dev(), file.ino()))
 }
@@ -107,7 +107,7 @@ fn is_of_record(path: &Path, record: &RunReader) -> bool {
     is_sample || [RUN_FILE, POINTS_FILE].into_iter().chain(samples).any(is_same)
 }
 
-/// A path without links; of a file that is not there, in its directory.
+/// Returns a path without links. If the file does not exist, only its directory is resolved.
 fn place(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().or_else(|error| {
         let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));

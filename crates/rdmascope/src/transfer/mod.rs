@@ -1,4 +1,4 @@
-//! `rdmascope transfer`: files and trees from one host to another, as a plan of one point.
+//! `rdmascope transfer`: sends files and trees from one host to another, as a plan of one point.
 
 mod arguments;
 mod progress;
@@ -21,9 +21,9 @@ use crate::failure::{DID_NOT_FINISH, Usage};
 use crate::launch::launch;
 use crate::stdout;
 
-/// Blocks under way on a queue pair.
+/// Default number of outstanding blocks of a queue pair.
 const DEPTH: u32 = 8;
-/// How long a transfer may take: the longest that a point may.
+/// Default time limit of a transfer: the longest that a point may have.
 const TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Sends files, or waits for them.
@@ -34,11 +34,11 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     let peer = arguments.peer()?;
     let to = match (&arguments.to, &peer) {
         (Some(_), Some(_)) => {
-            let words = "the host that --peer names has given its directory itself: leave --to out";
+            let words = "the receiver at --peer has chosen the directory: leave --to out";
             return Err(Usage(words.to_owned()).into());
         }
         (None, None) => {
-            let words = "name the directory that the files are to arrive in: --to DIR";
+            let words = "name the directory for the files: --to DIR";
             return Err(Usage(words.to_owned()).into());
         }
         (to, _) => to.as_ref().map(|to| to.clone().into_os_string()),
@@ -78,7 +78,7 @@ pub(crate) fn transfer(arguments: &TransferArguments, words: &[String]) -> anyho
     Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
 }
 
-/// Refuses what would have no effect, and sources that would replace each other.
+/// Refuses flags without an effect, and sources that would replace each other.
 fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> {
     let of_verbs = [
         ("--depth", arguments.depth.is_some()),
@@ -87,7 +87,7 @@ fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> 
     ];
     if let Some((flag, _)) = of_verbs.iter().find(|(_, is_given)| *is_given && !carrier.is_verbs()) {
         return Err(Usage(format!(
-            "{flag} says nothing of a transfer over TCP: leave it out, or add --over verbs"
+            "{flag} has no effect on a transfer over TCP: leave it out, or add --over verbs"
         )));
     }
     if arguments.sendfile && carrier.is_verbs() {
@@ -96,8 +96,8 @@ fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> 
         ));
     }
     if arguments.sendfile && arguments.checksum != Checksum::None {
-        let words = "--sendfile leaves nothing to compute a checksum of, as only the kernel sees the bytes: add \
-            --checksum none, or leave it out";
+        let words = "with --sendfile, only the kernel reads the files, so that there is no checksum: add \
+            --checksum none, or leave --sendfile out";
         return Err(Usage(words.to_owned()));
     }
     let mut names = BTreeSet::new();
@@ -115,7 +115,7 @@ fn refuse(arguments: &TransferArguments, carrier: Carrier) -> Result<(), Usage> 
     Ok(())
 }
 
-/// The one point of the plan.
+/// Returns the settings of the one point of the plan.
 fn settings(arguments: &TransferArguments, carrier: Carrier) -> Settings {
     let place = if arguments.direct { Place::Direct } else { Place::File };
     let connections = arguments.streams;

@@ -1,5 +1,4 @@
-//! A transfer as it goes on: a line on the terminal, and a line for each file to whoever asks for
-//! them.
+//! The progress of a transfer: a line on the terminal, and with `--verbose` a line for each file.
 
 use std::io::{self, IsTerminal};
 
@@ -12,12 +11,12 @@ use measure::record::Point;
 use super::arguments::TransferArguments;
 use crate::failure::harmless;
 
-/// Whether somebody looks at how far it is.
+/// Whether the progress is shown.
 pub(super) fn is_wanted(arguments: &TransferArguments) -> bool {
     io::stderr().is_terminal() && !arguments.json
 }
 
-/// What is seen of a transfer.
+/// The progress of a transfer, and its point when it has ended.
 pub(super) struct Watched {
     bar: ProgressBar,
     point: Option<Point>,
@@ -33,7 +32,7 @@ impl Watched {
         Self { bar: bar.with_style(style(UNKNOWN)), point: None }
     }
 
-    /// Ends the line; what there is to know of the transfer.
+    /// Ends the line, and returns the point of the transfer.
     pub(super) fn end(self) -> Option<Point> {
         self.bar.finish_and_clear();
         self.point
@@ -44,10 +43,10 @@ impl Watched {
     }
 }
 
-/// How far it is, where it is known how much there is.
+/// The line if the total is known.
 const KNOWN: &str =
     "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {msg}, {eta} left";
-/// And where it is not.
+/// The line if the total is not known.
 const UNKNOWN: &str = "{spinner} {binary_bytes}, {binary_bytes_per_sec}, {msg}";
 
 fn style(template: &str) -> ProgressStyle {

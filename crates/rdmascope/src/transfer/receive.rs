@@ -1,4 +1,4 @@
-//! The end that waits for files: it was started by hand, and names its own directory.
+//! The receiver, `rdmascope transfer --listen`: waits for files and writes them to its own `--to`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::arguments::TransferArguments;
 use crate::agent::{self, AgentArguments};
 use crate::failure::{DID_NOT_FINISH, harmless};
 use crate::server::{host_of, serve_client};
-use crate::server_args::{SERVER_WAIT_S, given_key, listening_address};
+use crate::server_args::{SERVER_WAIT, given_key, listening_address};
 use crate::stdout;
 
-/// Whoever has the key may send files here, and no more.
-const NOTHING: &str = "whoever receives files does not let its client change this host";
+/// A client with the key may send files, and do nothing else.
+const NOTHING: &str = "a receiver of files does not let its client change this host";
 
-/// Waits for whoever has the key, and receives what it sends.
+/// Waits for a client with the key, and receives its files.
 pub(super) fn wait(arguments: &TransferArguments) -> anyhow::Result<ExitCode> {
     let (Some(listen), Some(to)) = (&arguments.listen, &arguments.to) else { return Ok(ExitCode::FAILURE) };
     let address = listening_address(listen, arguments.port)?;
-    let patience = Duration::from_secs(arguments.wait.unwrap_or(SERVER_WAIT_S).into());
+    let patience = arguments.wait.unwrap_or(SERVER_WAIT);
     let interrupt = Arc::new(Interrupt::install()?);
     let placement = &arguments.placement.placement;
     let of_agent = AgentArguments {
@@ -47,11 +47,11 @@ pub(super) fn wait(arguments: &TransferArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if IS_WHOLE.load(Relaxed) { 0 } else { DID_NOT_FINISH }))
 }
 
-/// Files that have arrived, and whether that is all.
+/// Files that have arrived, and whether all have.
 static FILES: AtomicU64 = AtomicU64::new(0);
 static IS_WHOLE: AtomicBool = AtomicBool::new(false);
 
-/// Hears what became of the transfer, and says what has not arrived.
+/// Reads a line of the worker: the result of the transfer. Prints what has not arrived.
 fn hear(line: &str) {
     let Some(News::Arrived { files, failures, error }) = News::read(line) else {
         return eprintln!("{}", harmless(line));
@@ -63,12 +63,12 @@ fn hear(line: &str) {
     IS_WHOLE.store(failures.is_empty() && error.is_none(), Relaxed);
 }
 
-/// The client's command.
+/// Returns the first lines that the receiver prints, with the client's command.
 fn banner(server: &Server, listen: &str, patience: Duration) -> String {
     let address = server.address();
     let option = if address.port() == PORT { String::new() } else { format!(" -p {}", address.port()) };
     format!(
-        "Waiting {} s on {}, TCP port {}, for whoever sends files:\nrdmascope transfer FILES --peer {}{option} --key {}\n",
+        "Waiting {} s on {}, TCP port {}, for the sender:\nrdmascope transfer FILES --peer {}{option} --key {}\n",
         patience.as_secs(),
         address.ip(),
         address.port(),

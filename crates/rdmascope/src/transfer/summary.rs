@@ -1,4 +1,4 @@
-//! What became of a transfer, in some lines or as JSON.
+//! The result of a transfer, as text or as JSON.
 
 use bench::point::Carrier;
 use measure::record::{Point, Status};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::failure::harmless;
 
-/// What became of a transfer.
+/// The result of a transfer.
 pub(super) struct Summary<'a> {
     point: &'a Point,
     carrier: Carrier,
@@ -42,12 +42,12 @@ impl<'a> Summary<'a> {
         of("source").chain(of("sink")).collect()
     }
 
-    /// Whether all has arrived.
+    /// Whether everything has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.point.status == Status::Measured
     }
 
-    /// Says on standard error what has not arrived, and what else is to be known.
+    /// Prints on standard error what has not arrived, and other remarks.
     pub(super) fn complain(&self) {
         for remark in self.sentences("remarks").into_iter().chain(self.notes()) {
             eprintln!("rdmascope: {}", harmless(&remark));
@@ -74,10 +74,10 @@ impl<'a> Summary<'a> {
             let name = name.to_owned();
             notes.into_iter().map(move |(_, note)| format!("{name}: {}", note.as_str().unwrap_or_default()))
         };
-        [("source", "the source"), ("sink", "the sink")].into_iter().flat_map(of).collect()
+        [("source", "source"), ("sink", "sink")].into_iter().flat_map(of).collect()
     }
 
-    /// Some lines.
+    /// Returns the result as text.
     pub(super) fn text(&self) -> String {
         if self.end("sink").is_none() {
             return String::new();
@@ -115,7 +115,7 @@ impl<'a> Summary<'a> {
         lines
     }
 
-    /// All that is known.
+    /// Returns the result as JSON.
     pub(super) fn json(&self) -> String {
         let (status, words) = match &self.point.status {
             Status::Measured => ("complete", None),
@@ -134,7 +134,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Bytes, in the unit that suits.
+/// Formats a number of bytes with a suitable unit.
 fn size(bytes: f64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units.iter().find(|(_, shift)| bytes >= f64::from(1 << *shift));

@@ -1,5 +1,5 @@
-//! `rdmascope advise` on the software device: that it recommends what its record says, and refuses
-//! what it cannot.
+//! `rdmascope advise` on the software device: it recommends what its record shows, and refuses what
+//! it cannot do.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::support::processes::signal;
 use crate::support::{Ended, Scratch, collect};
 
-/// Asks for advice with a record.
+/// Runs `advise` with a record.
 fn advised(flags: &str) -> (Scratch, Ended) {
     let scratch = Scratch::on_one_cpu();
     let mut words: Vec<&str> = flags.split(' ').collect();
@@ -19,7 +19,7 @@ fn advised(flags: &str) -> (Scratch, Ended) {
     (scratch, ended)
 }
 
-/// The line of the recommended command.
+/// Returns the line of the recommended command.
 fn command(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("  rdmascope ")).unwrap_or_else(|| panic!("{text}"))
 }
@@ -32,13 +32,13 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
     assert_eq!(run.points_planned, points.len() as u64);
     assert!(points.iter().enumerate().all(|(at, point)| point.id == at as u64), "numbered through");
     let coarse: Vec<_> = points.iter().filter(|point| point.experiment == "coarse").collect();
-    // Five rounds, and those that were measured again.
+    // Five rounds, and rounds that were measured again.
     assert!(coarse.len() >= 2 * 4 * 5 && coarse.len() % 8 == 0, "{}", coarse.len());
     assert!(coarse.iter().enumerate().all(|(at, point)| point.repetition as usize == at / 8), "in rounds");
     let planned = run.plan["experiments"].as_array().unwrap().iter();
     let repetitions = planned.map(|experiment| experiment["repetitions"].as_u64().unwrap());
     assert_eq!(repetitions.sum::<u64>(), points.len() as u64);
-    // What is recommended was measured with everything that is one step away and can be.
+    // The recommended configuration was measured together with all possible steps.
     let steps: BTreeSet<_> = points
         .iter()
         .filter(|point| point.experiment == "steps-1" && point.status == Status::Measured)
@@ -59,36 +59,36 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
         assert!(!table.lines().any(|line| line.contains(row) && line.contains("not measured")), "{table}");
     }
     let report = std::fs::read_to_string(scratch.at("record/report.html")).unwrap();
-    assert!(report.contains("Ways to send: steps-1"));
-    // The command that is recommended is one.
+    assert!(report.contains("Configurations: steps-1"));
+    // The recommended command works.
     let words: Vec<&str> = command(&ended.stdout).split(' ').collect();
     assert_eq!(scratch.run(&words).status, Some(0), "{words:?}");
     scratch.assert_nothing_left();
 }
 
-/// A process that sleeps takes microseconds to wake, one that polls does not: no noise of a test
-/// machine hides that for good.
+/// A process that sleeps takes microseconds to wake, a process that polls does not: the noise of a
+/// test machine cannot hide that.
 #[test]
 fn goals_are_told_apart() {
     let ended = advised("advise -n 300 -c RC --operation send --goal median").1;
     let fast = command(&ended.stdout).to_owned();
     assert!(fast.contains("--poll busy") || fast.contains("--poll hybrid"), "{ended:?}");
-    // A message every 5 ms: whoever polls burns all of it at two CPUs, whoever sleeps some
-    // microseconds. Waking half a millisecond late, as on a machine that runs other tests, is
-    // within the tenth by which the rate may be missed.
+    // A message every 5 ms: ranks that poll use all of this time on two CPUs, ranks that sleep some
+    // microseconds. On a machine that runs other tests, they may wake half a millisecond late: that
+    // is within the tenth by which the rate may be missed.
     let ended = advised("advise -n 5 -c RC --operation send --goal cpu --rate 200").1;
     let cheap = command(&ended.stdout).to_owned();
     assert!(cheap.contains("--poll event") && cheap.contains("--burst all --pause 5ms"), "{ended:?}");
-    assert!(ended.stdout.contains("least CPU time of both ends per message"), "{ended:?}");
+    assert!(ended.stdout.contains("least CPU time of both ranks per message"), "{ended:?}");
 }
 
 #[test]
 fn a_trial_fits_the_rounds_to_the_budget_and_a_flood_to_few_signals() {
     let (scratch, ended) = advised("advise --budget 1ms --rate asap -c UC --operation write --goal p99.9");
-    assert!(ended.stdout.contains("# trial: 4 ways, 1 round of 200 messages"), "{ended:?}");
-    assert!(ended.stdout.contains("# coarse: 4 ways, 5 rounds of 100 messages"), "{ended:?}");
+    assert!(ended.stdout.contains("# trial: 4 configurations, 1 round of 200 messages"), "{ended:?}");
+    assert!(ended.stdout.contains("# coarse: 4 configurations, 5 rounds of 100 messages"), "{ended:?}");
     assert!(scratch.record("record").1.iter().any(|point| point.axes["signal_interval"] == 64), "{ended:?}");
-    let is_said = ended.stdout.contains("The p99.9 is that of 100 messages a round");
+    let is_said = ended.stdout.contains("A round has 100 messages");
     assert!(is_said || ended.stdout.contains("Nothing can be recommended:"), "{ended:?}");
 }
 
@@ -101,23 +101,23 @@ fn bad_questions_are_refused_in_a_sentence() {
     local(&["-c", "UD", "--operation", "write"], &["nothing to measure", "datagrams have Send only"]);
     local(&["-c", "UD", "-s", "8KiB"], &["a datagram is no longer than the path MTU, 4096 B"]);
     local(&["-s", "0"], &["at least 1 byte"]);
-    local(&["-m", "5000"], &["no path MTU"]);
+    local(&["-m", "5000"], &["not a path MTU"]);
     local(&["-t", "0"], &["tx_depth"]);
     local(&["--rx-fill", "600", "-r", "500"], &["600", "500"]);
-    local(&["--poll", "busy"], &["--poll: how completions are waited for is found by advise itself"]);
-    // No ways to send something that long: found when the agents have said what their device can.
+    local(&["--poll", "busy"], &["--poll: advise chooses how to wait for completions"]);
+    // Messages that no device can send: known when the agents have reported the limits.
     local(
         &["-n", "10", "-c", "RC", "-s", "3GiB"],
-        &["nothing of this plan can be measured", "longer than the limit"],
+        &["nothing of this plan can be measured", "messages of at most"],
     );
     local(&["-d", "mlx5_7"], &["no device named \"mlx5_7\""]);
     for (flags, words) in [
-        (["--rate", "10khz"], "such as 10kHz or 500"),
+        (["--rate", "10khz"], "such as 500, 10k or 2M, or `asap`"),
         (["--rate", "0"], "from one message a minute"),
         (["--goal", "mean"], "median, p99.9, cpu"),
         (["--rounds", "4"], "4 is not in 5..=20"),
         (["--operation", "read"], "send, write"),
-        (["--budget", "90"], "it has no unit"),
+        (["--budget", "90d"], "\"d\" is no unit of time"),
     ] {
         let ended = scratch.run(&[&["advise", "--local"][..], &flags].concat());
         assert!(ended.status == Some(2) && ended.stderr.contains(words), "{flags:?}: {ended:?}");
@@ -137,13 +137,13 @@ fn who_stops_a_search_is_told_what_is_kept() {
         }
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.starts_with("# coarse")), "the search did not begin");
+        assert!(lines.any(|line| line.starts_with("# coarse")), "the search did not start");
         signal(child.id().cast_signed(), Signal::INT);
         let rest = std::thread::spawn(move || lines.count());
         let ended = collect(child);
         rest.join().unwrap();
         assert!(
-            ended.status == Some(1) && ended.stderr.contains("rdmascope: stopped by SIGINT: "),
+            ended.status == Some(130) && ended.stderr.contains("rdmascope: stopped by SIGINT: "),
             "{ended:?}"
         );
         assert!(ended.stderr.contains(words), "{ended:?}");

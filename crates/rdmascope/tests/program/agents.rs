@@ -1,10 +1,10 @@
-//! Agents that do not start or are none, through `--via`: one sentence, exit status 1, nothing left
-//! behind.
+//! Agents that do not start, and other programs in their place, by `--via`: one sentence, exit
+//! status 1, nothing left behind.
 
 use crate::support::{Ended, PROGRAM, SMALL, Scratch, all_measured};
 
-/// A run whose agents are started by a shell script, which has the words of the agent as its
-/// arguments.
+/// Runs with agents that a shell script starts. The arguments of the script are the agent's
+/// command.
 fn run(script: &str, more: &[&str]) -> (Scratch, Ended) {
     let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
@@ -16,7 +16,8 @@ fn run(script: &str, more: &[&str]) -> (Scratch, Ended) {
     (scratch, ended)
 }
 
-/// The last line is a sentence with these words, no result is printed, no directory is left.
+/// Asserts that the last line is a sentence with these words, that no result is printed, and that
+/// no directory is left.
 #[track_caller]
 fn fails(script: &str, more: &[&str], words: &[&str]) {
     let (scratch, ended) = run(script, more);
@@ -33,8 +34,8 @@ fn fails(script: &str, more: &[&str], words: &[&str]) {
 fn an_agent_may_be_started_by_any_command_and_its_words_are_shown() {
     let (scratch, ended) = run("host=$1; shift; echo \"hello from $host\" >&2; exec \"$@\"", &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    // A busy machine may cost a calibration, which is said as well.
-    let is_said = |line: &&str| !line.contains("the cross-core latency was not measured");
+    // On a busy machine, a calibration may fail, which is reported, too.
+    let is_said = |line: &&str| !line.contains("the core-to-core latency was not measured");
     let mut said: Vec<_> = ended.stderr.lines().filter(is_said).collect();
     said.sort_unstable();
     assert_eq!(said, ["[rank 0 red] hello from red", "[rank 1 blue] hello from blue"]);
@@ -80,8 +81,8 @@ fn an_echo_is_no_agent() {
 #[test]
 fn another_version_says_so() {
     let script = "echo 'rdmascope 9.9.9 protocol 999'; exec sleep 60";
-    fails(script, &[], &["rdmascope 9.9.9 with protocol 999", "install the same version at both ends"]);
-    // Another version of the program that speaks the same protocol is told and used.
+    fails(script, &[], &["rdmascope 9.9.9 with protocol 999", "install the same version on both hosts"]);
+    // Another version of the program with the same protocol is reported and used.
     let script = "shift; \"$@\" | { read -r line; echo \"rdmascope 0.0.1 ${line#rdmascope * }\"; exec cat; }";
     let (scratch, ended) = run(script, &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");

@@ -1,5 +1,5 @@
-//! Programs of somebody else: what they say becomes the numbers of a point, and each way in which
-//! they do not do what a plan expects has a sentence.
+//! Applications: their output becomes the numbers of a point, and each deviation from what a plan
+//! expects has a sentence.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::support::processes::{signal, with_token};
 use crate::support::{DEADLINE, Scratch, all_measured, collect, is_installed, skip};
 
-/// A plan with these programs, whose experiment has these axes.
+/// Writes a plan with these programs and these axes of its experiment.
 fn plan(scratch: &Scratch, programs: &str, axes: &str) {
     let text = format!(
         "name = \"x\"\ntitle = \"X\"\n{programs}\n[[experiment]]\nname = \"e\"\npattern = \"application\"\n\
@@ -19,7 +19,7 @@ fn plan(scratch: &Scratch, programs: &str, axes: &str) {
     scratch.write("x.toml", text);
 }
 
-/// A program of a shell that has one metric, `t`, behind "t=".
+/// Returns an application that is a shell script, with one metric `t`, printed after "t=".
 fn shell(name: &str, script: &str, more: &str) -> String {
     format!(
         "[[application]]\nname = {name:?}\ncommand = [\"sh\", \"-c\", {script:?}]\nlauncher = \"none\"\n{more}\n\
@@ -27,7 +27,7 @@ fn shell(name: &str, script: &str, more: &str) -> String {
     )
 }
 
-/// The points of a run of the plan, by their programs.
+/// Runs the plan; returns its points, ordered by their programs.
 fn run(scratch: &Scratch, more: &[&str]) -> (Option<i32>, Vec<Point>, String) {
     let _ = fs::remove_dir_all(scratch.at("r"));
     let ended = scratch.run(&[&["run", "x.toml", "--out", "r"], more].concat());
@@ -36,7 +36,7 @@ fn run(scratch: &Scratch, more: &[&str]) -> (Option<i32>, Vec<Point>, String) {
     (ended.status, points, ended.stdout + &ended.stderr)
 }
 
-/// The words of a point that was not measured, or has failed.
+/// Returns the reason or the error of a point that was not measured or failed.
 fn words(point: &Point) -> &str {
     match &point.status {
         Status::Failed { error } => error,
@@ -103,42 +103,42 @@ fn a_program_that_goes_wrong_is_a_point_with_a_sentence() {
             "exits",
             "echo t=1; echo one >&2; echo no room for it >&2; exit 3",
             "",
-            "exits ended with exit status 3: it said last: one | no room for it",
+            "exits ended with exit status 3: its last output: one | no room for it",
         ),
-        ("killed", "echo t=1; kill -SEGV $$", "", "killed was killed by signal 11: it said last: t=1"),
-        ("silent", "exit 1", "", "silent ended with exit status 1: it said nothing"),
+        ("killed", "echo t=1; kill -SEGV $$", "", "killed was killed by signal 11: its last output: t=1"),
+        ("silent", "exit 1", "", "silent ended with exit status 1: it printed nothing"),
         (
             "other",
             "echo a; echo b",
             "",
-            "other does not say t once: \"^t=(?<value>\\\\S+)$\" is not in its stdout, which ends with: a | b",
+            "other must print t once: \"^t=(?<value>\\\\S+)$\" does not match in its stdout, which ends with: a | b",
         ),
-        ("twice", "echo t=1; echo t=2", "", "is 2 times in its stdout, which ends with: t=1 | t=2"),
-        ("words", "echo t=much", "", "words says \"much\" as its t, which is no number"),
+        ("twice", "echo t=1; echo t=2", "", "matches 2 times in its stdout, which ends with: t=1 | t=2"),
+        ("words", "echo t=much", "", "words prints \"much\" as its t, which is not a number"),
         (
             "unverified",
             "echo t=1",
             "verify = ['SUCCESSFUL']",
-            "unverified ran but did not verify: \"SUCCESSFUL\" is not in its stdout",
+            "unverified failed its verification: \"SUCCESSFUL\" is not in its stdout",
         ),
         (
             "alone",
             "echo t=1; echo on 1 procs",
             "verify = ['on (?<ranks>\\d+) procs']",
-            "alone counts 1 ranks where 3 were started",
+            "alone counts 1 ranks, but 3 were started",
         ),
         ("three", "echo t=1", ranks, "three runs on a power of two of ranks (1, 2, 4, 8), not on 3"),
         (
             "file",
             "echo t=1",
             "files = { data = \"/no/such/file\" }\ninstall = \"see example.org\"",
-            "file needs the file \"/no/such/file\", which is not there (see example.org)",
+            "file needs the file \"/no/such/file\", which does not exist (see example.org)",
         ),
         (
             "open",
             "echo t=1 {where}",
             "",
-            "open needs where, which this plan leaves open: give it with --set where=TEXT",
+            "open needs where, which this plan does not set: set it with --set where=TEXT",
         ),
     ];
     let absent = "[[application]]\nname = \"absent\"\ncommand = [\"no-such-program\"]\nlauncher = \"none\"\n\
@@ -168,13 +168,12 @@ fn a_program_that_does_not_end_is_ended_with_all_that_it_has_started() {
     assert_eq!(status, Some(1), "{printed}");
     assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     let sentence = words(&points[0]);
-    let limit =
-        "endless had not ended after the point's time limit of 2 s, and was ended: give it a longer timeout";
+    let limit = "endless was stopped at the point's time limit of 2 s: give it a longer timeout";
     assert_eq!(sentence, limit);
     assert_eq!(own(&points[0], "/said/stdout/text"), "begun\n");
 }
 
-/// What has left its group, its session and its environment behind is still the program's.
+/// A process that has left its group, its session and its environment still belongs to the program.
 #[test]
 fn what_a_program_leaves_running_ends_with_it() {
     let scratch = Scratch::waiting();
@@ -186,10 +185,10 @@ fn what_a_program_leaves_running_ends_with_it() {
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
 }
 
-/// It is ended in its time, and what it said is kept as far as there is room.
+/// The program ends at its time limit, and its output is kept as far as there is room.
 #[test]
 fn a_program_that_prints_without_end_costs_its_point_only() {
-    // It takes all that it gets of the CPUs: MPI's ranks would wait for turns beside it.
+    // The program uses all the CPU time that it gets: ranks of MPI would have to wait for the CPU.
     let scratch = Scratch::alone();
     let babbler = shell("babbler", "echo first; yes", "");
     let other = shell("other", "yes | head -c 3000000; echo t=2; head -c 600000 /dev/zero >&2", "");
@@ -202,7 +201,7 @@ fn a_program_that_prints_without_end_costs_its_point_only() {
     assert_eq!(status, Some(1), "{printed}");
     assert!(words(&points[0]).contains("time limit of 3 s"), "{}", words(&points[0]));
     is_cut(&points[0]);
-    // Much is read through in a time that depends on what else the machine does.
+    // How long reading much output takes depends on what else the machine does.
     let (status, points, printed) = run(&scratch, &["--set", "application=other"]);
     assert_eq!(status, Some(0), "{printed}");
     assert_eq!(own(&points[0], "/metrics/t/value").as_f64(), Some(2.0), "{}", words(&points[0]));
@@ -254,7 +253,7 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
     let metric = |pattern: &str| good.replace(r"^t=(?<value>\S+)$", pattern);
     let axes = "application = \"a\"";
     for (programs, axes, words) in [
-        (good.clone(), "ranks = 1", "names no program: add application = \"NAME\" to its axes"),
+        (good.clone(), "ranks = 1", "names no application: add application = \"NAME\" to its axes"),
         (good.clone(), "application = \"b\"", "unknown application \"b\" in experiment \"e\": use one of a"),
         (
             good.clone(),
@@ -265,27 +264,23 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
         (
             good.clone(),
             "application = \"a\"\nsize_bytes = 8",
-            "asks for size_bytes of a program, which cannot be",
+            "asks for size_bytes of a program, which is not possible",
         ),
-        (good.replace("[\"sh\"", "[\"{shell}\""), axes, "{shell} stands for nothing"),
+        (good.replace("[\"sh\"", "[\"{shell}\""), axes, "unknown placeholder {shell}"),
         (
             good.replace("t=1", "t={"),
             axes,
-            "a brace of \"echo t={\" has no other: write {{ for one that is meant",
+            "\"echo t={\" has an unpaired brace: write {{ or }} for a literal brace",
         ),
         (metric("t=1"), axes, "has no group value: write (?<value>...) around the number"),
-        (
-            metric("(?<value>1)(?<rank>1)"),
-            axes,
-            "has a group \"rank\" that means nothing: did you mean \"ranks\"?",
-        ),
+        (metric("(?<value>1)(?<rank>1)"), axes, "has an unknown group \"rank\": did you mean \"ranks\"?"),
         (metric("(?<value>1"), axes, "cannot be read: unclosed group"),
         (
             good.replace("launcher", "launchers"),
             axes,
             "unknown key \"launchers\" in [[application]]: did you mean \"launcher\"?",
         ),
-        (good.clone() + &good, axes, "a second application has that name"),
+        (good.clone() + &good, axes, "another application has this name"),
         (good.replace("[[application.metric]]\n", ""), axes, "x.toml:"),
         (
             shell("a", "echo", "files = { a = { name = \"../b\", text = \"\" } }"),
@@ -294,33 +289,33 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
         ),
         (good.clone() + "[variables]\nranks = \"1\"\n", axes, "a variable cannot be named \"ranks\""),
         (good.clone() + "[variables]\ntimeout = \"1\"\n", axes, "a variable cannot be named \"timeout\""),
+        (good.replace("\"none\"", "\"mpirun -np 2\""), axes, "always starts the same number of ranks"),
         (
-            good.replace("\"none\"", "\"mpirun -np 2\""),
+            good.replace("\"none\"", "\"{where}/mpirun -np {ranks}\""),
             axes,
-            "starts as many ranks as it says, whatever a point asks for",
+            "has another placeholder than {ranks}",
         ),
-        (good.replace("\"none\"", "\"{where}/mpirun -np {ranks}\""), axes, "can have {ranks} alone"),
         (
             good.clone(),
             "application = \"a\"\nmpi_transport = \"tcp\"",
-            "asks for mpi_transport of a program without a launcher",
+            "asks for mpi_transport of an application without a launcher",
         ),
         (
             good.replace("\"none\"", "\"mpi\""),
             "application = \"a\"\nlink = \"4X FDR\"",
-            "only a device has a link: give mpi_transport verbs",
+            "a link needs a verbs device: give mpi_transport verbs",
         ),
         (
             good.clone(),
             "application = \"a\"\nenvironment = \"optimised\"",
-            "is arranged for ranks of rdmascope alone",
+            "works only for ranks of rdmascope",
         ),
         (
             shell("a", "echo", "files = { a = \"x/in\", b = \"y/in\" }"),
             axes,
             "two of its files are named \"in\"",
         ),
-        (shell("a", "echo", "files = { dir = \"x/in\" }"), axes, "a file cannot be called \"dir\""),
+        (shell("a", "echo", "files = { dir = \"x/in\" }"), axes, "a file cannot be named \"dir\""),
         (
             good.clone()
                 + "[[figure]]\nkind = \"table\"\ntitle = \"F\"\nexperiments = [\"e\"]\nx = \"ranks\"\n\
@@ -349,7 +344,7 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
     }
 }
 
-/// LAMMPS, HPCC and NetPIPE, each over whatever carries its messages.
+/// LAMMPS, HPCC and NetPIPE, each over all endpoints that carry its messages.
 #[test]
 fn real_programs_are_measured() {
     let missing = ["lmp", "hpcc", "NPmpich2"].into_iter().find(|program| !is_installed(program));
@@ -381,7 +376,7 @@ fn real_programs_are_measured() {
     scratch.assert_nothing_left();
 }
 
-/// A launcher of another MPI starts ranks that know nothing of each other, and says nothing.
+/// A launcher of another MPI starts ranks that do not know each other, without an error.
 #[test]
 fn a_program_of_another_mpi_than_its_launchers_is_told() {
     if !is_installed("lmp") || !is_installed("mpirun.mpich") {
@@ -397,6 +392,6 @@ fn a_program_of_another_mpi_than_its_launchers_is_told() {
     let (status, points, printed) = run(&scratch, &[]);
     assert_eq!(status, Some(1), "{printed}");
     let sentence =
-        "lammps-lj counts 1 ranks where 2 were started: it does not belong to the MPI of this launcher";
+        "lammps-lj counts 1 ranks, but 2 were started: it does not belong to the MPI of this launcher";
     assert_eq!(words(&points[0]), sentence);
 }

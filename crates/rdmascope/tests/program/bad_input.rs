@@ -1,11 +1,11 @@
-//! What cannot be done is refused with one clear sentence and the right exit status, before
-//! anything is started or left.
+//! Impossible requests are refused with one clear sentence and the right exit status, before
+//! anything is started or left behind.
 
 use std::fs;
 
 use crate::support::{PROGRAM, SMALL, Scratch, finish, is_installed, skip};
 
-/// Refuses a plan made of `SMALL` with one text in place of another.
+/// Asserts that the plan `SMALL` is refused if one text of it is replaced by another.
 fn refused(from: &str, to: &str, words: &[&str]) {
     let scratch = Scratch::new();
     assert!(SMALL.contains(from), "{from}");
@@ -73,22 +73,20 @@ fn settings_are_refused_by_the_name_that_they_were_given() {
 fn flags_are_refused_before_anything_starts() {
     let scratch = Scratch::new();
     let lat = |flags: &[&str], words: &[&str]| {
-        // Both ends in either way: a server would wait for its client.
+        // Both ranks are started in each case: a server would wait for its client.
         let local: &[&str] = if flags.contains(&"--via") { &[] } else { &["--local"] };
         scratch.refused(&[&["lat", "send"][..], local, flags].concat(), 2, words);
     };
     lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
     lat(&["-c", "UD", "-s", "8192"], &["8192", "mtu_bytes 4096"]);
-    lat(&["-m", "5000"], &["no path MTU", "256, 512, 1024, 2048 or 4096"]);
+    lat(&["-m", "5000"], &["not a path MTU", "256, 512, 1024, 2048 or 4096"]);
     lat(&["-n", "0"], &["experiment \"lat-send\"", "at least 1 message"]);
     for many in ["1000000001", "18446744073709551615"] {
         let words = ["iterations of", "\"lat-send\"", many, "more than 1000000000", "give a duration"];
         lat(&["-n", many], &words);
     }
     lat(&["-D", "0"], &["above zero"]);
-    lat(&["-D", "-1"], &["-1 s", "above zero"]);
-    lat(&["-D", "nan"], &["above zero"]);
-    lat(&["-D", "1e300"], &["1e300 s", "at most 30 days"]);
+    lat(&["-D", "10000h"], &["36000000 s", "at most 30 days"]);
     lat(&["-t", "0"], &["at least 1 request"]);
     lat(&["-Q", "0"], &["at least 1"]);
     lat(&["-Q", "1000"], &["signal_interval 1000", "tx_depth 128"]);
@@ -98,7 +96,7 @@ fn flags_are_refused_before_anything_starts() {
     lat(&["--via", "ssh {host}"], &["{host}", "--hosts"]);
     lat(&["--via", "ssh {host}", "--hosts", "a"], &["--hosts names 1"]);
     lat(&["--via", "ssh", "--hosts", "a,b"], &["{host} in --via"]);
-    lat(&["--via", "ssh 'x {host}", "--hosts", "a,b"], &["a quote in it is not closed"]);
+    lat(&["--via", "ssh 'x {host}", "--hosts", "a,b"], &["it has an unclosed quote"]);
     lat(&["--via", "ssh {host}", "--hosts=-oProxyCommand=x,b"], &["is not the name of a host"]);
     lat(&["--via", "", "--cpus", "none"], &["it is empty"]);
 }
@@ -131,7 +129,7 @@ fn ends_started_by_hand_are_refused_before_they_wait() {
     lat(&["--listen", "node7"], &["--listen node7", "an address of this host"]);
     lat(&["--listen", ""], &["--listen", "an address of this host"]);
     lat(&["--key", "abc"], &["the key has 3 letters"]);
-    lat(&["--cpus", "0,1,2"], &["--cpus 0,1,2", "this end's number"]);
+    lat(&["--cpus", "0,1,2"], &["--cpus 0,1,2", "the CPU of this rank"]);
     lat(&["--cpus", "999999"], &["CPU 999999", "may not use"]);
     lat(&["-d", "mlx5_7"], &["no device named \"mlx5_7\"", "this host has softdev0"]);
     for (flags, words) in [
@@ -159,8 +157,8 @@ fn limits_of_the_device_are_named() {
         scratch.refused(&all, 2, &[&["nothing of this plan can be measured"][..], words].concat());
         assert!(!scratch.at("record").exists());
     };
-    refused(&["-I", "1MiB", "-s", "64KiB"], &["inline", "limit", "softdev0"]);
-    refused(&["-s", "8GiB"], &["longer than the limit", "softdev0"]);
+    refused(&["-I", "1MiB", "-s", "64KiB"], &["at most 512 bytes inline", "softdev0"]);
+    refused(&["-s", "8GiB"], &["messages of at most", "softdev0"]);
     scratch.assert_nothing_left();
 }
 
@@ -174,6 +172,13 @@ fn usage_that_clap_refuses_is_status_2_with_a_hint() {
         (&["lat", "send", "-c", "RD"], "possible values: RC, UC, UD"),
         (&["lat", "send", "-a", "-s", "4"], "cannot be used with"),
         (&["lat", "send", "-n", "5", "-D", "1"], "cannot be used with"),
+        (&["lat", "send", "-D", "-1"], "cannot read \"-1\" as a duration: it does not start with a digit"),
+        (&["lat", "send", "-D", "nan"], "cannot read \"nan\" as a duration: it does not start with a digit"),
+        (&["lat", "send", "-D", "1e300"], "cannot read \"1e300\" as a duration: it is not a whole number"),
+        (
+            &["lat", "send", "-n", "ten"],
+            "cannot read \"ten\" as a count: write a whole number such as 1000, 10k or 1e6",
+        ),
         (&["run"], "<PLAN>"),
         (&["run", "quick", "--hosts", "a,b"], "--via"),
         (&["run", "quick", "--start-timeout", "0"], "--start-timeout"),
@@ -203,7 +208,7 @@ fn a_directory_that_holds_a_run_is_never_written_to() {
     assert_eq!(listing(&scratch), before);
 }
 
-/// Files of a record with their contents.
+/// Returns the files of a record with their contents.
 fn listing(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(scratch.at("record"))
         .unwrap()
@@ -274,9 +279,9 @@ fn a_report_into_a_device_leaves_the_device_alone() {
 fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
     let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", crate::support::LONG);
-    // Soft, so that the agents can lift it for the memory that they share.
+    // A soft limit, so that the agents can raise it for the memory that they share.
     let agent = "sh -c \"ulimit -S -f unlimited; exec \\\"\\$@\\\"\" sh";
-    // Few messages, so that no histogram makes a single point too long for the limit.
+    // Few messages, so that a point with its histogram is not too long for the limit.
     let script = "ulimit -S -f 48; \
                   exec \"$0\" run plan.toml --out record --set keep_samples=false --set iterations=50 --via \"$1\"";
     let mut command = scratch.command("sh");
@@ -292,7 +297,7 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
     let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", crate::support::LONG);
     fs::create_dir(scratch.at("disk")).unwrap();
-    // The record is copied out at the end: the file system is gone with its namespace.
+    // The record is copied out at the end: the file system ends with its namespace.
     let script = "mount -t tmpfs -o size=256k none disk || exit 77; \
                   \"$0\" run plan.toml --out disk/record --set iterations=2000; \
                   status=$?; cp -r disk/record record; exit $status";
@@ -308,7 +313,7 @@ fn a_point_whose_samples_have_no_room_is_kept_without_them() {
     }
     let scratch = Scratch::on_one_cpu();
     fs::create_dir(scratch.at("disk")).unwrap();
-    // Room for the samples of one rank and not of the other.
+    // Room for the samples of one rank only.
     let script = "mount -t tmpfs -o size=300k none disk || exit 77; \
                   \"$0\" lat send --local -n 30000 --out disk/record; \
                   status=$?; cp -r disk/record record; exit $status";
@@ -322,7 +327,7 @@ fn a_point_whose_samples_have_no_room_is_kept_without_them() {
     assert!(ended.stderr.contains("cannot write samples to disk/record/samples/000000-1.u64"), "{ended:?}");
     assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
     let is_row = |line: &str| line.split_whitespace().nth(1) == Some("30000");
-    assert!(ended.stdout.lines().any(is_row), "the numbers are in print: {}", ended.stdout);
+    assert!(ended.stdout.lines().any(is_row), "the numbers are printed: {}", ended.stdout);
     let (_, points) = scratch.record("record");
     assert_eq!(points.len(), 1);
     assert!(points[0].latency.is_some() && points[0].ends.iter().all(|end| end.samples.is_none()));
@@ -359,7 +364,7 @@ fn what_keeps_softdev_from_memory_is_named() {
     let own =
         ["open_device on softdev0 failed: Cannot allocate memory", "is 200000 KiB", "ulimit -v unlimited"];
     failed("ulimit -v 200000; exec \"$0\" lat send --local -n 20", &own);
-    // Room for the memory of one process, and not for that of its peer as well.
+    // Room for the memory of one process, but not of two.
     let peer = ["modify_qp on RC queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
     failed("ulimit -v 2000000; exec \"$0\" lat send --local -n 20", &peer);
     let datagram = ["post_send on queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
@@ -381,15 +386,16 @@ fn how_an_agent_ended_is_known_where_ends_of_children_are_ignored() {
     assert!(ended.stderr.contains("ended with exit status 3"), "{ended:?}");
 }
 
-/// The run ends with status 1 and one sentence, and what it had measured before is readable.
+/// Asserts that the run ends with status 1 and one sentence, and that its earlier points are
+/// readable.
 fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name: &str, why: &str) {
     let ended = finish(command);
     if ended.status == Some(77) {
         return skip("mount", "a tmpfs cannot be mounted here");
     }
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    // A busy machine may cost a calibration, which is said as well.
-    let is_said = |line: &&str| !line.contains("the cross-core latency was not measured");
+    // On a busy machine, a calibration may fail, which is reported, too.
+    let is_said = |line: &&str| !line.contains("the core-to-core latency was not measured");
     let said: Vec<_> = ended.stderr.lines().filter(is_said).collect();
     let [message] = said[..] else { panic!("{said:?}") };
     assert!(message.contains(why) && message.contains("cannot"), "{message}");

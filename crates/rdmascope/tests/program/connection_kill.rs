@@ -1,5 +1,5 @@
-//! Programs of librdmacm on softdev of which one is killed at any moment: its peer is told, and its
-//! port is free again.
+//! Two programs of librdmacm on softdev, one of which is killed at any moment: its peer learns of
+//! it, and its port is free again.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -13,35 +13,35 @@ use crate::support::moments::Moments;
 use crate::support::processes::signal;
 use crate::support::{Scratch, is_installed, skip};
 
-/// How many are killed. `cargo xtask ci --full` asks for more; another seed gives other moments.
+/// Number of kills. `cargo xtask ci --full` sets more; another seed gives other moments.
 const KILLS: usize = 40;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
 const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
-/// Moments are from the start of the client until some time after it has connected, if all goes
-/// well: within so many times what its server took to listen, and no less than this.
+/// Moments are between the start of the client and some time after it has connected: within so many
+/// times the time that its server took to listen, and at least [`RUN`].
 const STARTS: u32 = 5;
 const RUN: Duration = Duration::from_millis(120);
-/// How long a peer, or a name, may be there that is to go. Whoever has lost its peer learns of it
+/// How long a peer or a name may stay that has to go. A process that has lost its peer learns of it
 /// at once; the rest is for a machine with other work.
 const GONE: Duration = Duration::from_secs(20);
-/// How long a program that has been told may take to end.
+/// How long a program may take to end after it has learned of it.
 const ENDS: Duration = Duration::from_secs(2);
-/// What rping says of an event by which it learns that its connection has ended. It may hang after
-/// that, on adapters too: if its main thread still waits for the connection, it waits for a
-/// completion or an event that nobody will ever raise.
+/// What rping prints for an event by which it learns that its connection has ended. It may hang
+/// after that, on adapters, too: if its main thread still waits for the connection, it waits for a
+/// completion or an event that never comes.
 const TOLD: [&str; 2] = ["DISCONNECT EVENT", "cma event "];
-/// One port for all pairs: nothing may be left of one that disturbs the next. Other tests have
-/// others.
+/// One port for all pairs, because no pair may leave anything that disturbs the next. Other tests
+/// use other ports.
 static PORT: LazyLock<String> = LazyLock::new(|| (20_000 + std::process::id() % 10_000).to_string());
 
-/// Programs with their arguments, but for the port.
+/// Two programs with their arguments, without the port.
 struct Pair {
     program: &'static str,
     server: &'static [&'static str],
     client: &'static [&'static str],
 }
 
-/// Pings until somebody ends it.
+/// Pings until it is killed.
 const PINGS: Pair =
     Pair { program: "rping", server: &["-s", "-a", HERE, "-p"], client: &["-c", "-a", HERE, "-p"] };
 /// Connects and disconnects, and sends nothing in between.
@@ -58,7 +58,7 @@ enum Victim {
     Client,
 }
 
-/// A program of a test, which does not outlive it, and where its words go.
+/// A program of a test, which does not outlive the test, and the file of its output.
 struct Running {
     child: Child,
     said: PathBuf,
@@ -88,13 +88,13 @@ impl Running {
         is_so_within(patience, || self.child.try_wait().unwrap().is_some())
     }
 
-    /// Whether it has said that its connection has ended.
+    /// Whether the program has printed that its connection has ended.
     fn was_told(&self) -> bool {
         let said = fs::read_to_string(&self.said).unwrap();
         TOLD.iter().any(|told| said.contains(told))
     }
 
-    /// What becomes of a program whose peer was killed; `None` where it learns nothing of that.
+    /// Returns what becomes of a program whose peer was killed; `None` if it does not learn of it.
     fn end(&mut self) -> Option<&'static str> {
         let is_over = |program: &mut Self| program.ends_within(Duration::ZERO) || program.was_told();
         if !is_so_within(GONE, || is_over(self)) {
@@ -115,7 +115,7 @@ fn is_so_within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Names that say that somebody has the port.
+/// Returns the names that show that a process has the port.
 fn names() -> Vec<String> {
     let prefix = format!("@rdmascope-cm-1/{}/", geteuid().as_raw());
     let list = fs::read_to_string("/proc/net/unix").unwrap();
@@ -127,7 +127,7 @@ fn listens() -> bool {
     names().iter().any(|name| name.starts_with("listen/"))
 }
 
-/// Starts a pair, kills one of the two after a time, and looks at what becomes of the other.
+/// Starts a pair, kills one of the two after a time, and returns what becomes of the other.
 fn kill(scratch: &Scratch, pair: &Pair, victim: Victim, moments: &mut Moments) -> &'static str {
     let start = Instant::now();
     let mut server = Running::start(scratch, pair.program, "server", pair.server);
@@ -146,7 +146,8 @@ fn kill(scratch: &Scratch, pair: &Pair, victim: Victim, moments: &mut Moments) -
             if server.ends_within(Duration::from_millis(300)) || server.was_told() {
                 server.end().expect("it has ended or was told")
             } else {
-                // It has not met the client, or takes its time: one that it meets is told from it.
+                // The server has not met the client, or is slow to notice: it can serve the next
+                // client.
                 let arguments = [&["-C", "1"], pair.client].concat();
                 let mut next = Running::start(scratch, pair.program, "next", &arguments);
                 let is_over = || next.ends_within(Duration::ZERO) || server.was_told();

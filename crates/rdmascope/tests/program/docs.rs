@@ -1,10 +1,10 @@
-//! The documents as readers use them: plans that they show can be measured, commands that they show
-//! run and print what stands below them, and their links lead somewhere.
+//! The documents as readers use them: their plans can be measured, their commands run and print the
+//! lines below them, and the targets of their links exist.
 //!
-//! A block `console` has commands after `$ `, each with what it prints; `...` stands for any lines.
-//! A block `toml` is a plan whose first line is a comment with the name of its file, which commands
-//! below use. All of a page runs in one directory, in the order in which it stands there.
-//! `RDMASCOPE_BLESS=1` writes what is printed now below each command that has output.
+//! A block `console` has commands after `$ `, each with its output; `...` stands for any lines. A
+//! block `toml` is a plan. Its first line is a comment with the name of its file, which commands
+//! below it use. All blocks of a page run in one directory, in their order. `RDMASCOPE_BLESS=1`
+//! replaces the output of each command that has output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{PROGRAM, Scratch, finish};
 
-/// What a page shows, and the line at which that begins.
+/// A block of a page that can be tried.
 #[derive(Debug, PartialEq)]
 enum Block {
     /// A plan: its file and its text.
@@ -21,12 +21,12 @@ enum Block {
     Command(String, Vec<String>),
 }
 
-/// Where documents are.
+/// Returns the directory of the project.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// All pages, by their paths from the root.
+/// Returns all pages, by their paths from the root.
 fn pages() -> BTreeSet<PathBuf> {
     let mut pages = BTreeSet::from(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(PathBuf::from));
     let mut folders = vec![PathBuf::from("docs")];
@@ -43,7 +43,7 @@ fn pages() -> BTreeSet<PathBuf> {
     pages
 }
 
-/// The blocks of a page that can be tried.
+/// Returns the blocks of a page that can be tried, with the lines at which they start.
 fn blocks(text: &str) -> Vec<(usize, Block)> {
     let mut blocks = Vec::new();
     let mut lines = text.lines().zip(1..);
@@ -75,12 +75,13 @@ fn blocks(text: &str) -> Vec<(usize, Block)> {
     blocks
 }
 
-/// Units that follow a number, and differ with it.
+/// Units after a number, which change with it.
 const UNITS: [&str; 9] = ["ns", "us", "ms", "s", "B", "B/s", "KiB/s", "MiB/s", "GiB/s"];
 
-/// A line without what differs from run to run: numbers with their units, marks of what was
-/// disturbed, and how wide columns are.
+/// Returns a line without what differs from run to run: numbers with their units, marks of unstable
+/// points, the widths of columns, and whether the mean of repetitions became known.
 fn masked(line: &str) -> String {
+    let line = line.split(", not within ").next().unwrap_or(line);
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.']));
@@ -104,7 +105,7 @@ fn masked(line: &str) -> String {
     words.join(" ")
 }
 
-/// Whether lines stand among others, in their order.
+/// Fails unless the expected lines are among the printed ones, in their order.
 fn stand_among(expected: &[String], found: &str) -> Result<(), String> {
     let mut found = found.lines().map(masked);
     for line in expected.iter().filter(|line| line.as_str() != "...") {
@@ -116,7 +117,7 @@ fn stand_among(expected: &[String], found: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Tries all of a page; gives what each command printed, and adds what is wrong.
+/// Tries all blocks of a page; returns what each command printed, and adds what is wrong.
 fn try_page(page: &Path, wrong: &mut Vec<String>) -> Vec<(usize, String)> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let blocks = blocks(&text);
@@ -174,13 +175,13 @@ fn plans_and_commands_of_the_documents_work() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The most lines that stand below a command.
+/// Most lines below a command.
 const LINES_MAX: usize = 16;
-/// Commands whose sentences depend on the host or on the numbers.
+/// Commands with output that depends on the host or on the numbers.
 const VARYING: [&str; 6] = ["advise", "devices", "doctor", "exec", "model", "plans"];
 
-/// The lines of a command that are the same everywhere but for their numbers: without the banner
-/// about the host, and without what was disturbed.
+/// Returns the lines of a command that are the same everywhere except for numbers: without the
+/// banner about the host, and without the reasons of unstable points.
 fn lasting(printed: &str) -> Vec<&str> {
     let lines = printed.lines().take_while(|line| !line.starts_with(" ! unstable"));
     let is_lasting = |line: &&str| {
@@ -197,7 +198,7 @@ fn lasting(printed: &str) -> Vec<&str> {
     lines
 }
 
-/// Writes what commands have printed below them, where something stands there.
+/// Replaces the output below the commands of a page, if there is any.
 fn bless(page: &Path, printed: &[(usize, String)]) {
     let path = root().join(page);
     let text = fs::read_to_string(&path).unwrap();
@@ -226,7 +227,7 @@ fn bless(page: &Path, printed: &[(usize, String)]) {
     fs::write(path, out).unwrap();
 }
 
-/// The targets of links of a page, without those to the web.
+/// Returns the targets of the links of a page, without links to the web.
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     let mut is_code = false;
@@ -244,7 +245,7 @@ fn links(text: &str) -> Vec<String> {
     links
 }
 
-/// The name of a heading in links, as forges and mdBook make it.
+/// Returns the anchor of a heading, as forges and mdBook make it.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()

@@ -1,5 +1,5 @@
-//! `rdmascope doctor` on the machine that the tests run on, whatever it has. What each check finds
-//! is tested from made-up hosts beside the checks.
+//! `rdmascope doctor` on the machine that runs the tests, whatever it has. The unit tests of the
+//! checks use made-up hosts.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn softdev_can_be_measured_everywhere() {
     let ended = scratch.run(&["doctor", "-d", "softdev0"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert!(ended.stdout.starts_with("Measuring on softdev0 of "), "{ended:?}");
-    assert!(ended.stdout.contains("softdev0 is software: its numbers are those of this host's memory"));
+    assert!(ended.stdout.contains("softdev0 is software: its numbers show this host's memory"));
     assert!(
         ended.stdout.contains("good     port state: port 1 of softdev0 is active (link up)\n"),
         "{ended:?}"

@@ -1,5 +1,5 @@
-//! Environments from the outside: applied, recorded, and taken back whoever is killed. The host is
-//! a made-up tree of files, but for the test that says otherwise.
+//! Environments from the outside: applied, recorded, and reverted, whichever process is killed. The
+//! host is a made-up tree of files, except in the tests that say otherwise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::hands::Server;
 use crate::support::processes::{Process, agents, signal, with_token};
 use crate::support::{Scratch, all_measured, collect, copy_program, finish, is_installed, skip, wait};
 
-/// Eight CPUs, two of which are scaled, an interrupt that can be moved and one that cannot.
+/// Eight CPUs, two of which have a governor, an interrupt that can be moved and one that cannot.
 const HOST: &[(&str, &str)] = &[
     ("run/.keep", ""),
     ("sys/devices/system/cpu/online", "0-7"),
@@ -32,12 +32,12 @@ const GOVERNORS: [&str; 2] = [
 const IRQ: &str = "proc/irq/24/smp_affinity_list";
 const JOURNAL: &str = "run/rdmascope/journal.json";
 
-/// As the host is before a run.
+/// The values of the host before a run.
 const BEFORE: [&str; 3] = ["powersave", "schedutil", "0-7"];
-/// As it is while a point is measured.
+/// The values of the host while a point is measured.
 const APPLIED: [&str; 3] = ["performance", "performance", "2-7"];
 
-/// A plan whose point takes this long.
+/// Returns a plan with a point that takes so many seconds.
 fn plan(environment: &str, seconds: u32) -> String {
     format!(
         "name = \"e\"\ntitle = \"E\"\n[[environment]]\nname = \"own\"\n{environment}\n[[experiment]]\nname = \"e\"\n\
@@ -47,7 +47,7 @@ fn plan(environment: &str, seconds: u32) -> String {
 
 const OWN: &str = "governor = \"performance\"\nirq_affinity = \"away\"";
 
-/// A scratch directory with a made-up host in it, and agents that take it for theirs.
+/// Returns a scratch directory with a made-up host, which agents use as their host.
 fn scratch() -> Scratch {
     let scratch = Scratch::alone();
     for (path, content) in HOST {
@@ -65,7 +65,7 @@ fn scratch() -> Scratch {
 
 const VIA: [&str; 6] = ["-d", "softdev0", "--via", "sh wrapper.sh", "--cpus", "0,1"];
 
-/// What the host has: governors, interrupt.
+/// Returns the values of the host: governors, interrupt.
 fn values(scratch: &Scratch) -> [String; 3] {
     [GOVERNORS[0], GOVERNORS[1], IRQ].map(|path| {
         let text = fs::read_to_string(scratch.at("host").join(path)).unwrap_or_default();
@@ -73,7 +73,7 @@ fn values(scratch: &Scratch) -> [String; 3] {
     })
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
@@ -83,7 +83,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A run in a process group of its own, in the middle of its point.
+/// Starts a run in its own process group, and waits until it is in the middle of its point.
 #[track_caller]
 fn in_the_middle(scratch: &Scratch) -> Child {
     let mut command = scratch.program([&["run", "plan.toml", "--out", "record"][..], &VIA].concat());
@@ -94,7 +94,7 @@ fn in_the_middle(scratch: &Scratch) -> Child {
         let holders = holders.filter(|file| file.file_name().to_string_lossy().starts_with("holder-"));
         values(scratch) == APPLIED && holders.count() == 2 && journal.matches("holders").count() == 3
     });
-    // Both agents measure by now, or will in a moment: either is the middle of a point.
+    // Both agents measure now, or will in a moment: both are the middle of a point.
     std::thread::sleep(Duration::from_millis(300));
     child
 }
@@ -124,7 +124,7 @@ fn a_run_that_is_killed_leaves_the_host_as_it_was() {
     let mut child = in_the_middle(&scratch);
     assert_eq!(guards(&scratch).len(), 2);
     kill_all(&scratch, &mut child);
-    until("the guards have taken all back", || values(&scratch) == BEFORE);
+    until("the guards have reverted everything", || values(&scratch) == BEFORE);
     scratch.assert_nothing_left();
     assert!(!scratch.at("host").join(JOURNAL).exists());
 }
@@ -134,7 +134,7 @@ fn an_agent_that_is_killed_alone_leaves_the_host_as_it_was() {
     let scratch = scratch();
     let mut child = in_the_middle(&scratch);
     agents(&scratch.token()).iter().for_each(|agent| signal(agent.pid, Signal::KILL));
-    until("the guards have taken all back", || values(&scratch) == BEFORE);
+    until("the guards have reverted everything", || values(&scratch) == BEFORE);
     wait(&mut child);
     scratch.assert_nothing_left();
 }
@@ -147,7 +147,7 @@ fn a_signal_to_everything_is_no_end_for_the_guards() {
         guards(&scratch).iter().for_each(|guard| signal(guard.pid, signal_of));
     }
     kill_all(&scratch, &mut child);
-    until("the guards have taken all back", || values(&scratch) == BEFORE);
+    until("the guards have reverted everything", || values(&scratch) == BEFORE);
     scratch.assert_nothing_left();
 }
 
@@ -160,7 +160,7 @@ fn what_is_left_when_the_guards_are_killed_too_is_found_told_and_restored() {
     guards.iter().for_each(|guard| signal(guard.pid, Signal::KILL));
     kill_all(&scratch, &mut child);
     scratch.assert_nothing_left();
-    // The fault does act: nobody has taken anything back.
+    // The fault takes effect: nothing was reverted.
     assert_eq!(values(&scratch), APPLIED);
     assert!(scratch.at("host").join(JOURNAL).exists());
 
@@ -175,7 +175,7 @@ fn what_is_left_when_the_guards_are_killed_too_is_found_told_and_restored() {
     assert!(all_measured(&points));
     let warning = run.warnings.iter().find(|warning| warning.contains("the governor of CPU 1 was set from"));
     assert!(warning.is_some_and(|warning| warning.ends_with("see `rdmascope doctor`")), "{:?}", run.warnings);
-    assert_eq!(values(&scratch), APPLIED, "a run that asks nothing changes nothing");
+    assert_eq!(values(&scratch), APPLIED, "a run without an environment changes nothing");
 
     let restored = scratch.succeed(&["doctor", "--restore", "--host-root", &host]);
     assert_eq!(restored.lines().count(), 3, "{restored}");
@@ -183,10 +183,10 @@ fn what_is_left_when_the_guards_are_killed_too_is_found_told_and_restored() {
     assert_eq!(values(&scratch), BEFORE);
     assert!(!scratch.at("host").join(JOURNAL).exists());
     let again = scratch.succeed(&["doctor", "--restore", "--host-root", &host]);
-    assert_eq!(again, "No run has left anything behind.\n");
+    assert_eq!(again, "There is nothing to restore.\n");
     let files = fs::read_dir(scratch.at("host/run/rdmascope")).unwrap().flatten();
     let files: Vec<_> = files.map(|file| file.file_name().into_string().unwrap()).collect();
-    assert_eq!(files, ["lock"], "nor have the guards");
+    assert_eq!(files, ["lock"], "the guards leave no file");
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn what_somebody_else_changes_during_a_run_is_left_alone_and_said_so() {
     fs::write(scratch.at("host").join(GOVERNORS[0]), "userspace\n").unwrap();
     let ended = collect(child);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let line = "the governor of CPU 0 was changed to userspace by somebody else after rdmascope had set it to performance, \
-                and is left so (powersave before)";
+    let line = "another process changed the governor of CPU 0 to userspace after rdmascope had set it to performance; \
+                it is left so (originally powersave)";
     assert!(ended.stderr.contains(line), "{ended:?}");
     assert_eq!(values(&scratch), ["userspace", "schedutil", "0-7"]);
     assert!(!scratch.at("host").join(JOURNAL).exists());
@@ -210,7 +210,7 @@ fn what_somebody_else_changes_during_a_run_is_left_alone_and_said_so() {
             (governor.outcome, own[&Technique::IrqAffinity].outcome),
             (Outcome::NotApplied, Outcome::Applied)
         );
-        let why = "it was applied, but somebody else changed it during the point (the governor of CPU 0: userspace)";
+        let why = "it was applied, but another process changed it during the point (the governor of CPU 0: userspace)";
         assert_eq!(governor.reason.as_deref(), Some(why));
     }
 }
@@ -222,7 +222,7 @@ fn guards_that_are_killed_alone_leave_nothing_to_the_points_after() {
     scratch.write("plan.toml", text);
     let mut child = in_the_middle(&scratch);
     guards(&scratch).iter().for_each(|guard| signal(guard.pid, Signal::KILL));
-    until("what they held is taken back", || values(&scratch) == BEFORE);
+    until("what they had changed is reverted", || values(&scratch) == BEFORE);
     assert!(child.try_wait().unwrap().is_none(), "while the next point is still to be measured");
     let ended = collect(child);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -231,7 +231,7 @@ fn guards_that_are_killed_alone_leave_nothing_to_the_points_after() {
     for condition in &points[0].conditions {
         let reason = condition.reason.as_deref().unwrap_or_default();
         assert!(
-            reason.starts_with("it was applied, and not looked at again after the point: "),
+            reason.starts_with("it was applied, but could not be checked after the point: "),
             "{condition:?}"
         );
     }
@@ -272,7 +272,7 @@ fn environments_follow_each_other_without_getting_in_each_others_way() {
     assert!(!scratch.at("host").join(JOURNAL).exists());
 }
 
-/// A tuned that knows its profiles from its own directory.
+/// Installs a tuned that reads its profiles from its own directory.
 fn with_tuned(scratch: &Scratch) -> PathBuf {
     let bin = scratch.at("bin");
     fs::create_dir(&bin).unwrap();
@@ -323,12 +323,13 @@ fn each_technique_stands_in_the_record_with_what_became_of_it() {
     let before = |technique: Technique| {
         [0, 1].map(|rank| by_technique(&points[0], rank)[&technique].before.clone().unwrap_or_default())
     };
-    // The second rank finds what was there before the first.
+    // The second rank finds the values from before the first rank.
     assert_eq!(before(Technique::Governor), ["powersave x 1, schedutil x 1"; 2]);
     assert_eq!(before(Technique::Tuned), ["balanced"; 2]);
     let reasons: String = points[0].conditions.iter().filter_map(|one| one.reason.clone()).collect();
     assert!(
-        reasons.contains("1 of 2 interrupts: the kernel keeps the others (the CPUs of interrupt 25: "),
+        reasons
+            .contains("1 of 2 interrupts: the kernel does not move the others (the CPUs of interrupt 25: "),
         "{reasons}"
     );
     assert!(reasons.contains("held by process "), "{reasons}");
@@ -355,12 +356,12 @@ fn a_profile_that_tuned_does_not_know_is_not_applied_in_its_own_words() {
     assert!(!scratch.at("host").join(JOURNAL).exists());
 }
 
-/// On this machine, with what ends with the process.
+/// On this machine, with techniques that end with the process.
 #[test]
 fn the_process_s_own_is_in_force_while_a_point_is_measured_and_not_after() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", plan("memory = \"locked\"\ncpu_dma_latency_us = 3\nscheduler = \"rr:1\"", 2));
-    // One CPU for both: a real-time class would keep one from running.
+    // Both ranks have one CPU: with a real-time class, one of them would not run.
     let words = ["run", "plan.toml", "--out", "record", "-d", "softdev0", "--cpus", "0,0"];
     let mut child = scratch.program(words).spawn().unwrap();
     let locked = |pid: i32| {
@@ -391,7 +392,7 @@ fn the_process_s_own_is_in_force_while_a_point_is_measured_and_not_after() {
     assert!(class.reason.as_ref().is_some_and(|why| why.starts_with("both ranks have the same CPU")));
 }
 
-/// As many threads as there are CPUs, in the guards of both ranks, and gone with the point.
+/// The guards of both ranks start as many threads as there are CPUs, and end them with the point.
 #[test]
 fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
     let scratch = scratch();
@@ -410,8 +411,8 @@ fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
     let took = start.elapsed();
     let ended = collect(child);
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    // Both ranks and the work of a CPU share it: about a half, a tenth where the machine is busy
-    // otherwise.
+    // Both ranks and the load of a CPU share it: the load gets about a half, or a tenth if the
+    // machine is busy otherwise.
     let ticks: u64 = had.values().sum();
     assert!(had.len() == 2 && ticks > 20, "{had:?} hundredths of a second of {took:?}");
     let (_, points) = scratch.record("record");
@@ -419,25 +420,25 @@ fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
         let stress = &by_technique(&points[0], rank)[&Technique::Stress];
         assert_eq!((stress.outcome, stress.asked.as_str()), (Outcome::Applied, "cpu"), "{stress:?}");
         let reason = stress.reason.as_deref();
-        assert!(reason.is_some_and(|reason| reason.ends_with(" of them this rank's")), "{stress:?}");
+        assert!(reason.is_some_and(|reason| reason.ends_with(" of them")), "{stress:?}");
     }
     scratch.assert_nothing_left();
 }
 
-/// The time that a process has computed, in ticks of 10 ms (`utime` of proc_pid_stat(5)).
+/// Returns the CPU time of a process, in ticks of 10 ms (`utime` of proc_pid_stat(5)).
 fn user_ticks(pid: i32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(11)?.parse().ok()).unwrap_or(0)
 }
 
-/// The program, with none of root's rights; none where they cannot be given away.
+/// Returns the program without the rights of root; none if they cannot be dropped.
 fn without_rights(scratch: &Scratch) -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();
     if is_root && !is_installed("setpriv") {
-        skip("setpriv", "the rights of root cannot be given away");
+        skip("setpriv", "the rights of root cannot be dropped");
         return None;
     }
-    // Where anybody may go.
+    // A directory that every user may enter.
     let program = scratch.at("rdmascope");
     if !program.exists() {
         copy_program(&program);
@@ -480,7 +481,7 @@ fn without_rights_nothing_is_applied_and_everything_is_measured() {
     scratch.assert_nothing_left();
 }
 
-/// A key is leave to measure.
+/// A key permits a client only to measure.
 #[test]
 fn a_client_changes_the_host_of_a_server_only_with_its_leave() {
     for (allow, is_refused) in [(&[][..], true), (&["--allow-environment"], false)] {
@@ -494,7 +495,8 @@ fn a_client_changes_the_host_of_a_server_only_with_its_leave() {
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let (_, points) = scratch.record("record");
         assert!(all_measured(&points));
-        let why = "the server does not let its client change this host: start it with --allow-environment";
+        let why =
+            "the server does not let its client change this host: start the server with --allow-environment";
         let refused = |rank: u32| {
             let own = by_technique(&points[0], rank);
             let is_refused =

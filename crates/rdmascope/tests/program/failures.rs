@@ -1,5 +1,5 @@
-//! Failures that the field knows by a number or a riddle, on softdev: each with cause and remedy,
-//! within its deadline.
+//! Failures that other tools report by a number, on softdev: each is reported within its deadline,
+//! with cause and remedy.
 
 use crate::support::Scratch;
 use crate::support::failures::{a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing};
@@ -26,7 +26,7 @@ fn a_lost_message_of_an_unreliable_service_is_a_loss() {
 #[test]
 fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::on_one_cpu();
-    let words = ["port 1 of softdev0 has no GID 200 in use", "those in use are 0", "`rdmascope devices`"];
+    let words = ["port 1 of softdev0 has no GID 200 in use", "the GIDs in use are 0", "`rdmascope devices`"];
     let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-x", "200", "-n", "20"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     crate::support::failures::assert_words(ended.stderr.lines().last().unwrap(), &words);

@@ -61,7 +61,7 @@ fn every_operation_goes_out_to_n_and_comes_back() {
             ["read", "fetch_add", "compare_swap"].contains(&point.axes["operation"].as_str().unwrap());
         let kind = if fetches { LatencyKind::Fan } else { LatencyKind::FanHalf };
         assert_eq!((latency.kind, point.ends.len() as u64), (kind, peers + 1), "{point:?}");
-        // A reading for each message beside that of the round.
+        // A clock reading for each message, in addition to that of the round.
         let rate = point.throughput.as_ref().unwrap().messages_per_s;
         assert!((rate * latency.p50_ns as f64 / 1e9 - peers as f64).abs() < 1e-6);
         if point.experiment == "for-a-time" {
@@ -81,7 +81,7 @@ fn every_operation_goes_out_to_n_and_comes_back() {
     scratch.assert_nothing_left();
 }
 
-/// As many processes as a small cluster has nodes, every one connected with every other.
+/// As many processes as a small cluster has nodes, each connected with all others.
 #[test]
 fn sixty_four_agents_connect_all_with_all_and_are_done_soon() {
     const LIMIT: Duration = Duration::from_secs(30);
@@ -141,7 +141,7 @@ fn one_line_measures_one_to_n() {
     for (words, sentence) in [
         ("send --peers 0", "give numbers from 1 to 1023"),
         ("send --peers 3..1", "such as 15, 1,7,15 or 1..15"),
-        ("multicast -c RC", "only datagrams go to groups"),
+        ("multicast -c RC", "only datagrams can be sent to groups"),
         ("write -e", "a receiver that sleeps"),
         ("send node7", "unexpected argument 'node7'"),
         ("send --listen 0.0.0.0", "unexpected argument '--listen'"),
@@ -182,14 +182,14 @@ fn what_a_fan_out_has_not_is_refused() {
     refused("peers = 0", &["peers", "fan.toml:"]);
     refused("peers = 5000", &["more than 1023 peers", "each is a process"]);
     refused("peers = \"9..2\"", &["peers", "\"1..16\""]);
-    refused("queue_pairs = 2", &["several queue pairs", "one to each of the peers"]);
-    refused("operation = \"multicast\", service = \"RC\"", &["only datagrams go to groups"]);
+    refused("queue_pairs = 2", &["several queue pairs", "one queue pair for each peer"]);
+    refused("operation = \"multicast\", service = \"RC\"", &["only datagrams can be sent to groups"]);
     refused("operation = \"write\", poll = \"event\"", &["a receiver that sleeps", "write_imm"]);
     refused(
         "operation = \"fetch_add\", size_bytes = 8, notify = \"memory\"",
-        &["fetch-and-add told by memory"],
+        &["fetch-and-add notified by memory"],
     );
-    refused("notify = \"memory\"", &["Send told by memory"]);
+    refused("notify = \"memory\"", &["Send notified by memory"]);
     refused("service = \"UD\", peers = 200, tx_depth = 128", &["200 peers over UD", "tx_depth"]);
     refused("service = \"UD\", setup = \"rdma_cm\"", &["RDMA CM for datagrams"]);
     let head = PLAN.split("pattern").next().unwrap().to_owned();

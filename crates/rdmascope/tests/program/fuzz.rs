@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets over seeds, the inputs that are kept for them, and pseudo-random
-//! mutations of both, the same in every run.
+//! Runs the bodies of the fuzz targets over seeds, kept inputs, and pseudo-random mutations of
+//! both, the same in every run.
 
 #[path = "../../../../fuzz/bodies.rs"]
 mod bodies;
@@ -18,16 +18,16 @@ use serde_json::Value;
 
 use crate::support::{SMALL, Scratch};
 
-/// Mutations of each corpus, unless the time is over before.
+/// Mutations of each corpus, unless the time ends earlier.
 const ROUNDS: usize = 3000;
 /// Time for the mutations of each corpus: a slow machine tries fewer.
 const TIME: Duration = Duration::from_secs(4);
 
-/// Where the fuzz targets are, and the inputs that are kept for them.
+/// Directory of the fuzz targets, and of the inputs that are kept for them.
 const PLACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
-/// Inputs that fuzzing has found for a target, those with the most different ways through its body,
-/// and those that once made it panic.
+/// Returns the inputs that fuzzing has found for a target: inputs with different paths through its
+/// body, and inputs that once made it panic.
 fn kept(target: &str) -> Vec<Vec<u8>> {
     let files = |folder: &str| {
         let entries = fs::read_dir(Path::new(PLACE).join(folder).join(target)).into_iter().flatten();
@@ -40,7 +40,7 @@ fn kept(target: &str) -> Vec<Vec<u8>> {
     [corpus, files("regressions")].concat()
 }
 
-/// Runs the body of a target over seeds and what is kept, then over mutations of both.
+/// Runs the body of a target over seeds and kept inputs, then over mutations of both.
 fn drive(target: &str, seeds: &[Vec<u8>], words: &[&str], body: impl Fn(&[u8])) {
     let corpus = [seeds, &kept(target)].concat();
     corpus.iter().for_each(|input| body(input));
@@ -182,7 +182,7 @@ fn outputs_of_programs() {
     drive("programs", &corpus, &[&words[..], &NUMBERS].concat(), bodies::programs);
 }
 
-/// Records of a transfer, each in a block: what a source could say to get out of the target.
+/// Records of a transfer, each in a block: they may try to write outside of the target directory.
 #[test]
 fn sources_of_files() {
     let named = |kind: u8, parent: u8, name: &str, more: &[u8]| {
@@ -317,7 +317,7 @@ fn datagrams_of_the_connection_manager() {
     let digits = lines.map(|line| line.split_once(' ').unwrap().1);
     let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     let mads: Vec<Vec<u8>> = digits.map(|digits| digits.as_bytes().chunks(2).map(octet).collect()).collect();
-    // The message alone, behind the byte that chooses it; and private data alone.
+    // The message alone, after the byte that chooses it, and private data alone.
     let messages = mads.iter().map(|mad| [&[mad[17] - 0x10], &mad[24..]].concat());
     let corpus: Vec<_> = mads.iter().cloned().chain(messages).chain([mads[0][24 + 140..].to_vec()]).collect();
     let words =

@@ -1,5 +1,5 @@
-//! Both ends started by hand, as perftest's users do: what they print, how they find each other,
-//! and how each ends when the other goes wrong.
+//! A server and its client, started as with perftest: what they print, how they find each other,
+//! and how each ends when the other fails.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,11 +14,11 @@ use crate::support::hands::Server;
 use crate::support::processes::{agents, signal};
 use crate::support::{Ended, Scratch, all_measured, collect, finish};
 
-/// What a busy machine may take where a person would say "at once".
+/// How long something may take on a busy machine that should happen at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// A key that no server has.
 const NO_KEY: &str = "abcdefghijklmnopqrstuvwxyz";
-/// A client that measures for seconds, a point each second.
+/// Flags of a client that measures for several seconds, a point each second.
 const LONG: [&str; 6] = ["-s", "2..4096", "-D", "1", "--out", "record"];
 
 #[test]
@@ -39,7 +39,7 @@ fn the_command_that_the_server_prints_is_all_that_a_client_needs() {
     assert_eq!((client.status, client.stderr.as_str()), (Some(0), ""), "{client:?}");
     let (run, points) = scratch.record("record");
     assert!(points.len() == 5 && all_measured(&points), "{points:?}");
-    // Rank 0 is the client, rank 1 the server: here both on this host, with a CPU each where there
+    // Rank 0 is the client, rank 1 the server. Here both are on this host, with a CPU each if there
     // are two.
     let cpus: Vec<_> = run.environments.iter().map(|environment| environment.pinned_cpus.clone()).collect();
     assert!(cpus.len() == 2 && (cpus[0].is_none() || cpus[0] != cpus[1]), "{cpus:?}");
@@ -63,7 +63,7 @@ fn the_settings_of_the_client_count() {
     assert_eq!(client.status, Some(0), "{client:?}");
     let (run, points) = scratch.record("record");
     assert_eq!((&points[0].axes["size_bytes"], &points[0].axes["service"]), (&256.into(), &"RC".into()));
-    assert_eq!(run.environments[1].pinned_cpus, None, "the server's CPUs are its own");
+    assert_eq!(run.environments[1].pinned_cpus, None, "the server uses its own CPUs");
     let ended = server.end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let told = "rdmascope: the client's settings count: --size, --bidirectional, --connection, --out of this command has no \
@@ -103,7 +103,7 @@ fn a_client_waits_for_a_server_that_comes_later() {
         format!("rdmascope: waiting up to 30 s for the server 127.0.0.1:{port}: nothing listens on");
     assert!(ended.stderr.starts_with(&waiting), "{ended:?}");
     let ended = server.end();
-    let given = "rdmascope: the key was given and not made here: give each only once\n";
+    let given = "rdmascope: the key was given, not generated: use a key only once\n";
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), given), "{ended:?}");
 }
 
@@ -135,7 +135,7 @@ fn cpus_are_each_ends_own() {
     let allowed = rustix::thread::sched_getaffinity(None).unwrap();
     let cpus: Vec<String> = (0..1024).filter(|cpu| allowed.is_set(*cpu)).map(|cpu| cpu.to_string()).collect();
     let [a, b, ..] = &cpus[..] else { return crate::support::skip("cpus", "there is only one CPU") };
-    // The same words at both ends, and each end's own number.
+    // The same two CPUs for both commands, and one CPU for each.
     for (server_cpus, client_cpus) in [(format!("{b},{a}"), format!("{b},{a}")), (a.clone(), b.clone())] {
         let server = Server::start(&scratch, &["lat", "send", "--cpus", &server_cpus]);
         let out = format!("record-{server_cpus}");
@@ -203,9 +203,9 @@ fn another_version_is_told_from_a_wrong_key() {
     scratch.refused(
         &client,
         1,
-        &["rdmascope 9.9.9 with protocol 999", "install the same version at both ends"],
+        &["rdmascope 9.9.9 with protocol 999", "install the same version on both hosts"],
     );
-    // A client of another version: it is told ours, and then hung up on.
+    // A client of another version: the server sends its version and closes the connection.
     let server = Server::start(&scratch, &["lat", "send"]);
     let mut newer = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     newer.write_all(b"rdmascope 9.9.9\x1b[31m protocol 999\n").unwrap();
@@ -245,7 +245,7 @@ fn a_server_that_is_not_reached_is_given_up_with_what_was_found() {
         let ended = scratch.run(&client);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
         assert!((1..10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
-        // Where the first attempt takes all the time that there is, there is nothing to wait for.
+        // If the first attempt takes all of the time, there is no second one.
         let (waiting, error) = ended.stderr.trim_end().rsplit_once('\n').unwrap_or(("", &ended.stderr));
         assert!(
             ["", "rdmascope: waiting up to 1 s for"].contains(&&waiting[..waiting.len().min(32)]),
@@ -260,17 +260,17 @@ fn a_server_that_is_not_reached_is_given_up_with_what_was_found() {
     let refused =
         [&format!("nothing listens on 127.0.0.1:{closed}"), "Connection refused", "--listen", "firewall"];
     given_up("127.0.0.1", closed, &refused);
-    // Accepts in the kernel and says nothing: a server that is stopped, or another program.
+    // The kernel accepts, and nothing is sent: a stopped server, or another program.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     given_up(
         "127.0.0.1",
         mute.local_addr().unwrap().port(),
-        &["does not answer as a server of rdmascope does", "-p"],
+        &["does not answer like an rdmascope server", "-p"],
     );
-    // Hangs up without a word: the near end of a tunnel.
+    // Closes without a byte: the near side of a tunnel.
     let (port, _tunnel) = answer_with(b"");
-    given_up("127.0.0.1", port, &["hangs up at once", "tunnel"]);
-    // Drops what comes, as a firewall does: a queue of connections that is full.
+    given_up("127.0.0.1", port, &["closes the connection at once", "tunnel"]);
+    // Drops packets, as a firewall does: a full queue of connections.
     let (port, _full) = blackhole();
     given_up("127.0.0.1", port, &["does not answer", "firewall", &format!("TCP port {port}")]);
 }
@@ -281,7 +281,7 @@ fn a_host_that_does_not_exist_is_an_error_at_once() {
     let start = Instant::now();
     let client = ["lat", "send", "no-such-host.invalid", "--key", NO_KEY];
     scratch.refused(&client, 1, &["cannot find the host \"no-such-host.invalid\"", "check the name"]);
-    // The resolver's own patience.
+    // The resolver's own timeout.
     assert!(start.elapsed() < Duration::from_secs(25));
 }
 
@@ -289,8 +289,7 @@ fn a_host_that_does_not_exist_is_an_error_at_once() {
 fn a_server_ends_when_no_client_comes() {
     let scratch = Scratch::new();
     let ended = Server::start(&scratch, &["lat", "send", "--wait", "1"]).end();
-    let told =
-        "rdmascope: no client came within 1 s: start it with the command above, or wait longer with --wait\n";
+    let told = "rdmascope: no client connected within 1 s: start it with the command above, or wait longer with --wait\n";
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(1), told));
 }
 
@@ -306,12 +305,12 @@ fn a_port_that_is_taken_is_named() {
 #[test]
 fn a_signal_ends_a_server_that_waits() {
     let scratch = Scratch::new();
-    for (kind, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
+    for (kind, name, status) in [(Signal::INT, "SIGINT", 130), (Signal::TERM, "SIGTERM", 143)] {
         let server = Server::start(&scratch, &["lat", "send"]);
         signal(server.pid(), kind);
         let ended = server.end();
-        let told = format!("rdmascope: stopped by {name} before a client came\n");
-        assert_eq!((ended.status, ended.stderr), (Some(1), told));
+        let told = format!("rdmascope: stopped by {name} before a client connected\n");
+        assert_eq!((ended.status, ended.stderr), (Some(status), told));
     }
     scratch.assert_nothing_left();
 }
@@ -325,7 +324,7 @@ fn a_signal_ends_a_client_that_waits() {
     std::thread::sleep(Duration::from_millis(500));
     signal(client.id().cast_signed(), Signal::INT);
     let ended = collect(client);
-    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(ended.status, Some(130), "{ended:?}");
     assert!(
         ended.stderr.ends_with("rdmascope: stopped by SIGINT: no point had ended, so there is no record\n"),
         "{ended:?}"
@@ -333,7 +332,7 @@ fn a_signal_ends_a_client_that_waits() {
     assert!(!scratch.at("record").exists());
 }
 
-/// A client of a server, in the middle of its third point.
+/// Starts a server and a client, and waits until the third point is measured.
 fn measuring(scratch: &Scratch) -> (Server, Child) {
     let mut server = Server::start(scratch, &["lat", "send"]);
     let client = server.client(scratch, &LONG).spawn().unwrap();
@@ -346,8 +345,8 @@ fn measuring(scratch: &Scratch) -> (Server, Child) {
     (server, client)
 }
 
-/// The points of a client that did not finish: the finished ones, and at most one that failed, with
-/// its error.
+/// Returns the points of a client that did not finish: the number of measured points, and the error
+/// of a point that failed, if there is one.
 fn kept(scratch: &Scratch) -> (usize, Option<String>) {
     let (run, points) = scratch.record("record");
     assert!(run.points_planned == 12 && points.len() < 12 && points.len() >= 2, "{}", points.len());
@@ -362,7 +361,7 @@ fn kept(scratch: &Scratch) -> (usize, Option<String>) {
     (points.len() - failed.len(), failed.into_iter().next())
 }
 
-/// Both ends are gone soon after `harm` was done to one of them.
+/// Asserts that the server and the client end soon after `harm` to one of them.
 fn both_end(scratch: &Scratch, harm: impl FnOnce(&Server, &Child)) -> (Ended, Ended) {
     let (server, client) = measuring(scratch);
     harm(&server, &client);
@@ -375,10 +374,10 @@ fn both_end(scratch: &Scratch, harm: impl FnOnce(&Server, &Child)) -> (Ended, En
 
 #[test]
 fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
-    for (kind, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
+    for (kind, name, status) in [(Signal::INT, "SIGINT", 130), (Signal::TERM, "SIGTERM", 143)] {
         let scratch = Scratch::waiting();
         let (server, client) = both_end(&scratch, |server, _| signal(server.pid(), kind));
-        assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
+        assert_eq!((server.status, client.status), (Some(status), Some(1)), "{server:?} {client:?}");
         assert!(
             server.stderr.starts_with(&format!("rdmascope: stopped by {name} before the client 127.0.0.1:"))
         );
@@ -401,7 +400,7 @@ fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
 fn a_signal_to_the_client_ends_both_ends() {
     let scratch = Scratch::waiting();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::INT));
-    assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
+    assert_eq!((server.status, client.status), (Some(1), Some(130)), "{server:?} {client:?}");
     assert_eq!(client.stderr, "rdmascope: stopped by SIGINT: the points that had ended are kept\n");
     assert_eq!(kept(&scratch), (2, None));
     assert!(server.stderr.contains(" closed the connection before it had finished: 2 points"), "{server:?}");
@@ -427,7 +426,7 @@ fn neither_is_one_whose_messages_go_over_verbs() {
     is_given_up_when_stopped(&["lat", "send"]);
 }
 
-/// Stops a server in the middle of its point.
+/// Stops a server in the middle of its point, and asserts that the client gives up.
 fn is_given_up_when_stopped(benchmark: &[&str]) {
     let scratch = Scratch::waiting();
     let mut server = Server::start(&scratch, benchmark);
@@ -443,7 +442,7 @@ fn is_given_up_when_stopped(benchmark: &[&str]) {
     signal(server.pid(), Signal::CONT);
     assert_eq!(client.status, Some(1), "{client:?}");
     let is_mute = |line: &str| {
-        line.starts_with("rdmascope: the server 127.0.0.1:") && line.contains(" gives no sign of life: ")
+        line.starts_with("rdmascope: the server 127.0.0.1:") && line.contains(" does not respond: ")
     };
     assert!(client.stderr.lines().any(is_mute), "{client:?}");
     let (_, points) = scratch.record("record");
@@ -476,7 +475,7 @@ fn an_agent_of_the_client_that_dies_ends_the_run_for_there_is_one_server() {
     assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
     let (points, error) = kept(&scratch);
     assert!(points == 2 && error.unwrap().contains("was killed by signal 9 while measuring point 2"));
-    assert!(client.stderr.contains("the run ends here, for the server 127.0.0.1:"), "{client:?}");
+    assert!(client.stderr.contains("the run ends here, because the server 127.0.0.1:"), "{client:?}");
 }
 
 /// A port on which nothing listens.
@@ -484,14 +483,14 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Says something to whoever connects and hangs up, for as long as the value lives.
+/// Sends an answer to each connection and closes it, as long as the value lives.
 fn answer_with(answer: &'static [u8]) -> (u16, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let accepting = listener.try_clone().unwrap();
     std::thread::spawn(move || {
         for mut stream in accepting.incoming().flatten() {
-            // What was said to it is read, so that its answer is not lost in a reset.
+            // Reads what was sent, so that a reset does not discard the answer.
             let _ = stream.read(&mut [0; 64]);
             let _ = stream.write_all(answer);
         }
@@ -499,8 +498,8 @@ fn answer_with(answer: &'static [u8]) -> (u16, TcpListener) {
     (port, listener)
 }
 
-/// A port that does not even refuse: its queue of connections is full, so that the kernel drops
-/// what comes.
+/// Returns a port that does not refuse connections: its queue is full, so that the kernel drops
+/// packets.
 fn blackhole() -> (u16, Vec<TcpStream>) {
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
@@ -513,7 +512,7 @@ fn blackhole() -> (u16, Vec<TcpStream>) {
         streams.push(stream);
         assert!(streams.len() < 100, "the queue does not fill up");
     }
-    // It must live as long as those in its queue.
+    // The listener must live as long as the connections in its queue.
     std::mem::forget(listener);
     (address.port(), streams)
 }

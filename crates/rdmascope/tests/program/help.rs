@@ -1,4 +1,4 @@
-//! What a new user reads: help by example, completions, the manual page, lists.
+//! What a new user reads: help with examples, completions, the manual page, lists.
 
 use crate::support::{PROGRAM, Scratch, finish, is_installed, skip};
 
@@ -43,11 +43,17 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 fn no_command_is_help_on_standard_error_and_wrong_usage() {
     let scratch = Scratch::new();
     let commands = ["lat", "bw", "one-way", "fan-out", "open-loop", "overhead", "pairs"];
-    for arguments in commands.chunks(1).chain([&[][..]]) {
+    for arguments in commands.chunks(1) {
         let ended = scratch.run(arguments);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
     }
+    let start = scratch.run(&[]);
+    assert_eq!((start.status, start.stdout.as_str()), (Some(2), ""));
+    // Without a command, what to do first is said in a few lines, and not all commands.
+    let start = scratch.run(&[]).stderr;
+    assert!(start.lines().count() < 15 && start.contains("rdmascope run quick"), "{start}");
+    assert!(start.lines().all(|line| line.chars().count() <= 84), "{start}");
 }
 
 #[test]
@@ -68,9 +74,9 @@ fn every_example_is_understood() {
         let examples = text.split("Examples:").nth(1).unwrap();
         for line in examples.lines().filter_map(|line| line.trim().strip_prefix("rdmascope ")) {
             if line.starts_with("exec ") {
-                continue; // What follows is another program's.
+                continue; // The rest is the command of another program.
             }
-            // What follows two spaces explains the command.
+            // The text after two spaces explains the command.
             let command = line.split("  ").next().unwrap();
             let mut shell = scratch.command("sh");
             shell.args(["-c", &format!("\"$0\" {command} --help"), *PROGRAM]);
@@ -100,15 +106,19 @@ fn completions_are_accepted_by_bash() {
 }
 
 #[test]
-fn the_manual_page_renders_without_a_warning() {
+fn the_manual_pages_render_without_a_warning() {
     let scratch = Scratch::new();
-    let page = scratch.write("rdmascope.1", scratch.succeed(&["man"]));
+    let directory = scratch.at("man1");
+    std::fs::create_dir(&directory).unwrap();
+    scratch.succeed(&["man", "--directory", &directory.to_string_lossy()]);
+    let pages: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(pages.len() > 50, "{pages:?}");
     let tools: [(&str, &[&str]); 2] =
         [("groff", &["-man", "-Tutf8", "-ww", "-z"]), ("mandoc", &["-Tlint", "-Wwarning"])];
     let mut tried = 0;
     for (tool, arguments) in tools.into_iter().filter(|(tool, _)| is_installed(tool)) {
         let mut command = scratch.command(tool);
-        command.args(arguments).arg(&page);
+        command.args(arguments).args(&pages);
         let ended = finish(command);
         assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""), "{tool}");
         tried += 1;
@@ -116,22 +126,27 @@ fn the_manual_page_renders_without_a_warning() {
     if tried == 0 {
         skip("man", "neither groff nor mandoc is installed");
     }
-    let text = std::fs::read_to_string(page).unwrap();
-    for word in [
-        ".SH EXAMPLES",
-        ".SH \"RDMASCOPE LAT SEND\"",
-        "start\\-timeout",
-        "rdmascope completions",
-        ".SH EXIT STATUS",
+    let page = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
+    for (name, words) in [
+        ("rdmascope.1", &[".SH EXAMPLES", "rdmascope\\-completions(1)", ".SH EXIT STATUS"][..]),
+        ("rdmascope-lat.1", &["rdmascope\\-lat\\-send(1)"]),
+        ("rdmascope-lat-send.1", &[".SH EXAMPLES", "start\\-timeout", ".SH OPTIONS"]),
     ] {
-        assert!(text.contains(word), "the page lacks {word}");
+        for word in words {
+            assert!(page(name).contains(word), "{name} lacks {word}");
+        }
     }
+    assert_eq!(scratch.succeed(&["man", "lat", "send"]), page("rdmascope-lat-send.1"));
+    assert_eq!(scratch.succeed(&["man"]), page("rdmascope.1"));
+    let wrong = scratch.run(&["man", "lat", "agent"]);
+    assert_eq!(wrong.status, Some(2));
+    assert!(wrong.stderr.contains("has no command `lat agent`"), "{}", wrong.stderr);
 }
 
 #[test]
 fn devices_and_plans_are_listed() {
     let scratch = Scratch::new();
-    // What is missing here is said on standard error, and is no failure.
+    // Missing parts are reported on standard error, and are no failure.
     let ended = scratch.run(&["devices"]);
     assert!(ended.status == Some(0) && ended.stdout.contains("\nsoftdev0  software"), "{ended:?}");
     assert!(ended.stderr.lines().all(|line| line.starts_with("rdmascope: ")), "{ended:?}");

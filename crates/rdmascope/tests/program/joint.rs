@@ -1,11 +1,11 @@
-//! What all ranks do together over RDMA Writes of our own.
+//! Collectives and halo exchanges over rdmascope's own RDMA Writes.
 
 use measure::record::{Point, Status};
 use serde_json::{Value, json};
 
 use crate::support::{Scratch, all_measured, finish, is_installed, skip};
 
-/// Runs a plan of these experiments over softdev.
+/// Runs a plan of these experiments over softdev; returns its points.
 fn run(scratch: &Scratch, experiments: &str, arguments: &[&str]) -> Vec<Point> {
     scratch.write("plan.toml", format!("name = \"joint\"\ntitle = \"Joint\"\n{experiments}"));
     let words = [&["run", "plan.toml", "-d", "softdev0", "--out", "record"], arguments].concat();
@@ -48,7 +48,7 @@ size_bytes = 0
         let rounds: Vec<u32> = (0..).take_while(|round| known(round) < ranks).collect();
         let of_rank: u32 = rounds.iter().map(|round| ways.min((ranks - 1) / known(round))).sum();
         assert_eq!(point.own["collective"]["writes"], json!(f64::from(of_rank * ranks)), "{ranks} {ways}");
-        // No round leaves out anybody.
+        // No round leaves out a rank.
         if ways * known(rounds.last().unwrap()) < ranks {
             assert_eq!(of_rank, ways * rounds.len() as u32, "{ranks} {ways}");
         }
@@ -108,7 +108,7 @@ side_values = [0, 1, 7, 1024]
     }
 }
 
-/// As over MPI: a delay of 100 us shows where it should, and elsewhere half of that at most.
+/// As over MPI: a delay of 100 us shows where it should; elsewhere, at most half of it does.
 #[test]
 fn a_delay_shows_in_exactly_the_columns_that_it_should() {
     const THERE: f64 = 99.0;
@@ -149,7 +149,7 @@ fn a_delay_shows_in_exactly_the_columns_that_it_should() {
     }
 }
 
-/// Over a link on which a write takes 20 ms, a barrier takes that for each of its rounds.
+/// Over a link on which a write takes 20 ms, each round of a barrier takes 20 ms.
 #[test]
 fn more_ways_take_fewer_rounds() {
     let scratch = Scratch::alone();
@@ -169,7 +169,7 @@ fn more_ways_take_fewer_rounds() {
 #[test]
 fn the_plan_of_barriers_says_which_n_was_the_fastest() {
     let scratch = Scratch::on_one_cpu();
-    // Commands start no ranks of MPI, whatever is installed.
+    // With --via, no ranks of MPI are started, even if MPI is installed.
     let few = ["--quick", "--set", "iterations=50", "-d", "softdev0", "--out", "record", "--via", "env"];
     let stdout = scratch.succeed(&[&["run", "hoefler-2006-barrier"], &few[..]].concat());
     let (run, points) = scratch.record("record");
@@ -178,7 +178,7 @@ fn the_plan_of_barriers_says_which_n_was_the_fastest() {
         points.into_iter().partition(|point| point.axes["endpoint"] == "mpi");
     assert!(all_measured(&over_verbs), "{over_verbs:?}");
     assert!(over_mpi.iter().all(|point| matches!(point.status, Status::NotMeasured { .. })));
-    assert!(stdout.contains(" A barrier in 2 ways is faster than one in 1 way"), "{stdout}");
+    assert!(stdout.contains(" A 2-way barrier is faster than a 1-way barrier"), "{stdout}");
     let model = scratch.succeed(&["model", "record"]);
     let said = model.split_once(" The fastest n:").expect(&model).1;
     for ranks in ["   2 ranks: n = 1 is", "   4 ranks: n = ", "   8 ranks: n = "] {
@@ -196,20 +196,20 @@ fn what_ranks_do_not_do_over_verbs_is_refused_with_a_sentence() {
         )
     };
     for (given, words) in [
-        ("collective = \"bcast\"", "over verbs there are allgather, allreduce and barrier"),
+        ("collective = \"bcast\"", "only allgather, allreduce and barrier run over verbs"),
         ("algorithm = \"dissemination\"", "use recursive_doubling or ring"),
         (
             "collective = \"allgather\"\nalgorithm = \"recursive_doubling\"\nranks = 6",
-            "it takes a power of two",
+            "must be a power of two",
         ),
-        ("collective = \"barrier\"\nalgorithm = \"ring\"", "over verbs a barrier is disseminated"),
-        ("ways = 2", "only dissemination has ways"),
+        ("collective = \"barrier\"\nalgorithm = \"ring\"", "a barrier over verbs uses dissemination"),
+        ("ways = 2", "ways applies to dissemination only"),
         ("collective = \"barrier\"\nways = 0", "ways of experiment \"e\" is 0"),
         ("service = \"UC\"", "use RC"),
         ("operation = \"send\"", "ranks write to each other's memory"),
         ("poll = \"event\"", "use poll busy"),
-        ("queue_pairs = 2", "one keeps the order of writes"),
-        ("endpoint = \"mpi\"\nways = 2", "that is for other endpoints"),
+        ("queue_pairs = 2", "one queue pair keeps the order of writes"),
+        ("endpoint = \"mpi\"\nways = 2", "this axis is for other endpoints"),
         ("size_bytes = 6", "a multiple of 4 B"),
     ] {
         scratch.write("plan.toml", axes(given));
@@ -248,7 +248,7 @@ axes = { endpoint = ["mpi", "verbs"], halo_method = ["nonblocking", "put"], grid
     let (_, points) = scratch.record("record");
     assert!(points.iter().all(|point| matches!(point.status, Status::Measured)), "{points:?}");
     let of = |endpoint: &str| points.iter().filter(|point| point.axes["endpoint"] == endpoint).count();
-    // MPI has no ways, and verbs have one method.
+    // MPI has no axis `ways`, and verbs have only one method.
     assert_eq!((of("verbs"), of("mpi")), (2 * 2 + 2, 2 + 2 * 2));
     let has = |point: &&Point| point.axes.get("halo_method").is_some_and(Value::is_string);
     assert!(points.iter().filter(has).all(|point| point.axes["endpoint"] == "mpi"));

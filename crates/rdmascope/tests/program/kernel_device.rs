@@ -1,8 +1,8 @@
-//! The program on a device of the kernel: everything measured once, and the failures that only such
-//! a device knows.
+//! The program on a device of the kernel: everything is measured once, and failures are provoked
+//! that only a device of the kernel has.
 //!
-//! `RDMASCOPE_KERNEL_DEVICE` names the device; without it nothing here is tested. Root is needed
-//! for what changes the host (the link of a software device, the mode of its node), and is done to
+//! `RDMASCOPE_KERNEL_DEVICE` names the device; without it, nothing here is tested. Tests that
+//! change the host (the link of a software device, the mode of its node) need root, and change
 //! software devices only.
 
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use crate::support::failures::{
 };
 use crate::support::{Ended, PROGRAM, Scratch, all_measured, finish, is_installed, skip};
 
-/// The device under test. Where there is none it is said, once for each test.
+/// Returns the device under test; without one, each test reports that it is skipped.
 fn device() -> Option<String> {
     let name = std::env::var("RDMASCOPE_KERNEL_DEVICE").ok().filter(|name| !name.is_empty());
     if name.is_none() {
@@ -29,7 +29,7 @@ fn device() -> Option<String> {
     name
 }
 
-/// The same where the host may be changed for it: it is software, and this is root.
+/// Returns the device if the host may be changed for it: it is software, and this is root.
 fn device_to_disturb() -> Option<String> {
     let name = device()?;
     if !rustix::process::geteuid().is_root() {
@@ -43,7 +43,7 @@ fn device_to_disturb() -> Option<String> {
     Some(name)
 }
 
-/// What `rdmascope devices --json` says.
+/// Returns the output of `rdmascope devices --json`.
 fn survey() -> Value {
     let ended = Scratch::new().run(&["devices", "--json"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -56,14 +56,14 @@ fn described(name: &str) -> Value {
     devices.iter().find(|device| device["name"] == name).unwrap_or_else(|| panic!("{survey:#}")).clone()
 }
 
-/// What `rdmascope doctor --json` finds, and its exit status.
+/// Returns the output of `rdmascope doctor --json`, and its exit status.
 fn doctor(arguments: &[&str]) -> (Value, Option<i32>) {
     let ended = Scratch::new().run(&[&["doctor", "--json"], arguments].concat());
     assert_eq!(ended.stderr, "", "{ended:?}");
     (serde_json::from_str(&ended.stdout).unwrap(), ended.status)
 }
 
-/// The findings of a check, each as its severity, what was found and the remedy.
+/// Returns the findings of a check: their severities, what was found, and the remedies.
 fn findings<'a>(report: &'a Value, check: &str) -> Vec<(&'a str, &'a str, &'a str)> {
     let all = report["findings"].as_array().unwrap().iter();
     let of_check = all.filter(|finding| finding["check"] == check);
@@ -129,8 +129,8 @@ fn doctor_finds_nothing_that_keeps_it_from_being_measured() {
     }
 }
 
-/// Runs the program to its end, which must be exit status 0. What a busy emulator makes it warn of
-/// is no matter here.
+/// Runs the program to its end, which must be exit status 0. Warnings because of a busy emulator do
+/// not matter here.
 #[track_caller]
 fn succeed(scratch: &Scratch, words: &[&str]) -> String {
     let ended = scratch.run(words);
@@ -138,8 +138,8 @@ fn succeed(scratch: &Scratch, words: &[&str]) -> String {
     ended.stdout
 }
 
-/// Every operation over every service that has it, once as a ping-pong and once as a stream. In one
-/// plan, because starting agents is what takes time in an emulator.
+/// Every operation over every service that has it, once as a ping-pong and once as a stream. They
+/// are in one plan, because starting agents takes most of the time in an emulator.
 const OPERATIONS: &str = r#"
 name = "operations"
 title = "Every operation"
@@ -205,8 +205,8 @@ operation = ["send", "send_imm"]
 size_bytes = 64
 "#;
 
-/// Both ranks on one CPU: an emulator on a busy host seldom runs two at the same time, and nobody
-/// looks at the numbers.
+/// Both ranks on one CPU: an emulator on a busy host rarely runs two at the same time, and the
+/// numbers are not used.
 const ONE_CPU: [&str; 2] = ["--cpus", "0,0"];
 
 #[test]
@@ -230,11 +230,11 @@ fn every_operation_is_measured_over_every_service_that_has_it() {
     scratch.assert_nothing_left();
 }
 
-/// Messages one way over every service, with every way to wait and both instants that they can
+/// Messages one way over every service, with each mode of polling and both stamps that they can
 /// carry.
 const ONE_WAY: &str = r#"
 name = "one-way"
-title = "Every message stamped at both ends"
+title = "One-way latency of every message"
 [[experiment]]
 name = "polls"
 pattern = "one-way"
@@ -289,7 +289,7 @@ fn messages_are_timed_one_way_over_every_service() {
         assert_eq!((one_way.clocks, one_way.negative), (Clocks::One, 0), "{point:?}");
         let latency = point.latency.as_ref().unwrap();
         assert_eq!(latency.kind, LatencyKind::OneWay);
-        // Only what no service repeats may be lost, and here it finds receives.
+        // Only messages that no service repeats may be lost, and here they find receives.
         assert_eq!(latency.count, point.iterations.unwrap(), "{point:?}");
         let carries = point.experiment == "writes";
         let sent = point.kinds.iter().find(|timed| timed.latency.kind == LatencyKind::OneWaySend);
@@ -326,7 +326,7 @@ fn samples_are_carried_over_every_service() {
         let count = |name: &str| point.counters[name];
         let fates = ["messages_received", "messages_not_transmitted", "messages_lost", "steps_missed"];
         assert_eq!(fates.map(count).iter().sum::<u64>(), 100, "{:?}", point.counters);
-        // Under emulation, steps of two milliseconds are missed; what is sent arrives.
+        // Under emulation, steps of two milliseconds are missed; all samples that are sent arrive.
         assert!(count("messages_received") >= 20 && count("messages_lost") == 0, "{:?}", point.counters);
         assert_eq!(point.kinds[0].latency.kind, LatencyKind::Arrival);
         let is_inline = point.experiment == "services" && point.axes["values"] == 1;
@@ -335,7 +335,7 @@ fn samples_are_carried_over_every_service() {
     scratch.assert_nothing_left();
 }
 
-/// More ranks than there are CPUs: whoever waits lets the others go on.
+/// More ranks than there are CPUs: ranks that wait yield the CPU to others.
 const RANKS_PLAN: &str = r#"
 name = "ranks"
 title = "Ranks"
@@ -384,7 +384,7 @@ fn one_to_n_and_several_pairs_are_measured() {
     let ended = scratch.run(&["run", "ranks.toml", "-d", &name, "--out", "record"]);
     let (_, points) = scratch.record("record");
     for point in &points {
-        // A software device of the kernel does not hear its own multicasts; another may.
+        // A software device of the kernel does not receive its own multicasts; another device may.
         let is_deaf = point.experiment == "multicast" && matches!(point.status, Status::NotMeasured { .. });
         assert!(is_deaf || point.status == Status::Measured, "{point:?}: {}", ended.stderr);
     }
@@ -451,7 +451,7 @@ fn a_peer_that_has_gone_is_told_with_the_firewall_among_the_causes() {
     let Some(device) = device() else { return };
     let text = a_peer_that_has_gone(&device);
     if described(&device)["ports"][0]["protocol"] == "RoCE" {
-        assert!(text.contains("a firewall drops UDP port 4791 (`nft list ruleset` at both ends)"), "{text}");
+        assert!(text.contains("a firewall drops UDP port 4791 (`nft list ruleset` on both hosts)"), "{text}");
     }
 }
 
@@ -467,7 +467,7 @@ fn a_lost_message_of_an_unreliable_service_is_a_loss() {
     a_message_that_is_lost(&device, "UC");
 }
 
-/// The line that says why a run failed, from its table or from standard error.
+/// Returns the line that says why a run failed, from its table or from standard error.
 #[track_caller]
 fn why(ended: &Ended) -> &str {
     assert_eq!(ended.status, Some(1), "{ended:?}");
@@ -475,8 +475,8 @@ fn why(ended: &Ended) -> &str {
     row.unwrap_or_else(|| ended.stderr.trim_end().lines().last().unwrap())
 }
 
-/// Runs with agents that are started by a script, which has the host, `zero` or `one`, and the
-/// agent's words as arguments.
+/// Runs with agents that a script starts. Its arguments are the host, `zero` or `one`, and the
+/// agent's command.
 fn run_with(scratch: &Scratch, script: &str, words: &[&str]) -> Ended {
     scratch.write("wrapper.sh", script);
     let via = ["--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
@@ -516,7 +516,7 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
     scratch.assert_nothing_left();
 }
 
-/// Half a MiB, of which a transfer wants more at each end.
+/// Half a MiB of locked memory: a transfer wants more on each host.
 #[test]
 fn files_arrive_by_smaller_blocks_where_little_memory_may_be_locked() {
     let Some(name) = device() else { return };
@@ -533,7 +533,7 @@ fn files_arrive_by_smaller_blocks_where_little_memory_may_be_locked() {
     let script = format!("exec \"$0\" {transfer} --to usual -d {name}");
     let ended = finish(scratch.shell(&script));
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    // Who may lock all memory is not limited.
+    // A process that may lock all memory is not limited.
     let script = format!(
         "ulimit -l 512; exec setpriv --bounding-set -ipc_lock \"$0\" {transfer} --to little -d {name}"
     );
@@ -554,7 +554,7 @@ fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let Some(device) = device() else { return };
     let scratch = Scratch::alone();
     let words = ["lat", "send", "--local", "-n", "20", "-d", &device, "-x", "200"];
-    scratch.refused(&words, 2, &["has no GID 200 in use: those in use are ", "`rdmascope devices`"]);
+    scratch.refused(&words, 2, &["has no GID 200 in use: the GIDs in use are ", "`rdmascope devices`"]);
     scratch.assert_nothing_left();
 }
 
@@ -577,16 +577,16 @@ fn gids_of_two_families_are_refused_before_anything_is_sent() {
     );
     let ended = run_with(&scratch, &script, &["lat", "send", "-n", "20", "-d", &device]);
     let words = [
-        "the GIDs of the two ends cannot reach each other",
+        "the GIDs of the two ranks cannot reach each other",
         &format!("(index {ipv4}, RoCE v2, IPv4) here"),
-        "choose entries of one kind and address family with -x",
+        "choose GIDs of one kind and address family with -x",
     ];
     assert_words(why(&ended), &words);
     scratch.assert_nothing_left();
 }
 
-/// Lets the agent of rank 0 hear what this process makes of its input, through two named pipes.
-/// (What a shell starts beside itself reads nothing, unless it is told to.)
+/// Lets this process change the input of the agent of rank 0, through two named pipes. (A
+/// background process of a shell reads nothing unless its input is redirected.)
 const TAMPERED: &str = r#"
 case $1 in zero) mine=1 ;; esac
 shift
@@ -596,7 +596,7 @@ cat <&3 >asked &
 exec "$@" <told 3<&-
 "#;
 
-/// Another key for the peer's memory.
+/// Changes the key for the peer's memory.
 fn other_key(asked: &[u8]) -> Vec<u8> {
     let name = b"\"rkey\":";
     let mut told = asked.to_vec();
@@ -615,7 +615,7 @@ fn a_key_of_other_memory_is_status_10() {
         mknodat(CWD, scratch.at(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
         scratch.at(name)
     });
-    // Not joined: where the agent is not started, nobody opens the other ends.
+    // Not joined: if the agent does not start, the pipes are never opened on its side.
     std::thread::spawn(move || {
         let mut asked = File::open(asked).unwrap();
         let mut told = File::create(told).unwrap();
@@ -631,7 +631,7 @@ fn a_key_of_other_memory_is_status_10() {
     let words = [
         "rank 0: message 0 could not be sent: remote access error (status 10)",
         "the peer's memory does not allow it",
-        "run the same version at both ends",
+        "same version on both hosts",
         "(RC from ",
     ];
     assert_words(why(&ended), &words);
@@ -666,7 +666,7 @@ fn a_closed_device_node_is_told() {
     let words = ["open_device on", "/dev/infiniband is missing", "or this user may not read and write it"];
     assert_words(why(&measured), &words);
     assert_eq!(listed.status, Some(0), "{listed:?}");
-    assert_words(&listed.stdout, &[&device, "cannot be looked at: open_device on", "\nsoftdev0  software"]);
+    assert_words(&listed.stdout, &[&device, "cannot be examined: open_device on", "\nsoftdev0  software"]);
     assert_eq!(examined.status, Some(1), "{examined:?}");
     assert_words(
         &examined.stdout,
@@ -702,14 +702,14 @@ fn a_link_that_is_down_is_told_and_passed_over() {
     scratch.assert_nothing_left();
 }
 
-/// Two interfaces of this host at the ends of a virtual cable, with a software device over each.
-/// What a device sends to itself passes no firewall; what these send to each other passes the
-/// kernel's, as what comes from another host does.
+/// Two interfaces of this host, connected by a virtual cable, with a software device over each.
+/// Messages of a device to itself pass no firewall. Messages between these devices pass the
+/// kernel's firewall, like messages from another host.
 struct Cable;
 
 impl Cable {
-    /// rxe finds its way by interface and address, so that the address of the far end is found on
-    /// the cable and not in this host; `accept_local` lets it come from there.
+    /// rxe routes by interface and address, so that it finds the far address on the cable and not
+    /// on this host; `accept_local` lets packets come from there.
     const LAY: &str = "
         modprobe -a veth nf_tables
         ip link add wire0 type veth peer name wire1
@@ -726,7 +726,7 @@ impl Cable {
         for end in 0 1; do rdma link add rxe_wire$end type rxe netdev wire$end; done
         nft add table ip rdmascope
         nft 'add chain ip rdmascope input { type filter hook input priority 0; }'";
-    /// The devices of rank 0 and rank 1, whatever else is there.
+    /// Gives each rank its device, even if there are other devices.
     const WRAPPER: &str = "
         case $1 in zero) device=rxe_wire0 ;; *) device=rxe_wire1 ;; esac
         shift
@@ -747,7 +747,7 @@ impl Drop for Cable {
     }
 }
 
-/// A point of each service over the cable, which fails soon where nothing comes through.
+/// A point of each service over the cable, which fails soon if no packets pass.
 const WIRE: &str = r#"
 name = "wire"
 title = "Wire"
@@ -769,7 +769,7 @@ fn shell(script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// How many packets a rule of the firewall with a counter has seen.
+/// Returns the number of packets that the counter of a firewall rule has seen.
 fn packets_seen() -> u64 {
     let rules = shell("nft list table ip rdmascope");
     let (_, after) = rules.split_once("counter packets ").expect("there is a counter");
@@ -808,7 +808,7 @@ fn a_firewall_that_drops_roce_is_told() {
     for (point, service) in points.iter().zip(["RC", "UC"]) {
         let Status::Failed { error } = &point.status else { panic!("{point:#?}") };
         let way = format!("({service} from GID ");
-        assert_words(error, &["a firewall drops UDP port 4791 (`nft list ruleset` at both ends)", &way]);
+        assert_words(error, &["a firewall drops UDP port 4791 (`nft list ruleset` on both hosts)", &way]);
     }
     let (report, _) = doctor(&["-d", "rxe_wire0"]);
     let [(severity, found, _)] = findings(&report, "firewall")[..] else { panic!("{report:#}") };

@@ -1,7 +1,8 @@
-//! Sockets over what only some kernels have: links that delay, lose, repeat and reorder (netem),
-//! and SCTP.
+//! Sockets over features that only some kernels have: links that delay, lose, repeat and reorder
+//! packets (netem), and SCTP.
 //!
-//! Between two network namespaces, as in `namespaces`. The virtual machine's kernel has both.
+//! The tests run between two network namespaces, as in `namespaces`. The virtual machine's kernel
+//! has both features.
 
 use measure::record::{LatencyKind, Point, Status};
 
@@ -9,7 +10,7 @@ use crate::support::failures::assert_words;
 use crate::support::namespaces::{Hosts, measured, run_between};
 use crate::support::{DEADLINE, Scratch, collect, skip};
 
-/// Two hosts; the first sends by a link of this kind (tc-netem(8)).
+/// Returns two hosts; the first sends over a link of this kind (tc-netem(8)).
 fn hosts_over(netem: &str) -> Option<Hosts> {
     let hosts = Hosts::new()?;
     match hosts.emulate(0, netem) {
@@ -21,9 +22,9 @@ fn hosts_over(netem: &str) -> Option<Hosts> {
     }
 }
 
-/// Two hosts whose kernel has SCTP.
+/// Returns two hosts, if their kernel has SCTP.
 fn hosts_with_sctp() -> Option<Hosts> {
-    // A kernel that has it says so once it is asked for it.
+    // A kernel lists SCTP only after the module was loaded by a first use.
     let asked = std::process::Command::new("modprobe").arg("sctp").output();
     if std::fs::metadata("/proc/net/sctp").is_err() {
         skip("sctp", &format!("this kernel has no SCTP: {asked:?}"));
@@ -32,8 +33,8 @@ fn hosts_with_sctp() -> Option<Hosts> {
     Hosts::filtered()
 }
 
-/// What was timed in a way, in milliseconds, with the least of what the machine adds. Where it is
-/// the time from one arrival to the next, what is added to one can be missing from the other.
+/// Returns the latency of a kind in ms, from the samples to which the machine adds least. A time
+/// from one arrival to the next can also be too short, if the earlier arrival was late.
 fn timed_ms(point: &Point, kind: LatencyKind) -> f64 {
     let mut all = point.latency.iter().chain(point.kinds.iter().map(|timed| &timed.latency));
     let latency = all.find(|latency| latency.kind == kind);
@@ -42,7 +43,7 @@ fn timed_ms(point: &Point, kind: LatencyKind) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Latency over each carrier, in both ways to measure it.
+/// Latency over each endpoint, as a round trip and one way.
 const DELAYS: &str = r#"
 name = "delays"
 title = "Delays"
@@ -63,7 +64,7 @@ iterations = 30
 axes = { endpoint = ["tcp", "udp", "sctp"], rate_hz = 100 }
 "#;
 
-/// Half a round trip is the mean of both ways; one way is the one that was taken.
+/// Half a round trip is the mean of both directions; a one-way latency is that of its direction.
 #[test]
 fn a_known_delay_is_found_in_the_way_that_has_it() {
     let Some(hosts) = hosts_with_sctp() else { return };
@@ -87,7 +88,7 @@ fn a_known_delay_is_found_in_the_way_that_has_it() {
     scratch.assert_nothing_left();
 }
 
-/// Each datagram that the link drops, sends twice or overtakes is counted, and none besides.
+/// Each datagram that the link drops, sends twice or reorders is counted, and no other.
 #[test]
 fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let Some(hosts) = hosts_over("loss 5%") else { return };
@@ -95,27 +96,27 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let count = |point: &Point, name: &str| {
         *point.counters.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", point.counters))
     };
-    // What an emulator that pauses has the receiver's kernel drop for want of room; of a warm-up,
-    // too.
+    // Datagrams that the receiver's kernel drops for lack of room when the emulator pauses, also in
+    // the warm-up.
     let for_room = |point: &Point| point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
-    // Slow enough that the receiver loses none by itself, and in one burst: between two, each loss
-    // would be waited for.
+    // Slow enough that the receiver loses none by itself, and in one burst: between two bursts, the
+    // ranks would wait for each lost datagram.
     let flood = "one-way udp -s 200 -n 2000 --pause 500us --burst all --warmup 0";
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, flood, "loss")[0];
     let lost = count(point, "messages_lost");
     let dropped = hosts.lost_at(0) - before + for_room(point);
-    // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and
-    // questions for addresses.
+    // The control plane uses pipes. Only a last message and address resolution cross the link
+    // besides.
     assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
 
-    // At a set rate, each that is lost is one sample less.
+    // At a set rate, each lost message is one sample less.
     let ended = &measured(&scratch, &hosts, "open-loop udp --rate 1000 -n 1000", "rate")[0];
     let lost = count(ended, "messages_lost");
     let answered = ended.latency.as_ref().unwrap().count;
     assert!((20..=90).contains(&lost) && lost + answered == 1000, "{lost} lost, {answered} answered");
 
-    // Of samples, each that is lost is one, too.
+    // Each lost sample of a pipeline is counted, too.
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, "pipeline udp --rate 1000 -n 1000", "samples")[0];
     let lost = count(point, "messages_lost");
@@ -130,13 +131,13 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let again = count(point, "messages_duplicate");
     assert!(lost <= for_room(point) && (250..=560).contains(&again), "{lost} lost, {again} came twice");
 
-    // A fifth goes at once and overtakes what waits.
+    // A fifth of the datagrams is not delayed and overtakes those that wait.
     hosts.emulate(0, "delay 5ms reorder 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "reorder")[0];
     let lost = count(point, "messages_lost");
     let late = count(point, "messages_reordered");
     assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
-    let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "flood")[0];
+    let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "stream")[0];
     let lost = count(point, "messages_lost");
     let late = count(point, "messages_reordered");
     assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
@@ -204,13 +205,13 @@ fn sctp_carries_every_pattern_of_sockets() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let [short, long] = &points[..] else { panic!("{ended:?}") };
     let Status::NotMeasured { reason } = &long.status else { panic!("{long:?}") };
-    assert_words(reason, &["SCTP sends no message so long in one piece", "--socket-buffer"]);
+    assert_words(reason, &["SCTP cannot send a message of this length at once", "--socket-buffer"]);
     assert_eq!(short.status, Status::Measured);
     scratch.assert_nothing_left();
 }
 
-/// A rank whose first words to another get lost says them again, after three seconds: it is waited
-/// for.
+/// If the first message of a rank to another is lost, SCTP repeats it after three seconds: the
+/// other rank waits for it.
 #[test]
 fn words_that_sctp_has_to_say_again_are_heard() {
     let Some(hosts) = hosts_with_sctp() else { return };
@@ -221,18 +222,18 @@ fn words_that_sctp_has_to_say_again_are_heard() {
     assert_eq!(point.latency.unwrap().count, 50);
 }
 
-/// A link that takes nothing any more: its point has failed in bounded time, with a sentence.
+/// A link that carries nothing any more: its point fails in bounded time, with a sentence.
 #[test]
 fn sctp_over_a_dead_link_fails_its_point() {
     let Some(hosts) = hosts_with_sctp() else { return };
-    // Beside the others: what it waits for is ten seconds of silence.
+    // Runs beside other tests: it waits for ten seconds of silence.
     let scratch = Scratch::new();
     let placed = hosts.placed();
     let runs = [("lat", "lat sctp -D 60"), ("bw", "bw sctp -s 1000 -D 60")].map(|(record, arguments)| {
         let words = arguments.split(' ').chain(["--out", record]);
         (record, scratch.program(words.chain(placed.iter().map(String::as_str))).spawn().unwrap())
     });
-    // A line for each connection below the heading; then both are at it.
+    // One line for each connection below the heading: then both ranks measure.
     let began = std::time::Instant::now();
     while hosts.on(0, &["cat", "/proc/net/sctp/assocs"]).lines().count() < 3 {
         assert!(began.elapsed() < DEADLINE, "they do not connect");

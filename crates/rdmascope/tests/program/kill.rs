@@ -1,8 +1,8 @@
-//! Processes that die at any moment: what had ended stays readable, nothing is left behind, the
+//! Processes that die at any moment: finished points stay readable, nothing is left behind, the
 //! next run works.
 //!
-//! The moments are counted in points that are finished, with a pseudo-random time behind them, so
-//! that they are spread over a run on a busy machine too.
+//! A moment is a number of finished points and a pseudo-random time after them, so that the moments
+//! are spread over a run on a busy machine, too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,8 +21,8 @@ use crate::support::{DEADLINE, SMALL, Scratch, all_measured, collect, wait};
 const RUN: [&str; 4] = ["run", "plan.toml", "--out", "record"];
 /// Points of [`PLAN`].
 const POINTS: usize = 25;
-/// Many points of few messages: two ends that poll run at the same time now and then only on a busy
-/// machine. The time limit is none for those, but for who waits for the dead.
+/// Many points of few messages: on a busy machine, two ranks that poll run at the same time only
+/// now and then. The time limit matters only to a rank that waits for a dead one.
 const PLAN: &str = r#"
 name = "many"
 title = "Many points"
@@ -44,18 +44,19 @@ service = ["RC"]
 direction = ["uni", "bi"]
 size_bytes = "2..32"
 "#;
-/// A pseudo-random time of about a point's length where the machine is idle.
+/// Largest pseudo-random time: about a point's length on an idle machine.
 const JITTER: Duration = Duration::from_millis(20);
 
-/// What the file system shows that is shared between processes.
+/// Returns the files of memory that processes share.
 fn shared_memory() -> BTreeSet<String> {
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    // Browsers of other tests come and go.
+    // Browsers of other tests start and end.
     names.filter(|name| !name.contains("chromium")).collect()
 }
 
-/// Every line of the record but a torn last one is a point, in order, each as it should be.
+/// Asserts that every line of the record is a correct point, in order, except for a torn last line.
+/// Returns the points.
 fn finished_points(scratch: &Scratch) -> Vec<Point> {
     let Ok(text) = fs::read_to_string(scratch.at("record/points.jsonl")) else { return Vec::new() };
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -64,7 +65,7 @@ fn finished_points(scratch: &Scratch) -> Vec<Point> {
     points
 }
 
-/// Waits until so many points are finished, or all that will be.
+/// Waits until so many points are finished, or the run has ended.
 #[track_caller]
 fn await_points(scratch: &Scratch, child: &mut Child, count: usize) {
     let start = Instant::now();
@@ -74,17 +75,18 @@ fn await_points(scratch: &Scratch, child: &mut Child, count: usize) {
     }
 }
 
-/// How often an agent is stopped until that is at work: one time in six it is between two points.
+/// How often an agent is stopped until it is at work then: one time in six it is between two
+/// points.
 const TRIES: usize = 8;
 
-/// What a run said, but for what a busy machine may cost: a calibration.
+/// Returns the messages of a run, without that of a calibration that failed on a busy machine.
 fn said(stderr: &str) -> String {
-    let is_said = |line: &&str| !line.contains("the cross-core latency was not measured once");
+    let is_said = |line: &&str| !line.contains("the core-to-core latency was not measured this time");
     stderr.split_inclusive('\n').filter(is_said).collect()
 }
 
-/// What holds after any death: the points are read by the reader too, a report can be made, a new
-/// run works.
+/// Asserts what holds after the death of any process: the reader can read the points, a report can
+/// be made, a new run works.
 fn assert_clean(scratch: &Scratch, before: &BTreeSet<String>) {
     scratch.assert_nothing_left();
     let new: Vec<String> = shared_memory().difference(before).cloned().collect();
@@ -126,7 +128,7 @@ fn a_killed_coordinator_leaves_its_finished_points_and_nothing_else() {
         let scratch = Scratch::on_one_cpu();
         scratch.write("plan.toml", PLAN);
         let mut child = scratch.program(RUN).spawn().unwrap();
-        // The first ones hit the start, which takes some tens of milliseconds.
+        // The first kills hit the start, which takes some tens of milliseconds.
         if round < 5 {
             std::thread::sleep(moments.next(Duration::from_millis(80)));
         } else {
@@ -179,12 +181,12 @@ fn a_killed_agent_costs_its_point_only() {
     assert!(hits > 0, "no agent was killed at work");
 }
 
-/// Between points it costs none: what a point has it keeps.
+/// Between points, a stopped agent costs no point.
 #[test]
 fn an_agent_that_stops_answering_costs_its_point_only() {
     for _ in 0..TRIES {
         let scratch = Scratch::waiting();
-        // The time that it waits for one that stands still.
+        // The time that the coordinator waits for a stopped agent.
         scratch.write("plan.toml", PLAN.replace("30s", "8s"));
         let before = shared_memory();
         let mut child = scratch.program(RUN).spawn().unwrap();
@@ -218,8 +220,8 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
         std::thread::sleep(moments.next(JITTER));
         signal(pid, kind);
         let ended = collect(child);
-        let name = if kind == Signal::INT { "SIGINT" } else { "SIGTERM" };
-        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let (name, status) = if kind == Signal::INT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
+        assert_eq!(ended.status, Some(status), "{ended:?}");
         let wanted = format!("rdmascope: stopped by {name}: the points that had ended are kept\n");
         assert_eq!(said(&ended.stderr), wanted);
         assert_eq!(ended.stdout.lines().last(), Some("record/report.html"));
@@ -241,7 +243,7 @@ fn a_signal_before_the_first_point_leaves_no_directory() {
     }
     signal(child.id().cast_signed(), Signal::INT);
     let ended = collect(child);
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""), "{ended:?}");
     assert!(!scratch.at("record").exists(), "a run without a point keeps nothing");
     command = scratch.program(["lat", "send", "--local", "-n", "20", "--out", "record"]);
     assert_eq!(crate::support::finish(command).status, Some(0), "the name is free");

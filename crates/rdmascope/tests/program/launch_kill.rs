@@ -1,5 +1,5 @@
-//! Launches of MPI of which a process is killed at any moment: nothing is left on the host, and a
-//! coordinator that lives measures the next point or says why it cannot.
+//! Launches of MPI in which a process is killed at any moment: nothing is left on the host, and a
+//! surviving coordinator measures the next point or says why it cannot.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +23,8 @@ const OPEN_MPI: Mpi =
     Mpi { launcher: "mpirun.openmpi", template: "mpirun.openmpi --oversubscribe -np {ranks}" };
 const MPICH: Mpi = Mpi { launcher: "mpirun.mpich", template: "mpirun.mpich -np {ranks}" };
 
-/// The first point takes about as long as the start of the ranks; the second is there to be
-/// measured by other ranks.
+/// The first point takes about as long as the start of the ranks. Other ranks have to measure the
+/// second point.
 const PLAN: &str = r#"
 name = "killed"
 title = "Killed"
@@ -42,14 +42,14 @@ iterations = 100
 axes = { endpoint = "mpi", size_bytes = 8 }
 "#;
 
-/// How many are killed under each MPI, of each kind of process in turn. `cargo xtask ci --full`
-/// asks for more; another seed gives other moments.
+/// Kills for each MPI, of each kind of process in turn. `cargo xtask ci --full` sets more; another
+/// seed gives other moments.
 const KILLS: usize = 12;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
 const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
-/// Moments are from the start until both points have ended, if all goes well.
+/// Moments are between the start and the end of both points in a run without a kill.
 const RUN: Duration = Duration::from_millis(1400);
-/// How long anything may be there that nobody needs.
+/// How long unneeded processes and files may stay.
 const GONE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,7 +71,7 @@ const VICTIMS: [Victim; 6] = [
 ];
 
 impl Victim {
-    /// The process, where it runs now.
+    /// Returns the process, if it runs now.
     fn find(self, scratch: &Scratch, coordinator: &Child, mpi: &Mpi) -> Option<i32> {
         let of_program = |process: &Process| process.command.starts_with(*PROGRAM);
         let supervises = |process: &Process| of_program(process) && process.command.contains(" supervise ");
@@ -91,7 +91,7 @@ impl Victim {
     }
 }
 
-/// Memory that ranks of Open MPI share and no process has.
+/// Returns shared memory of Open MPI ranks that no process has mapped.
 fn orphaned_segments() -> BTreeSet<String> {
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -105,14 +105,14 @@ fn orphaned_segments() -> BTreeSet<String> {
     segments.into_iter().filter(|name| !maps.contains(name.as_str())).collect()
 }
 
-/// What the file system keeps of launches beside the directory of the test.
+/// Returns files of launches outside of the directory of the test.
 fn leavings() -> BTreeSet<String> {
     let sessions = fs::read_dir("/tmp").into_iter().flatten().flatten();
     let sessions = sessions.filter_map(|entry| entry.file_name().into_string().ok());
     orphaned_segments().into_iter().chain(sessions.filter(|name| name.starts_with("ompi."))).collect()
 }
 
-/// Starts a run, kills one of its processes after a time, and looks at what becomes of it.
+/// Starts a run, kills one of its processes after a time, and returns what becomes of the run.
 fn kill(mpi: &Mpi, victim: Victim, moment: Duration) -> &'static str {
     let before = leavings();
     let scratch = Scratch::alone();
@@ -142,7 +142,7 @@ fn kill(mpi: &Mpi, victim: Victim, moment: Duration) -> &'static str {
     ended.map_or("coordinator killed", |ended| outcome(&scratch, &ended, &what))
 }
 
-/// How a run ended whose coordinator lived.
+/// Returns how a run ended, if its coordinator was not killed.
 #[track_caller]
 fn outcome(scratch: &Scratch, ended: &Ended, what: &str) -> &'static str {
     let points = match scratch.at("record/run.json").exists() {

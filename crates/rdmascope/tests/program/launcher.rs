@@ -1,5 +1,5 @@
-//! Ranks that a launcher starts, by one that does what it is told: too few, too many, the wrong
-//! ones, none.
+//! Ranks that a launcher starts. The launcher of these tests starts too few ranks, too many, wrong
+//! ones, or none.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,14 +10,14 @@ use rustix::process::Signal;
 use crate::support::processes::{Process, agents, gone_within, signal, with_token};
 use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect};
 
-/// Starts so many ranks, which hear that there are so many, and waits for them.
+/// Starts `count` ranks, tells them that there are `size`, and waits for them.
 const LAUNCHER: &str = "count=$1 size=$2; shift 2; printf '%s\\n' \"$*\" > arguments; rank=0\n\
     while [ $rank -lt $count ]; do\n\
     PMI_RANK=$rank PMI_SIZE=$size MPI_LOCALRANKID=$rank \"$@\" & rank=$((rank + 1))\n\
     done; wait\n";
 
-/// Makes what the launcher of Open MPI makes, and leaves it, as that does where it is asked to end
-/// at some moments.
+/// Makes the session directory of Open MPI's launcher and leaves it, as that launcher does if it is
+/// ended at some moments.
 const SESSION: &str = "session=$TMPDIR/ompi.$(uname -n).$(id -u)/pid.$$; mkdir -p $session\n\
     echo contact > $session/contact.txt\n";
 
@@ -28,7 +28,7 @@ fn launch(scratch: &Scratch, template: &str, more: &[&str]) -> Ended {
     scratch.run(&[&arguments[..], more].concat())
 }
 
-/// The launch fails with one sentence that has these words, and leaves nothing.
+/// Asserts that the launch fails with one sentence that has these words, and leaves nothing.
 #[track_caller]
 fn assert_refused(scratch: &Scratch, template: &str, words: &[&str]) -> String {
     let ended = launch(scratch, template, &["--start-timeout", "3"]);
@@ -69,7 +69,7 @@ fn each_number_of_ranks_has_a_launch() {
     scratch.assert_nothing_left();
 }
 
-/// What starts the launcher may need the number too: an allocation of the site.
+/// The command before the launcher, such as an allocation of the site, may need the number, too.
 #[test]
 fn what_stands_before_the_launcher_is_told_the_number_of_ranks() {
     let scratch = Scratch::alone();
@@ -85,11 +85,10 @@ fn what_stands_before_the_launcher_is_told_the_number_of_ranks() {
 #[test]
 fn ranks_that_are_not_those_of_the_point_are_refused() {
     let scratch = Scratch::waiting();
-    let size = ["\"sh launcher.sh 3 3\" started 3 where the point has ranks 0 to 1", "write {ranks}"];
+    let size = ["\"sh launcher.sh 3 3\" started 3, but the point has ranks 0 to 1", "write {ranks}"];
     assert_refused(&scratch, "sh launcher.sh 3 3", &size);
-    assert_refused(&scratch, "sh launcher.sh 1 1", &["started 1 where the point has ranks 0 to 1"]);
-    let few =
-        ["1 of 2 ranks that sh was to start have connected within 3 s", "--mpi-listen", "--start-timeout"];
+    assert_refused(&scratch, "sh launcher.sh 1 1", &["started 1, but the point has ranks 0 to 1"]);
+    let few = ["only 1 of 2 ranks of sh have connected within 3 s", "--mpi-listen", "--start-timeout"];
     assert_refused(&scratch, "sh launcher.sh 1 {ranks}", &few);
     scratch.write("same.sh", "shift 2; export PMI_RANK=1 PMI_SIZE=2; \"$@\" & \"$@\" & wait");
     assert_refused(&scratch, "sh same.sh 2 2", &["started rank 1 twice"]);
@@ -112,20 +111,20 @@ fn a_launcher_that_cannot_says_why() {
     assert_refused(&scratch, "sh idle.sh {ranks}", &["0 of 2 ranks", "within 3 s"]);
     let usage = launch(&scratch, "sh 'idle.sh", &[]);
     assert_eq!(usage.status, Some(2), "{usage:?}");
-    assert!(usage.stderr.contains("a quote in it is not closed"), "{usage:?}");
+    assert!(usage.stderr.contains("it has an unclosed quote"), "{usage:?}");
 }
 
 #[test]
 fn a_stranger_among_the_ranks_is_not_let_in() {
     let scratch = Scratch::alone();
-    // It comes first, with another key.
+    // The stranger connects first, with another key.
     let other = "a".repeat(26);
     let script = format!("(shift 2; RDMASCOPE_KEY={other} \"$@\"); {LAUNCHER}");
     scratch.write("stranger.sh", script);
     let ended = launch(&scratch, "sh stranger.sh {ranks} {ranks}", &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("was rejected: it has another key"), "{ended:?}");
-    assert!(ended.stderr.contains("[sh] rdmascope: "), "the stranger itself hears it: {ended:?}");
+    assert!(ended.stderr.contains("[sh] rdmascope: "), "the stranger gets an error: {ended:?}");
     scratch.assert_nothing_left();
 }
 
@@ -146,7 +145,7 @@ fn whoever_is_killed_nothing_is_left() {
             agents(&scratch.token()).into_iter().filter(is_rank).collect::<Vec<_>>()
         };
         let start = Instant::now();
-        // The ranks have said who they are, and measure.
+        // The ranks have connected, and measure.
         while !fs::read_to_string(scratch.at("r/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
             assert!(start.elapsed() < DEADLINE, "the ranks did not start");
             std::thread::sleep(Duration::from_millis(10));

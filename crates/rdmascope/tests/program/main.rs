@@ -1,7 +1,7 @@
-//! The program run as users run it: what it prints, what it keeps, how it ends.
+//! The program as users run it: what it prints, what it keeps, how it ends.
 //!
-//! Tests that measure do so one at a time (`Scratch::alone`), or on a CPU of their own where they
-//! ask nothing of the times (`Scratch::on_one_cpu`), so that two CPUs are enough for all of them.
+//! Tests that measure run one at a time (`Scratch::alone`), or on their own CPU if they assert no
+//! times (`Scratch::on_one_cpu`), so that two CPUs are enough for all of them.
 
 mod advise;
 mod agents;
@@ -18,8 +18,10 @@ mod fuzz;
 mod hands;
 mod help;
 mod import;
+mod init;
 mod joint;
 mod kernel_device;
+mod kernel_memory;
 mod kernel_network;
 mod kill;
 mod launch_kill;

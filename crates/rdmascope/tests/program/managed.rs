@@ -1,20 +1,18 @@
-//! Connections through RDMA CM on the software device, as users ask for them: `-R` and nothing
-//! more.
+//! Connections by RDMA CM on the software device, with nothing more than the flag `-R`.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use measure::record::{Point, Status};
 
 use crate::support::hands::Server;
-use crate::support::{Scratch, all_measured, copy_program, finish, has_librdmacm, skip};
+use crate::support::{Scratch, all_measured, finish, has_librdmacm, skip};
 
 /// The software device's settings of ports and devices.
 const LINK_LAYER: &str = "RDMASCOPE_SOFTDEV_LINK_LAYER";
 const DEVICES: &str = "RDMASCOPE_SOFTDEV_DEVICES";
 
-/// Runs a command with these variables; gives its points, all of which are measured.
+/// Runs a command with these variables; returns its points, all of which are measured.
 fn measured(scratch: &Scratch, flags: &str, variables: &[(&str, &str)]) -> Vec<Point> {
     let words = flags.split(' ').chain(["--out", "record"]);
     let mut command = scratch.program(words);
@@ -24,7 +22,7 @@ fn measured(scratch: &Scratch, flags: &str, variables: &[(&str, &str)]) -> Vec<P
     let (run, points) = scratch.record("record");
     assert!(!points.is_empty() && all_measured(&points), "{flags}: {points:?}");
     for environment in &run.environments {
-        // The record is of the host: that a library shows files of the device is no fact of it.
+        // The record describes the host, not the files of the device that the library shows.
         let facts = environment.facts.get("infiniband").into_iter().flat_map(|facts| facts.keys());
         assert_eq!(facts.filter(|name| name.starts_with("softdev")).count(), 0, "{environment:?}");
     }
@@ -51,7 +49,7 @@ fn one_letter_connects_through_rdma_cm() {
         assert!(points.iter().all(|point| point.axes["setup"] == "rdma_cm"), "{points:?}");
         if flags.contains("latency=5us") {
             let ns = points[0].latency.as_ref().unwrap().p50_ns;
-            assert!(ns > 10_000, "the link is imitated: {ns} ns");
+            assert!(ns > 10_000, "the link is modelled: {ns} ns");
         }
     }
     measured(&scratch, "fan-out send -R -n 20 --peers 3", &[]);
@@ -69,7 +67,7 @@ fn ports_of_infiniband_are_connected_through_rdma_cm() {
     }
 }
 
-/// Each of two devices has the addresses of an interface of its own.
+/// Each of two devices has the addresses of another interface.
 #[test]
 fn several_devices_are_connected_through_rdma_cm() {
     if !has_librdmacm() {
@@ -99,7 +97,7 @@ fn several_devices_are_connected_through_rdma_cm() {
         assert_eq!(ended.status, Some(0), "{words}: {ended:?}");
         assert!(all_measured(&scratch.record(&format!("{layer}{device}")).1), "{words}: {ended:?}");
     }
-    // A third one has none.
+    // A third device has no interface.
     let mut command = scratch.program("lat send -R -n 100 -d softdev7 --local".split(' '));
     command.env(DEVICES, "8").env(LINK_LAYER, "infiniband");
     let ended = finish(command);
@@ -117,10 +115,10 @@ fn ends_that_are_started_by_hand_connect_through_rdma_cm() {
         (&["-R"][..], &[][..]),
         (&["-R", "-c", "UD"], &[]),
         (&["-R"], &[(LINK_LAYER, "infiniband")]),
-        // The server has the library all the same, and this client has not.
+        // The server always has the library, and this client does not.
         (&[], &[]),
     ] {
-        // What the server measures, its client alone says.
+        // Only the client knows what the server measures.
         let mut command = scratch.program(["lat", "send", "-p", "0"]);
         command.envs(variables.iter().copied());
         let server = Server::of(command);
@@ -154,7 +152,7 @@ fn a_server_that_starts_itself_again_is_the_same_process() {
     let preloaded = started.split('\0').find(|entry| entry.starts_with("LD_PRELOAD=")).unwrap();
     assert!(preloaded.ends_with(&format!("librdmascope_preload.so:{theirs}")), "{preloaded}");
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    assert!(maps.contains("librdmascope_preload.so"), "it is the same process, started again");
+    assert!(maps.contains("librdmascope_preload.so"), "it is the same process, restarted");
     drop(server);
 }
 
@@ -164,18 +162,13 @@ fn without_the_library_of_rdmascope_the_reason_is_said() {
         return;
     }
     let scratch = Scratch::on_one_cpu();
-    let copy = scratch.at("rdmascope");
-    copy_program(&copy);
-    let run = |program: &Path| {
-        let mut command = scratch.command(program);
-        command.args("lat send -R -n 100 --local -d softdev0 --out record".split(' '));
-        finish(command)
-    };
-    let ended = run(&copy);
-    let reason = "softdev0 is no device of the kernel, so RDMA CM does not know it";
+    let mut command = scratch.program("lat send -R -n 100 --local -d softdev0 --out record".split(' '));
+    command.env("RDMASCOPE_PRELOAD", "/nowhere/x.so");
+    let ended = finish(command);
+    let reason = "softdev0 is not a device of the kernel, so RDMA CM cannot use it";
     assert!(ended.stdout.contains(&format!("not measured: {reason}")), "{ended:?}");
-    let why = "[rank 0] rdmascope: RDMA CM does not reach the software device without the library: \
-               librdmascope_preload.so is neither beside ";
+    let why = "[rank 0] rdmascope: RDMA CM cannot reach the software device, as its library is not loaded: \
+               RDMASCOPE_PRELOAD: /nowhere/x.so is not a file";
     assert!(ended.stderr.contains(why), "{ended:?}");
     let points = scratch.record("record").1;
     assert_eq!(points[0].status, Status::NotMeasured { reason: reason.to_owned() });

@@ -1,4 +1,4 @@
-//! `rdmascope model` on what the program brings and on what it has measured.
+//! `rdmascope model` on published numbers and on measured ones.
 
 use report::link::{Generation, data_bits_per_s};
 use verbs::LinkRate;
@@ -57,17 +57,14 @@ fn a_throughput_is_below_what_the_link_carries() {
         "run",
     ]);
     let text = scratch.succeed(&["model", "run"]);
-    assert!(
-        text.contains("beside what the link carries at best (1X SDR: 2.00 Gb/s, 82 B around each"),
-        "{text}"
-    );
+    assert!(text.contains("and the link limit (1X SDR: 2.00 Gb/s, 82 B around each"), "{text}");
     let shares: Vec<f64> =
         text.lines().filter_map(|line| line.strip_suffix(" %")?.rsplit(' ').next()?.parse().ok()).collect();
     assert_eq!(shares.len(), 7, "{text}");
     assert!(shares.iter().all(|share| (1.0..=100.0).contains(share)), "{text}");
 }
 
-/// Neither crate may see the other, so the table of generations stands in both.
+/// The two crates must not depend on each other, so both have the table of link generations.
 #[test]
 fn links_have_the_same_rates_where_they_are_imitated_and_where_they_are_reported() {
     assert_eq!(verbs::GENERATIONS.map(|known| known.name), Generation::ALL.map(|known| known.name));

@@ -1,4 +1,4 @@
-//! Messages of MPI, by each MPI that is installed: what is measured, and what happens when
+//! Messages over MPI, with each MPI that is installed: what is measured, and what happens if
 //! something is wrong.
 
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::support::processes::{Process, agents, signal};
 use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip};
 
-/// An MPI: its launcher, what that library calls itself, and the library of the other.
+/// An MPI: its launcher, the name that its library reports, and the library of the other MPI.
 pub(crate) struct Mpi {
     pub(crate) launcher: &'static str,
     pub(crate) template: &'static str,
@@ -52,7 +52,7 @@ pub(crate) fn run(scratch: &Scratch, arguments: &[&str]) -> Ended {
     finish(scratch.program(arguments))
 }
 
-/// The agents that a launcher has started.
+/// Returns the agents that a launcher has started.
 fn ranks(scratch: &Scratch) -> Vec<Process> {
     let is_rank =
         |process: &Process| process.command.starts_with(*PROGRAM) && process.command.contains(" agent ");
@@ -156,8 +156,8 @@ fn verbs_and_mpi_are_measured_by_the_same_ranks() {
 fn a_library_that_does_not_fit_the_launcher_is_a_sentence() {
     each(|mpi| {
         let scratch = Scratch::waiting();
-        // Each rank of Open MPI is alone then, and the rank that ends first removes the directory
-        // that the other is about to use, unless something else is in it.
+        // Each rank of Open MPI is alone then. The rank that ends first removes the directory that
+        // the other rank is about to use, unless there is another file in it.
         let host = rustix::system::uname();
         let user = rustix::process::getuid().as_raw();
         let session = format!("tmp/ompi.{}.{user}", host.nodename().to_string_lossy());
@@ -178,7 +178,7 @@ fn a_library_that_does_not_fit_the_launcher_is_a_sentence() {
         assert_eq!(ended.status, Some(1), "{ended:?}");
         let (_, points) = scratch.record("record");
         let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
-        for word in ["as if each were alone", mpi.other_name, mpi.launcher, "--mpi-library"] {
+        for word in ["MPI_COMM_WORLD has size ", mpi.other_name, mpi.launcher, "--mpi-library"] {
             assert!(error.contains(word), "no {word:?} in {error}");
         }
         fs::remove_dir_all(scratch.at(&session)).unwrap();
@@ -202,7 +202,7 @@ fn a_transport_is_a_launch_of_its_own() {
     });
 }
 
-/// What carried the messages of each point, of which all ends say the same.
+/// Returns the transport of each point; asserts that all ranks report the same.
 fn carried(points: &[Point]) -> Vec<String> {
     let of = |point: &Point| {
         let told: Vec<String> = point.ends.iter().filter_map(|end| end.transport.clone()).collect();
@@ -242,7 +242,7 @@ fn a_transport_that_was_not_taken_is_no_result() {
         assert_eq!(ended.status, Some(1), "{ended:?}");
         let (_, points) = scratch.record("record");
         let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0].status) };
-        assert!(error.contains("carries messages over shm and was to carry them over tcp"), "{error}");
+        assert!(error.contains("carries messages over shm, but the point asks for tcp"), "{error}");
         scratch.assert_nothing_left();
     });
 }
@@ -260,7 +260,7 @@ fn what_the_user_asks_ucx_to_say_is_left_to_the_user() {
     assert_eq!(carried(&scratch.record("record").1), ["transport not known"]);
 }
 
-/// MPI and verbs over one device with two links, by the same ranks where that can be.
+/// MPI and verbs over one device with two links, by the same ranks if possible.
 const LINKS: &str = r#"
 name = "links"
 title = "Links"
@@ -288,7 +288,7 @@ fn mpi_and_verbs_go_over_the_same_link() {
         let (_, points) = scratch.record("record");
         assert!(all_measured(&points) && points.len() == 2 + 4, "{points:?}");
         assert_eq!(carried(&points[..2]), ["verbs softdev0:1"; 2]);
-        // The device of those that MPI has is in the ranks that measure verbs.
+        // The ranks that measure verbs have the device that MPI uses.
         assert_eq!(fs::read_to_string(scratch.at("launches")).unwrap().lines().count(), 2);
         for point in &points {
             let typical = point.latency.as_ref().unwrap().p50_ns;
@@ -303,7 +303,7 @@ fn mpi_and_verbs_go_over_the_same_link() {
     });
 }
 
-/// Two points of which the first takes long.
+/// Two points; the first takes long.
 const LONG: &str = r#"
 name = "long"
 title = "Long"
@@ -322,8 +322,8 @@ iterations = 100
 axes = { endpoint = "mpi", size_bytes = 8 }
 "#;
 
-/// Does something to rank 1 in the middle of the first of two points; gives the error of that one.
-/// The second is measured.
+/// Sends a signal to rank 1 in the middle of the first of two points; returns the error of that
+/// point. The second is measured.
 #[track_caller]
 fn disturbed(mpi: &Mpi, by: Signal) -> String {
     let scratch = Scratch::alone();
@@ -336,7 +336,7 @@ fn disturbed(mpi: &Mpi, by: Signal) -> String {
         assert!(start.elapsed() < DEADLINE, "the ranks did not start");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // MPI is initialised, and messages go.
+    // MPI is initialised, and messages are sent.
     std::thread::sleep(Duration::from_millis(1500));
     let victim = ranks(&scratch).last().unwrap().pid;
     signal(victim, by);
@@ -364,7 +364,7 @@ fn a_rank_that_stops_is_told_by_the_call_of_the_other() {
     each(|mpi| {
         let error = disturbed(mpi, Signal::STOP);
         assert!(error.contains("rank 0: it still waits in MPI_"), "{error}");
-        assert!(error.contains("when the point's time is over"), "{error}");
+        assert!(error.contains("at the point's time limit"), "{error}");
     });
 }
 
@@ -372,10 +372,10 @@ fn a_rank_that_stops_is_told_by_the_call_of_the_other() {
 fn what_mpi_cannot_is_refused() {
     let scratch = Scratch::waiting();
     for (arguments, words) in [
-        (&["lat", "mpi", "--poll", "event"][..], "the library decides how its calls wait"),
-        (&["lat", "mpi", "-s", "3GiB"], "a count of MPI is an int"),
+        (&["lat", "mpi", "--poll", "event"][..], "the MPI library decides how its calls wait"),
+        (&["lat", "mpi", "-s", "3GiB"], "MPI counts bytes in an int"),
         (&["bw", "mpi", "--mpi-call", "blocking", "-n", "10"], "use nonblocking"),
-        (&["open-loop", "mpi", "--loaders", "2"], "nobody would take a load"),
+        (&["open-loop", "mpi", "--loaders", "2"], "no rank would receive the load"),
         (&["lat", "mpi", "-d", "softdev0"], "add --mpi-transport verbs"),
         (&["collective", "alltoall", "--blocks", "rising"], "take a length for each block"),
         (&["collective", "allreduce", "--mpi-tests", "4"], "give collective_call overlapped"),
@@ -384,18 +384,15 @@ fn what_mpi_cannot_is_refused() {
             "only operations with equal blocks",
         ),
         (&["lat", "mpi", "-d", "softdev7", "--mpi-transport", "verbs"], "softdev7"),
-        (
-            &["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"],
-            "give mpi_transport verbs alone",
-        ),
+        (&["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"], "give mpi_transport verbs only"),
         (&["lat", "mpi", "--mpi-transport", "verbs", "--link", "5Gb/s,back=1us"], "leave back out"),
-        (&["lat", "mpi", "--via", "ssh {host}", "--hosts", "a,b"], "--via starts no ranks of MPI"),
+        (&["lat", "mpi", "--via", "ssh {host}", "--hosts", "a,b"], "--via does not start ranks of MPI"),
     ] {
         scratch.refused(arguments, 2, &[words]);
     }
 }
 
-/// Each collective operation and each way to begin a call, and a halo exchange by each method.
+/// Each collective operation and each way to start a call, and a halo exchange by each method.
 const JOINT: &str = r#"
 name = "joint"
 title = "All ranks together"
@@ -455,7 +452,7 @@ fn what_all_ranks_do_together_is_measured_over_every_mpi() {
     });
 }
 
-/// A point of a collective call with a delay at rank 1.
+/// Measures a collective call with a delay at rank 1; returns its point.
 fn delayed(template: &str, operation: &str, inject: &str) -> Point {
     let scratch = Scratch::alone();
     scratch.write("skew.sh", SKEW);
@@ -484,7 +481,7 @@ const SKEW: &str = r#"
 exec "$@"
 "#;
 
-/// The medians of a point in us: of the ranks' own times, and by kind.
+/// Returns the medians of a point in us: of the ranks' own times, and by kind.
 fn medians(point: &Point) -> impl Fn(&str) -> f64 + '_ {
     move |name: &str| {
         let of_kind =
@@ -498,11 +495,11 @@ fn medians(point: &Point) -> impl Fn(&str) -> f64 + '_ {
     }
 }
 
-/// A delay of 100 us shows where it should: there are at least 99 us, and elsewhere half of that at
-/// most, whatever a busy machine does to a median.
+/// A delay of 100 us shows where it should, as at least 99 us. Elsewhere it shows as at most half
+/// of that, whatever a busy machine does to a median.
 #[test]
 fn a_delay_shows_in_exactly_the_columns_that_it_should() {
-    // By operation and delay: the names that show it, and those that do not.
+    // By operation and delay: the names that show the delay, and the names that do not.
     let table: [(&str, &str, &[&str], &[&str]); 6] = [
         ("allreduce", "before", &["own 0", "start_skew", "slowest", "first_last"], &["own 1", "last_last"]),
         ("allreduce", "within", &["own 0", "own 1", "slowest", "last_last", "first_last"], &["start_skew"]),
@@ -519,7 +516,7 @@ fn a_delay_shows_in_exactly_the_columns_that_it_should() {
     });
 }
 
-/// The same of ranks whose clocks are apart: they are compared, and the bound of that is said.
+/// The same for ranks with different clocks: the clocks are compared, and the bound is reported.
 #[test]
 fn ranks_of_several_clocks_begin_together_and_are_timed_within_a_bound() {
     each(|mpi| {
@@ -536,7 +533,7 @@ fn ranks_of_several_clocks_begin_together_and_are_timed_within_a_bound() {
     });
 }
 
-/// A delay of 100 us shows in these medians and not in those.
+/// Asserts that a delay of 100 us shows in the first medians and not in the second.
 #[track_caller]
 fn assert_shown(point: &Point, there: &[&str], elsewhere: &[&str]) {
     let medians = medians(point);
@@ -588,7 +585,7 @@ fn sides_come_from_the_right_neighbours_of_a_torus() {
     });
 }
 
-/// A library of MPI, of which two functions bring something else than they should.
+/// An MPI library with two functions that bring wrong results.
 const WRONG: &str = r"
 typedef void *any;
 extern int PMPI_Allreduce(any, any, int, any, any, any);
@@ -641,7 +638,7 @@ fn the_program_needs_no_library_of_mpi() {
     assert!(listed.contains("libc.so") && !listed.contains("mpi"), "{listed}");
 }
 
-/// Counts its starts, and fails at the one that it is told.
+/// Counts its starts, and fails at the start that its argument names.
 const COUNTING: &str = "fails=$1; shift\n\
     echo start >> starts\n\
     [ $(wc -l < starts) = $fails ] && exit 3\n\
@@ -692,7 +689,7 @@ fn every_launch_has_ranks_of_its_own_and_measures_all_points() {
     });
 }
 
-/// The lines of medians over the launches.
+/// Returns the lines of medians over the launches.
 fn launch_lines(ended: &Ended) -> Vec<String> {
     let lines = ended.stdout.lines().skip_while(|line| !line.contains("medians over the launches"));
     lines.skip(1).take_while(|line| line.starts_with("   ")).map(str::to_owned).collect()
@@ -735,7 +732,7 @@ fn each_launch_of_a_record_says_what_it_was_started_with() {
     });
 }
 
-/// Two kinds of ranks that would take turns by repetitions.
+/// Two kinds of ranks that would alternate in each repetition.
 const TURNS: &str = r#"
 name = "turns"
 title = "Two transports in two launches"
@@ -787,8 +784,8 @@ fn commands_start_agents_anew_for_each_launch_and_a_server_cannot() {
     scratch.refused(&arguments, 2, &["a server that was started by hand serves one launch"]);
 }
 
-/// Each collective operation that MPI has nonblocking, by each way to call it, and those with
-/// lengths of their own.
+/// Each nonblocking collective operation of MPI, by each way to call it, and operations with a
+/// length for each rank.
 const CALLS: &str = r#"
 name = "calls"
 title = "Ways to call"
@@ -843,7 +840,7 @@ fn collective_operations_are_called_in_every_way_over_every_mpi() {
                 continue;
             }
             let [Some(pure), Some(cpu), Some(all)] = times else { panic!("{point:?}") };
-            // The calculation is within the call, whatever a busy machine does to either.
+            // The computation is within the call, whatever a busy machine does to either.
             assert!(pure > 0.0 && cpu > 0.0 && all > cpu, "{point:?}");
             let overlap = own("overlap").unwrap();
             let defined = ((pure + cpu - all) / pure.min(cpu)).clamp(0.0, 1.0);
@@ -878,7 +875,7 @@ fn collective_operations_have_the_names_of_other_benchmarks() {
     });
 }
 
-/// How much of a call a calculation hides, with a delay at rank 1.
+/// Returns the share of a call that a computation hides, with a delay at rank 1.
 fn overlap(mpi: &Mpi, inject: &str) -> f64 {
     let scratch = Scratch::alone();
     let arguments = ["collective", "iallreduce", "-n", "200", "--inject", inject, "--out", "record"];
@@ -889,8 +886,8 @@ fn overlap(mpi: &Mpi, inject: &str) -> f64 {
     points[0].own["collective"]["overlap"].as_f64().unwrap()
 }
 
-/// A rank that waits for one that comes late can calculate meanwhile: all of its call is hidden. A
-/// rank that is slow within its own call cannot: nothing is.
+/// A rank that waits for a late rank can compute meanwhile: all of its call is hidden. A rank that
+/// is slow within its own call cannot: nothing is hidden.
 #[test]
 fn a_calculation_hides_the_wait_for_a_late_rank_and_not_the_time_of_a_slow_one() {
     each(|mpi| {

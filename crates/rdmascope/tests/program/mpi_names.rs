@@ -5,12 +5,12 @@ use measure::record::Point;
 use super::mpi::{each, run};
 use crate::support::{Scratch, all_measured};
 
-/// Flags as users of the OSU benchmarks and of the Intel MPI Benchmarks give them.
+/// Flags of the OSU benchmarks and of the Intel MPI Benchmarks.
 const OSU: &str = "-m 8:32 -i 20 -x 5";
 const IMB: &str = "-msglog 3:5 -iter 20";
 
-/// A name with flags, and what it is to measure: the pattern, an axis that says more, and the
-/// messages of a point.
+/// A name with flags, and what it must measure: the pattern, the value of an axis, and the messages
+/// of a point.
 type Name = (&'static str, &'static str, &'static str, (&'static str, &'static str), u64);
 
 /// Every name.
@@ -76,14 +76,14 @@ const NAMES: [Name; 59] = [
     ("Iscatter", IMB, "collective", ("collective", "scatter"), 20),
 ];
 
-/// What a name has measured is what it stands for.
+/// Asserts that a name has measured what it stands for.
 fn check(name: &str, points: &[Point], pattern: &str, (axis, value): (&str, &str), messages: u64) {
     assert!(all_measured(points), "{name}: {points:?}");
     let sizes: Vec<u64> = points.iter().map(|point| point.axes["size_bytes"].as_u64().unwrap()).collect();
     let expected = match name {
         _ if name.to_lowercase().contains("barrier") => &[0][..],
         _ if name.starts_with("osu_") => &[8, 16, 32],
-        // Size 0 comes before all.
+        // Size 0 comes before all others.
         _ => &[0, 8, 16, 32],
     };
     assert_eq!(sizes, expected, "{name}");
@@ -120,10 +120,10 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
         ("osu_latency -c", "always verified"),
         ("osu_latency -z", "t_99 and t_99.9 are always columns"),
         ("osu_bw -V yes", "--tx-depth 1,16,64"),
-        ("osu_bw -m 9:3", "give the least and the largest size in bytes such as 8:4096"),
+        ("osu_bw -m 9:3", "give the smallest and the largest size in bytes, such as 8:4096"),
         ("osu_put_latency -s pscw", "give fence or flush"),
         ("osu_put_latency -w create", "MPI_Win_allocate"),
-        ("osu_put_bibw -s fence", "near is rdmascope osu_put_bw --bidirectional --mpi-sync fence"),
+        ("osu_put_bibw -s fence", "the closest is rdmascope osu_put_bw --bidirectional --mpi-sync fence"),
         (
             "osu_bw -i 10 --tx-depth 16,64",
             "-i and -x count windows, and --tx-depth gives windows of several lengths",
@@ -137,13 +137,13 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
         ("Allreduce -imb_barrier on", "--start own_barrier"),
         ("Bcast -root_shift on", "the root is rank 0"),
         ("Bcast -data_type int", "messages are bytes"),
-        ("Bcast -contig_type resize", "without gaps"),
+        ("Bcast -contig_type resize", "contiguous bytes"),
         ("Bcast -msg_pause on", "leave it out"),
         ("Bcast -msgsize 8,16", "--size takes a list"),
-        ("PingPong -msglog 3:40", "give the least and the largest size in exponents of two such as 3:12"),
+        ("PingPong -msglog 3:40", "give the smallest and the largest size in exponents of two, such as 3:12"),
         ("PingPong -msglen lengths", "--size takes a list"),
-        ("Sendrecv -iter 10", "near is rdmascope halo sendrecv"),
-        ("Exchange", "near is rdmascope halo mpi"),
+        ("Sendrecv -iter 10", "the closest is rdmascope halo sendrecv"),
+        ("Exchange", "the closest is rdmascope halo mpi"),
     ] {
         scratch.refused(&arguments.split(' ').collect::<Vec<_>>(), 2, &[words]);
     }
@@ -154,7 +154,7 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
     }
 }
 
-/// Sizes and windows where flags of the suites say nothing of them, or all.
+/// Sizes and windows if the flags of the suites set only some of them, or all.
 #[test]
 fn defaults_are_those_of_the_suite() {
     each(|mpi| {
@@ -188,8 +188,8 @@ fn a_name_teaches_the_flags_of_both() {
         let text = scratch.succeed(&[name, "--help"]);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{name}");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for words in ["by another name", "(ours: --warmup)", "--mpi-transport"] {
-            let is_of_osu = name.starts_with("osu_") || words != "(ours: --warmup)";
+        for words in ["another name of", "(in rdmascope: --warmup)", "--mpi-transport"] {
+            let is_of_osu = name.starts_with("osu_") || !words.contains("--warmup");
             assert_eq!(text.contains(words), is_of_osu, "{name}: {words}");
         }
     }

@@ -1,4 +1,4 @@
-//! Puts and gets of MPI, by each MPI that is installed.
+//! Puts and gets of MPI, with each MPI that is installed.
 
 use measure::record::{LatencyKind, Status};
 
@@ -34,7 +34,7 @@ pattern = "ping-pong"
 duration = "50ms"
 axes = { endpoint = "mpi", mpi_operation = "put", mpi_sync = ["fence", "flush"], size_bytes = 8 }
 [[experiment]]
-name = "flood-for-a-time"
+name = "stream-for-a-time"
 pattern = "stream"
 duration = "50ms"
 axes = { endpoint = "mpi", mpi_operation = "get", mpi_sync = ["fence", "flush"], size_bytes = 8 }
@@ -64,7 +64,7 @@ fn puts_and_gets_are_measured_over_every_mpi() {
     });
 }
 
-/// A library that does what the other does, but for one function.
+/// Builds an MPI library that is the same as another except for one function.
 fn altered(scratch: &Scratch, mpi: &Mpi, source: &str) -> String {
     scratch.write("altered.c", source);
     let library = if mpi.launcher == "mpirun.openmpi" { "-l:libmpi.so.40" } else { "-l:libmpich.so.12" };
@@ -75,7 +75,7 @@ fn altered(scratch: &Scratch, mpi: &Mpi, source: &str) -> String {
     scratch.at("libaltered.so").to_string_lossy().into_owned()
 }
 
-/// The error of a point that such a library carries.
+/// Returns the error of a point with this library.
 #[track_caller]
 fn failed(mpi: &Mpi, source: &str, plan: &str) -> String {
     let scratch = Scratch::alone();
@@ -98,7 +98,7 @@ fn plan(pattern: &str, operation: &str, sync: &str) -> String {
     )
 }
 
-/// A function that leaves out the transfer of messages of 64 B, from so many on.
+/// Returns a function that transfers no messages of 64 B after the first `from`.
 fn forgetful(function: &str, from: u32) -> String {
     format!(
         "int P{function}(void *, int, void *, int, long, int, void *, void *);\nstatic long calls;\n\
@@ -114,8 +114,8 @@ fn wrong_contents_fail_the_point() {
     }
     each(|mpi| {
         for (pattern, sync) in [("ping-pong", "flush"), ("ping-pong", "fence"), ("stream", "flush")] {
-            // Nothing is brought by what is measured, or by the last round of the proof alone,
-            // which follows 10 puts to warm up and 100 that are measured.
+            // No measured message is transferred, or only the last round of the check is not, which
+            // follows 10 puts of the warm-up and 100 that are measured.
             for from in [0, 110] {
                 let error = failed(mpi, &forgetful("MPI_Put", from), &plan(pattern, "put", sync));
                 assert!(
@@ -129,7 +129,7 @@ fn wrong_contents_fail_the_point() {
     });
 }
 
-/// Rank 1 comes late out of each fence, when what rank 0 puts next is in its window already.
+/// Rank 1 leaves each fence late, when the next put of rank 0 is in its window already.
 const LATE: &str = "#include <stdlib.h>\n#include <unistd.h>\nint PMPI_Win_fence(int, void *);\n\
     int MPI_Win_fence(int flags, void *window) {\nint code = PMPI_Win_fence(flags, window);\n\
     const char *rank = getenv(\"OMPI_COMM_WORLD_RANK\");\nif (!rank) rank = getenv(\"PMI_RANK\");\n\
@@ -141,7 +141,7 @@ fn a_target_that_fences_sees_its_flag_after_the_fence_that_completes_it() {
         return skip("cc", "it is not installed");
     }
     each(|mpi| {
-        // Even and odd numbers of fences before the flag.
+        // An even and an odd number of fences before the flag.
         for iterations in [100, 101] {
             let scratch = Scratch::alone();
             let library = altered(&scratch, mpi, LATE);
@@ -165,7 +165,7 @@ fn a_put_that_never_completes_is_told_by_its_call() {
     each(|mpi| {
         let source = "#include <unistd.h>\nint MPI_Win_flush(int rank, void *window) { for (;;) pause(); }\n";
         let error = failed(mpi, source, &plan("ping-pong", "put", "flush"));
-        assert!(error.contains("it still waits in MPI_Win_flush, for rank 1"), "{error}");
+        assert!(error.contains("it still waits in MPI_Win_flush for rank 1"), "{error}");
     });
 }
 
@@ -195,7 +195,8 @@ fn ranks_that_both_find_wrong_contents_end_together() {
             let (_, points) = scratch.record("record");
             assert!(matches!(points[0].status, Status::Failed { .. }), "{:?}", points[0].status);
             assert_eq!(points[1].status, Status::Measured, "{ended:?}");
-            // Neither rank waited for one that had ended, so that none had to be started again.
+            // Neither rank waited for a rank that had ended, so that no rank had to be started
+            // again.
             assert_eq!(std::fs::read_to_string(scratch.at("starts")).unwrap(), "..", "{ended:?}");
         }
     });
@@ -205,9 +206,9 @@ fn ranks_that_both_find_wrong_contents_end_together() {
 fn what_puts_and_gets_do_not_have_is_refused() {
     let scratch = Scratch::waiting();
     for (arguments, words) in [
-        (&["lat", "mpi", "--mpi-sync", "fence"][..], "a send is complete by itself"),
-        (&["lat", "mpi", "--mpi-operation", "send,put"], "give each an experiment of its own"),
-        (&["lat", "mpi-put", "--mpi-call", "blocking"], "it says how messages are sent and received"),
+        (&["lat", "mpi", "--mpi-sync", "fence"][..], "a send needs no synchronisation"),
+        (&["lat", "mpi", "--mpi-operation", "send,put"], "use a separate experiment for each"),
+        (&["lat", "mpi-put", "--mpi-call", "blocking"], "it selects the calls of sends"),
         (&["bw", "mpi-put", "-b", "-D", "1", "--mpi-sync", "fence"], "give iterations"),
         (&["bw", "tcp", "--local", "--mpi-operation", "put"], "asks for mpi_operation over TCP"),
     ] {

@@ -1,4 +1,4 @@
-//! Sockets between two network namespaces of this host, over a link whose faults are known.
+//! Sockets between two network namespaces of this host, over a link with known faults.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
         let points = measured(&scratch, &hosts, arguments, &format!("record{number}"));
         let crossed = hosts.counter(0, "tx_bytes") - before;
         assert!(crossed >= bytes, "{arguments}: {crossed} of {bytes}");
-        // The record says the same: what rank 1 received came by the link. (Of what rank 0 sent
-        // some may wait in its socket.)
+        // The record agrees: the bytes that rank 1 received came over the link. (Some that rank 0
+        // sent may wait in its socket.)
         let recorded = points[0].ends[1].host["interface.link0.rx_bytes"];
         assert!((bytes..=crossed).contains(&recorded), "{arguments}: {recorded} of {crossed}");
         let looped = hosts.on(0, &["cat", "/sys/class/net/lo/statistics/tx_bytes"]);
@@ -38,7 +38,7 @@ fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
     scratch.assert_nothing_left();
 }
 
-/// A token bucket of a known rate: what TCP carries is what headers leave of it.
+/// A token bucket of a known rate: TCP carries the rate less the headers.
 #[test]
 fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
     let Some(hosts) = Hosts::new() else { return };
@@ -54,7 +54,7 @@ fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
     }
 }
 
-/// Other programs measure the same points over the same link, and nothing of them stays.
+/// Other tools measure the same points over the same link, and leave nothing behind.
 #[test]
 fn other_programs_measure_over_the_link() {
     let Some(hosts) = Hosts::new() else { return };
@@ -70,7 +70,7 @@ fn other_programs_measure_over_the_link() {
             continue;
         }
         if let Status::NotMeasured { reason } = &point.status {
-            match reason.contains("sends no messages of less than 14 B") {
+            match reason.contains("sends no messages shorter than 14 B") {
                 true => assert_eq!((tool, &point.axes["size_bytes"]), ("sockperf", &4.into())),
                 false => skip(tool, reason),
             }
@@ -85,11 +85,11 @@ fn other_programs_measure_over_the_link() {
             (!is_rate, is_rate),
             "{point:?}"
         );
-        // What it sent has left by the link.
+        // The bytes that the tool sent have crossed the link.
         assert!(point.ends[0].host["interface.link0.tx_packets"] > 100, "{point:?}");
     }
     assert!(ended.stdout.contains("Programs agree"), "{}", ended.stdout);
-    // What is not there is named; what fails is told with its last words.
+    // A missing tool is named; of a tool that fails, the last output is quoted.
     let ended = finish({
         let mut command = scratch.program(["run", "plan.toml", "--out", "without"]);
         command.env("PATH", "/nonexistent");
@@ -101,8 +101,11 @@ fn other_programs_measure_over_the_link() {
         _ => None,
     });
     let reasons: Vec<_> = reasons.collect();
-    let lacks =
-        |name: &str| reasons.iter().any(|reason| reason.contains(&format!("has no {name} (`apt install")));
+    let lacks = |name: &str| {
+        reasons
+            .iter()
+            .any(|reason| reason.contains(&format!("{name} is not installed on a rank's host (`apt install")))
+    };
     assert!(reasons.len() == 6 && lacks("qperf") && lacks("iperf3"), "{reasons:?}");
     scratch.assert_nothing_left();
 }
@@ -130,8 +133,8 @@ each = ["size_bytes"]
 holds = "<= 10 %"
 "#;
 
-/// Two networks between the same hosts: each point takes the one that it asks for, in the mode that
-/// it asks for.
+/// Two networks between the same hosts: each point uses the network that its axes name, in the mode
+/// that they name.
 #[test]
 fn points_take_the_link_layer_that_they_ask_for_and_ipoib_its_mode() {
     let Some(hosts) = Hosts::new() else { return };
@@ -213,14 +216,14 @@ fn losses_that_are_known_are_counted_and_asked_for_again() {
     let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
     let lost = points[0].counters["messages_lost"];
     let dropped = hosts.dropped_at(1);
-    // A word of farewell, which is said three times, may be lost too.
+    // The last message, which is sent three times, may be lost, too.
     assert!(lost > 0 && (lost..=lost + 3).contains(&dropped), "{lost} of {dropped}");
     let latency = points[0].latency.as_ref().unwrap();
     assert!(latency.count >= 300 - lost && latency.max_ns < 190_000_000, "{latency:?}");
 }
 
-/// A point that something breaks, and some after it, of which the first may come before that is
-/// mended.
+/// A point during which something breaks, and some points after it; the first of them may start
+/// before the fault is fixed.
 const PLAN: &str = r#"
 name = "breaks"
 title = "What breaks"
@@ -242,7 +245,7 @@ repetitions = REPETITIONS
 endpoint = ["tcp", "udp"]
 "#;
 
-/// A run whose first point is under way.
+/// A run in its first point.
 struct Broken {
     hosts: Hosts,
     scratch: Scratch,
@@ -258,13 +261,13 @@ impl Broken {
         let words = ["run", "plan.toml", "--out", "record", "--cpus", "none"].map(str::to_owned);
         let child = scratch.program(words.into_iter().chain(hosts.placed())).spawn().unwrap();
         let broken = Self { hosts, scratch, child, began: Instant::now() };
-        // Both agents are there once packets cross the link.
+        // Both agents are connected once packets cross the link.
         broken.hosts.await_packets(200);
         broken
     }
 
-    /// Waits until the first point has ended, mends what is broken, and gives what became of the
-    /// run.
+    /// Waits until the first point has ended, fixes the fault, and returns the time, the points and
+    /// the end of the run.
     fn end(mut self, mend: impl FnOnce(&Hosts, &Scratch)) -> (Duration, Vec<Point>, Ended) {
         let points = self.scratch.at("record/points.jsonl");
         while std::fs::metadata(&points).map_or(0, |file| file.len()) == 0
@@ -289,7 +292,7 @@ impl Broken {
 
 #[test]
 fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
-    /// What breaks it, and what mends that.
+    /// A step that causes or fixes a fault.
     type Step = fn(&Hosts, &Scratch);
     let lifted: Step = |hosts, _| hosts.drop_no_more_at(1);
     let up: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "up"]));
@@ -298,7 +301,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     let down: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "down"]));
     let stopped: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::STOP);
     let killed: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::KILL);
-    // Without an address, a point fails in some milliseconds: then there are many after the first.
+    // Without an address, a point fails in some milliseconds: many points follow the first.
     const MANY: usize = 20;
     let cases: [(&str, &str, Step, Step, &str, usize); 8] = [
         ("ping-pong", "tcp", black_hole, lifted, "nothing came from the peer for 10", 1),
@@ -338,7 +341,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     }
 }
 
-/// Nothing tells who floods that nobody hears it any more.
+/// A stream of datagrams does not notice that they no longer arrive.
 #[test]
 fn a_flood_that_is_heard_no_more_has_failed() {
     let Some(hosts) = Hosts::filtered() else { return };
@@ -356,8 +359,8 @@ fn a_flood_that_is_heard_no_more_has_failed() {
         assert_eq!(ended.status, Some(1), "{ended:?}");
         let points = scratch.record(record).1;
         let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0]) };
-        assert!(error.starts_with("rank 1 heard nothing any more after "), "{error}");
-        // Waiting for what does not come is not sending.
+        assert!(error.starts_with("rank 1 received nothing after "), "{error}");
+        // The wait for datagrams that do not arrive does not count as sending.
         assert!(error.contains("of the 3.0 s in which rank 0 sent"), "{error}");
     }
 }

@@ -1,13 +1,13 @@
-//! `rdmascope one-way`: that stamps are where they should be. Links are imitated with times that
-//! are far above what a busy machine adds to a median; `cargo xtask bench --only one-way` looks at
+//! `rdmascope one-way`: stamps are taken where they should be. Links are modelled with times that
+//! are far above what a busy machine adds to a median; `cargo xtask bench --only one-way` checks
 //! the nanoseconds.
 
 use measure::record::{Clocks, Latency, LatencyKind, OneWay, Point, Status};
 
 use crate::support::Scratch;
 
-/// Measures with flags on this host and gives the only point. The times that are looked at are far
-/// above those of a turn of the CPU that both ends share.
+/// Measures with flags on this host and returns the only point. The times that are checked are far
+/// above a time slice of the CPU that both ranks share.
 fn measure(flags: &str) -> Point {
     measure_in(&Scratch::on_one_cpu(), flags)
 }
@@ -33,8 +33,8 @@ fn one_way(point: &Point) -> &OneWay {
     point.one_way.as_ref().expect("it was measured one way")
 }
 
-/// The least in ms: what is imitated here is whole ones, below which no sample can be. A busy
-/// machine adds to most samples, but hardly half a millisecond to each.
+/// Returns the smallest sample in whole ms. The modelled times are whole ms, and no sample can be
+/// below them. A busy machine adds to most samples, but hardly half a millisecond to each.
 fn ms(latency: &Latency) -> u64 {
     (latency.min_ns + 500_000) / 1_000_000
 }
@@ -55,7 +55,7 @@ fn every_message_has_its_stamps_over_every_service() {
         let latency = point.latency.as_ref().unwrap();
         assert_eq!((latency.kind, latency.count), (LatencyKind::OneWay, 600), "{flags}");
         let completions = kind(&point, LatencyKind::Completion).count;
-        // Of 660 every 64th, and the last.
+        // Every 64th of 660, and the last.
         assert_eq!(completions, if flags.contains("-Q") { 11 } else { 600 }, "{flags}");
         let has_sent = point.kinds.iter().any(|timed| timed.latency.kind == LatencyKind::OneWaySend);
         assert_eq!(has_sent, flags.contains("sent"), "{flags}");
@@ -69,7 +69,7 @@ fn every_message_has_its_stamps_over_every_service() {
             _ if flags.contains("hybrid") || flags.contains("--send-poll event") => &[1],
             _ => &[0, 1],
         };
-        assert_eq!(watchers, expected, "{flags}: who sleeps sees no gaps");
+        assert_eq!(watchers, expected, "{flags}: a rank that sleeps sees no preemption");
         assert_eq!(
             (point.counters["messages_lost"], point.counters["messages_received"]),
             (0, 600),
@@ -99,12 +99,12 @@ fn a_delay_before_the_fetch_is_in_one_way_and_not_in_one_way_send() {
         let point =
             measure(&format!("one-way send -c {service} -n 30 --warmup 3 --stamp sent --link {link}"));
         assert_eq!(ms(point.latency.as_ref().unwrap()), 10, "{service}");
-        // Less where the sender did not run before the fetch, more where the receiver did not: one
-        // message that neither happened to is enough.
+        // Less if the sender was preempted before the fetch, more if the receiver was: one message
+        // without either is enough.
         let sent = kind(&point, LatencyKind::OneWaySend);
         assert!(sent.min_ns < 8_000_000 && sent.p90_ns > 2_000_000, "{service}: {sent:?}");
     }
-    // Nothing is fetched of what is inline.
+    // The device fetches no inline message.
     let point = measure("one-way send -c UC -n 30 --warmup 3 -I 64 --link latency=4ms,fetch=6ms");
     assert_eq!(ms(point.latency.as_ref().unwrap()), 4);
 }
@@ -135,12 +135,12 @@ fn an_end_that_sleeps_is_left_asleep_over_every_service() {
             format!("one-way send -c {service} --poll event -n 3 --warmup 0 --burst {burst} --pause 1s");
         for end in &measure_in(&Scratch::new(), &words).ends {
             let slept = end.cpu.unwrap().voluntary_switches;
-            // Two seconds: some sleeps for each message and the greetings, and not one in each 50
-            // ms besides.
+            // Two seconds: some sleeps for each message and for the start, and not one more in each
+            // 50 ms.
             assert!(slept <= 20, "{words}: {slept} times at rank {}", end.rank);
         }
     };
-    // Who sleeps is in nobody's way.
+    // A rank that sleeps does not delay other ranks.
     std::thread::scope(|scope| {
         for service in ["RC", "UC", "UD"] {
             for burst in ["1", "all"] {
@@ -178,7 +178,7 @@ fn clocks_that_are_apart_are_compared_with_a_bound() {
         };
         assert!(exchanges >= 2 * 64, "{exchanges}");
         assert!(drift_ppm[0] <= 60.0 && 60.0 <= drift_ppm[1], "{drift_ppm:?}");
-        // Half of what goes there and back is all that can be known.
+        // The bound is half of a round trip.
         let there_and_back_ms: f64 = if link.contains("back") { 10.0 } else { 4.0 };
         assert!((0.45..0.8).contains(&(bound_ns / 1e6 / there_and_back_ms)), "{bound_ns}");
         let median_ns = points[0].latency.as_ref().unwrap().p10_ns as f64;
@@ -190,10 +190,10 @@ fn clocks_that_are_apart_are_compared_with_a_bound() {
 fn what_one_way_cannot_be_is_refused_before_anything_starts() {
     let scratch = Scratch::on_one_cpu();
     for (flags, words) in [
-        ("one-way send --local -D 5", "every message has stamps in memory that is made before"),
+        ("one-way send --local -D 5", "the stamps of all messages are kept in memory"),
         ("one-way send --local --stamp sent -I 64", "inline data is copied when it is posted"),
-        ("one-way write --local -c UD", "RDMA Write with immediate over UD, which cannot be"),
-        ("one-way send --local -Q 4", "a burst ends with a completion: lengthen it"),
+        ("one-way write --local -c UD", "RDMA Write with immediate over UD, which is not possible"),
+        ("one-way send --local -Q 4", "a burst ends with a completion: lengthen the burst"),
         ("one-way send --local -q 2", "several queue pairs one way"),
         ("one-way send --local -R -c UC", "librdmacm has port spaces for RC and UD only"),
     ] {

@@ -1,4 +1,4 @@
-//! Messages at a set rate, alone and while other ranks load the device.
+//! Messages at a set rate, without load and while other ranks load the device.
 
 use measure::record::{Direction, LatencyKind, Point, Status};
 
@@ -24,12 +24,12 @@ duration = "200ms"
 axes = { rate_hz = 1000, load = ["incast", "outcast", "beside"], loaders = [0, 1, 3], load_bytes = "4KiB" }
 "#;
 
-/// The kinds of a point, in their order.
+/// Returns the kinds of a point, in their order.
 fn kinds(point: &Point) -> Vec<LatencyKind> {
     point.kinds.iter().map(|timed| timed.latency.kind).collect()
 }
 
-/// What an experiment of this length with these axes prints, and its points.
+/// Runs an experiment of this length with these axes; returns its output and its points.
 fn measure(length: &str, axes: &str) -> (String, Vec<Point>) {
     let scratch = Scratch::alone();
     let plan =
@@ -58,7 +58,7 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
         assert!(point.kinds.iter().all(|timed| timed.latency.count == messages), "{point:?}");
         let [response, rtt, lateness] = [0, 1, 2].map(|kind| &point.kinds[kind].latency);
         assert_eq!(point.latency.as_ref(), Some(response));
-        // Each response is the sum of the other two, but for what they are rounded by.
+        // Each response is the sum of the other two, except for rounding.
         assert!((response.mean_ns - rtt.mean_ns - lateness.mean_ns).abs() <= 2.0, "{point:?}");
         let posted = point.ends[0].throughput.as_ref().unwrap().messages_per_s;
         assert!(posted < 2.0 * rate as f64, "{posted} of {rate}");
@@ -82,14 +82,14 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
         }
         assert_eq!(point.fairness.is_some(), loaders > 1);
         let skews: Vec<_> = point.ends.iter().filter_map(|end| end.start_skew.as_ref()).collect();
-        assert_eq!(skews.len(), usize::from(loaders > 1), "how far apart they began");
+        assert_eq!(skews.len(), usize::from(loaders > 1), "the skew of their start");
     }
     assert_eq!(stdout.matches("#loaders").count(), 5 + 4 + 1, "rates and loads share a table: {stdout}");
     scratch.assert_nothing_left();
 }
 
-/// A link that has 128 messages of 64 KiB waiting at any time: what comes in between waits for
-/// those before it.
+/// A link with 128 messages of 64 KiB waiting at any time: a message in between waits for those
+/// before it.
 #[test]
 fn a_load_that_fills_the_link_is_what_messages_wait_for() {
     let axes =
@@ -112,22 +112,23 @@ fn a_rate_that_no_device_holds_is_said() {
     assert!(stdout.contains("was not held"), "{stdout}");
     let late = points[0].counters["messages_late"];
     assert!(late > 10_000, "{late}");
-    // Who is late all the time is more so with every message.
+    // A sender that cannot keep up is later with every message.
     let [response, rtt] = [0, 1].map(|kind: usize| &points[0].kinds[kind].latency);
     assert!(response.p99_ns > 10 * rtt.p50_ns, "{response:?} {rtt:?}");
 }
 
-/// A link that takes 10 us for each message, and one due in each: what is answered is known, but no
-/// quantile.
+/// A link that takes 10 us for each message, with a message due every 1 us: only the answered
+/// messages are known, so that there are no percentiles.
 #[test]
 fn a_rate_that_is_not_kept_up_with_is_not_measured() {
     let axes = "{ rate_hz = \"1M\", link = \"gap=10us\" }";
     let (stdout, points) = measure("iterations = 1000000", axes);
     let Status::NotMeasured { reason } = &points[0].status else { panic!("{:?}", points[0]) };
-    let rest = reason.strip_prefix("1000000 messages in a second are more than are answered: ").unwrap();
+    let limit = "the receiver cannot keep up with 1000000 messages per second: it answered ";
+    let rest = reason.strip_prefix(limit).unwrap();
     let answered: f64 = rest.split(' ').next().unwrap().parse().unwrap();
     assert!(answered > 1000.0 && answered < 102_000.0, "{reason}");
-    assert!(stdout.contains("more than are answered"), "{stdout}");
+    assert!(stdout.contains("the receiver cannot keep up with"), "{stdout}");
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn one_line_measures_at_a_rate_under_a_load() {
         std::fs::remove_dir_all(scratch.at("record")).unwrap();
     }
     for (words, sentence) in [
-        ("send --rate 1.5k", "cannot read \"1.5k\" as a rate"),
+        ("send --rate 1.5", "cannot read \"1.5\" as a rate"),
         ("send --rate 0", "a rate of 0/s"),
         ("send --loaders 600", "give numbers from 0 to 512"),
         ("send --load sideways", "invalid value 'sideways'"),
@@ -170,5 +171,5 @@ fn a_load_of_messages_that_are_too_long_is_not_measured() {
     let plan = "[[experiment]]\nname = \"l\"\npattern = \"open-loop\"\naxes = { load_bytes = \"4GiB\", loaders = 1 }\n";
     scratch.write("long.toml", HEAD.to_owned() + plan);
     let words = ["run", "long.toml", "-d", "softdev0", "--out", "record"];
-    scratch.refused(&words, 2, &["a message longer than the limit of"]);
+    scratch.refused(&words, 2, &["softdev0 of rank 1 sends messages of at most"]);
 }

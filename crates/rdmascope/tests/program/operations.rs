@@ -1,11 +1,11 @@
-//! Every operation of `lat` and `bw` on the software device: that its numbers are of the right
-//! kind, and that what the specification does not have is refused by name.
+//! Every operation of `lat` and `bw` on the software device: its numbers are of the right kind, and
+//! operations that the specification does not have are refused by name.
 
 use measure::record::{LatencyKind, Point, Status};
 
 use crate::support::Scratch;
 
-/// Measures with flags on this host and gives the points.
+/// Measures with flags on this host and returns the points.
 fn measure(flags: &str) -> Vec<Point> {
     let scratch = Scratch::on_one_cpu();
     let mut words: Vec<&str> = flags.split(' ').collect();
@@ -79,15 +79,15 @@ fn several_queue_pairs_elements_and_lists_carry_every_message() {
     {
         for point in measure(&format!("{flags} -n 1001")) {
             let [lost, received] = ["messages_lost", "messages_received"].map(|name| point.counters[name]);
-            // A busy machine may keep a receiver of datagrams from its receives for a moment.
+            // On a busy machine, a receiver of datagrams may post its receives late.
             let losses = if flags.contains("UD") { 100 } else { 0 };
             assert!(lost <= losses && lost + received >= 1001, "{flags}: {:?}", point.counters);
         }
     }
 }
 
-/// Completions are taken one at a time, so an end that sleeps has some left in its queue that
-/// announce nothing any more.
+/// Completions are polled one at a time, so that a rank that goes to sleep has completions in its
+/// queue that cause no more events.
 #[test]
 fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
     let seldom = "one-way send --poll event --burst all --pause 20us -Q 64";
@@ -98,8 +98,8 @@ fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
     }
 }
 
-/// One receive at a time and a flood: most messages are lost, the last one too, and nothing ever
-/// wakes who sleeps for it.
+/// A stream with one posted receive: most messages are lost, also the last one, and nothing wakes
+/// the receiver that sleeps for it.
 #[test]
 fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
     let scratch = Scratch::on_one_cpu();
@@ -109,8 +109,8 @@ fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
     let point = &scratch.record("record").1[0];
     match &point.status {
         Status::Measured => assert!(point.counters["messages_lost"] > 0, "{:?}", point.counters),
-        // Where the receiver is not woken before all have been sent, the first one, a warm-up, is
-        // all that it gets.
+        // If the receiver does not wake before all messages were sent, it gets only the first one,
+        // which belongs to the warm-up.
         Status::Failed { error } => assert!(error.starts_with("only 0 messages arrived"), "{error}"),
         Status::NotMeasured { .. } => panic!("{ended:?}"),
     }
@@ -130,7 +130,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     let scratch = Scratch::new();
     for (flags, words) in [
         ("lat read -c UC", &["RDMA Read over UC", "only RC has"][..]),
-        ("lat atomic -c UD", &["fetch-and-add over UD", "Send and Send with immediate only"]),
+        ("lat atomic -c UD", &["fetch-and-add over UD", "only Send and Send with immediate"]),
         ("bw write -c UD", &["RDMA Write over UD"]),
         ("lat write -e", &["a receiver that sleeps", "write_imm"]),
         ("lat atomic -s 16", &["8 B"]),
@@ -195,7 +195,10 @@ fn messages_without_payload_are_not_measured_where_their_last_byte_is_polled() {
         let is_polled = words[1] == "write" || words.contains(&"memory");
         match &points[0].status {
             Status::NotMeasured { reason } if is_polled => {
-                assert_eq!(reason, "a message of 0 bytes leaves nothing in memory that a rank could poll");
+                assert_eq!(
+                    reason,
+                    "a message of 0 bytes leaves nothing in memory that a rank could poll for"
+                );
             }
             status => assert!(!is_polled && *status == Status::Measured, "{words:?}: {status:?}"),
         }

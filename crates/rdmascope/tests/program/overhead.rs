@@ -1,5 +1,5 @@
-//! `rdmascope overhead` and the pattern behind it: that every call is timed where it should be.
-//! What a call takes is asserted nowhere.
+//! `rdmascope overhead` and its pattern: every call is timed where it should be. The tests assert
+//! no times of calls.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use measure::record::{LatencyKind, Point};
 
 use crate::support::{Scratch, all_measured, finish, has_librdmacm};
 
-/// The point of a step: its cost is of the batches that the rank of the step timed.
+/// Asserts that the cost of a step comes from the batches that the rank of the step timed.
 fn check(point: &Point, calls: u32) {
     let cost = point.cost.as_ref().unwrap();
     let batches = point.latency.as_ref().unwrap();
@@ -60,7 +60,7 @@ fn one_word_prints_what_every_call_costs() {
     assert!(report.contains("Cost of a call") && report.contains("register_warm"));
     assert_eq!(run.figures.len(), 1);
 
-    // One-sided operations have no receives, and what is inline is another experiment.
+    // One-sided operations have no receives, and inline messages are another experiment.
     for (operation, inline) in [("write", "64"), ("read", "0")] {
         let rest =
             ["overhead", "--local", "--operation", operation, "-I", inline, "-s", "8,128", "--batch", "5"];
@@ -97,10 +97,10 @@ fn connections_of_rdma_cm_are_timed_beside_those_by_hand() {
             let point = points.iter().find(|point| point.axes["step"] == step).unwrap();
             point.cost.as_ref().unwrap().ns
         };
-        // The one is a part of the other.
+        // One of them is a part of the other.
         assert!(ns("rdma_cm_connect") > ns("connect_qp"), "{points:?}");
     }
-    // Operations that send nothing to the peer are connected as well.
+    // Operations that send nothing to the peer are connected, too.
     let words = "overhead --local -n 30 --step rdma_cm_connect --operation read -d softdev0 --out read";
     scratch.succeed(&words.split(' ').collect::<Vec<_>>());
     assert!(all_measured(&scratch.record("read").1));
@@ -115,13 +115,10 @@ fn what_cannot_be_timed_is_refused_in_a_sentence() {
         let rest: Vec<_> = rest.split(' ').collect();
         scratch.refused(&[&["overhead", "--local"][..], &rest].concat(), 2, &words);
     };
-    refused(
-        "--operation write --step poll_receive",
-        &["poll_receive of RDMA Write", "nothing arrives there"],
-    );
+    refused("--operation write --step poll_receive", &["poll_receive of RDMA Write", "consumes no receive"]);
     refused("--batch 129", &["batches of 129 calls", "the queues hold 128 requests"]);
     refused("-R", &["calls through RDMA CM", "rdma_cm_connect"]);
-    refused("--step rdma_cm_connect -c UD", &["rdma_cm_connect of UD", "are of RC"]);
+    refused("--step rdma_cm_connect -c UD", &["rdma_cm_connect over UD", "connects only RC"]);
     let ended = scratch.run(&["overhead", "--local", "--step", "post_sent"]);
     assert!(
         ended.status == Some(2) && ended.stderr.contains("a similar value exists: 'post_send'"),

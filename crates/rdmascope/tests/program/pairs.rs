@@ -1,4 +1,4 @@
-//! Several pairs at once: begun together, counted in common.
+//! Several pairs at the same time: they start together, and are counted in the common time.
 
 use measure::record::{Direction, LatencyKind, Status};
 
@@ -53,7 +53,7 @@ fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
         assert_eq!((latency.kind, latency.count), (kind, 40 * pairs), "the messages of all pairs");
         assert!(senders.all(|end| end.latency.as_ref().unwrap().count == 40));
         let skews: Vec<_> = point.ends.iter().filter_map(|end| end.start_skew.as_ref()).collect();
-        assert_eq!(skews.len(), usize::from(pairs > 1), "one rank of the host leads, where there are others");
+        assert_eq!(skews.len(), usize::from(pairs > 1), "one rank of the host leads, if there are several");
         assert!(skews.iter().all(|skew| (skew.kind, skew.count) == (LatencyKind::StartSkew, 40)));
     }
     assert_eq!(stdout.matches("skew typ.[us]").count(), 5, "1 and 3 pairs are one table: {stdout}");
@@ -62,7 +62,7 @@ fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
     scratch.assert_nothing_left();
 }
 
-/// Twelve processes of one CPU, of which each is done before it gives way for the first time.
+/// Twelve processes on one CPU, each of which ends before it yields the CPU for the first time.
 #[test]
 fn floods_that_are_over_too_soon_have_no_number() {
     let scratch = Scratch::on_one_cpu();
@@ -86,7 +86,7 @@ fn what_pairs_have_not_is_refused() {
     };
     refused("axes = { pairs = 0 }", &["pairs"]);
     refused("axes = { pairs = 600 }", &["more than 512 pairs", "two processes"]);
-    refused("duration = \"1s\"", &["for a time", "give iterations"]);
+    refused("duration = \"1s\"", &["for a duration", "give iterations"]);
     refused("axes = { traffic = \"stream\", service = \"UC\" }", &["streams of pairs over UC", "only RC"]);
     refused("axes = { queue_pairs = 2 }", &["several queue pairs of each pair"]);
     refused("axes = { peers = 2 }", &["peers with the pattern \"pairs\"", "\"fan-out\""]);

@@ -1,5 +1,4 @@
-//! `rdmascope pipeline`: samples at a fixed rate, as an engineer of real-time systems asks for
-//! them.
+//! `rdmascope pipeline`: samples at a fixed rate, as real-time systems send them.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use crate::support::namespaces::{Hosts, run_between};
 use crate::support::processes::{agents, signal};
 use crate::support::{PROGRAM, Scratch, collect, finish, is_installed, skip};
 
-/// Measures with flags on this host, where times count for nothing, and gives the points.
+/// Measures with flags on this host and returns the points. Times do not matter.
 fn measure(flags: &str) -> Vec<Point> {
     measure_in(&Scratch::on_one_cpu(), flags)
 }
@@ -34,7 +33,7 @@ fn found(point: &Point) -> &Pipeline {
     point.pipeline.as_ref().expect("it is a pipeline")
 }
 
-/// Every step has one fate, and what a reliable node takes arrives.
+/// Every step has one outcome, and samples that a reliable endpoint accepts arrive.
 #[test]
 fn every_step_is_accounted_for_over_every_node() {
     const STEPS: u64 = 2000;
@@ -62,7 +61,7 @@ fn every_step_is_accounted_for_over_every_node() {
             let [arrival, one_way, lateness] = [0, 1, 2].map(|kind| &point.kinds[kind].latency);
             let arrived = count(&point, "messages_received");
             assert_eq!((arrival.count, one_way.count), (arrived, arrived), "{flags}");
-            // Those that a node took, and those that are none's.
+            // The samples that an endpoint accepted, and the other steps.
             let others = ["steps_missed", "messages_refused"].map(|fate| count(&point, fate));
             assert_eq!(lateness.count + others[0] + others[1], STEPS, "{flags}: {:?}", point.counters);
             let fates = ["messages_not_transmitted", "messages_lost"].map(|fate| count(&point, fate));
@@ -81,7 +80,7 @@ fn every_step_is_accounted_for_over_every_node() {
     }
 }
 
-/// Whether what is to carry a point is there; where it is not, that is said.
+/// Whether the endpoint of a point is available; reports that the test is skipped if not.
 fn is_there(point: &Point) -> bool {
     let Status::NotMeasured { reason } = &point.status else { return true };
     match reason {
@@ -92,10 +91,10 @@ fn is_there(point: &Point) -> bool {
     false
 }
 
-/// The libraries that carry messages, and how they call themselves.
+/// The message libraries, and the names that they report.
 const LIBRARIES: [(&str, &str); 3] = [("zeromq", "ZeroMQ 4."), ("nng", "NNG 1."), ("nanomsg", "nanomsg")];
 
-/// Samples, round trips and messages one way, by sockets of each kind.
+/// Samples, round trips and one-way messages, by sockets of each kind.
 #[test]
 fn message_libraries_carry_what_they_can() {
     for (library, version) in LIBRARIES {
@@ -138,8 +137,8 @@ fn message_libraries_carry_what_they_can() {
     }
 }
 
-/// Where it is built in: samples, round trips and messages one way, short and long, by ends that
-/// sleep and that do not.
+/// If it is built in: samples, round trips and one-way messages, short and long, with ranks that
+/// sleep and ranks that poll.
 #[test]
 fn a_middleware_in_shared_memory_carries_what_libraries_do() {
     let scratch = Scratch::on_one_cpu();
@@ -186,12 +185,12 @@ iterations = 1000
 axes = { endpoint = "iceoryx2", poll = ["event", "busy"], rate_hz = "5k" }
 "#;
 
-/// Few rates and one size of all that the plan has, a few samples each.
+/// Few rates and one size of the plan, with a few samples each.
 #[test]
 fn the_plan_of_the_thesis_runs_and_answers_its_findings() {
     let scratch = Scratch::alone();
     let few = ["iterations=2000", "warmup=20", "repetitions=1", "rate_hz=50k,100k", "values=8"];
-    // A machine that is away for milliseconds misses some of these steps, and not all.
+    // A machine that stops for milliseconds misses some of these steps, but not all.
     let high = ["experiment.beyond.rate_hz=400k", "experiment.beyond.iterations=20000"];
     let few = few.iter().chain(&high).chain(&["experiment.timers.rate_hz=100k"]);
     let mut words = vec!["run", "potter-2018-nodes", "--quick", "-d", "softdev0", "--out", "record"];
@@ -208,7 +207,7 @@ fn the_plan_of_the_thesis_runs_and_answers_its_findings() {
     assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
 }
 
-/// Where nothing but the machine keeps it, a rate is held by either timer.
+/// If only the machine limits the rate, both timers keep it.
 #[test]
 fn a_rate_is_what_it_is_said_to_be() {
     for timer in ["tsc", "timerfd"] {
@@ -217,7 +216,7 @@ fn a_rate_is_what_it_is_said_to_be() {
         for (point, rate_hz) in points.iter().zip([300.0, 1000.0]) {
             let pipeline = found(point);
             let steps = 300 - count(point, "steps_missed");
-            // Who is away for some steps has generated fewer, in the time that it was there.
+            // A generator that was preempted has made fewer samples, in the time that it ran.
             let expected = rate_hz * steps as f64 / 300.0;
             let share = pipeline.achieved_hz / expected;
             assert!((0.9..1.1).contains(&share), "{timer}: {} of {rate_hz}", pipeline.achieved_hz);
@@ -226,7 +225,7 @@ fn a_rate_is_what_it_is_said_to_be() {
     }
 }
 
-/// How long an end is stopped, and how often a sample is due.
+/// How long a rank is stopped, and how many samples per second are due.
 const STALL: Duration = Duration::from_millis(400);
 const RATE_HZ: u64 = 1000;
 
@@ -240,8 +239,8 @@ fn await_middle(scratch: &Scratch) {
     std::thread::sleep(Duration::from_millis(1500));
 }
 
-/// Stops the agent of a rank for [`STALL`] in the middle of three seconds. Gives the point and its
-/// arrivals in ns, in order.
+/// Stops the agent of a rank for [`STALL`] in the middle of three seconds. Returns the point and
+/// its arrivals in ns, in order.
 fn stalled(rank: usize) -> (Point, Vec<u64>) {
     let scratch = Scratch::alone();
     let rate = RATE_HZ.to_string();
@@ -261,11 +260,11 @@ fn stalled(rank: usize) -> (Point, Vec<u64>) {
     (point, arrivals)
 }
 
-/// In samples, what a stop of an agent comes to; a busy machine only adds to it.
+/// The time that a stop of an agent adds to samples, in ns; a busy machine only adds to it.
 const STALL_NS: u64 = STALL.as_nanos() as u64;
 
-/// The step that was due when it stopped is late by as much, those that it did not see are missed,
-/// and no other is touched.
+/// The step that was due when the generator stopped is late by this time, steps during the stop are
+/// missed, and no other step is affected.
 #[test]
 fn a_generator_that_stalls_is_late_with_one_sample_and_misses_the_others() {
     let (point, arrivals) = stalled(0);
@@ -274,14 +273,14 @@ fn a_generator_that_stalls_is_late_with_one_sample_and_misses_the_others() {
     let steps = count(&point, "steps_missed");
     let stall = STALL_NS / 1_000_000;
     assert!((STALL_NS - 2_000_000..2 * STALL_NS).contains(late[0]), "{late:?}");
-    // A machine that is busy with other things costs more.
+    // A busy machine adds more.
     assert!(steps >= stall - 2, "{steps} were missed");
-    // It was stopped while it waited, and that is what the loop has seen.
+    // The generator was stopped while it waited, and its loop has noticed that.
     assert!(found(&point).missed_waiting >= stall - 2, "{point:?}");
-    assert!(point.unstable.as_ref().is_some_and(|why| why.contains("the generator was not there for")));
+    assert!(point.unstable.as_ref().is_some_and(|why| why.contains("the generator was late and missed")));
 }
 
-/// All samples of that time are in the queue: each is as late as what is left of it.
+/// All samples of that time are in the queue: each is late by the rest of the stop.
 #[test]
 fn a_receiver_that_stalls_is_late_with_all_samples_of_that_time_and_loses_none() {
     let (point, arrivals) = stalled(1);
@@ -290,7 +289,7 @@ fn a_receiver_that_stalls_is_late_with_all_samples_of_that_time_and_loses_none()
     let first = arrivals.iter().position(|ns| *ns > STALL_NS * 9 / 10).expect("one was due when it stopped");
     for (after, ns) in (0u64..).zip(&arrivals[first..]).take(STALL.as_millis() as usize / 2) {
         let left = arrivals[first] - after * 1_000_000;
-        // But for those that the generator missed meanwhile.
+        // Without the steps that the generator missed meanwhile.
         let tolerance = 2_000_000 + 1_000_000 * count(&point, "steps_missed");
         assert!(ns.abs_diff(left) < tolerance, "{after} after the first: {ns} ns, not {left}");
     }
@@ -312,8 +311,7 @@ iterations = 100
 axes = { endpoint = "shmem", rate_hz = 1000 }
 "#;
 
-/// An end that is gone, or does nothing more, costs its point and no other, within the time of that
-/// point.
+/// A rank that has ended or stopped costs its point and no other, within the time of that point.
 #[test]
 fn an_end_that_is_gone_costs_its_point_only() {
     for (rank, by, words) in [
@@ -338,7 +336,7 @@ fn an_end_that_is_gone_costs_its_point_only() {
     }
 }
 
-/// Between two hosts they cross the link, and not the loopback of one (V72 of the evaluations).
+/// Between two hosts, samples cross the link, and not the loopback of one host (as in Potter 2018).
 #[test]
 fn samples_cross_the_link_between_two_hosts() {
     let Some(hosts) = Hosts::new() else { return };
@@ -363,7 +361,7 @@ fn samples_cross_the_link_between_two_hosts() {
     scratch.assert_nothing_left();
 }
 
-/// Of two clocks, what samples took is as right as what is known of these.
+/// Latencies between two clocks are as exact as the comparison of these clocks.
 #[test]
 fn samples_between_two_clocks_have_a_bound() {
     let scratch = Scratch::on_one_cpu();
@@ -382,7 +380,7 @@ fn samples_between_two_clocks_have_a_bound() {
     }
 }
 
-/// What both ends keep agrees with each other, sample by sample, and with the record.
+/// The files of both ranks agree with each other, sample by sample, and with the record.
 #[test]
 fn files_of_both_ends_have_every_sample_as_it_was() {
     let scratch = Scratch::on_one_cpu();
@@ -401,7 +399,7 @@ fn files_of_both_ends_have_every_sample_as_it_was() {
     let taken = read("output");
     let sinks = &found(&point).sinks;
     assert_eq!([sinks[0].samples, sinks[1].samples], [sent.len() as u64, taken.len() as u64]);
-    // Of the warm-up, too; what came is what was sent, but for the time that it took.
+    // Also in the warm-up, the received samples are the sent ones, except for their times.
     assert!(taken.len() as u64 >= count(&point, "messages_received") && taken.len() <= sent.len());
     let of = |line: &[String]| [&line[..2], &line[3..]].concat();
     let sent: Vec<_> = sent.iter().map(|line| of(line)).collect();
@@ -415,18 +413,18 @@ fn files_of_both_ends_have_every_sample_as_it_was() {
     let one_way = &point.kinds[1].latency;
     let largest_ns = (offsets[offsets.len() - 1] * 1e9).round() as u64;
     assert!(largest_ns.abs_diff(one_way.max_ns) <= 1, "{largest_ns} {}", one_way.max_ns);
-    // They are logs like any other's.
+    // `import` reads these files like other logs.
     scratch.succeed(&["import", "logs", "--out", "imported"]);
     let imported = scratch.record("imported").1.remove(0);
     assert_eq!(count(&imported, "steps_missed"), 3007 - sent.len() as u64);
     assert_eq!(count(&imported, "messages_received"), taken.len() as u64);
-    // A second run writes over nothing, and measures nothing that it cannot keep.
+    // A second run overwrites nothing, and measures no point that it cannot keep.
     let words: Vec<&str> = flags.split(' ').collect();
     let again = scratch.run(&words);
-    assert!(again.status == Some(1) && again.stdout.contains("it is another run's"), "{again:?}");
+    assert!(again.status == Some(1) && again.stdout.contains("another run wrote it"), "{again:?}");
 }
 
-/// What was measured stays measured, and what there was room for is whole lines.
+/// Points stay measured, and the files have complete lines as far as there was room.
 #[test]
 fn a_full_disk_costs_the_file_its_end_and_nothing_else() {
     if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
@@ -452,21 +450,21 @@ fn a_full_disk_costs_the_file_its_end_and_nothing_else() {
         .find(|sink_report| sink_report.missing > 0)
         .expect("300 KiB hold no 8000 lines");
     assert!(short.error.as_ref().is_some_and(|error| error.contains("No space left on device")), "{short:?}");
-    assert!(point.unstable.as_ref().is_some_and(|why| why.contains("are in no file")));
+    assert!(point.unstable.as_ref().is_some_and(|why| why.contains("are not in its file")));
     let output = &found(&point).sinks[1];
-    // Of a file for which there was no room at all nothing is left.
+    // A file without any room is removed.
     let text = fs::read_to_string(scratch.at("output.csv")).unwrap();
     assert_eq!(output.path.is_none(), text.is_empty(), "{output:?}");
     assert!(text.is_empty() || text.ends_with('\n'), "a line is torn");
     assert_eq!(text.lines().count().saturating_sub(1) as u64, output.samples);
 }
 
-/// Whoever takes nothing keeps the generator from nothing: what finds no room is not transmitted,
-/// and the rest is.
+/// A receiver that takes nothing does not stop the generator: samples without room are unsent, and
+/// the others are sent.
 #[test]
 fn what_finds_no_room_is_not_waited_for() {
-    // Four receives and a queue of four are full after eight samples of a receiver that sleeps, now
-    // and then.
+    // Four receives and a send queue of four are full after eight samples, if the receiver sleeps
+    // for that long.
     let flags = "pipeline infiniband -d softdev0 --rate 200k -n 20000 -t 4 -r 4 -Q 2 --poll event";
     let points = measure_in(&Scratch::alone(), flags);
     let [point] = &points[..] else { panic!("one point") };
@@ -486,7 +484,7 @@ fn what_a_pipeline_cannot_be_is_refused_with_a_way_out() {
         let words_of: Vec<&str> = ["pipeline"].into_iter().chain(flags.split(' ')).collect();
         scratch.refused(&words_of, 2, &words);
     }
-    // Files of no format.
+    // Files of an unknown format.
     let ended = scratch.run(&["pipeline", "shmem", "--local", "--sink-dir", "logs"]);
     assert!(ended.status == Some(2) && ended.stderr.contains("--sink <FORMAT>"), "{ended:?}");
 }

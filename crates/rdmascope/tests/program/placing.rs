@@ -1,5 +1,4 @@
-//! What a run says of a placement that is worse than the best that this host has had, as users see
-//! it.
+//! What a run reports about a placement that is worse than the best that this host has had.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,9 +7,9 @@ use measure::record::Point;
 
 use crate::support::{SMALL, Scratch, all_measured, finish, skip};
 
-const HEADLINE: &str = "Do not trust this run as a whole: in ";
+const HEADLINE: &str = "The whole run is unstable: ";
 
-/// The file of the scratch user.
+/// Returns the cache file of the scratch user.
 fn kept(scratch: &Scratch) -> PathBuf {
     scratch.at("cache/rdmascope/core-to-core.json")
 }
@@ -20,7 +19,7 @@ fn compared(points: &[Point]) -> Vec<(f64, f64, f64)> {
     calibrations.map(|c| (c.before_ns, c.after_ns, c.best_ns.expect("it was compared"))).collect()
 }
 
-/// Puts another time in place of every best one that is kept.
+/// Replaces every best latency in the file.
 fn remember(scratch: &Scratch, best_ns: f64) {
     let text = fs::read_to_string(kept(scratch)).unwrap();
     let mut file: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -30,8 +29,7 @@ fn remember(scratch: &Scratch, best_ns: f64) {
     scratch.write("cache/rdmascope/core-to-core.json", file.to_string());
 }
 
-/// No machine has such CPUs, so that whatever placement this one has now is far from what is
-/// remembered of it.
+/// No machine has such CPUs, so that any placement of this machine is far from the remembered best.
 #[test]
 fn a_run_that_is_far_from_the_best_as_a_whole_says_so_first() {
     let scratch = Scratch::alone();
@@ -39,7 +37,7 @@ fn a_run_that_is_far_from_the_best_as_a_whole_says_so_first() {
     scratch.succeed(&["run", "plan.toml", "--out", "first"]);
     let points = scratch.record("first").1;
     if compared(&points).is_empty() {
-        return skip("two CPUs", "the ranks have no CPU each, or others kept them off it");
+        return skip("two CPUs", "the ranks share CPUs, or were preempted");
     }
     for (before_ns, after_ns, best_ns) in compared(&points) {
         assert!(best_ns <= before_ns.min(after_ns), "{best_ns} of {before_ns} and {after_ns}");
@@ -67,7 +65,7 @@ fn a_run_that_is_far_from_the_best_as_a_whole_says_so_first() {
         );
     }
 
-    // Elsewhere, where nothing of this host is known.
+    // As on another host, which knows nothing of this one.
     fs::remove_file(kept(&scratch)).unwrap();
     let text = scratch.succeed(&["report", "far", "--text"]);
     let first = text.lines().next().unwrap();
@@ -79,17 +77,18 @@ fn a_run_that_is_far_from_the_best_as_a_whole_says_so_first() {
     assert_eq!(html, fs::read_to_string(scratch.at("far/report.html")).unwrap());
 }
 
-/// A time that no line takes as long as is no measure of anything, and is improved on.
+/// A remembered latency that every placement beats marks no point, and is replaced. The placement
+/// may change during the run, so a point may be marked for its own best latency.
 #[test]
 fn a_run_that_is_better_than_the_best_is_remembered() {
     let scratch = Scratch::alone();
     scratch.succeed(&["lat", "send", "--local", "-n", "100", "--out", "first"]);
     if compared(&scratch.record("first").1).is_empty() {
-        return skip("two CPUs", "the ranks have no CPU each, or others kept them off it");
+        return skip("two CPUs", "the ranks share CPUs, or were preempted");
     }
     remember(&scratch, 1e9);
     let stdout = scratch.succeed(&["lat", "send", "--local", "-n", "100", "--out", "second"]);
-    assert!(!stdout.contains("core-to-core latency was"), "{stdout}");
+    assert!(!stdout.contains("best seen on this host (1000000000"), "{stdout}");
     let text = fs::read_to_string(kept(&scratch)).unwrap();
     assert!(!text.contains("1000000000"), "{text}");
 }
@@ -102,7 +101,7 @@ fn ranks_that_share_a_cpu_are_compared_with_nothing() {
     assert!(!kept(&scratch).exists());
 }
 
-/// Measuring needs no directory of the user's, and says nothing where there is none.
+/// Measuring needs no cache directory, and reports nothing if there is none.
 #[test]
 fn without_a_cache_directory_runs_are_as_they_were() {
     let scratch = Scratch::alone();

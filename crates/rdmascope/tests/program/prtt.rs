@@ -1,5 +1,5 @@
-//! The pattern `prtt`: bursts forth and one message back, on softdev. What a round takes is
-//! asserted from below only.
+//! The pattern `prtt` on softdev: bursts out and one message back. The tests assert only lower
+//! bounds of times.
 
 use measure::record::{LatencyKind, Point};
 

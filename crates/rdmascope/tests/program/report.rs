@@ -1,5 +1,5 @@
-//! `rdmascope report` on the record of a real run: from the record alone, whole, and drawn by a
-//! browser.
+//! `rdmascope report` on the record of a real run: made from the record alone, complete, and drawn
+//! by a browser.
 
 #[allow(unreachable_pub, reason = "shared with the tests of the report")]
 #[path = "../../../report/tests/support/browser.rs"]
@@ -109,7 +109,7 @@ fn a_report_leaves_the_files_beside_it_alone() {
     scratch.write("page.part", "mine");
     assert_eq!(scratch.succeed(&["report", "record", "-o", "page"]), "page\n");
     assert_eq!(fs::read_to_string(scratch.at("page.part")).unwrap(), "mine");
-    // Samples are as much of the record as what names them, wherever that says that they are.
+    // Files of samples belong to the record, too, wherever the record says that they are.
     fs::rename(scratch.at("record/samples/000000-1.u64"), scratch.at("record/raw")).unwrap();
     let points = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
     let moved = points.replace("samples/000000-1.u64", "raw");
@@ -128,7 +128,7 @@ fn a_report_goes_to_the_stream_that_the_user_names() {
     let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let page = fs::read_to_string(scratch.at("record/report.html")).unwrap();
-    // Links as those in /dev, where a test must not write should it fail.
+    // Links like those in /dev, because a test that fails must not write into /dev.
     symlink("/proc/self/fd/1", scratch.at("stdout")).unwrap();
     symlink("/proc/self/fd/2", scratch.at("stderr")).unwrap();
     assert!(scratch.succeed(&["report", "record", "-o", "stdout"]) == page, "to a pipe");

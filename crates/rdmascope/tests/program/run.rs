@@ -1,4 +1,4 @@
-//! `rdmascope run`, `lat` and `bw` from the outside: what is printed, what is kept, and that the
+//! `rdmascope run`, `lat` and `bw` from the outside: what they print, what they keep, and that the
 //! numbers agree.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
     assert_eq!(points.len() as u64, run.points_planned);
     let has_manager = has_librdmacm();
     for point in &points {
-        // More bytes inline than the device takes, and RDMA CM where librdmacm is missing.
+        // More inline bytes than the device allows, and RDMA CM if librdmacm is missing.
         let is_missing = matches!(point.status, Status::NotMeasured { .. });
         let axis =
             |name: &str, value: &str| point.axes.get(name).is_some_and(|is| is.as_str() == Some(value));
@@ -87,7 +87,7 @@ fn the_plan_of_one_to_n_runs_with_a_few_rounds_and_answers_its_findings() {
     assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
 }
 
-/// Whether a point is of a program that this host has not.
+/// Whether a point needs a tool that this host does not have.
 fn lacks_tool(point: &Point) -> bool {
     let Status::NotMeasured { reason } = &point.status else { return false };
     let name = point.axes.get("tool").and_then(|tool| tool.as_str()).unwrap_or_default();
@@ -98,8 +98,8 @@ fn lacks_tool(point: &Point) -> bool {
     lacks
 }
 
-/// On one host without an adapter neither is there a link, nor an IPoIB interface, and nothing
-/// stands in their places.
+/// One host without an adapter has neither a link nor an IPoIB interface, and no other number takes
+/// their place.
 #[test]
 fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
     let scratch = Scratch::on_one_cpu();
@@ -107,11 +107,11 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
         [("subramoni-2009", "modes", "as-found", "22.71"), ("gamess-2016-ipoib", "mode", "found", "10446.27")]
     {
         let few = ["--set", "size_bytes=64,32KiB", "--quick", "-d", "softdev0"];
-        // Other programs are asked for a second each.
+        // Other tools measure for a second each.
         let of_tools =
             ["throughput", "latency"].map(|what| format!("experiment.{what}-of-tools.size_bytes=64"));
         let fewer = of_tools.iter().filter(|_| plan == "gamess-2016-ipoib").flat_map(|set| ["--set", set]);
-        // Commands start no ranks of MPI, whatever is installed.
+        // With --via, no ranks of MPI are started, even if MPI is installed.
         let by = ["--via", "env"].into_iter().filter(|_| plan == "subramoni-2009");
         let command: Vec<&str> =
             ["run", plan, "--out", plan].into_iter().chain(few).chain(fewer).chain(by).collect();
@@ -122,7 +122,7 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
             Some(mode) => mode != found,
             None => {
                 let is_of_mpi = point.experiment.starts_with("mpi") || point.pattern == "application";
-                // Not every file system of temporary files can be passed by.
+                // Not every file system of temporary files supports O_DIRECT.
                 let is_direct = point.experiment == "zero-copy";
                 let is_cached = is_direct && point.status != Status::Measured;
                 point.experiment == missing || is_of_mpi || is_cached
@@ -135,17 +135,17 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
             let Status::NotMeasured { reason } = &point.status else { panic!("{point:?}") };
             let known = [
                 "no IPoIB interface",
-                "over no link",
-                "which is no part of softdev0",
+                "exchange messages without a link",
+                "has neither an InfiniBand nor an Ethernet link",
                 "over loopback and not over",
-                "--via starts no ranks of MPI",
+                "--via does not start ranks of MPI",
                 "has no O_DIRECT",
             ];
             assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
         }
-        // A single run of a second decides nothing, and of what is not there nothing stands in the
-        // place.
-        assert!(stdout.contains(" findings: 0 shown, "), "{stdout}");
+        // A single run of a second decides nothing, and no other number takes the place of missing
+        // points.
+        assert!(stdout.contains(" findings: 0 reproduced, "), "{stdout}");
         let report = fs::read_to_string(scratch.at(plan).join("report.html")).unwrap();
         assert!(report.contains(words) && !report.contains("class=\"complaint\">Cannot"), "{plan}");
     }
@@ -154,13 +154,13 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
 #[test]
 fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings() {
     let scratch = Scratch::on_one_cpu();
-    // Floods of several pairs are over too soon where all have one CPU; one pair always has its
+    // Streams of several pairs end too soon if all ranks share one CPU; one pair always has its
     // number.
     let few = ["repetitions=1", "experiment.bandwidth.duration=50ms", "experiment.halo-processes.grid=4x1"];
     let pairs = ["write", "write-long", "read"].map(|name| format!("experiment.{name}.pairs=1,2,8"));
     let messages =
         ["write", "write-long", "read", "send"].map(|name| format!("experiment.{name}.iterations=8"));
-    // Commands start no ranks of MPI, whatever is installed.
+    // With --via, no ranks of MPI are started, even if MPI is installed.
     let mut words = vec!["run", "sur-2007", "--quick", "-d", "softdev0", "--out", "record", "--via", "env"];
     let set = few.into_iter().chain(pairs.iter().chain(&messages).map(String::as_str));
     words.extend(set.flat_map(|set| ["--set", set]));
@@ -182,7 +182,7 @@ fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings()
     let latencies: Vec<Point> = points.into_iter().filter(|point| point.experiment != "bandwidth").collect();
     assert!(latencies.len() == 27 && all_measured(&latencies), "{latencies:?}");
     assert!(
-        stdout.contains(" 8 pairs, 1 B: the last begins") && stdout.contains(", of 24 cases"),
+        stdout.contains(" 8 pairs, 1 B: the last pair starts") && stdout.contains(", of 24 cases"),
         "{stdout}"
     );
     let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
@@ -260,14 +260,14 @@ fn statistics_are_those_of_the_samples_kept_beside_them() {
     assert_eq!(checked, 12);
 }
 
-/// Samples as they are on disk: 8 bytes each, little-endian.
+/// Reads samples from disk: 8 bytes each, little-endian.
 fn samples(scratch: &Scratch, path: &str) -> Vec<u64> {
     let bytes = fs::read(scratch.at("record").join(path)).unwrap();
     assert_eq!(bytes.len() % 8, 0);
     bytes.chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
 }
 
-/// Computes the statistics again, in the plainest way there is, and compares.
+/// Computes the statistics again, in the simplest way, and compares.
 fn agree(latency: &Latency, samples: &[u64]) {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
@@ -316,13 +316,13 @@ fn the_tables_show_what_the_record_holds() {
     assert!(stdout.contains(text.trim_end()), "the same tables again:\n{text}\n{stdout}");
 }
 
-/// Rows of tables by the names of their columns.
+/// Returns the rows of tables, by the names of their columns.
 fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut rows = Vec::new();
     let mut columns: Vec<String> = Vec::new();
     for line in text.lines() {
         if line.trim_start().starts_with("#bytes") {
-            // A column's name may have spaces; two of them part columns.
+            // The name of a column may have single spaces; two spaces separate columns.
             columns = line.split("  ").map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).collect();
         } else if line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
             let cells = line.split_whitespace().map(str::to_owned);
@@ -427,10 +427,7 @@ fn one_cpu_is_enough() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let (run, points) = scratch.record("record");
     assert!(points.len() == 2 && all_measured(&points));
-    assert!(
-        run.warnings.iter().any(|warning| warning.contains("not pinned to CPUs of their own")),
-        "{run:?}"
-    );
+    assert!(run.warnings.iter().any(|warning| warning.contains("not pinned to separate CPUs")), "{run:?}");
 }
 
 #[test]
@@ -445,8 +442,8 @@ fn a_user_without_rights_can_measure() {
         return skip("setpriv", "it is not installed (util-linux)");
     }
     let scratch = Scratch::on_one_cpu();
-    // A home that nobody can enter, and a copy of the program there: the build directory may be
-    // closed to others.
+    // A home that no user can enter, and a copy of the program in the directory of the test: other
+    // users may not be allowed to enter the build directory.
     let program = scratch.at("rdmascope");
     copy_program(&program);
     let plan = scratch.write("plan.toml", SMALL);
@@ -479,7 +476,7 @@ fn a_reader_that_goes_away_stops_the_printing_but_not_the_run() {
     assert_eq!(points.len(), 10, "the record is whole although nobody reads the tables");
     assert!(run.ended.is_some() && scratch.at("record/report.html").is_file());
 
-    // Where there is no record, there is nothing left to do.
+    // Without a record, there is nothing left to do.
     let mut command = scratch.command("sh");
     command.args(["-c", "\"$0\" lat send --local -a -n 20 | head -n 1", *PROGRAM]);
     let ended = finish(command);
@@ -507,7 +504,7 @@ fn lost_messages_are_counted_in_the_record() {
     assert!(points.iter().all(|point| lost(point).is_some()), "{points:?}");
 }
 
-/// It is made of points, which are not kept for themselves.
+/// The table is made of points, even if no record keeps them.
 #[test]
 fn a_table_of_costs_is_printed_at_the_end_of_a_run() {
     let scratch = Scratch::new();

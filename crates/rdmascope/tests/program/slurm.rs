@@ -1,5 +1,5 @@
-//! Ranks that Slurm starts, by a Slurm of the test's own: what is measured, what does not fit, and
-//! what is left of a job whose coordinator or launcher was killed.
+//! Ranks that Slurm starts, with a Slurm that the test starts: what is measured, which libraries do
+//! not fit, and what is left of a job after its coordinator or launcher was killed.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -12,11 +12,11 @@ use crate::support::processes::{Process, gone_within, signal, with_token};
 use crate::support::slurm::Cluster;
 use crate::support::{DEADLINE, Ended, PROGRAM, Scratch, all_measured, collect, finish, wait};
 
-/// How srun tells the ranks of each library of the others.
+/// Commands by which srun connects the ranks of each library.
 const PMIX: &str = "srun --mpi=pmix -K1 -n {ranks}";
 const PMI2: &str = "srun --mpi=pmi2 -n {ranks}";
 const NONE: &str = "srun --mpi=none -n {ranks}";
-/// How long a job may take to end that nobody waits for: the step's, and `KillWait` before it.
+/// How long a job may take to end: the time of its step, after `KillWait`.
 const JOB_ENDS: Duration = Duration::from_secs(10);
 
 fn program(scratch: &Scratch, cluster: &Cluster, arguments: &[&str]) -> Command {
@@ -26,7 +26,7 @@ fn program(scratch: &Scratch, cluster: &Cluster, arguments: &[&str]) -> Command 
     command
 }
 
-/// A latency of two ranks.
+/// Measures a latency between two ranks.
 fn latency(scratch: &Scratch, cluster: &Cluster, template: &str, more: &[&str]) -> Ended {
     let arguments = ["lat", "mpi", "-s", "8", "-n", "300", "--out", "record", "--mpi", template];
     finish(program(scratch, cluster, &[&arguments[..], more].concat()))
@@ -39,7 +39,7 @@ fn assert_nothing_left(scratch: &Scratch, cluster: &Cluster) {
     scratch.assert_nothing_left();
 }
 
-/// What the library of every rank calls itself, where each has a CPU of its own.
+/// Returns the name that the library of every rank reports; asserts that each rank has its own CPU.
 fn library((run, points): (Run, Vec<Point>)) -> String {
     assert!(all_measured(&points), "{points:?}");
     let cpus = run.environments.iter().map(|environment| environment.pinned_cpus.clone());
@@ -69,7 +69,7 @@ fn the_ranks_of_slurm_are_measured_with_the_library_that_fits() {
 fn ranks_of_slurm_that_are_alone_are_a_sentence() {
     let scratch = Scratch::waiting();
     let Some(cluster) = Cluster::new() else { return };
-    let alone = ["as if each were alone", "MPICH ", "srun", "--mpi-library"];
+    let alone = ["MPI_COMM_WORLD has size ", "MPICH ", "srun", "--mpi-library"];
     let library = ["--mpi-library", "libmpich.so.12"];
     for (template, more, words) in [
         (NONE, &library[..], &alone[..]),
@@ -88,7 +88,7 @@ fn ranks_of_slurm_that_are_alone_are_a_sentence() {
     }
 }
 
-/// A run whose point takes long, and that is in the middle of it.
+/// Starts a run with a long point, and waits until it is in the middle of the point.
 fn in_a_point(scratch: &Scratch, cluster: &Cluster, template: &str) -> Child {
     let arguments = ["lat", "mpi", "-s", "8", "-D", "60", "--out", "record", "--mpi", template];
     let mut child = program(scratch, cluster, &arguments).spawn().unwrap();
@@ -98,24 +98,24 @@ fn in_a_point(scratch: &Scratch, cluster: &Cluster, template: &str) -> Child {
         assert!(start.elapsed() < DEADLINE, "the ranks did not start");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // MPI is initialised, and messages go.
+    // MPI is initialised, and messages are sent.
     std::thread::sleep(Duration::from_millis(700));
     child
 }
 
-/// What is killed.
+/// The process that is killed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Victim {
     Coordinator,
     Supervisor,
-    /// srun alone, which has a helper that cancels the job.
+    /// Only srun, which has a helper that cancels the job.
     Launcher,
     /// srun and its helper.
     LauncherGroup,
     Rank,
 }
 
-/// Kills it in the middle of a point.
+/// Kills a process in the middle of a point.
 fn kill(victim: Victim, template: &str) {
     let scratch = Scratch::alone();
     let Some(cluster) = Cluster::new() else { return };
@@ -166,7 +166,7 @@ fn whoever_of_a_job_is_killed_nothing_is_left() {
     kill(Victim::Launcher, PMI2);
 }
 
-/// A job of the user's that srun is told to run in, from outside of it.
+/// srun runs in an existing job of the user, from outside of the job.
 #[test]
 fn a_job_of_the_user_outlives_the_launch_in_it() {
     let scratch = Scratch::alone();

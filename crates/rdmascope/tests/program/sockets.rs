@@ -1,4 +1,4 @@
-//! Messages over sockets of this host: every pattern that is not about verbs, from plans and from
+//! Messages over sockets of this host: every pattern that does not need verbs, from plans and from
 //! flags.
 
 use std::fs;
@@ -11,7 +11,7 @@ use crate::support::hands::Server;
 use crate::support::processes::agents;
 use crate::support::{Scratch, all_measured, collect, finish};
 
-/// Every pattern over every kind of socket, and over verbs beside them.
+/// Every pattern over every kind of socket, and over verbs.
 const PLAN: &str = r#"
 name = "layers"
 title = "Layers"
@@ -50,7 +50,7 @@ pattern = "pairs"
 iterations = 20
 axes = { endpoint = ["shmem", "tcp", "udp", "unix_stream", "unix_datagram"], pairs = 2 }
 [[experiment]]
-name = "floods"
+name = "streams"
 pattern = "pairs"
 duration = "100ms"
 axes = { endpoint = ["shmem", "tcp", "unix_stream"], pairs = 2, traffic = "stream" }
@@ -79,8 +79,7 @@ series = ["endpoint"]
 where = { family = "ipv4" }
 "#;
 
-/// However busy the machine is, a connection sends no faster; without a limit it is a hundred times
-/// faster.
+/// A connection never sends faster than its limit; without the limit it is a hundred times faster.
 #[test]
 fn a_connection_is_held_to_the_rate_that_it_is_given() {
     let scratch = Scratch::new();
@@ -93,12 +92,12 @@ fn a_connection_is_held_to_the_rate_that_it_is_given() {
     assert!(bytes_per_s < 2.0 * 10e6, "{bytes_per_s}");
 }
 
-/// An interval is narrow enough, or as often as it may be tried it is not.
+/// Points are repeated until the interval is narrow enough, or as often as allowed.
 #[test]
 fn points_are_repeated_until_their_mean_is_known_or_often_enough() {
     let scratch = Scratch::new();
     let base = ["lat", "tcp", "--local", "-n", "50", "-s", "4,64", "--out"];
-    // How often is enough depends on what else the machine does.
+    // The number of repetitions depends on what else the machine does.
     for (record, within, most, often) in [("wide", "99%", "30", 3..30), ("narrow", "0.0001%", "4", 4..5)] {
         let ended =
             scratch.run(&[&base[..], &[record, "--within", within, "--repetitions-max", most]].concat());
@@ -119,7 +118,7 @@ fn points_are_repeated_until_their_mean_is_known_or_often_enough() {
         });
         assert!(counts.iter().all(|count| often.contains(count)), "{record}: {counts:?}");
         let is_missed = record == "narrow";
-        let warning = "lat-tcp: 2 of 2 means not within 0.00010 % after 4 repetitions";
+        let warning = "lat-tcp: 2 of 2 means are not known to within 0.00010 % after 4 repetitions";
         assert_eq!(ended.stderr.contains(warning), is_missed, "{ended:?}");
         assert_eq!(run.warnings.iter().any(|line| line.contains(warning)), is_missed);
         let tail = if is_missed { ", not within 0.00010 %" } else { "\n" };
@@ -140,8 +139,8 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
     let failed: Vec<_> = points.iter().filter(|point| point.status != Status::Measured).collect();
     assert!(failed.is_empty(), "{failed:?}");
     let of = |name: &str| points.iter().filter(|point| point.experiment == name).collect::<Vec<_>>();
-    // Axes that are not for an endpoint are no part of its points, and what then is the same is one
-    // point.
+    // Points do not have axes that are not for their endpoint, and points that are then equal are
+    // one point.
     let latency = of("latency");
     assert_eq!(latency.len(), 2 * 2 + 2 * 2 * 2 + 3 * 2);
     for point in &latency {
@@ -152,7 +151,7 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
         assert_eq!(point.axes["poll"], if is_verbs { "busy" } else { "event" });
         assert_eq!(point.latency.as_ref().unwrap().kind, LatencyKind::RttHalf);
         let costs = point.ends.iter().map(|end| end.cpu.unwrap().messages.unwrap());
-        // Fifty and the warm-up, forth and back.
+        // Fifty messages and the warm-up, out and back.
         assert!(costs.into_iter().all(|messages| messages == 2 * (50 + 10 + 1)), "{point:?}");
         assert!(point.ends.iter().all(|end| end.host.contains_key("interrupts")), "{point:?}");
     }
@@ -176,7 +175,7 @@ fn one_line_measures_what_the_field_knows_by_name() {
         ("lat UDP_RR -n 100 --busy -s 64,1KiB", ["UDP_RR", "CPU[us/trans]"]),
         ("bw tcp_stream -n 200 -P 2", ["TCP_STREAM", "CPU received[ns/KiB]"]),
         ("bw udp -n 200 -s 1000 -l 8 --offload", ["UDP_STREAM", "#lost"]),
-        ("bw tcp -n 200 --zero-copy", ["zero_copy true", "sends without a copy the kernel has copied"]),
+        ("bw tcp -n 200 --zero-copy", ["zero_copy true", "zero-copy sends, the kernel copied"]),
         ("lat shmem -n 100 --busy -s 1,100KiB", ["shared memory", "trans/s"]),
         ("bw shmem -n 100 -b", ["poll event", "BW total"]),
         ("bw unix-stream -b -n 100", ["UNIX_STREAM_STREAM", "BW total"]),
@@ -218,19 +217,19 @@ fn what_sockets_have_not_is_refused() {
     let scratch = Scratch::new();
     for (words, why) in [
         ("bw udp -s 65508", "the longest has 65507 B"),
-        ("bw udp -C cubic", "congestion over UDP, which cannot be: that is for other endpoints"),
-        ("bw tcp -l 8", "post_list over TCP, which cannot be"),
+        ("bw udp -C cubic", "congestion over UDP, which is not possible: this axis is for other endpoints"),
+        ("bw tcp -l 8", "post_list over TCP, which is not possible"),
         ("bw udp -s 100 --offload", "give post_list, such as 16"),
-        ("bw udp -s 60000 -l 2 --offload", "they may be 64 and have 65507 B together"),
-        ("one-way tcp -s 3", "a message says its number in 4 bytes"),
-        ("lat unix-stream -6", "family over Unix streams, which cannot be"),
+        ("bw udp -s 60000 -l 2 --offload", "at most 64 with 65507 B together"),
+        ("one-way tcp -s 3", "the number of a message takes 4 bytes"),
+        ("lat unix-stream -6", "family over Unix streams, which is not possible"),
         ("bw tcp -P 2000", "more than 1024 streams"),
         ("bw tcp -b --zero-copy", "use the pattern \"stream\" one way"),
-        ("bw udp --zero-copy", "zero_copy over UDP, which cannot be"),
-        ("lat shmem -6", "family over shared memory, which cannot be"),
-        ("lat shmem --socket-buffer 64KiB", "socket_buffer_bytes over shared memory, which cannot be"),
-        ("lat tcp --net 10.0.0.0/40", "has no prefix from 0 to 32"),
-        ("lat unix-stream --ipoib-mode datagram", "ipoib_mode over Unix streams, which cannot be"),
+        ("bw udp --zero-copy", "zero_copy over UDP, which is not possible"),
+        ("lat shmem -6", "family over shared memory, which is not possible"),
+        ("lat shmem --socket-buffer 64KiB", "socket_buffer_bytes over shared memory, which is not possible"),
+        ("lat tcp --net 10.0.0.0/40", "is not a number from 0 to 32"),
+        ("lat unix-stream --ipoib-mode datagram", "ipoib_mode over Unix streams, which is not possible"),
         ("lat tcp --ipoib-mode conected", "a similar value exists: 'connected'"),
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
@@ -249,19 +248,19 @@ fn what_sockets_have_not_is_refused() {
     };
     for (keys, why) in [
         (axes("stream", "endpoint = \"tcp\", tool = \"sockperf\""), "iperf3 and qperf \"stream\""),
-        (axes("ping-pong", "endpoint = \"tcp\", tool = \"iperf3\""), "this pattern of iperf3"),
+        (axes("ping-pong", "endpoint = \"tcp\", tool = \"iperf3\""), "this pattern with iperf3"),
         (
             axes("ping-pong", "endpoint = \"udp\", tool = \"qperf\", poll = \"busy\""),
-            "poll of qperf, which cannot be",
+            "poll with qperf, which is not possible",
         ),
         (
             axes("ping-pong", "endpoint = \"udp\", tool = \"qperf\", family = \"ipv6\""),
-            "IPv6 of other programs",
+            "IPv6 with other tools",
         ),
         (axes("ping-pong", "endpoint = \"unix_stream\", tool = \"qperf\""), "tool over Unix streams"),
         (
             axes("ping-pong", "endpoint = \"tcp\", tool = \"qperf\"").replace("\"1s\"", "\"1500ms\""),
-            "it measures for whole seconds: give duration",
+            "set duration, such as",
         ),
     ] {
         let head = "name = \"p\"\ntitle = \"P\"\n[[experiment]]\nname = \"e\"\n";
@@ -295,7 +294,7 @@ fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
     let scratch = Scratch::on_one_cpu();
     for (words, why) in [
         ("lat tcp --net none0", "a rank's host has no IPv4 address on the interface none0"),
-        ("lat tcp -C none", "the congestion control \"none\" cannot be had"),
+        ("lat tcp -C none", "the congestion control \"none\" is not available"),
         ("lat tcp --net 203.0.113.0/24", "no IPv4 address in the network 203.0.113.0/24"),
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
@@ -309,14 +308,16 @@ fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
 #[test]
 fn a_port_that_is_taken_fails_its_point() {
     let scratch = Scratch::on_one_cpu();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    // No ephemeral port, which another test could take once this one is free again.
+    let bound = (20_000..30_000).find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let taken = bound.expect("a port outside of the ephemeral range");
     let port = taken.local_addr().unwrap().port();
     let words = ["lat", "tcp", "--local", "-n", "10", "--data-port", &port.to_string()];
     let ended = scratch.run(&words);
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(ended.stdout.contains(&format!("TCP port {port} is taken: end what has it")), "{ended:?}");
+    assert!(ended.stdout.contains(&format!("TCP port {port} is in use: end the program")), "{ended:?}");
     drop(taken);
-    // It is free again, for one point after the other.
+    // The port is free again, for one point after the other.
     for carrier in ["tcp", "udp"] {
         let words =
             ["lat", carrier, "--local", "-n", "10", "-s", "1,2,3,4", "--data-port", &port.to_string()];
@@ -325,13 +326,13 @@ fn a_port_that_is_taken_fails_its_point() {
     }
 }
 
-/// What a system call finds by its descriptor is counted where two threads share those: that which
-/// measures shares none.
+/// If threads share descriptors, each system call counts references: the measuring thread must
+/// share none.
 #[test]
 fn the_thread_that_measures_shares_its_descriptors_with_no_other() {
     let scratch = Scratch::on_one_cpu();
     let mut child = scratch.program(["lat", "tcp", "--local", "-D", "1"]).spawn().unwrap();
-    // How many descriptors each of an agent's threads has, the first one first.
+    // The number of descriptors of each thread of an agent, starting with the first thread.
     let tables = |pid: i32| -> Vec<usize> {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         let all = |thread: fs::DirEntry| fs::read_dir(thread.path().join("fd")).into_iter().flatten().count();
@@ -341,7 +342,7 @@ fn the_thread_that_measures_shares_its_descriptors_with_no_other() {
     while child.try_wait().unwrap().is_none() {
         for agent in agents(&scratch.token()) {
             let tables = tables(agent.pid);
-            // Standard streams and what requests are read from; of the other, a socket besides.
+            // The standard streams and the stream of requests; the other thread also has a socket.
             were_apart |= matches!(tables[..], [first, second] if second <= 4 && first > second);
         }
         std::thread::sleep(Duration::from_millis(20));

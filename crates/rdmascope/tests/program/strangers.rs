@@ -1,5 +1,5 @@
-//! Strangers on the port of a server: they learn nothing, stop nothing and fill nothing, however
-//! many they are and whatever they send. The real client is served all the while.
+//! Strangers on the port of a server: they learn nothing and stop nothing, however many they are
+//! and whatever they send. The real client is served meanwhile.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use crate::support::hands::Server;
 use crate::support::{Scratch, all_measured, finish};
 
-/// What a person would call at once, on a busy machine.
+/// How long something may take on a busy machine that should happen at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// A greeting that the server understands.
 const GREETING: &[u8] = concat!("rdmascope ", env!("CARGO_PKG_VERSION"), " protocol 1\n").as_bytes();
 
-/// Connects; the server may have ended.
+/// Connects to the server, which may have ended.
 fn knock(address: SocketAddr) -> Option<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     Some(stream)
 }
 
-/// What comes back before the server hangs up.
+/// Returns what the server sends before it closes the connection.
 fn answer(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -34,7 +34,7 @@ fn address(server: &Server) -> SocketAddr {
     ([127, 0, 0, 1], server.port()).into()
 }
 
-/// The real client is served at once.
+/// Asserts that the real client is served at once.
 fn client_is_served(server: &Server, scratch: &Scratch) {
     let start = Instant::now();
     let client = finish(server.client(scratch, &["-n", "100"]));
@@ -53,7 +53,7 @@ fn whoever_does_not_greet_learns_nothing() {
         stream.write_all(bytes).unwrap();
         assert_eq!(answer(&mut stream), b"", "{bytes:?}");
     }
-    // One that says nothing is hung up on within seconds, without a word.
+    // The server closes a silent connection within seconds, without an answer.
     let start = Instant::now();
     assert_eq!(answer(&mut knock(address(&server)).unwrap()), b"");
     assert!((3..15).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
@@ -81,8 +81,7 @@ fn whoever_greets_without_the_key_learns_the_version_and_no_more() {
 fn a_crowd_that_stays_does_not_keep_the_client_out() {
     let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
-    // Five times as many as the server listens to at a time: silent, and in the middle of a
-    // handshake.
+    // Five times as many as the server serves at a time: silent, and in the middle of a handshake.
     let mut crowd = Vec::new();
     for number in 0..320 {
         let mut stream = knock(address(&server)).unwrap();
@@ -98,7 +97,7 @@ fn a_crowd_that_stays_does_not_keep_the_client_out() {
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
 }
 
-/// Strangers of every kind that keep coming until they are told to stop.
+/// Strangers of every kind that keep connecting until they are told to stop.
 struct Crowd {
     stop: Arc<AtomicBool>,
     knocks: Arc<AtomicU64>,
@@ -152,7 +151,7 @@ fn strangers_disturb_neither_the_wait_nor_the_measurement() {
     assert!(before > 50, "there is a crowd: {before}");
     let client = finish(server.client(&scratch, &["-s", "2..64", "-D", "0.3", "--out", "record"]));
     assert_eq!(client.status, Some(0), "{client:?}");
-    // On a busy machine the crowd may be before the client, which then says that it waits.
+    // On a busy machine, the client may have to wait for the crowd, which it reports.
     let mut said = client.stderr.lines();
     assert!(said.all(|line| line.starts_with("rdmascope: waiting up to 30 s for the server")), "{client:?}");
     let (_, points) = scratch.record("record");
@@ -175,7 +174,7 @@ fn nothing_listens_any_more_once_the_client_is_there() {
     let client = server.client(&scratch, &["-D", "2"]).spawn().unwrap();
     server.wait_for("The client ");
     assert!(knock(address(&server)).is_none(), "during the measurement there is no port to knock on");
-    assert_eq!(answer(&mut { early }), b"", "and those who had come are gone");
+    assert_eq!(answer(&mut { early }), b"", "the connections of the strangers are closed");
     assert_eq!(crate::support::collect(client).status, Some(0));
     assert_eq!(server.end().status, Some(0));
 }

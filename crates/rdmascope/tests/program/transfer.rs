@@ -1,5 +1,5 @@
-//! Files and trees from one directory to another, as a user sends them: what arrives, what is said
-//! where something does not, and what is left by ends that are killed.
+//! Files and trees from one directory to another, as users send them: what arrives, what is
+//! reported about files that do not, and what processes leave that are killed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,10 +17,10 @@ use crate::support::{Ended, Scratch, collect, finish, skip};
 /// Both carriers.
 const CARRIERS: [&str; 2] = ["verbs", "tcp"];
 
-/// The most of a file that is made or compared at once.
+/// Bytes of a file that are made or compared at a time.
 const PIECE: usize = 1 << 20;
 
-/// Bytes that differ from file to file.
+/// Returns bytes that differ from file to file.
 fn contents(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut all = vec![0; bytes.next_multiple_of(8)];
@@ -34,7 +34,7 @@ fn contents(bytes: usize, seed: u64) -> Vec<u8> {
     all
 }
 
-/// A tree of so many small files, a long one, and what else there is.
+/// Makes a tree of small files, a long file, and entries of other kinds.
 fn tree(at: &Path, small: usize, long: usize) {
     for number in 0..small {
         let directory = at.join(format!("d{}/e{}", number % 7, number % 3));
@@ -67,8 +67,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
     of(&was) == of(&is) && (0..was.size() as usize).step_by(PIECE).all(&mut is_same_piece)
 }
 
-/// Goes through a tree that has arrived, or a part of it. Gives files and unfinished ones; each
-/// file must be as it was sent.
+/// Walks a tree that has arrived, completely or in part. Returns the number of files and of
+/// unfinished files; asserts that each file is as it was sent.
 fn arrived(from: &Path, to: &Path) -> (usize, usize) {
     let mut files = 0;
     let mut unfinished = 0;
@@ -92,7 +92,7 @@ fn arrived(from: &Path, to: &Path) -> (usize, usize) {
     (files, unfinished)
 }
 
-/// Asserts that a tree is there, whole.
+/// Asserts that a tree is complete.
 fn assert_arrived(from: &Path, to: &Path) {
     let (files, unfinished) = arrived(from, to);
     let (all, _) = arrived(from, from);
@@ -105,8 +105,8 @@ fn send(scratch: &Scratch, more: &[&str]) -> Ended {
     ended
 }
 
-/// The small files of a tree that is sent whole, and the bytes of its long one.
-/// `cargo xtask ci --full` asks for more of either.
+/// Returns the number of small files of a tree, and the bytes of its long file. `cargo xtask ci
+/// --full` sets more of both.
 fn extent() -> (usize, usize) {
     let asked = |name, usual| std::env::var(name).map_or(usual, |asked| asked.parse().unwrap());
     (asked("RDMASCOPE_TREE_FILES", 500), asked("RDMASCOPE_TREE_BYTES", 3 << 20))
@@ -157,7 +157,7 @@ fn each_file_is_said_to_whoever_asks() {
     let mut lines: Vec<_> = ended.stderr.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["from/d0/e0/f0", "from/d1/e1/f1", "from/d2/e2/f2", "from/long", "from/nothing"]);
-    // One that differs, with the same size and time, is seen by who compares contents.
+    // A different file with the same size and time is only found by comparing contents.
     let long = scratch.at("to/from/long");
     let time = fs::metadata(&long).unwrap().modified().unwrap();
     fs::write(&long, "0123456789").unwrap();
@@ -178,18 +178,18 @@ fn what_cannot_be_sent_or_written_is_a_sentence() {
     };
     tree(&scratch.at("from"), 3, 10);
     scratch.write("file", "x");
-    refused(&["from"], 2, "name the directory that the files are to arrive in: --to DIR");
-    refused(&["from", "--to", "file"], 1, "files cannot go to file: it is no directory");
-    refused(&["from", "--to", "no/where"], 1, "the directory that it is to be in does not exist");
+    refused(&["from"], 2, "name the directory for the files: --to DIR");
+    refused(&["from", "--to", "file"], 1, "cannot write files to file: it is not a directory");
+    refused(&["from", "--to", "no/where"], 1, "its parent directory does not exist");
     refused(&["from", "--to", "to", "--peer", "h", "--key", "x"], 2, "the key has 1");
     refused(&["from/d0", "from/d1/../d0", "--to", "to"], 2, "two sources are called \"d0\"");
-    refused(&["from", "--to", "to", "--over", "tcp", "--depth", "2"], 2, "--depth says nothing");
+    refused(&["from", "--to", "to", "--over", "tcp", "--depth", "2"], 2, "--depth has no effect");
     refused(
         &["from", "--to", "to", "--sendfile", "--checksum", "none"],
         2,
         "--sendfile is for a transfer over TCP",
     );
-    refused(&["from", "--to", "to", "--sendfile", "--over", "tcp"], 2, "nothing to compute a checksum of");
+    refused(&["from", "--to", "to", "--sendfile", "--over", "tcp"], 2, "only the kernel reads the files");
     for over in CARRIERS {
         // The others arrive.
         fs::create_dir_all(scratch.at("to/from/long")).unwrap();
@@ -252,7 +252,7 @@ fn few_descriptors_are_enough() {
         let ended = finish(scratch.shell(&script));
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert_arrived(&from, &scratch.at(over).join("from"));
-        // Connections that are made for each file go with it.
+        // A connection for each file ends with the file.
         let each = format!("{over}-each");
         let script = format!(
             "ulimit -n 64; exec \"$0\" transfer from --to {each} --over {over} --no-persistent-session --cpus none"
@@ -268,7 +268,7 @@ fn a_file_that_shrinks_meanwhile_kills_nobody() {
     let scratch = Scratch::on_one_cpu();
     let from = scratch.at("from");
     tree(&from, 20, 64 << 20);
-    // It takes half a second, of which a part is over when the file is cut.
+    // The transfer takes half a second, and the file is cut in the middle of it.
     let arguments = ["transfer", "from", "--to", "to", "--link", "1Gb/s", "--cpus", "none"];
     let child = scratch.program(arguments).spawn().unwrap();
     let has_begun = || {
@@ -307,7 +307,7 @@ fn ends_that_were_started_by_hand_agree_on_the_directory_of_the_one_that_waits()
         assert_eq!(ended.status, Some(0), "{ended:?}");
         assert_arrived(&from, &scratch.at(over).join("from"));
     }
-    // What has not arrived is said at both ends.
+    // Both hosts report what has not arrived.
     fs::create_dir_all(scratch.at("taken/from/long")).unwrap();
     let server = Server::start(&scratch, &["transfer", "--listen", "--to", "taken"]);
     let ended = send_to(&scratch, &server.port().to_string(), &server.key());
@@ -316,7 +316,7 @@ fn ends_that_were_started_by_hand_agree_on_the_directory_of_the_one_that_waits()
         assert_eq!(ended.status, Some(1), "{ended:?}");
         assert_eq!(ended.stderr.matches("from/long: not written: Is a directory").count(), 1, "{ended:?}");
     }
-    // Who waits for messages receives no files.
+    // A server of a benchmark receives no files.
     let server = Server::start(&scratch, &["lat", "send"]);
     let port = server.port().to_string();
     let key = server.key();
@@ -330,7 +330,7 @@ fn send_to(scratch: &Scratch, port: &str, key: &str) -> Ended {
     scratch.run(&["transfer", "from", "--peer", "127.0.0.1", "-p", port, "--key", key])
 }
 
-/// How many ends are killed. `cargo xtask ci --full` asks for more.
+/// Number of agents that are killed. `cargo xtask ci --full` sets more.
 const KILLS: usize = 8;
 
 #[test]
@@ -358,7 +358,7 @@ fn an_end_that_is_killed_leaves_whole_files_and_a_second_transfer_the_rest() {
             std::thread::sleep(Duration::from_millis(1));
         };
         std::thread::sleep(moments.next(usual));
-        // Rank 0 or rank 1; one that has ended was not interrupted.
+        // Rank 0 or rank 1; an agent that has ended was not interrupted.
         if let Some(victim) = both.get(kill / 2 % 2) {
             signal(victim.pid, Signal::KILL);
         }

@@ -1,9 +1,9 @@
-//! Two machines with kernels of their own and one link between them: what goes over it, and what
-//! happens when it is gone.
+//! Two machines with separate kernels and one link between them: what crosses the link, and what
+//! happens when a machine is gone.
 //!
-//! `RDMASCOPE_TWO_MACHINES` names them as `--hosts` does, `RDMASCOPE_KERNEL_DEVICE` the RDMA device
-//! that both have over that link; they are reached by ssh, and have the same files. Without it
-//! nothing here is tested.
+//! `RDMASCOPE_TWO_MACHINES` names the machines as `--hosts` does, `RDMASCOPE_KERNEL_DEVICE` the
+//! RDMA device that both have over that link. The machines are reached by ssh, and have the same
+//! files. Without the first variable, nothing here is tested.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use measure::record::{Point, Status};
 use crate::support::failures::assert_words;
 use crate::support::{DEADLINE, Ended, Scratch, collect};
 
-/// Both machines and their device, if there are any.
+/// The machines and their device.
 struct Machines {
     hosts: String,
     device: String,
@@ -37,7 +37,7 @@ impl Machines {
         scratch.run(&self.words(words).collect::<Vec<_>>())
     }
 
-    /// What runs a shell's commands at the second one.
+    /// Returns a command that runs shell commands on the second machine.
     fn peer(&self, commands: &str) -> Command {
         let peer = self.hosts.split(',').nth(1).expect("two");
         let mut ssh = Command::new("ssh");
@@ -52,7 +52,7 @@ impl Machines {
     }
 }
 
-/// The interface's bytes that rank 1 received in a point, whatever carried them.
+/// Returns the bytes that rank 1's interface received in a point, for any endpoint.
 fn received(point: &Point) -> u64 {
     let host = &point.ends[1].host;
     host.iter()
@@ -60,8 +60,7 @@ fn received(point: &Point) -> u64 {
         .map_or(0, |(_, n)| *n)
 }
 
-/// The evaluation that compares them: RDMA over Ethernet and TCP/IP over the same link, and no
-/// InfiniBand.
+/// The plan that compares RDMA over Ethernet and TCP/IP over the same link, without InfiniBand.
 #[test]
 fn rdma_over_ethernet_and_tcp_are_measured_over_one_link() {
     let Some(machines) = Machines::find() else { return };
@@ -98,7 +97,7 @@ fn rdma_over_ethernet_and_tcp_are_measured_over_one_link() {
     assert!(ended.stdout.contains("RDMA over Ethernet takes less time than TCP/IP"), "{}", ended.stdout);
 }
 
-/// The machine goes, and with it the way to its agent.
+/// The machine goes down, and with it the connection to its agent.
 #[test]
 fn a_machine_that_is_gone_ends_the_run_in_bounded_time() {
     let Some(machines) = Machines::find() else { return };

@@ -1,4 +1,4 @@
-//! Ways to send with what was measured of them, and which of them may be recommended.
+//! The measured configurations, and which of them may be recommended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use super::goal::Goal;
 use super::way::Way;
 use crate::series_table::median;
 
-/// Who posts less than this share of the rate that was asked for does not keep it: queues that are
-/// never full are fast.
+/// A sender that posts less than this share of the asked rate does not keep the rate: a queue that
+/// is never full looks fast.
 pub const RATE_KEPT: f64 = 0.9;
 
-/// What a way must do besides to be recommended.
+/// The conditions under which a configuration may be recommended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// It may lose messages.
+    /// Messages may be lost.
     pub allow_loss: bool,
-    /// Messages per second that it posts, but for a share of [`RATE_KEPT`]; `None` where that is no
-    /// condition.
+    /// Messages per second that the sender has to post, or at least [`RATE_KEPT`] of them; `None`
+    /// without this condition.
     pub rate: Option<f64>,
 }
 
 impl Conditions {
-    /// These, without a rate that none of the ways keeps.
+    /// Drops the rate if no configuration keeps it.
     #[must_use]
     pub fn that_can_be_met(self, candidates: &[Candidate]) -> Self {
         let is_met = candidates.iter().any(|candidate| candidate.is_eligible(self));
@@ -33,22 +33,22 @@ impl Conditions {
     }
 }
 
-/// A way with everything that was measured of it.
+/// A configuration with its measurements.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The way.
+    /// The configuration.
     pub way: Way,
-    /// The goal's value of each round, in ns, by experiment and repetition.
+    /// The value of the goal in each round, in ns, by experiment and repetition.
     pub rounds: BTreeMap<(String, u32), f64>,
-    /// Messages that count, in the round that has the fewest.
+    /// Messages that count, in the round with the fewest.
     pub messages: u64,
     /// Messages that were posted in all rounds.
     pub posted: u64,
-    /// Those of them that were lost.
+    /// Messages that were lost, of these.
     pub lost: u64,
-    /// Rounds whose numbers should not be trusted, as in [`rounds`](Self::rounds).
+    /// Rounds that were unstable, by the keys of [`rounds`](Self::rounds).
     pub unstable: BTreeSet<(String, u32)>,
-    /// Why a round has no value, if one has none.
+    /// Why a round has no value; `None` if all have one.
     pub not_measured: Option<String>,
     /// Messages per second that the sender posted, in the median round; `None` where its time is
     /// not known.
@@ -78,7 +78,7 @@ impl Candidate {
         self.why_not_compared().is_none() && self.why_refused(conditions).is_none()
     }
 
-    /// Which condition it does not meet, if so.
+    /// The condition that it does not meet, if there is one.
     pub fn why_refused(&self, conditions: Conditions) -> Option<String> {
         let Self { lost, posted, rate, .. } = self;
         if *lost > 0 && !conditions.allow_loss {
@@ -88,7 +88,7 @@ impl Candidate {
         (kept < RATE_KEPT * asked).then(|| format!("kept {kept:.0} of {asked:.0} messages per second"))
     }
 
-    /// Why it cannot be compared, if so.
+    /// Why it cannot be compared, if it cannot.
     pub(super) fn why_not_compared(&self) -> Option<String> {
         let few = || format!("only {} rounds have a value", self.rounds.len());
         match &self.not_measured {
@@ -98,7 +98,7 @@ impl Candidate {
     }
 }
 
-/// The ways of the points of some experiments, in the order in which they came.
+/// The configurations of the points of some experiments, in the order of the points.
 pub fn candidates(points: &[Point], goal: Goal, is_shown: impl Fn(&str) -> bool) -> Vec<Candidate> {
     let mut found: Vec<(Candidate, Vec<f64>)> = Vec::new();
     for point in points.iter().filter(|point| is_shown(&point.experiment)) {
@@ -134,7 +134,7 @@ impl Candidate {
                 Status::Measured if goal == Goal::P999 && point.latency.is_some() => {
                     format!("its p99.9 is infinite: it lost {} messages in a round", lost(point))
                 }
-                Status::Measured => format!("the record has no {} of it", goal.name()),
+                Status::Measured => format!("the record has no {} for it", goal.name()),
             });
             return;
         };

@@ -1,29 +1,30 @@
-//! Which way to take, and what each step away from it costs.
+//! The recommended configuration, and the cost of each step away from it.
 
 use super::candidate::{Candidate, Conditions};
 use super::compare::{Comparison, Verdict, compare};
 use super::goal::Goal;
 use super::way::Way;
 
-/// The way to take of those that an experiment compared.
+/// The choice among the configurations that an experiment compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// The simplest of those that are equal to the best within the error.
+    /// The simplest of the configurations that are equal to the best within the error.
     pub way: Way,
-    /// All of those, the best first.
+    /// All of these, the best first.
     pub equal: Vec<Way>,
 }
 
-/// Chooses of the ways that were measured in an experiment; `None` where none meets the conditions.
+/// Chooses among the configurations that an experiment measured; `None` where none meets the
+/// conditions.
 pub fn choose(candidates: &[Candidate], experiment: &str, conditions: Conditions) -> Option<Choice> {
     let value = |candidate: &Candidate| candidate.median(Some(experiment)).unwrap_or(f64::INFINITY);
     let is_in = |candidate: &&Candidate| candidate.median(Some(experiment)).is_some();
     let mut eligible: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.is_eligible(conditions)).filter(is_in).collect();
     eligible.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    // Two are compared with, in the rounds of all experiments: with more, what is equal to all
-    // would be worse than one of them by accident. The steadiest, as a best that is noisy is
-    // evidence against nobody.
+    // Each is compared with two others, in the rounds of all experiments. With more comparisons,
+    // a configuration that is equal to all would be worse than one of them by accident. The
+    // second is the steadiest, because a noisy best proves nothing.
     let is_worse = |a: &Candidate, b: &Candidate| {
         a.way != b.way && compare(a, b).is_some_and(|it| it.verdict == Verdict::Worse)
     };
@@ -50,43 +51,44 @@ pub struct Step {
     pub setting: &'static str,
     /// Its other value, in words.
     pub instead: String,
-    /// The way that it leads to, or why there is none.
+    /// The resulting configuration, or why there is none.
     pub to: Result<Way, String>,
 }
 
-/// What is recommended and why.
+/// The recommendation and its evidence.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// What was to be least.
+    /// The quantity that is minimised.
     pub goal: Goal,
-    /// What is recommended.
+    /// The recommended configuration.
     pub recommended: Candidate,
-    /// Ways of the last comparison that are equal to the best within the error and are not
-    /// recommended.
+    /// Configurations of the last comparison that are equal to the best within the error and are
+    /// not recommended.
     pub equal: Vec<Way>,
-    /// What each step away from it costs.
+    /// The cost of each step away from it.
     pub steps: Vec<(Step, Outcome)>,
-    /// Rounds that were measured again because the machine was unstable; who measures knows.
+    /// Rounds that were measured again because the machine was unstable; the caller counts them.
     pub repeated: u32,
 }
 
-/// What is known of a step.
+/// The result of a step.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Beside the recommended way.
+    /// It was compared with the recommended configuration.
     Compared {
-        /// In the rounds that both were measured in.
+        /// In the rounds in which both were measured.
         comparison: Comparison,
-        /// The step's way.
+        /// The step's configuration.
         candidate: Box<Candidate>,
         /// Why it is not recommended although it is better, if so.
         refused: Option<String>,
     },
-    /// Why there is no number.
+    /// There is no number, for this reason.
     NotMeasured(String),
 }
 
-/// Compares the steps away from a way with it. `None` where the way itself was not measured.
+/// Compares the steps away from a configuration with it. `None` where the configuration itself was
+/// not measured.
 pub fn advise(
     candidates: &[Candidate],
     goal: Goal,
@@ -98,11 +100,11 @@ pub fn advise(
     let recommended = find(&choice.way)?;
     let outcome = |step: &Step| {
         let way = step.to.as_ref().map_err(Clone::clone)?;
-        let candidate = find(way).ok_or_else(|| "the run ended before".to_owned())?;
+        let candidate = find(way).ok_or_else(|| "the run ended before this step".to_owned())?;
         if let Some(reason) = candidate.why_not_compared() {
             return Err(reason);
         }
-        let comparison = compare(candidate, recommended).ok_or("no round has both")?;
+        let comparison = compare(candidate, recommended).ok_or("no round measured both")?;
         let refused = (comparison.verdict == Verdict::Better).then(|| why_refused(candidate, conditions));
         Ok(Outcome::Compared { comparison, candidate: Box::new(candidate.clone()), refused })
     };
@@ -115,11 +117,12 @@ pub fn advise(
     Some(Advice { goal, recommended: recommended.clone(), equal, steps, repeated: 0 })
 }
 
-/// Why what is better is not recommended.
+/// Why a better configuration is not recommended.
 fn why_refused(candidate: &Candidate, conditions: Conditions) -> String {
     match candidate.why_refused(conditions) {
         Some(why) => format!("refused because it {why}"),
-        None => "but the search ended here: it was not so in another step, or there were too many steps"
-            .to_owned(),
+        None => {
+            "but the search ended here: another step contradicted it, or there were too many steps".to_owned()
+        }
     }
 }

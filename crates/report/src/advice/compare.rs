@@ -1,33 +1,33 @@
-//! Whether two ways differ by more than the error.
+//! Whether two configurations differ by more than the error.
 
 use super::candidate::Candidate;
 use super::counted::{Counted, counted};
 use crate::series_table::median;
 
-/// Less than this share of the smaller value is no difference: it is what one start of a program
-/// differs from the next.
+/// A difference of less than this share of the smaller value does not count: one start of a program
+/// differs as much from the next.
 pub const WORTH: f64 = 0.01;
-/// One way beside another, in the rounds that both were measured in.
+/// One configuration compared with another, in the rounds in which both were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// Median of the rounds, in ns.
     pub value_ns: f64,
-    /// Least and largest round, in ns.
+    /// Smallest and largest round, in ns.
     pub spread_ns: [f64; 2],
-    /// How much more that is than the other's median, in ns.
+    /// The median minus the median of the other configuration, in ns.
     pub more_ns: f64,
-    /// The same as a share of the other's.
+    /// The same as a share of the other median.
     pub more_share: f64,
-    /// Rounds of each.
+    /// Rounds of each configuration.
     pub rounds: usize,
-    /// Those of them in which the machine was unstable for one of the two; then the verdict should
-    /// not be trusted.
+    /// Rounds in which the machine was unstable for one of the two; if there are any, the verdict
+    /// is not decided.
     pub unstable: usize,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// How one way is to another.
+/// The relation of one configuration to another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// It is below by more than the error.
@@ -38,7 +38,8 @@ pub enum Verdict {
     Worse,
 }
 
-/// Compares a way with another, in the rounds that count for both; `None` where no round has both.
+/// Compares two configurations, in the rounds that count for both; `None` where no round measured
+/// both.
 pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
     let is_stable = |key| !way.unstable.contains(key) && !other.unstable.contains(key);
     let both = way.rounds.iter().filter_map(|(key, value)| {
@@ -77,13 +78,13 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
 const LEVEL: f64 = 0.05;
 
 /// Whether the first of each pair is below the second, by the signed-rank test on the logarithms of
-/// their ratios. A pair without a difference says nothing.
+/// their ratios. A pair without a difference does not count.
 pub(super) fn is_below(low: &[f64], high: &[f64]) -> bool {
     let ratios = low.iter().zip(high).map(|(low, high)| (low / high).ln());
     let mut ratios: Vec<f64> = ratios.filter(|ratio| !ratio.is_nan() && *ratio != 0.0).collect();
     ratios.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Twice the rank each, so that those of equal ratios, which share the mean of theirs, are
-    // whole.
+    // Twice the rank each, so that equal ratios, which share the mean of their ranks, have whole
+    // numbers.
     let rank = |ratio: &f64| {
         let below = ratios.partition_point(|other| other.abs() < ratio.abs());
         let until = ratios.partition_point(|other| other.abs() <= ratio.abs());
@@ -94,8 +95,8 @@ pub(super) fn is_below(low: &[f64], high: &[f64]) -> bool {
     chance(&ranks, against) <= LEVEL
 }
 
-/// How likely the ranks that speak against it add up to at most this where each is as likely to do
-/// so as not.
+/// The probability that the ranks against the hypothesis add up to at most this, if each sign is
+/// equally likely.
 fn chance(ranks: &[usize], most: usize) -> f64 {
     let mut chances = vec![0.0; most + 1];
     chances[0] = 1.0;

@@ -1,19 +1,19 @@
-//! Which rounds count: those in which the machine was stable, where there are enough of them to
-//! tell ways apart.
+//! The rounds that count: those in which the machine was stable, if they are enough to distinguish
+//! configurations.
 
-/// Fewest rounds that tell two ways apart: to be below in each of five is an accident in one of 32
-/// cases, of four in 16.
+/// The smallest number of rounds that distinguishes two configurations: one is below the other by
+/// chance in all of five rounds in one of 32 cases, in all of four in one of 16.
 pub const ROUNDS_MIN: usize = 5;
 /// Rounds that count.
 #[derive(Debug)]
 pub(super) struct Counted<T> {
-    /// What is known of them.
+    /// The rounds.
     pub(super) rounds: Vec<T>,
-    /// How many of them should not be trusted: some only where too few others are there.
+    /// How many of them are unstable; 0 where enough others are stable.
     pub(super) unstable: usize,
 }
 
-/// Of rounds, each with whether it was stable, those that count.
+/// Selects the rounds that count, from rounds with a flag for stable ones.
 pub(super) fn counted<T>(rounds: impl Iterator<Item = (T, bool)>) -> Counted<T> {
     let (stable, unstable): (Vec<_>, Vec<_>) = rounds.partition(|(_, is_stable)| *is_stable);
     let is_enough = stable.len() >= ROUNDS_MIN;

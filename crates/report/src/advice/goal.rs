@@ -1,19 +1,19 @@
-//! What a way to send is to be best at.
+//! The quantity that a configuration should minimise.
 
 use measure::quantity::{cpu_ns_per_message, lost};
 use measure::record::Point;
 
-/// Messages of a round from which on ten are above its p99.9.
+/// The number of messages of a round from which on ten are above its p99.9.
 pub const TAIL_MESSAGES: u64 = 10_000;
 
-/// What is to be least.
+/// The quantity to minimise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Goal {
     /// The median of the one-way latency.
     Median,
-    /// Its 99.9 % quantile.
+    /// The 99.9th percentile of the one-way latency.
     P999,
-    /// The time of CPUs that a message takes at both ends, in user space and in the kernel.
+    /// The CPU time of a message at both ranks, in user space and in the kernel.
     Cpu,
 }
 
@@ -36,19 +36,19 @@ impl Goal {
         }
     }
 
-    /// What it is, in words.
+    /// Its name in print.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "one-way median",
             Self::P999 => "one-way p99.9",
-            Self::Cpu => "CPU time of both ends per message",
+            Self::Cpu => "CPU time of both ranks per message",
         }
     }
 }
 
-/// The p99.9 of all messages, in ns; a lost one took for ever. `None` where more than one of a
-/// thousand did. Where fewer did, the largest of the others: it is not below it, and no quantile
-/// between is in a record.
+/// The p99.9 of all messages, in ns, where a lost message takes forever. `None` where more than one
+/// of a thousand was lost. Where fewer were lost, the largest latency of the others, which is not
+/// below it: a record has no percentile between.
 fn p999_ns(point: &Point) -> Option<f64> {
     let latency = point.latency.as_ref()?;
     match lost(point) {

@@ -1,22 +1,22 @@
-//! What a record says about how to send: ways that were measured in rounds, which of them is best
-//! for a goal, what is equal to it within the error, and what each step away from it costs. Decided
-//! from the points alone.
+//! The recommendation of a configuration from a record: configurations that were measured in
+//! rounds, the best one for a goal, those equal to it within the error, and the cost of each step
+//! away from it. The points alone decide.
 //!
-//! *The error.* Rounds measure every way once, one after the other, so that what drifts hits all
-//! alike, and rounds are pairs. Two ways differ where the ratios of the rounds that both were
-//! measured in say so by the exact signed-rank test (Wilcoxon, Biometrics Bulletin 1, 1945),
-//! one-sided at 5 %, and by at least [`WORTH`]. With five rounds that is where the one is below the
-//! other in every round; with fewer no two ways can be told apart. Rounds in which the machine was
-//! unstable do not count where there are five others ([`lacking`] says how many to measure again);
-//! where there are not, what they say is marked as not decided.
+//! *The error.* A round measures every configuration once, one after the other, so that drift
+//! affects all alike and rounds are pairs. Two configurations differ if the ratios of the rounds in
+//! which both were measured differ by the exact signed-rank test (Wilcoxon, Biometrics Bulletin 1,
+//! 1945), one-sided at 5 %, and by at least [`WORTH`]. With five rounds, one configuration then has
+//! to be below the other in every round; with fewer, no two can be distinguished. Rounds in which
+//! the machine was unstable do not count if there are five others ([`lacking`] returns how many to
+//! measure again); if there are not, the result is marked as not decided.
 //!
-//! *The choice.* Of all ways that neither the best nor the steadiest of those equal to it is better
-//! than by more than the error, the simplest ([`Way::complexity`]).
+//! *The choice.* The simplest ([`Way::complexity`]) of all configurations than which neither the
+//! best nor the steadiest of those equal to it is better by more than the error.
 //!
 //! # Invariants
 //!
-//! * A sink may say what is measured next; what to recommend is decided by `report::advice`, from
-//!   the points alone.
+//! * Whatever receives the points of a run may choose what is measured next; `report::advice`
+//!   decides what to recommend, from the points alone.
 
 mod candidate;
 mod choice;

@@ -1,15 +1,16 @@
-//! How many rounds are to be measured again, because the machine was unstable.
+//! The number of rounds to measure again because the machine was unstable.
 
 use super::candidate::Candidate;
 
-/// How many rounds of an experiment are to be measured again: as many as those lack that the
-/// machine was stable in for both, of the two ways that have fewest, to be `rounds`.
+/// The number of rounds of an experiment to measure again. Of the two configurations with the
+/// fewest stable rounds, it is the number that they lack to have `rounds` rounds in which the
+/// machine was stable for both.
 pub fn lacking(candidates: &[Candidate], experiment: &str, rounds: usize) -> usize {
     let stable = |candidate: &Candidate| -> Vec<u32> {
         let keys = candidate.rounds.keys().filter(|key| key.0 == experiment);
         keys.filter(|key| !candidate.unstable.contains(*key)).map(|key| key.1).collect()
     };
-    // What cannot be compared lacks nothing.
+    // What cannot be compared needs no rounds.
     let is_in = |candidate: &&Candidate| {
         candidate.not_measured.is_none() && candidate.median(Some(experiment)).is_some()
     };

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::compare::is_below;
 use super::*;
 
-/// Made-up points: name of the way, its rounds, messages that each round lost.
+/// Made-up points, from configurations with their rounds and the messages that each round lost.
 fn points(ways: &[(Way, &[u64], u64)]) -> Vec<Point> {
     let rounds = ways.iter().map(|(_, rounds, _)| rounds.len()).max().unwrap_or(0);
     let mut points = Vec::new();
@@ -74,7 +74,7 @@ fn way(service: &str, poll: &str) -> Way {
     }
 }
 
-/// Nothing may be lost, at any rate.
+/// No message may be lost; any rate is allowed.
 const STRICT: Conditions = Conditions { allow_loss: false, rate: None };
 
 fn chosen(ways: &[(Way, &[u64], u64)], allow_loss: bool) -> Option<Choice> {
@@ -82,7 +82,7 @@ fn chosen(ways: &[(Way, &[u64], u64)], allow_loss: bool) -> Option<Choice> {
     choose(&candidates(&points(ways), Goal::Median, |_| true), "coarse", conditions)
 }
 
-/// What each step to these ways is said to be, the first being recommended.
+/// The printed comparison of these configurations with the first, which is recommended.
 fn printed(points: &[Point], ways: &[Way]) -> String {
     let steps =
         ways.iter().map(|way| Step { setting: "service", instead: way.service.clone(), to: Ok(way.clone()) });
@@ -92,7 +92,7 @@ fn printed(points: &[Point], ways: &[Way]) -> String {
     unfolded(&text(&advice, "32 B", "rdmascope one-way send", None))
 }
 
-/// The lines of a text, those that were folded whole again: they go on below where they began.
+/// The lines of a text, with folded lines joined again: their rest begins below the start.
 fn unfolded(text: &str) -> String {
     let is_rest = |line: &str| {
         [4, 22, 27].iter().any(|indent| {
@@ -109,8 +109,8 @@ fn unfolded(text: &str) -> String {
 #[test]
 fn the_signed_rank_test_is_that_of_the_tables() {
     let below = |n: u32, against: u32| {
-        // Ranks 1 to n by the ratio; those that speak against add up to this, the largest that fit
-        // first.
+        // Ranks 1 to n by the ratio. Those against the hypothesis add up to this sum, with the
+        // largest that fit first.
         let mut left = against;
         let mut high = vec![100.0; n as usize];
         for rank in (1..=n).rev() {
@@ -124,11 +124,11 @@ fn the_signed_rank_test_is_that_of_the_tables() {
     for (n, critical) in [(5, 0), (6, 2), (7, 3), (8, 5), (10, 10), (20, 60), (30, 151)] {
         assert!(below(n, critical) && !below(n, critical + 1), "{n} rounds");
     }
-    assert!(!below(4, 0), "too few to tell anything apart");
+    assert!(!below(4, 0), "too few to distinguish anything");
     assert!(!is_below(&[], &[]));
-    assert!(!is_below(&[1.0; 5], &[1.0, 2.0, 2.0, 2.0, 2.0]), "a round without a difference is none");
-    // Rounds that differ more from each other than from their pairs: the unpaired test sees
-    // nothing.
+    assert!(!is_below(&[1.0; 5], &[1.0, 2.0, 2.0, 2.0, 2.0]), "a round without a difference does not count");
+    // Rounds differ more from each other than from their pairs: an unpaired test would see no
+    // difference.
     assert!(is_below(&[100.0, 200.0, 300.0, 400.0, 500.0], &[110.0, 220.0, 330.0, 440.0, 550.0]));
     assert!(!is_below(&[110.0, 220.0, 330.0, 440.0, 550.0], &[100.0, 200.0, 300.0, 400.0, 500.0]));
     // Equal ratios share a rank: one of six against is 3.5 of 21, as likely as 7 of 64.
@@ -147,7 +147,7 @@ fn what_is_clearly_least_wins_over_what_is_simpler() {
 
 #[test]
 fn of_what_noise_cannot_tell_apart_the_simplest_wins() {
-    // One round of UC is above one of RC; one percent is no difference although every round agrees.
+    // One round of UC is above one of RC; one percent is no difference although all rounds agree.
     for rc in [[250, 260, 239, 250, 250], [242; 5]] {
         let uc = if rc[0] == 250 { [240, 245, 241, 240, 240] } else { [241; 5] };
         let ways = [(way("UC", "busy"), &uc[..], 0), (way("RC", "busy"), &rc[..], 0)];
@@ -155,7 +155,7 @@ fn of_what_noise_cannot_tell_apart_the_simplest_wins() {
         assert_eq!(choice.way, way("RC", "busy"), "{rc:?}");
         assert_eq!(choice.equal, [way("UC", "busy"), way("RC", "busy")], "the best stands first");
     }
-    // The same rounds apart by more than that are a difference.
+    // The same rounds with a larger difference differ.
     let ways = [
         (way("UC", "busy"), &[240, 245, 241, 240, 240][..], 0),
         (way("RC", "busy"), &[250, 260, 249, 250, 250], 0),
@@ -210,20 +210,20 @@ fn what_was_not_measured_is_not_chosen_and_says_why() {
     assert_eq!(
         choose(&all, "coarse", STRICT).unwrap().way,
         way("RC", "busy"),
-        "four rounds of five are no evidence"
+        "four rounds of five are not enough"
     );
     let text = printed(&points, &[way("RC", "busy"), way("UC", "busy")]);
     assert!(text.contains("not measured: failed: nothing arrived for 30 s\n"), "{text}");
     points.retain(|point| point.repetition < 4);
     let all = candidates(&points, Goal::Median, |_| true);
-    assert_eq!(choose(&all, "coarse", STRICT), None, "four rounds tell nothing apart");
+    assert_eq!(choose(&all, "coarse", STRICT), None, "four rounds are too few");
     assert_eq!(choose(&[], "coarse", STRICT), None);
 }
 
 #[test]
 fn what_another_beats_is_not_equal_to_the_best() {
-    // The noisy one has the least median and is no evidence against the slow one, but the steady
-    // one is.
+    // The noisy one has the smallest median but does not show that the slow one is worse; the
+    // steady one does.
     let ways = [
         (way("RC", "event"), &[400, 410, 420, 410, 410][..], 0),
         (way("UC", "busy"), &[200, 205, 210, 205, 205], 0),
@@ -245,7 +245,7 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
     points[1].unstable = Some("a neighbour".to_owned());
     let text = printed(&points, &both);
     assert!(
-        text.contains("+49.8  worse, not decided  !\n") && text.contains(" ! a round of it was unstable"),
+        text.contains("+49.8  worse, not decided  !\n") && text.contains(" ! a round was unstable"),
         "{text}"
     );
     points[1].unstable = None;
@@ -260,7 +260,7 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
 
 #[test]
 fn only_rounds_that_both_were_measured_in_are_compared() {
-    // The machine was twice as fast in the second experiment, where only one of them was.
+    // The machine was twice as fast in the second experiment, which measured only one of them.
     let mut points = points(&[
         (way("RC", "busy"), &[200, 201, 202, 201, 201], 0),
         (way("UC", "busy"), &[190, 191, 192, 191, 191], 0),
@@ -290,13 +290,11 @@ fn cpu_time_is_that_of_both_ends_and_a_short_tail_is_said() {
         let choice = choose(&all, "coarse", STRICT).unwrap();
         unfolded(&text(&advise(&all, goal, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", rate))
     };
-    assert!(
-        said(Goal::P999, None).contains("The p99.9 is that of 100 messages a round, of which 0 are above it")
-    );
-    assert!(said(Goal::Cpu, None).contains("Both ends poll all the time"));
+    assert!(said(Goal::P999, None).contains("A round has 100 messages, of which 0 are above its p99.9"));
+    assert!(said(Goal::Cpu, None).contains("Both ranks poll all the time"));
     // 100 messages in a millisecond.
-    assert!(said(Goal::Median, Some(2e5)).contains("did not keep the rate, and no way"));
-    assert!(said(Goal::Median, Some(2e5)).contains("did: 100000 of 200000 messages per second."));
+    assert!(said(Goal::Median, Some(2e5)).contains("did not keep the rate, nor did any"));
+    assert!(said(Goal::Median, Some(2e5)).contains("recommended: 100000 of 200000 messages per second."));
     assert!(
         said(Goal::Median, Some(f64::INFINITY)).contains("The sender posted 100000 messages per second.")
     );
@@ -311,7 +309,7 @@ fn what_is_equal_and_simpler_is_not_said_to_be_elaborate() {
     let choice = Choice { way: way("UC", "busy"), equal };
     let text = text(&advise(&all, Goal::Median, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", None);
     let (elaborate, simpler) = text.split_once("and simpler, but its steps were not measured:\n").unwrap();
-    assert!(elaborate.contains("and not so simple:\n    UD send_imm, busy"), "{text}");
+    assert!(elaborate.contains("but less simple:\n    UD send_imm, busy"), "{text}");
     assert!(simpler.starts_with("    RC send_imm, busy") && !elaborate.contains("    RC send_imm"), "{text}");
 }
 
@@ -343,7 +341,7 @@ fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
     };
     assert_eq!(chosen_at(Some(1e5)), ways[1].0);
     assert_eq!(chosen_at(Some(1.1e5)), ways[1].0, "nine tenths are enough");
-    assert_eq!(chosen_at(Some(1e6)), ways[0].0, "what none keeps is no condition");
+    assert_eq!(chosen_at(Some(1e6)), ways[0].0, "a rate that none keeps is no condition");
     assert_eq!(chosen_at(None), ways[0].0);
     let conditions = Conditions { rate: Some(1e5), ..STRICT };
     let choice = Choice { way: ways[1].0.clone(), equal: Vec::new() };
@@ -355,7 +353,7 @@ fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
 
 #[test]
 fn what_is_worse_than_one_of_many_others_by_accident_is_equal() {
-    // UC is below RC in every round by two percent, but neither the best nor the steadiest.
+    // UC is below RC in every round by two percent, but is neither the best nor the steadiest.
     let ways = [
         (way("RC", "busy"), &[204, 306, 206, 205, 204][..], 0),
         (way("UC", "busy"), &[200, 300, 202, 201, 200], 0),
@@ -387,7 +385,7 @@ fn a_lost_message_is_above_every_tail() {
 
 #[test]
 fn stable_rounds_decide_where_there_are_five_of_them() {
-    // The best of RC was measured in a round that was no good, and UC looked good in another.
+    // The best of RC was measured in an unstable round, and UC looked good in another.
     let ways = [
         (way("RC", "busy"), &[200, 90, 202, 201, 201, 203][..], 0),
         (way("UC", "busy"), &[150, 151, 300, 151, 151, 152], 0),
@@ -396,24 +394,24 @@ fn stable_rounds_decide_where_there_are_five_of_them() {
     let mut points = points(&ways);
     let all = |points: &[Point]| candidates(points, Goal::Median, |_| true);
     assert_eq!(lacking(&all(&points), "coarse", 5), 0);
-    // Rounds 1 (of RC) and 2 (of UC): four are left.
+    // Without rounds 1 (of RC) and 2 (of UC), four are left.
     points[2].unstable = Some("a neighbour".to_owned());
     points[5].unstable = Some("a neighbour".to_owned());
     let found = all(&points);
     assert_eq!((lacking(&found, "coarse", 5), lacking(&found, "coarse", 6)), (1, 2));
-    assert_eq!(lacking(&found, "steps-1", 5), 0, "nothing was measured there");
+    assert_eq!(lacking(&found, "steps-1", 5), 0, "no point of it was measured");
     let mut failed = points.clone();
     let error = "nothing arrived".to_owned();
     failed.push(Point { status: Status::Failed { error }, ..point(&both[1], 6, 150, 0) });
-    assert_eq!(lacking(&all(&failed), "coarse", 5), 0, "RC has five, and UC is compared no more");
+    assert_eq!(lacking(&all(&failed), "coarse", 5), 0, "RC has five, and UC is no longer compared");
     let comparison = compare(&found[0], &found[1]).unwrap();
-    assert_eq!((comparison.rounds, comparison.unstable), (6, 2), "as there are no five others");
-    // Each has five of its own all the same.
+    assert_eq!((comparison.rounds, comparison.unstable), (6, 2), "there are no five others");
+    // Each has five stable rounds all the same.
     assert_eq!(found.iter().map(|one| one.median(None).unwrap()).collect::<Vec<_>>(), [201.0, 151.0]);
     let text = printed(&points, &both);
     assert!(text.contains("median of 5 rounds of 100 messages, from 200 to 203 ns"), "{text}");
     assert!(text.contains(", not decided  !"), "{text}");
-    // A seventh round is the fifth in which both were stable.
+    // The seventh round is the fifth in which both were stable.
     points.extend([point(&both[0], 6, 204, 0), point(&both[1], 6, 150, 0)]);
     let found = all(&points);
     assert_eq!(lacking(&found, "coarse", 5), 0);
@@ -433,8 +431,8 @@ fn rounds_that_were_measured_again_are_counted_in_print() {
         text(&Advice { repeated, ..advice }, "32 B", "x", None)
     };
     assert!(!said(0).contains("measured again"));
-    assert!(said(1).contains("  1 round was measured again, as the machine was unstable in one.\n"));
-    assert!(said(3).contains("  3 rounds were measured again, as the machine was unstable in some.\n"));
+    assert!(said(1).contains("  1 round was measured again because the machine was unstable.\n"));
+    assert!(said(3).contains("  3 rounds were measured again because the machine was unstable.\n"));
 }
 
 #[test]
@@ -464,12 +462,12 @@ fn lines_fit_a_terminal_of_80_columns() {
     for part in [
         "as can be, least one-way p99.9:",
         "and ibv_poll_cq once more before sleeping",
-        "of which 0 are above it: -n 10000 has ten.",
-        "recommended did: 100000 of 1000000000 messages per second.",
+        "of which 0 are above its p99.9; with -n 10000 there are ten.",
+        "may be recommended: 100000 of 1000000000 messages per second.",
         "+100000000 +50.0 worse, not decided !",
         "not measured: failed: nothing arrived of what was sent",
         "not measured: its p99.9 is infinite: it lost 2 messages in a round",
-        "the record (--out) says why",
+        "the record (--out) has the reason",
     ] {
         assert!(words.contains(part), "{part}: {printed}");
     }

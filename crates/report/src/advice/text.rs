@@ -1,4 +1,4 @@
-//! An advice in print.
+//! The text of an advice.
 
 use measure::text::plain;
 
@@ -9,12 +9,12 @@ use super::counted::Counted;
 use super::goal::{Goal, TAIL_MESSAGES};
 use super::way::Way;
 
-/// What to print: the recommended way as a command and in the words of verbs, the evidence, and
-/// what each step away costs. `subject` is what is sent, `command` the command that measures the
-/// way, `rate_asked` the posts per second that were asked for, infinite for as many as can be.
+/// Prints the recommended configuration as a command and in the words of verbs, the evidence, and
+/// the cost of each step away. `subject` is what is sent, `command` the command that measures the
+/// configuration, `rate_asked` the posts per second that were asked for, infinite for no limit.
 pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f64>) -> String {
     let title = folded(&format!("Recommended for {subject}, least {}:", advice.goal.name()), 2);
-    // A command is not folded: it is to be copied.
+    // The command stays on one line, to be copied.
     let mut out = format!("\n{title}\n  {command}\n\n");
     for (name, words) in verbs(&advice.recommended.way) {
         out += &folded(&format!("  {name:<18}  {words}"), 22);
@@ -24,7 +24,7 @@ pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f6
     out
 }
 
-/// A way in the words of libibverbs.
+/// Describes a configuration in the words of libibverbs.
 fn verbs(way: &Way) -> [(&'static str, String); 6] {
     let inline = if way.inline {
         "IBV_SEND_INLINE, and max_inline_data of at least the size"
@@ -39,7 +39,7 @@ fn verbs(way: &Way) -> [(&'static str, String); 6] {
         if way.operation == "write_imm" { "IBV_WR_RDMA_WRITE_WITH_IMM" } else { "IBV_WR_SEND_WITH_IMM" };
     let completions = match way.poll.as_str() {
         "event" => "ibv_get_cq_event, then ibv_req_notify_cq before ibv_poll_cq until empty",
-        // Without the last poll what completes just before the request wakes nobody.
+        // Without the last poll, a completion just before the request wakes no thread.
         "event_repoll" => {
             "ibv_get_cq_event, then ibv_poll_cq until empty, ibv_req_notify_cq, and ibv_poll_cq once more before sleeping"
         }
@@ -52,7 +52,7 @@ fn verbs(way: &Way) -> [(&'static str, String); 6] {
         ("inline", inline.to_owned()),
         ("signalled", signalled),
         ("completions", completions.to_owned()),
-        ("buffers", format!("{} at each end, taken in turn", way.buffers)),
+        ("buffers", format!("{} at each rank, used in turn", way.buffers)),
     ]
 }
 
@@ -76,49 +76,51 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
     }
     let is_simpler = |way: &&Way| way.complexity() < recommended.way.complexity();
     let (simpler, others): (Vec<&Way>, Vec<&Way>) = equal.iter().partition(is_simpler);
-    for (about, ways) in [("not so simple", others), ("simpler, but its steps were not measured", simpler)] {
+    for (about, ways) in
+        [("but less simple", others), ("and simpler, but its steps were not measured", simpler)]
+    {
         if !ways.is_empty() {
-            out += &format!("  Equal within the error, and {about}:\n");
+            out += &format!("  Equal within the error, {about}:\n");
             ways.iter().for_each(|way| out += &format!("    {way}\n"));
         }
     }
     out
 }
 
-/// What the reader must know of the numbers.
+/// What limits the numbers.
 fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
     let Candidate { way, messages, rate, lost, posted, .. } = &advice.recommended;
     let mut notes = Vec::new();
     match advice.repeated {
         0 => {}
-        1 => notes.push("1 round was measured again, as the machine was unstable in one.".to_owned()),
+        1 => notes.push("1 round was measured again because the machine was unstable.".to_owned()),
         rounds => {
-            notes.push(format!("{rounds} rounds were measured again, as the machine was unstable in some."));
+            notes.push(format!("{rounds} rounds were measured again because the machine was unstable."));
         }
     }
     if advice.goal == Goal::P999 && *messages < TAIL_MESSAGES {
         let above = messages / 1000;
         notes.push(format!(
-            "The p99.9 is that of {messages} messages a round, of which {above} are above it: -n {TAIL_MESSAGES} has ten."
+            "A round has {messages} messages, of which {above} are above its p99.9; with -n {TAIL_MESSAGES} there are ten."
         ));
     }
     let polls = way.poll == "busy" || way.poll == "hybrid";
     if advice.goal == Goal::Cpu && polls {
-        let ends = if way.poll == "busy" { "Both ends poll" } else { "The receiver polls" };
-        notes.push(format!("{ends} all the time: what that costs a message is the time between messages."));
+        let ends = if way.poll == "busy" { "Both ranks poll" } else { "The receiver polls" };
+        notes.push(format!("{ends} all the time: the CPU time of a message is the time between messages."));
     }
     match rate_asked.zip(*rate) {
         Some((asked, kept)) if asked.is_infinite() => {
             notes.push(format!("The sender posted {kept:.0} messages per second."));
         }
         Some((asked, kept)) if kept < RATE_KEPT * asked => notes.push(format!(
-            "The sender did not keep the rate, and no way that may be recommended did: {kept:.0} of {asked:.0} messages \
-             per second."
+            "The sender did not keep the rate, nor did any configuration that may be recommended: {kept:.0} of {asked:.0} \
+             messages per second."
         )),
         _ => {}
     }
     if *lost > 0 {
-        notes.push(format!("It lost {lost} of {posted} messages; the numbers are those of the others."));
+        notes.push(format!("It lost {lost} of {posted} messages; only messages that arrived count."));
     }
     notes
 }
@@ -126,7 +128,7 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
 /// The table of the steps.
 fn steps(advice: &Advice) -> String {
     let mut out = format!(
-        "\nOne step away (median of the rounds that both were measured in):\n  {:<9}  {:<12}  {:>9}  {:>9}  \
+        "\nOne step away (medians of the rounds in which both were measured):\n  {:<9}  {:<12}  {:>9}  {:>9}  \
          {:>7}  verdict\n",
         "setting", "instead", "value[ns]", "more[ns]", "[%]"
     );
@@ -142,13 +144,13 @@ fn steps(advice: &Advice) -> String {
     let is_marked = |outcome: &Outcome| matches!(outcome, Outcome::Compared { comparison, .. } if comparison.unstable > 0);
     let marked = advice.steps.iter().any(|(_, outcome)| is_marked(outcome));
     if marked || advice.recommended.counted(None).unstable > 0 {
-        let about = " ! a round of it was unstable, do not trust the number, nor a verdict on it: the record (--out) says why";
+        let about = " ! a round was unstable, so the number and its verdict are uncertain: the record (--out) has the reason";
         out += &format!("\n{}", folded(about, 3));
     }
     out
 }
 
-/// As much of a reason as a row has room for.
+/// Shortens a reason to the room of a row.
 fn brief(reason: &str) -> String {
     const CHARACTERS: usize = 100;
     let reason = plain(reason);
@@ -176,15 +178,15 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) ->
     format!("{numbers}  {verdict}{lost}{undecided}{}", mark(*unstable))
 }
 
-/// The mark of numbers that should not be trusted: how many unstable rounds they are of.
+/// The mark of unstable numbers; `unstable` is the number of their unstable rounds.
 fn mark(unstable: usize) -> &'static str {
     if unstable > 0 { "  !" } else { "" }
 }
 
-/// Characters of a line: what a terminal has at least.
+/// Characters of a line, which every terminal has.
 const WIDTH: usize = 80;
 
-/// A line, cut between words where it is too long; what follows is indented.
+/// Breaks a line that is too long between words and indents the rest.
 fn folded(line: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut rest = line;

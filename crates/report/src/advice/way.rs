@@ -1,4 +1,4 @@
-//! Ways to send: the settings that a developer decides, and which of them are simpler.
+//! Configurations: the settings that a developer decides, and their order by simplicity.
 
 use measure::record::Axes;
 use serde_json::Value;
@@ -7,9 +7,9 @@ use serde_json::Value;
 pub const SERVICES: [&str; 3] = ["RC", "UC", "UD"];
 /// Operations, the simplest first.
 pub const OPERATIONS: [&str; 2] = ["send_imm", "write_imm"];
-/// Ways to wait for completions, the simplest first: who sleeps leaves its CPU to others.
+/// Polling modes, the simplest first: a thread that sleeps leaves its CPU to others.
 pub const POLLS: [&str; 4] = ["event", "event_repoll", "hybrid", "busy"];
-/// A way to send: the settings that a developer decides.
+/// A configuration: the settings that a developer decides.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Way {
     /// Transport service, of [`SERVICES`].
@@ -18,16 +18,16 @@ pub struct Way {
     pub operation: String,
     /// Whether the payload is copied into the work request.
     pub inline: bool,
-    /// Every how many sends one asks for a completion.
+    /// Every how many sends one is signalled.
     pub signal_interval: u64,
     /// How completions are waited for, of [`POLLS`].
     pub poll: String,
-    /// Buffers at each end that messages take in turn.
+    /// Buffers at each rank, which messages use in turn.
     pub buffers: u64,
 }
 
 impl Way {
-    /// The way of a point; `None` where an axis is missing.
+    /// The configuration of a point; `None` where an axis is missing.
     pub fn of(axes: &Axes) -> Option<Self> {
         let text = |name: &str| axes.get(name).and_then(Value::as_str).map(str::to_owned);
         let number = |name: &str| axes.get(name).and_then(Value::as_u64);
@@ -41,9 +41,9 @@ impl Way {
         })
     }
 
-    /// Sorts ways from simple to elaborate: reliable before unreliable, send before write, not
-    /// inline before inline, every send signalled before few, sleeping before polling, few buffers
-    /// before many; the first that differs decides.
+    /// Sorts configurations from simple to elaborate: reliable before unreliable, send before
+    /// write, not inline before inline, every send signalled before few, sleeping before polling,
+    /// few buffers before many. The first difference decides.
     pub fn complexity(&self) -> [u64; 6] {
         let rank = |known: &[&str], name: &str| {
             known.iter().position(|known| *known == name).unwrap_or(known.len()) as u64

@@ -1,4 +1,4 @@
-//! The numbers that findings are made of: those of points, and series of them over x.
+//! The numbers that findings are computed from: single ones, and series over x.
 
 use measure::finding::Finding;
 use measure::presentation::Patterns;
@@ -10,14 +10,14 @@ use crate::folded::{Measured, NO_POINT, fold};
 use crate::list::grouped;
 use crate::{unit, value};
 
-/// The points of a case, and the patterns that say which numbers they have.
+/// The points of a case, and the patterns that define their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) points: &'a [&'a Point],
     pub(super) patterns: Patterns,
 }
 
-/// Numbers by the value of an axis, and the values without one.
+/// Numbers by the value of an axis, and the values without a number.
 #[derive(Debug)]
 pub(super) struct Numbers<X> {
     pub(super) at: Vec<(X, Measured)>,
@@ -26,7 +26,7 @@ pub(super) struct Numbers<X> {
 
 /// Numbers over x, rising.
 pub(super) type Series = Numbers<f64>;
-/// Numbers of what an axis names, in the order of the points.
+/// Numbers by a value that need not be a number, in the order of the points.
 pub(super) type Named = Numbers<String>;
 
 impl<X> Numbers<X> {
@@ -47,7 +47,7 @@ impl<X> Numbers<X> {
         numbers
     }
 
-    /// The least and the largest number.
+    /// The smallest and the largest number.
     pub(super) fn extremes(&self) -> Option<[&(X, Measured); 2]> {
         let by = |a: &&(X, Measured), b: &&(X, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
         Some([self.at.iter().min_by(by)?, self.at.iter().max_by(by)?])
@@ -65,28 +65,28 @@ impl Series {
         self.at.iter().find(|(known, _)| *known == x).map(|(_, measured)| measured)
     }
 
-    /// What to add where some x have no number: empty where all have.
+    /// What to add where some x have no number; empty where all have one.
     pub(super) fn gaps(&self) -> String {
         let Some((_, reason)) = self.missing.first() else { return String::new() };
         let all = self.at.len() + self.missing.len();
         format!("; not measured at {} of {all} x: {reason}", self.missing.len())
     }
 
-    /// Why there is no number at an x.
+    /// Why an x has no number.
     pub(super) fn lack_at(&self, x: f64) -> String {
         let missing = self.missing.iter().find(|(known, _)| *known == x);
         missing.map_or_else(|| NO_POINT.to_owned(), |(_, reason)| reason.clone())
     }
 
-    /// Why there are fewer numbers than are needed.
+    /// Why there are fewer numbers than needed.
     pub(super) fn lack(&self, needed: usize) -> String {
         match self.missing.first() {
             Some((_, reason)) => reason.clone(),
-            None => format!("this run has {} of the {needed} points that it takes", self.at.len()),
+            None => format!("this run has {} of the {needed} points needed", self.at.len()),
         }
     }
 
-    /// The least number of samples, in print.
+    /// The smallest number of samples, in print.
     pub(super) fn least_count(&self) -> String {
         let least = self.at.iter().filter_map(|(_, measured)| measured.samples).min();
         least.map_or_else(String::new, |n| format!(", n at least {} each", unit::grouped(n)))
@@ -122,17 +122,17 @@ impl Named {
         self.at.iter().map(|(_, measured)| At { x: 0.0, y: measured.y }).collect()
     }
 
-    /// What to add where some have no number: empty where all have.
+    /// What to add where some have no number; empty where all have one.
     pub(super) fn gaps(&self) -> String {
         let gap = |(name, reason): &(String, String)| format!("; {name} not measured: {reason}");
         self.missing.iter().map(gap).collect()
     }
 
-    /// Why there are fewer than two.
+    /// Why there are fewer than two numbers.
     pub(super) fn lack(&self) -> String {
         match self.missing.first() {
             Some((name, reason)) => format!("{name}: {reason}"),
-            None => format!("this run has {} of the 2 points that it takes", self.at.len()),
+            None => format!("this run has {} of the 2 points needed", self.at.len()),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The figure that each kind of finding makes, in the unit of its range, and the words that it is
-//! said in.
+//! The number that each kind of finding computes, in the unit of its range, and its text.
 
 use measure::finding::{Finding, FindingKind, RangeUnit};
 use measure::stats::shape::{self, Crossover, Estimate};
@@ -11,23 +10,23 @@ use crate::environments;
 use crate::folded::{Doubts, Measured, digits};
 use crate::unit;
 
-/// What was made of the points of a case.
+/// The number that was computed from the points of a case.
 #[derive(Debug)]
 pub(super) struct Made {
-    /// The figure, in the unit of the finding's range.
+    /// The number, in the unit of the finding's range.
     pub(super) figure: Estimate,
-    /// The figure and the numbers that it is made of, in print.
+    /// The number and the numbers that it is computed from, in print.
     pub(super) text: String,
     /// The verdict where the range does not decide it.
     pub(super) outright: Option<Verdict>,
-    /// Whether some of the numbers have no interval, so that it decides nothing.
+    /// Whether some of these have no interval, so that the number decides nothing.
     pub(super) lacks_interval: bool,
     pub(super) doubts: Doubts,
     /// One of the points.
     pub(super) id: Option<u64>,
 }
 
-/// Makes the figure of a finding, or says why it cannot be made.
+/// Computes the number of a finding, or says why there is none.
 pub(super) fn make(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     match finding.kind {
         FindingKind::Argmin => argmin(finding, points),
@@ -61,7 +60,7 @@ fn change(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
             made_of(both, figure, text, None)
         }
         None => {
-            let zero = Some(Verdict::NotShown("both are zero"));
+            let zero = Some(Verdict::Inconclusive("both are zero"));
             made_of(both, Estimate::exact(f64::NAN), beside, zero)
         }
     })
@@ -80,7 +79,7 @@ fn value(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
 
 fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let named = cell::named(finding, &finding.of, points);
-    // The statistic of a series does not ask where along x its numbers are.
+    // The statistic of a series does not depend on the positions of its numbers along x.
     let at = named.numbers();
     let missing = named.gaps();
     let ratio = shape::flatness(&at).ok_or_else(|| named.lack())?;
@@ -121,9 +120,8 @@ fn linear(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     else {
         return Err(series.lack(4));
     };
-    let line = shape::line(&known).ok_or_else(|| {
-        format!("all {} numbers are {}: there is nothing for a line to account for", known.len(), one.text())
-    })?;
+    let line = shape::line(&known)
+        .ok_or_else(|| format!("all {} numbers are {}: a line explains nothing", known.len(), one.text()))?;
     let text = format!(
         "R^2 {:.3}{}: the line from {} at {} to {} at {} ({} x{})",
         line.determination.value,
@@ -152,7 +150,7 @@ fn argmin(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let beside: Vec<String> =
         beside.map(|(x, measured)| format!("{} at {}", measured.text(), at(finding, *x))).collect();
     let text = format!(
-        "least at {}{interval} of {} x: {}; {}",
+        "smallest at {}{interval} of {} x: {}; {}",
         at(finding, least.value),
         series.at.len(),
         number(least.value),
@@ -163,7 +161,7 @@ fn argmin(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
 
 fn step(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
-    let [from, to] = finding.between.ok_or("it names no neighbours")?;
+    let [from, to] = finding.between.ok_or("the finding names no neighbouring x")?;
     for x in [from, to] {
         if series.get(x).is_none() {
             return Err(format!("at {}: {}", at(finding, x), series.lack_at(x)));
@@ -181,7 +179,7 @@ fn step(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
         number(step.to)
     );
     let elsewhere = [step.from, step.to] != [from, to];
-    let verdict = elsewhere.then_some(Verdict::NotShown("the largest step is elsewhere"));
+    let verdict = elsewhere.then_some(Verdict::Contradicted("the largest step is elsewhere"));
     Ok(over(&[&series], figure, text, verdict))
 }
 
@@ -200,12 +198,12 @@ fn crossover(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
         Crossover::At(x) => (x, format!("at {}: {}", at(finding, x), beside(x)), None),
         Crossover::FromTheStart => {
             let text = format!("above from the first x on, {}: {}", at(finding, *first), beside(*first));
-            (*first, text, Some(Verdict::NotShown("nothing is crossed")))
+            (*first, text, Some(Verdict::Contradicted("the series do not cross")))
         }
         Crossover::Never => {
             let limits = format!("from {} to {}", at(finding, *first), at(finding, *last));
-            let text = format!("nowhere {limits} beyond the errors; at the last {}", beside(*last));
-            (f64::INFINITY, text, Some(Verdict::NotShown("nothing is crossed")))
+            let text = format!("not above by more than the errors {limits}; at the last {}", beside(*last));
+            (f64::INFINITY, text, Some(Verdict::Contradicted("the series do not cross")))
         }
     };
     Ok(over(&[&of, &against], Estimate::exact(x), text, verdict))
@@ -251,7 +249,7 @@ fn order(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
 
 fn falls(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
-    let border = finding.at.ok_or("it names no x")?;
+    let border = finding.at.ok_or("the finding names no x")?;
     let ratio = shape::fall(&series.points(), border).ok_or_else(|| {
         let side = if series.at.iter().any(|(x, _)| *x < border) { "from" } else { "below" };
         let more = if side == "from" { " on" } else { "" };
@@ -269,14 +267,14 @@ fn falls(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     Ok(over(&[&series], figure, text, None))
 }
 
-/// What was made of whole series.
+/// The number that was computed from whole series.
 fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Verdict>) -> Made {
     let cells = series.iter().flat_map(|series| &series.at).map(|(_, measured)| measured);
     let gaps: Vec<String> = series.iter().map(|series| series.gaps()).collect();
     made_of(cells, figure, format!("{text}{}", gaps.concat()), outright)
 }
 
-/// What was made of several numbers, each with its doubts.
+/// The number that was computed from several numbers, each with its doubts.
 fn made_of<'a>(
     mut cells: impl Iterator<Item = &'a Measured> + Clone,
     figure: Estimate,
@@ -293,7 +291,7 @@ fn made_of<'a>(
     }
 }
 
-/// A ratio as the finding's range has it: less one and in percent, or as it is.
+/// A ratio in the unit of the finding's range: minus one and in percent, or as it is.
 fn relative(finding: &Finding, ratio: Estimate) -> Estimate {
     match finding.holds.unit {
         RangeUnit::Percent => ratio.map(|ratio| (ratio - 1.0) * 100.0),
@@ -301,7 +299,7 @@ fn relative(finding: &Finding, ratio: Estimate) -> Estimate {
     }
 }
 
-/// The figure with its interval: `-64.8 % [-65.0, -64.6]`.
+/// The number with its interval: `-64.8 % [-65.0, -64.6]`.
 fn said(finding: &Finding, figure: Estimate) -> String {
     let number = match (finding.holds.unit, finding.kind) {
         (RangeUnit::Percent, FindingKind::Order) => format!("{:.0} %", figure.value),
@@ -329,14 +327,14 @@ fn interval(finding: &Finding, figure: Estimate) -> String {
     }
 }
 
-/// The decimals of a time in ns: none of whole ones, and of others no more than the largest end of
-/// its interval deserves.
+/// The decimals of a time in ns: none for whole numbers, else no more than the largest bound of the
+/// interval deserves.
 fn ns_digits(figure: Estimate) -> usize {
     let ends = [figure.value, figure.low, figure.high];
     if ends.iter().all(|end| end.fract() == 0.0) { 0 } else { percent_digits(figure) }
 }
 
-/// The decimals of a change in percent: no more than the widest end of its interval deserves.
+/// The decimals of a change in percent: no more than the widest bound of its interval deserves.
 fn percent_digits(figure: Estimate) -> usize {
     let ends = [figure.value, figure.low, figure.high].into_iter().map(f64::abs);
     digits(ends.filter(|end| end.is_finite()).fold(0.0, f64::max))

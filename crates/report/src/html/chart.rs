@@ -1,5 +1,5 @@
-//! Charts as data: what is drawn, not how. The page's script turns them into plotly's terms in the
-//! page's colours.
+//! Charts as data: what is drawn, not how. The page's script converts them to plotly's format, with
+//! the page's colours.
 
 use measure::figure::{Figure, FigureKind};
 use serde::Serialize;
@@ -19,45 +19,45 @@ pub(super) struct Chart {
     x_title: String,
     /// `log`, `linear` or `category`.
     x_type: &'static str,
-    /// Where x has ticks, and their labels.
+    /// The ticks of x, and their labels.
     ticks: Vec<(Value, String)>,
     y_title: String,
-    /// What the error bars are.
+    /// The meaning of the error bars.
     errors: Errors,
     series: Vec<Drawn>,
 }
 
-/// What error bars reach over.
+/// The range of error bars.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Errors {
-    /// 10 % to 90 % of the samples.
+    /// 10th to 90th percentile of the samples.
     Quantiles,
     /// The smallest to the largest of the repetitions.
     Repetitions,
-    /// There are none.
+    /// No error bars.
     None,
 }
 
-/// One line or set of bars.
+/// A line or a set of bars.
 #[derive(Debug, Default, Serialize)]
 struct Drawn {
     name: String,
     published: bool,
-    /// Whether it is what a link carries at best.
+    /// Whether it is the link limit.
     at_best: bool,
-    /// Index of its colour: published numbers have that of the series that they correspond to, and
-    /// links that of the first one that went over them.
+    /// Index of its colour: published numbers have that of the series that they belong to, and link
+    /// limits that of the first series with that link.
     colour: usize,
     x: Vec<Value>,
     y: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
     hover: Vec<String>,
-    /// Points to open the histogram of; none for published numbers.
+    /// The points whose histograms can be opened; empty for published numbers.
     ids: Vec<u64>,
     doubtful: Vec<bool>,
-    /// The shape of its markers, where the figure gives an axis shapes.
+    /// The shape of its markers, where the figure has an axis for shapes.
     symbol: Option<&'static str>,
 }
 
@@ -118,14 +118,14 @@ impl Chart {
         self.series.is_empty()
     }
 
-    /// What the error bars are, for the note below the chart.
+    /// The meaning of the error bars, for the note below the chart.
     pub(super) fn errors(&self) -> Errors {
         self.errors
     }
 }
 
-/// One colour for each series, but those that differ in the shape of their markers only have the
-/// same.
+/// Assigns a colour to each series; series that differ only in the shape of their markers share
+/// one.
 struct Colours<'a> {
     marker: Option<&'a str>,
     known: Vec<Option<Key>>,
@@ -150,8 +150,8 @@ impl Colours<'_> {
     }
 }
 
-/// The shape of a series' markers: sends point up and writes down, as in Potter 2018; other values
-/// in the order in which they appear.
+/// The shape of a series' markers: triangles that point up for sends and down for writes, as in
+/// Potter 2018; for other values, shapes in the order in which they appear.
 fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'static str> {
     let value = |s: &Series| s.key.iter().find(|(name, _)| name == axis).map(|(_, value)| value::text(value));
     let own = value(series)?;
@@ -165,10 +165,10 @@ fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'s
     Some(SYMBOLS[index % SYMBOLS.len()])
 }
 
-/// Shapes of plotly's that each have an open form.
+/// Shapes of plotly that each have an open form.
 const SYMBOLS: [&str; 6] = ["circle", "square", "diamond", "cross", "x", "star"];
 
-/// What y is, with its unit: `median latency, rtt_half [us]`.
+/// The quantity of y with its unit: `median latency, rtt_half [us]`.
 pub(super) fn y_title(series_table: &SeriesTable) -> String {
     let unit = if series_table.scale.label.is_empty() {
         String::new()
@@ -178,7 +178,7 @@ pub(super) fn y_title(series_table: &SeriesTable) -> String {
     y_name(series_table) + &unit
 }
 
-/// What y is.
+/// The quantity of y.
 pub(super) fn y_name(series_table: &SeriesTable) -> String {
     let kinds: Vec<_> = series_table.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
@@ -211,8 +211,8 @@ fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
     }
 }
 
-/// Whether x rises evenly, so that a logarithmic axis would crowd its end: in three steps or more,
-/// none twice as long as another.
+/// Whether x rises so evenly that a logarithmic axis would crowd its end: it has three steps or
+/// more, none twice as long as another.
 fn are_even(xs: &[f64]) -> bool {
     let steps = || xs.windows(2).map(|pair| pair[1] - pair[0]);
     let least = steps().fold(f64::INFINITY, f64::min);
@@ -257,7 +257,7 @@ fn drawn(
     drawn
 }
 
-/// Numbers beside the measured ones: published ones, or what a link carries at best.
+/// Numbers next to the measured ones: published numbers, or link limits.
 fn beside(
     series_table: &SeriesTable,
     ticks: &[(Value, String)],
@@ -282,7 +282,7 @@ fn hover(series_table: &SeriesTable, series: &Series, label: &str, number: &Numb
         text += &format!(" ± {bound:.3} {unit} (two clocks)");
     }
     if let Some([low, high]) = number.quantiles {
-        text += &format!("\n10 % to 90 % within a run: {low:.3} to {high:.3} {unit}");
+        text += &format!("\n10th to 90th percentile within a run: {low:.3} to {high:.3} {unit}");
     }
     if number.repetitions > 1 {
         let [low, high] = number.runs;

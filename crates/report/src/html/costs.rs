@@ -1,4 +1,4 @@
-//! The table of what slower modes cost: a group of lines for each row, a line for each mode.
+//! The table of costs: a group of lines for each row, a line for each mode.
 
 use maud::{Markup, html};
 use measure::figure::{CostRow, Figure};
@@ -32,7 +32,7 @@ pub(super) fn render(figure: &Figure, points: Points<'_>) -> Markup {
     table::frame(&figure.title, "findings costs", &head, &bodies)
 }
 
-/// Which columns a table has beside those that every one has.
+/// The columns that not every table has.
 #[derive(Clone, Copy)]
 struct Columns {
     level: bool,
@@ -78,7 +78,7 @@ fn cells(mode: &Mode) -> Markup {
             td { a href={ "#histogram=" (id) } { (number) } }
             td {
                 (cost)
-                @if let Some(doubt) = doubts.text() { small class="doubt" { "Do not trust it: " (doubt) } }
+                @if let Some(doubt) = doubts.text() { small class="doubt" { "Uncertain: " (doubt) } }
             }
         },
     }

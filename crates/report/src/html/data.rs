@@ -1,4 +1,4 @@
-//! The data that the page's script draws from: charts, points, histograms.
+//! The data for the page's script: charts, points, histograms.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::bins::{self, Bins};
 use crate::link_limit::LinkLimit;
 use crate::{Points, SampleSource};
 
-/// What the script draws.
+/// An item that the script draws.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Drawing {
@@ -28,23 +28,23 @@ pub(super) enum Drawing {
 #[derive(Serialize)]
 pub(super) struct Data {
     charts: Vec<Drawing>,
-    /// The points as recorded, but for their histograms.
+    /// The points as recorded, without their histograms.
     points: Vec<Point>,
     /// The columns of the table of all points.
     columns: Vec<points::Column>,
     /// Histograms by the id of the point.
     histograms: BTreeMap<u64, Bins>,
-    /// What else is known of points that were timed one way, in sentences, by their id.
+    /// Further facts about one-way latencies, in sentences, by the id of the point.
     notes: BTreeMap<u64, Vec<String>>,
-    /// Throughputs in percent of what their link carries at best, by the id of the point; of those
-    /// whose link is known.
+    /// Throughputs in percent of the link limit, by the id of the point, for points with a known
+    /// link.
     of_link: BTreeMap<u64, f64>,
     /// Samples that could not be loaded, in words.
     #[serde(skip)]
     pub(super) unreadable: Option<String>,
 }
 
-/// Gathers the page's data. Samples of one point are held in memory at a time.
+/// Gathers the page's data, with the samples of one point in memory at a time.
 pub(super) fn collect(run: Points<'_>, charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
     let points = run.points;
     let mut unreadable = Vec::new();
@@ -77,8 +77,8 @@ fn notes(point: &Point) -> Option<Vec<String>> {
     Some(words::notes(point).into_iter().chain(known.gaps.iter().map(words::gaps)).collect())
 }
 
-/// A bucket knows its largest sample only by its upper edge; the statistics beside it know it
-/// exactly.
+/// Replaces the maxima of buckets, which are only known by their upper edges, by the exact ones of
+/// the statistics.
 fn take_exact_maxima(bins: &mut Bins, point: &Point) {
     for binned in bins.ends.iter_mut().filter(|end| end.source == "histogram") {
         let known = distributions(point).find(|(name, ..)| *name == binned.name);

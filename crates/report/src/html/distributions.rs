@@ -1,4 +1,4 @@
-//! The distributions of a point, and where their samples are.
+//! The distributions of a point, and the places of their samples.
 
 use measure::record::{End, Histogram, Latency, Point, Timed};
 use measure::samples::Counted;
@@ -6,12 +6,12 @@ use measure::samples::Counted;
 use crate::SampleSource;
 use crate::bins::Source;
 
-/// What a record keeps of a distribution.
+/// A distribution in a record.
 pub(super) struct Stored<'a> {
     /// Path of the raw samples.
     pub(super) samples: Option<&'a String>,
     pub(super) histogram: Option<&'a Histogram>,
-    /// What the record says of it.
+    /// Its statistics.
     latency: Option<&'a Latency>,
 }
 
@@ -35,8 +35,8 @@ impl<'a> From<&'a End> for Stored<'a> {
     }
 }
 
-/// The distributions of a point: of its kinds of latency, or of what each end timed; with their
-/// names and statistics.
+/// The distributions of a point, of its kinds of latency or of its ranks, with their names and
+/// statistics.
 pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
     let kinds = point
         .kinds
@@ -47,7 +47,7 @@ pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Opti
     kinds.chain(ends)
 }
 
-/// The samples, or else the buckets; none where neither was kept.
+/// The samples, or otherwise the buckets; `None` where neither was kept.
 pub(super) fn source(stored: &Stored<'_>, samples: &dyn SampleSource) -> Result<Option<Source>, String> {
     let buckets = || stored.histogram.map(|histogram| Source::of_buckets(&histogram.buckets));
     let Some(path) = stored.samples else { return Ok(buckets()) };
@@ -59,8 +59,8 @@ pub(super) fn source(stored: &Stored<'_>, samples: &dyn SampleSource) -> Result<
     loaded.map(Some).or_else(|why| buckets().map(Some).ok_or_else(|| format!("{path}: {why}")))
 }
 
-/// How samples contradict the statistics that were made of them, if so: the file is then another
-/// point's, or was cut.
+/// How samples contradict their recorded statistics, if they do: the file then belongs to another
+/// point, or was cut.
 fn contradiction(samples: &Counted, latency: &Latency) -> Option<String> {
     let found = [
         ("samples", samples.total(), latency.count),
@@ -69,7 +69,7 @@ fn contradiction(samples: &Counted, latency: &Latency) -> Option<String> {
     ];
     let (what, found, recorded) = found.into_iter().find(|(_, found, recorded)| found != recorded)?;
     Some(format!(
-        "the file has {found} {what} and the record says {recorded}, so it is not what was measured; \
+        "the file has {found} {what} and the record says {recorded}, so it is not the file of this point; \
          restore it from a copy"
     ))
 }

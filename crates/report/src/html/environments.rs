@@ -1,11 +1,11 @@
-//! What became of what environments ask of the machine, as a table of the system's section.
+//! The outcomes of environments' techniques, as a table of the section on the system.
 
 use maud::{Markup, html};
 use measure::record::Point;
 
 use crate::conditions::{Conditions, Row};
 
-/// The table with its heading; nothing where nothing was asked.
+/// The table with its heading; empty where no technique was asked for.
 pub(super) fn render(points: &[Point]) -> Markup {
     let mut conditions = Conditions::default();
     points.iter().for_each(|point| conditions.see(point));
@@ -17,7 +17,7 @@ pub(super) fn render(points: &[Point]) -> Markup {
     let rows = html! { tbody { @for found in conditions.rows() { (row(found)) "\n" } } };
     html! {
         h3 { "Environments" }
-        p class="hint" { "What points asked of the machine, and what became of it." }
+        p class="hint" { "The techniques that points asked for, and their outcomes." }
         (super::table::frame("Environments", "facts-table", &head, &rows))
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of a plan, each a section of the page.
+//! The figures of a plan, each a section of the report.
 
 use maud::{Markup, html};
 use measure::figure::{Figure, FigureKind};
@@ -16,22 +16,22 @@ use crate::{Points, SampleSource};
 pub(super) struct Figures {
     /// Their sections.
     pub(super) html: Markup,
-    /// What leads to each.
+    /// The link to each.
     pub(super) headings: Vec<Heading>,
-    /// What the script draws.
+    /// The data that the script draws.
     pub(super) charts: Vec<Drawing>,
 }
 
-/// What leads to a figure.
+/// A link to a figure.
 pub(super) struct Heading {
-    /// Of its section.
+    /// The id of its section.
     pub(super) id: String,
     pub(super) title: String,
-    /// The level that it stands under, by the id and the name of that one's heading.
+    /// The id and the name of the level's heading above it.
     pub(super) level: Option<(String, String)>,
 }
 
-/// Renders every figure of the plan; one that cannot be drawn says why in its place.
+/// Renders every figure of the plan; for one that cannot be drawn, the reason takes its place.
 pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Figures {
     let mut figures = Figures { html: html! {}, headings: Vec::new(), charts: Vec::new() };
     let mut level = None;
@@ -94,7 +94,7 @@ fn numbers(series_table: &SeriesTable, figure: &Figure) -> Markup {
     }
 }
 
-/// Both quantities are in tables below, too.
+/// Renders a surface; tables below hold both of its quantities.
 fn surface(figure: &Figure, points: Points<'_>) -> Result<Markup, Error> {
     let heights = series_table(figure, points)?;
     let marks = figure.marked.as_ref().map(|marked| {
@@ -121,7 +121,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
     }
     let errors = match chart.errors() {
         Errors::Quantiles => {
-            "Bars on the markers: from the 10 % to the 90 % quantile within a run (each the median over the repetitions)."
+            "Error bars: 10th to 90th percentile within a run (each the median over the repetitions)."
         }
         Errors::Repetitions => "Error bars: from the smallest to the largest repetition.",
         Errors::None => "",
@@ -142,7 +142,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
             (errors)
             @if !series_table.published.is_empty() { " Dashed or hatched: published." }
             @if series_table.numbers().any(|n| n.at_limit.is_some()) {
-                " Dotted: what the link carries at best."
+                " Dotted: the link limit."
             }
             @if is_doubtful { " " (doubtful) ": unstable, or some repetitions failed." }
             " " span class="screen" { (select) }

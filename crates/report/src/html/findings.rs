@@ -1,31 +1,28 @@
-//! The table of the findings: the claim and its published numbers, and what this run says to it.
+//! The table of the findings: each claim with its published numbers, and the answer of this run.
 
 use maud::{Markup, html};
 use measure::record::Run;
 
+use super::forest;
 use crate::Points;
-use crate::findings::{Answer, Case, Verdict, answer, summary};
+use crate::findings::{Answer, Case, Verdict, answer, is_of_paper, no_network, score};
 
 /// The id of the section.
 pub(super) const ID: &str = "findings";
 
-/// Its heading: a plan may ask questions of its own.
+/// Its heading, which depends on whether the findings are those of a paper.
 pub(super) fn title(run: &Run) -> &'static str {
-    if is_of_paper(run) { "Findings of the paper" } else { "Findings" }
+    if is_of_paper(&run.findings) { "Findings of the paper" } else { "Findings" }
 }
 
-fn is_of_paper(run: &Run) -> bool {
-    run.findings.iter().any(|finding| finding.published.is_some() || finding.source.is_some())
-}
-
-/// The section; nothing for a plan without findings.
+/// The section; empty for a plan without findings.
 pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
     if run.findings.is_empty() {
         return html! {};
     }
-    let answers = answer(&run.findings, points);
+    let answers = answer(&run.findings, points, no_network(run));
     let title = title(run);
-    let is_of_paper = is_of_paper(run);
+    let is_of_paper = is_of_paper(&run.findings);
     let head = html! {
         thead {
             tr {
@@ -40,68 +37,123 @@ pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
     html! {
         section id=(ID) {
             h2 { (title) }
+            (scoreboard(&answers, is_of_paper))
             p class="caption" {
-                @if is_of_paper { "Whether this run shows what was published" }
-                @else { "What this run shows" }
-                ": " (summary(&answers)) ". A finding is shown if the figure and all of its 95 % "
-                "interval [in brackets] lie in the range that stands below the claim; what has no "
-                "interval, as the maximum of one run, decides nothing."
+                "A claim holds if its number and the whole 95 % interval [in brackets] lie in the range below it. "
+                @if is_of_paper {
+                    "It is reproduced if the interval also reaches the published size, where the paper gives one. "
+                }
+                "An interval that crosses a bound decides nothing; neither does a number without an interval, such as "
+                "the maximum of one run. In the drawings the light band is the range of the claim, the dark band the "
+                "published size, and the line the interval of this run."
             }
             (super::table::frame(title, "findings", &head, &bodies))
         }
     }
 }
 
+/// How many cases have each verdict.
+fn scoreboard(answers: &[Answer<'_>], is_of_paper: bool) -> Markup {
+    let unjudged = answers.iter().find_map(|answer| answer.unjudged);
+    html! {
+        dl class="score" {
+            @for (word, count) in score(answers, is_of_paper) {
+                div class=(class_of(word)) { dt { (word) } dd { (count) } }
+            }
+        }
+        @if let Some(why) = unjudged {
+            p class="complaint" { "Claims about networks are not judged: " (why) ". Their numbers are shown in grey." }
+        }
+    }
+}
+
+/// The class of a verdict's word.
+fn class_of(word: &str) -> &'static str {
+    match word {
+        "reproduced" | "shown" => "reproduced",
+        "contradicted" | "not shown" => "contradicted",
+        "same direction, other size" => "other-size",
+        "inconclusive" => "inconclusive",
+        "not judged" => "not-judged",
+        _ => "not-measured",
+    }
+}
+
 fn rows(answer: &Answer<'_>, is_of_paper: bool) -> Markup {
     let finding = answer.finding;
-    let span = answer.cases.len();
+    let claim = html! {
+        th scope="row" {
+            (finding.claim)
+            small { "holds if " (finding.holds.to_string()) }
+            @if let Some(matches) = &finding.matches { small { "published size: " (matches.to_string()) } }
+        }
+        @if is_of_paper {
+            td class="published" {
+                (finding.published.as_deref().unwrap_or("–"))
+                @if let Some(source) = &finding.source { small { (source) } }
+            }
+        }
+    };
     html! {
         tbody {
-            @for (index, case) in answer.cases.iter().enumerate() {
-                tr {
-                    @if index == 0 {
-                        th scope="rowgroup" rowspan=(span) {
-                            (finding.claim)
-                            small { "shown if " (finding.holds.to_string()) }
-                        }
-                        @if is_of_paper {
-                            td rowspan=(span) class="published" {
-                                (finding.published.as_deref().unwrap_or("–"))
-                                @if let Some(source) = &finding.source { small { (source) } }
-                            }
-                        }
-                    }
-                    (cells(case))
+            @match &answer.cases[..] {
+                [only] => tr { (claim) (cells(answer, only, is_of_paper)) },
+                cases => tr { (claim) td colspan="2" { (folded(answer, cases, is_of_paper)) } },
+            }
+        }
+        "\n"
+    }
+}
+
+/// The cases of a claim, behind a line that counts their verdicts.
+fn folded(answer: &Answer<'_>, cases: &[Case], is_of_paper: bool) -> Markup {
+    let counts = score(std::slice::from_ref(answer), is_of_paper);
+    let counts: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+    html! {
+        details {
+            summary {
+                @for (index, (word, count)) in counts.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    strong class=(class_of(word)) { (count) " " (word) }
                 }
-                "\n"
+                " of " (cases.len()) " cases"
+            }
+            table class="cases" {
+                tbody {
+                    @for case in cases { tr { (cells(answer, case, is_of_paper)) } "\n" }
+                }
             }
         }
     }
 }
 
-fn cells(case: &Case) -> Markup {
-    let (class, verdict, why) = match &case.verdict {
-        Verdict::Shown => ("shown", "shown", ""),
-        Verdict::NotShown(why) => ("not-shown", "not shown", *why),
-        Verdict::NotDecided(why) => ("not-decided", "not decided", *why),
-        Verdict::NotMeasured(reason) => ("not-measured", "not measured", reason.as_str()),
-    };
+fn cells(answer: &Answer<'_>, case: &Case, is_of_paper: bool) -> Markup {
+    let word = case.verdict.word(is_of_paper);
+    let why = case.verdict.why();
     let is_measured = !matches!(case.verdict, Verdict::NotMeasured(_));
+    let is_judged = answer.unjudged.is_none() || !is_measured;
+    let class = if is_judged { class_of(word) } else { "not-judged" };
     html! {
         td class=(class) colspan=[(!is_measured).then_some("2")] {
             @if !case.label.is_empty() { b class="case" { (case.label) } " " }
-            strong { (verdict) }
+            @if is_judged {
+                strong { (word) }
+            } @else {
+                strong { "not judged" }
+                small { "would be " (word) }
+            }
             @if !why.is_empty() { small { (why) } }
         }
         @if is_measured {
-            td {
+            td class=(class) {
+                @if let Some(figure) = case.figure { (forest::plot(answer.finding, figure)) }
                 @match case.id {
                     Some(id) => a href={ "#histogram=" (id) } { (figures(&case.figures)) },
                     None => (figures(&case.figures)),
                 }
                 @if let Some(doubt) = case.doubts.text() {
                     small class="doubt" {
-                        "Do not trust it: " (doubt)
+                        "Uncertain: " (doubt)
                         @if let Some(reason) = &case.doubts.first { ", the first: " (reason) }
                     }
                 }
@@ -110,8 +162,8 @@ fn cells(case: &Case) -> Markup {
     }
 }
 
-/// The figure, and below it the numbers that it is made of. No line ends between a number and its
-/// unit.
+/// The number, and below it the numbers that it is computed from. No line breaks between a number
+/// and its unit.
 fn figures(text: &str) -> Markup {
     let text = text.replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
     match text.split_once(": ").filter(|(figure, _)| !figure.contains("; ")) {

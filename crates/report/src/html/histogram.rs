@@ -1,8 +1,8 @@
-//! Figures of distributions: the kinds of latency of the same messages overlaid, a panel for each
-//! series.
+//! Figures of distributions: a panel for each series, in which the kinds of latency of the same
+//! messages overlay each other.
 //!
-//! Repetitions are merged sample by sample. Time is linear between stated limits, the same for all
-//! panels; what lies outside is counted beside, never dropped.
+//! Repetitions are merged sample by sample. Time is linear between limits that are the same for all
+//! panels; samples outside are counted next to the panel, never dropped.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::SampleSource;
 use crate::series_table::{self, doubt};
 use crate::unit;
 
-/// One panel as the page's script draws it.
+/// One panel, as the page's script draws it.
 #[derive(Debug, Serialize)]
 pub(super) struct Panel {
     /// The id of the element that it is drawn in.
@@ -37,7 +37,7 @@ pub(super) struct Panel {
 #[derive(Debug, Serialize)]
 struct Drawn {
     name: String,
-    /// Index of its colour: the same kind has the same in every panel.
+    /// Index of its colour: a kind has the same colour in every panel.
     colour: usize,
     counts: Vec<u64>,
     /// Samples outside the limits.
@@ -49,7 +49,7 @@ struct Drawn {
 struct Merged {
     kind: LatencyKind,
     values: Counted,
-    /// Whether some are the middles of buckets.
+    /// Whether some samples are the middles of buckets.
     is_approximate: bool,
     bound_ns: Option<f64>,
 }
@@ -62,7 +62,7 @@ struct Limits {
     width_ns: u64,
 }
 
-/// A figure as HTML, its panels apart.
+/// A figure as HTML, and its panels separately.
 pub(super) fn render(
     id: &str,
     figure: &Figure,
@@ -93,7 +93,7 @@ pub(super) fn render(
     (page.html(figure, limits), page.panels)
 }
 
-/// The kinds that are overlaid: those that the figure names, or the headline of each point.
+/// The kinds that are overlaid: those that the figure names, or the main latency of each point.
 fn kinds(figure: &Figure, shown: &[&Point]) -> Vec<LatencyKind> {
     if !figure.kinds.is_empty() {
         return figure.kinds.clone();
@@ -103,7 +103,7 @@ fn kinds(figure: &Figure, shown: &[&Point]) -> Vec<LatencyKind> {
     headlines.into_iter().collect()
 }
 
-/// The stated limits, or from the least sample to the largest 99.9 % quantile.
+/// The stated limits, or otherwise from the smallest sample to the largest 99.9th percentile.
 fn limits(figure: &Figure, shown: &[&Point], kinds: &[LatencyKind]) -> Option<Limits> {
     let latencies = || shown.iter().flat_map(|point| kinds.iter().filter_map(|kind| latency(point, *kind)));
     let [from_ns, to_ns] = match figure.limits_ns {
@@ -120,8 +120,8 @@ fn latency(point: &Point, kind: LatencyKind) -> Option<&Latency> {
     quantity::kinds(point).find(|latency| latency.kind == kind)
 }
 
-/// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one
-/// kind only.
+/// The distribution of a kind: it is stored with the kind, or with the rank of a point that has
+/// only one kind.
 fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
     let is_kind = |latency: &Latency| latency.kind == kind;
     distributions(point).find(|(_, latency, _)| latency.is_some_and(is_kind)).map(|(.., stored)| stored)
@@ -151,10 +151,11 @@ impl Page {
                         parts.push(source.samples);
                     }
                     Ok(None) => {
-                        self.notes.insert("Some points kept no distribution and are not in it.".to_owned());
+                        self.notes
+                            .insert("Some points kept no distribution and are not included.".to_owned());
                     }
                     Err(why) => {
-                        self.notes.insert(format!("Some samples cannot be read and are not in it: {why}"));
+                        self.notes.insert(format!("Some samples cannot be read and are not included: {why}"));
                     }
                 }
                 let bounds = [bound_ns, quantity::bound_ns(point, *kind)];
@@ -232,7 +233,7 @@ impl Page {
             div class="panels" { (self.boxes) }
             p class="hint" {
                 "Time from " (time(limits.from_ns)) " to " (time(limits.to_ns)) " in bins of "
-                (unit::grouped(limits.width_ns)) " ns; what is outside is counted in the table. "
+                (unit::grouped(limits.width_ns)) " ns; samples outside are counted in the table. "
                 "Repetitions are merged."
                 @if self.is_approximate { " ~: from a recorded histogram, not from every sample." }
             }
@@ -287,7 +288,7 @@ impl Merged {
     }
 }
 
-/// Bins of a panel at most: about as many as a panel has pixels for.
+/// The largest number of bins of a panel, about its number of pixels.
 const BINS: u64 = 200;
-/// The threshold of the paper's tables (V8 of the evaluations).
+/// The threshold of the tables of Potter 2018.
 const ABOVE_NS: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! The table of link rates, computed, with the published one beside it.
+//! The table of link rates: computed ones, and the published ones beside them.
 
 use maud::{Markup, html};
 use measure::figure::{Figure, ReferenceTable};
@@ -6,10 +6,11 @@ use measure::figure::{Figure, ReferenceTable};
 use super::table;
 use crate::link::{self, Generation, Printed, WIDTHS};
 
-/// The generations of the table: those whose line code alone leads from one rate to the other.
+/// The generations of the table, whose data rate follows from the signal rate by the line code
+/// alone.
 const SHOWN: &[Generation] = Generation::ALL.first_chunk::<5>().unwrap();
 
-/// What a row of the table is.
+/// The kind of a row.
 #[derive(Clone, Copy, PartialEq)]
 enum Rate {
     Signal,
@@ -32,7 +33,7 @@ impl Rate {
     }
 }
 
-/// How the published numbers compare with the computed ones.
+/// The comparison of the published numbers with the computed ones.
 #[derive(Default)]
 struct Tally {
     exact: u32,
@@ -135,14 +136,14 @@ fn notes(published: bool, tally: &Tally) -> Vec<Markup> {
     let mut notes = vec![html! {
         "Signal rate: lane rate (SDR 2.5, DDR 5, QDR 10, FDR 14.0625, EDR 25.78125 Gb/s) times lanes. "
         "Data rate: times 8/10 for SDR, DDR and QDR (8b/10b coding), times 64/66 for FDR and EDR "
-        "(64b/66b). Dots: cut, the digits go on. 1 Gb/s = 10^9 bit/s."
+        "(64b/66b). Dots: more digits follow. 1 Gb/s = 10^9 bit/s."
     }];
     if published {
         notes.push(html! {
             "Published numbers: " (tally.exact) " equal the computed ones"
             @if tally.cut > 0 { "; " (tally.cut) " are cut after their last digit, not rounded" }
             @if !tally.rounded.is_empty() { "; rounded: " (tally.rounded.join(", ")) }
-            @if tally.other.is_empty() { "; none differs otherwise." }
+            @if tally.other.is_empty() { "; there are no other differences." }
             @else { "; " strong { "these differ: " (tally.other.join(", ")) } "." }
         });
     }

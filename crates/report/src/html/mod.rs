@@ -1,11 +1,11 @@
-//! The report: one HTML file that holds everything it needs and works from `file://`, without a
+//! The report: one HTML file that contains everything it needs and works from `file://`, without a
 //! network.
 //!
-//! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and
-//! the table of all points are drawn by the page's script from packed data (`pack`) with the
-//! vendored plotly.js. The page forbids itself to load anything (a content policy), and runs no
-//! script but its own: `maud` escapes every text, those of the record among them, and scripts carry
-//! a nonce that the text cannot know.
+//! Text, tables, notes and the numbers behind every chart are plain HTML. The page's script draws
+//! charts, histograms and the table of all points from packed data (`pack`) with the vendored
+//! plotly.js. A content security policy forbids the page to load anything and to run any script but
+//! its own: `maud` escapes every text, including those of the record, and scripts carry a nonce
+//! that no text of the record can know.
 
 mod chart;
 mod costs;
@@ -14,7 +14,9 @@ mod distributions;
 mod environments;
 mod figures;
 mod findings;
+mod forest;
 mod glossary;
+mod headlines;
 mod histogram;
 mod links;
 mod overview;
@@ -54,7 +56,8 @@ const EXPLORER: &str = include_str!("../../assets/explorer.html");
 
 /// Writes the report of a run.
 ///
-/// Samples that cannot be loaded do not end the report: it says so where their histogram would be.
+/// Samples that cannot be loaded do not end the report: the reason takes the place of their
+/// histogram.
 pub fn write(
     run: &Run,
     points: &[Point],
@@ -88,7 +91,7 @@ pub fn write(
                 }
                 (footer(run))
                 (pack::packed("data", &data)?)
-                (pack::plotly("plotly")?)
+                (pack::plotly("plotly"))
                 script nonce=(nonce) {
                     (PreEscaped(format!("\n(() => {{\n\"use strict\";\n{SCRIPT}}})();\n")))
                 }
@@ -175,7 +178,7 @@ fn footer(run: &Run) -> Markup {
     }
 }
 
-/// A nonce that differs with everything that the page shows, yet is the same for the same record.
+/// A nonce that differs with everything that the page shows, but is the same for the same record.
 fn nonce(data: &[u8]) -> String {
     let hash = |salt: u64| {
         let mut hasher = DefaultHasher::new();

@@ -1,10 +1,11 @@
-//! The head of the report: what was run, when and how it ended; warnings before anything else.
+//! The head of the report: what was run, when, and how it ended, with warnings first.
 
 use maud::{Markup, html};
 use measure::record::{Point, Run, Status};
 use serde_json::Value;
 
-use crate::list::distinct;
+use super::headlines;
+use crate::list::{distinct, grouped};
 use crate::reason::{self, Merged};
 use crate::varying::Varying;
 use crate::{Points, placement, unit, value};
@@ -19,13 +20,13 @@ struct Verdict {
     missing: u64,
 }
 
-/// One trouble and the points that have it: id and name.
+/// A reason and the points that have it, by id and name.
 struct Trouble {
     text: String,
     points: Vec<(u64, String)>,
 }
 
-/// The head of the page.
+/// The head of the report.
 pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) -> Markup {
     let verdict = Verdict::of(run, shown);
     html! {
@@ -38,15 +39,23 @@ pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) 
             @if run.quick {
                 p class="badge" { "Quick form of the plan: fewer messages, fewer steps" }
             }
-            @for text in paragraphs(run.about.as_deref().unwrap_or_default()) {
-                p class="about" { (text) }
-            }
-            (facts(run))
+            (headlines::render(run, shown))
         }
         section class="verdict" aria-label="Verdict" {
             (verdict.tiles())
-            (warnings(run, unreadable))
-            (verdict.reasons())
+            (verdict.failures())
+            details id="trust" {
+                summary { "What limits these numbers" }
+                (warnings(run, unreadable))
+                (verdict.reasons())
+            }
+            details class="about" {
+                summary { "What was asked, when, and by which command" }
+                @for text in paragraphs(run.about.as_deref().unwrap_or_default()) {
+                    p class="about" { (text) }
+                }
+                (facts(run))
+            }
         }
     }
 }
@@ -76,7 +85,7 @@ impl Verdict {
         let all = |list: &[Trouble]| list.iter().map(|t| t.points.len() as u64).sum::<u64>();
         let tiles = [
             (self.measured, "measured", "good"),
-            (all(&self.unstable), "of them unstable", "warn"),
+            (all(&self.unstable), "of these, unstable", "warn"),
             (self.not_measured.iter().map(|m| m.count).sum(), "not measured", "quiet"),
             (all(&self.failed), "failed", "bad"),
             (self.missing, "missing: the run ended early", "bad"),
@@ -96,14 +105,42 @@ impl Verdict {
         }
     }
 
+    /// What failed, which is never folded.
+    fn failures(&self) -> Markup {
+        list("Failed", "bad", &self.failed.iter().map(Trouble::item).collect::<Vec<_>>())
+    }
+
     fn reasons(&self) -> Markup {
-        let troubles = |list: &[Trouble]| list.iter().map(Trouble::item).collect::<Vec<_>>();
+        let causes = grouped(self.unstable.iter().map(|trouble| (cause(&trouble.text), trouble)));
+        let causes: Vec<Markup> = causes.iter().map(|(_, troubles)| of_one_cause(troubles)).collect();
         let item = |m: &Merged| html! { (m.text()) " " span class="count" { (of(m.count)) } };
         let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
         html! {
-            (list("Failed", "bad", &troubles(&self.failed)))
-            (list("Unstable: do not trust these numbers", "warn", &troubles(&self.unstable)))
+            (list("Unstable: these numbers may be those of a disturbed machine", "warn", &causes))
             (list("Not measured", "quiet", &not_measured))
+        }
+    }
+}
+
+/// A reason without its numbers: reasons of one cause differ in nothing else.
+fn cause(text: &str) -> String {
+    let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
+    // Ranks of one point give the same cause one after the other.
+    let first = text.split("; rank ").next().unwrap_or(text);
+    first.split_whitespace().filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The reasons of one cause: the first, and the others behind a line that counts them.
+fn of_one_cause(troubles: &[&Trouble]) -> Markup {
+    let Some((first, rest)) = troubles.split_first() else { return html! {} };
+    let points: usize = rest.iter().map(|trouble| trouble.points.len()).sum();
+    html! {
+        (first.item())
+        @if !rest.is_empty() {
+            details {
+                summary { "and the same of " (of(points as u64)) " more" }
+                ul { @for trouble in rest { li { (trouble.item()) } } }
+            }
         }
     }
 }
@@ -126,9 +163,10 @@ impl Trouble {
     }
 }
 
-/// Points that a trouble names.
+/// The largest number of points that a reason names.
 const LINKS_MAX: usize = 4;
-/// Reasons that are seen at once; a disturbed run has another one for every point.
+/// The largest number of reasons that are visible at once; a disturbed run has a different one for
+/// every point.
 const ITEMS_MAX: usize = 8;
 
 fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varying: &Varying) {
@@ -145,8 +183,8 @@ fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varyin
     }
 }
 
-/// A box with a heading and items of HTML, those after the first few to be unfolded; nothing
-/// without items.
+/// A box with a heading and items of HTML, of which all but the first few are folded; empty without
+/// items.
 fn list(heading: &str, class: &str, items: &[Markup]) -> Markup {
     let all = |items: &[Markup]| html! { ul { @for item in items { li { (item) } } } };
     let (first, rest) = items.split_at(items.len().min(ITEMS_MAX));
@@ -168,7 +206,7 @@ fn warnings(run: &Run, unreadable: Option<&String>) -> Markup {
     html! {
         @if !warnings.is_empty() {
             div class="warnings" role="note" {
-                h2 { "Before you trust a number" }
+                h2 { "What limits the numbers of this run" }
                 ul { @for text in warnings { li { (text) } } }
             }
         }
@@ -195,15 +233,14 @@ fn facts(run: &Run) -> Markup {
     }
 }
 
-/// An RFC 3339 time without its fraction, easier on the eye; the whole of it in the `datetime`
-/// attribute.
+/// An RFC 3339 time without its fraction, for readers; the attribute `datetime` has the whole time.
 fn date(text: &str) -> Markup {
     let seconds = text.split('.').next().unwrap_or(text).replace('T', " ");
     let seconds = seconds.trim_end_matches('Z').trim_end_matches("+00:00");
     html! { time datetime=(text) { (seconds) " UTC" } }
 }
 
-/// A word of a command as a shell would take it.
+/// Quotes a word of a command for a shell.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

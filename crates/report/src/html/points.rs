@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::list::distinct;
 
-/// A column with what stands in it.
+/// A column with its values.
 #[derive(Serialize)]
 pub(super) struct Column {
     name: String,
@@ -15,11 +15,11 @@ pub(super) struct Column {
     values: Vec<Value>,
 }
 
-/// What stands in a column.
+/// The content of a column.
 enum Cell {
     /// The number at a path, divided.
     Number(&'static str, f64),
-    /// The share of what links carry, in percent.
+    /// The share of the link limit, in percent.
     OfLink,
     /// Anything else.
     Other(fn(&Point) -> Value),
@@ -34,7 +34,7 @@ const FIRST: [(&str, Cell); 3] = [
     ("pattern", Other(|point| point.pattern.as_str().into())),
 ];
 
-/// Those behind the axes.
+/// The columns behind the axes.
 const HEADLINE: [(&str, Cell); 18] = [
     ("repetition", Other(|point| (u64::from(point.repetition) + 1).into())),
     ("launch", Other(|point| point.launch.map(|launch| u64::from(launch) + 1).into())),
@@ -53,10 +53,10 @@ const HEADLINE: [(&str, Cell); 18] = [
     ("max [ns]", Number("latency.max_ns", 1.0)),
     ("mean [ns]", Number("latency.mean_ns", 1.0)),
     ("standard deviation [ns]", Number("latency.stddev_ns", 1.0)),
-    ("mavericks", Number("latency.mavericks.count", 1.0)),
+    ("outliers", Number("latency.mavericks.count", 1.0)),
 ];
 
-/// Those behind the medians of further kinds of latency.
+/// The columns behind the medians of further kinds of latency.
 const REST: [(&str, Cell); 15] = [
     ("cost of a call [ns]", Number("cost.ns", 1.0)),
     ("calls in a batch", Other(|point| point.cost.as_ref().map(|cost| cost.calls).into())),
@@ -75,7 +75,8 @@ const REST: [(&str, Cell); 15] = [
     ("note", Other(|point| note(point).into())),
 ];
 
-/// The columns that any of the points has something in, with the shares of links by point.
+/// The columns in which at least one point has a value; `of_link` returns the share of the link
+/// limit.
 pub(super) fn columns(points: &[Point], of_link: impl Fn(&Point) -> Option<f64>) -> Vec<Column> {
     let column = |name: &str, of: &dyn Fn(&Point) -> Value| Column {
         name: name.to_owned(),
@@ -96,7 +97,7 @@ pub(super) fn columns(points: &[Point], of_link: impl Fn(&Point) -> Option<f64>)
     axes.dedup();
     let axes =
         axes.into_iter().map(|name| column(name, &|point| point.axes.get(name).cloned().unwrap_or_default()));
-    // Kinds that are no headline, in the order in which they appear.
+    // All kinds but the main latency, in the order in which they appear.
     let timed = points.iter().flat_map(|point| point.kinds.iter().skip(1));
     let kinds = distinct(timed.map(|timed| timed.latency.kind));
     let kinds = kinds.into_iter().map(|kind| {
@@ -144,7 +145,7 @@ fn direction(point: &Point) -> Value {
     direction.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Why there is no number, or why not to trust it.
+/// Why there is no number, or why it is unstable.
 fn note(point: &Point) -> Option<&str> {
     match &point.status {
         Status::NotMeasured { reason } => Some(reason),

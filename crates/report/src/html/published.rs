@@ -1,4 +1,4 @@
-//! A table of published numbers alone, of what is not measured.
+//! A table of published numbers alone, where nothing is measured.
 
 use maud::{Markup, html};
 use measure::figure::{Figure, ReferenceTable};
@@ -6,7 +6,7 @@ use measure::figure::{Figure, ReferenceTable};
 use super::table;
 use crate::series_table::label;
 
-/// The table, each row with its measured cell, and below it why that is empty.
+/// The table, with an empty measured cell in each row and the reason below.
 pub(super) fn render(figure: &Figure) -> Markup {
     let reference = figure.reference.as_ref();
     let Some(ReferenceTable { columns, rows }) = reference.and_then(|r| r.table.as_ref()) else {

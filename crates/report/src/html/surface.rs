@@ -1,5 +1,5 @@
-//! A surface over two axes, seen from the side. It is drawn here, and not by a script: the page's
-//! draw in two dimensions only.
+//! A surface over two axes in a perspective view. It is drawn here and not by the page's script,
+//! which draws in two dimensions only.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -12,21 +12,22 @@ use crate::value;
 /// The view, in units of the drawing.
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 560.0;
-/// Half of the floor's width and of its depth, as they are seen; and how high it is.
+/// Half of the floor's width and depth as they appear in the view, and its height.
 const ACROSS: f64 = 270.0;
 const DEEP: f64 = 150.0;
 const HIGH: f64 = 160.0;
 /// The middle of the floor.
 const MIDDLE: (f64, f64) = (390.0, 350.0);
 
-/// Colours from the least number to the largest: viridis (van der Walt and Smith 2015), which is as
-/// even in grey.
+/// Colours from the smallest number to the largest: viridis (van der Walt and Smith 2015), which is
+/// as even in grey.
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
 
-/// The drawings of a series table's numbers over x and the first axis of its series, with those of
-/// another that are above a share printed at their places, and what is to be said of both. Where
-/// more axes tell series apart, each combination of those has a drawing, all with the same scale.
+/// Draws the numbers of a series table over x and the first axis of its series, prints the numbers
+/// of another series table at their places where they are above a share, and describes both. If
+/// more axes distinguish series, each combination of their values has a drawing, all with the same
+/// scale.
 pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> Markup {
     let surfaces = Surface::all(series_table);
     let is_doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
@@ -49,9 +50,9 @@ pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f6
 
 struct Surface<'a> {
     series_table: &'a SeriesTable,
-    /// In the order of their first axis.
+    /// The series in the order of their first axis.
     series: Vec<&'a Series>,
-    /// Their other axes, which are alike.
+    /// Their other axes, which are equal.
     others: &'a [(String, Value)],
     least: f64,
     largest: f64,
@@ -61,7 +62,7 @@ struct Surface<'a> {
 }
 
 impl<'a> Surface<'a> {
-    /// One for each combination of the other axes; none where there is no number.
+    /// A surface for each combination of the other axes; none where there is no number.
     fn all(series_table: &'a SeriesTable) -> Vec<Self> {
         let medians = || series_table.numbers().map(|number| number.median);
         let (Some(least), Some(largest)) = (medians().reduce(f64::min), medians().reduce(f64::max)) else {
@@ -87,7 +88,7 @@ impl<'a> Surface<'a> {
         all
     }
 
-    /// What is drawn, after what tells it from the other drawings.
+    /// The title, after the axes that distinguish it from the other drawings.
     fn title(&self) -> String {
         let other = |(axis, at): &(String, Value)| format!("{} {}: ", x_title(axis), value::text(at));
         let others: String = self.others.iter().map(other).collect();
@@ -106,18 +107,18 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// Where a place of the floor, from 0 to 1 along each axis, is seen at a height.
+    /// The position in the view of a place on the floor, from 0 to 1 along each axis, at a height.
     fn seen(&self, along: f64, back: f64, number: f64) -> (f64, f64) {
         let (x, y) = MIDDLE;
         (x + ACROSS * (along - back), y + DEEP * (along + back - 1.0) - HIGH * (number / self.top).max(0.0))
     }
 
-    /// A value's place along its axis. They are as far apart as any: most axes double.
+    /// A value's place along its axis. Values are evenly spaced, because most axes double.
     fn place(index: usize, count: usize) -> f64 {
         index as f64 / (count.max(2) - 1) as f64
     }
 
-    /// Where a number is seen.
+    /// The position in the view of a number.
     fn corner(&self, x: usize, series: usize) -> Option<(&'a Number, (f64, f64))> {
         let number = self.series.get(series)?.cells.get(x).and_then(Cell::number)?;
         let along = Self::place(x, self.series_table.xs.len());
@@ -180,7 +181,7 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// What is between four numbers, the farthest first.
+    /// The faces between four numbers, the farthest first.
     fn quads(&self) -> Markup {
         let places = self.series_table.xs.len().saturating_sub(1);
         let mut quads: Vec<(usize, usize)> = (0..self.series.len().saturating_sub(1))
@@ -206,7 +207,7 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// The numbers themselves, and what is printed at them.
+    /// The numbers themselves, and the marks at them.
     fn corners(&self, marks: Option<(&SeriesTable, f64)>) -> Markup {
         html! {
             @for series in 0..self.series.len() {
@@ -229,7 +230,7 @@ impl<'a> Surface<'a> {
     ) -> Markup {
         let at = &self.series_table.xs[x];
         let own = self.series[series];
-        // The marks are of the same points, and so of the same x.
+        // The marks belong to the same points, and so have the same x.
         let mark = marks.and_then(|(marks, above)| {
             let twin = marks.series.iter().find(|twin| twin.key == own.key)?;
             let share = twin.cells[x].number()?.median;
@@ -268,22 +269,22 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// The value of the axis that tells a series apart.
+/// The value of the axis that distinguishes a series.
 fn key(series: &Series) -> &Value {
     &series.key[0].1
 }
 
-/// A place in the drawing, to a tenth of its unit.
+/// A coordinate in the drawing, to a tenth of its unit.
 fn tenths(place: f64) -> String {
     format!("{place:.1}")
 }
 
-/// Places in the drawing, one after the other.
+/// Positions in the drawing, one after the other.
 fn path(places: &[(f64, f64)]) -> String {
     places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The steps of a scale up to a number: 1, 2 or 5 times a power of ten, five of them at most.
+/// The step of a scale up to a number: 1, 2 or 5 times a power of ten, for at most five steps.
 fn step(largest: f64) -> f64 {
     if largest <= 0.0 {
         return 1.0;
@@ -293,7 +294,7 @@ fn step(largest: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
 }
 
-/// A number of a scale, without what floating point adds to it.
+/// A number of a scale, without the errors of floating point.
 fn number(height: f64) -> String {
     format!("{}", (height * 1e6).round() / 1e6)
 }
@@ -330,7 +331,7 @@ mod tests {
         SeriesTable::new(&figure, crate::known(points)).unwrap()
     }
 
-    /// Where texts and circles are: what they say, and their place.
+    /// The texts and positions of texts and circles.
     fn places(drawn: &str, element: &str, attributes: [&str; 2]) -> Vec<(String, [f64; 2])> {
         let all = drawn.lines().filter(|line| line.starts_with(&format!("<{element} ")));
         let number = |line: &str, name: &str| {
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn every_number_is_at_its_place_and_shares_that_are_large_stand_above_it() {
-        // The axis of the series is in no order.
+        // The axis of the series has no order.
         let points: Vec<Point> =
             [(1000, 8, 2000, 0), (2000, 8, 1000, 30), (1000, 1, 1000, 10), (2000, 1, 500, 11)]
                 .into_iter()
@@ -371,7 +372,7 @@ mod tests {
         .map(corner);
         assert!(left[0] < behind[0] && behind[0] == front[0] && front[0] < right[0], "{corners:?}");
         assert!(behind[1] < front[1], "{corners:?}");
-        // At one depth, twice as high and more.
+        // At one depth; the larger number is more than twice as high.
         assert!(left[1] < right[1], "{corners:?}");
         let all: Vec<_> = places(&drawn, "text", ["x", "y"]);
         let marks: Vec<&(String, [f64; 2])> = all.iter().filter(|(words, _)| words.ends_with('%')).collect();
@@ -381,7 +382,7 @@ mod tests {
             "10 is not above"
         );
         assert_eq!(marks[1].1, [front[0], ((front[1] - 7.0) * 10.0).round() / 10.0]);
-        assert!(drawn.contains("In red: steps that were missed, above 10 %."), "{drawn}");
+        assert!(drawn.contains("In red: the share of steps that were missed, above 10 %."), "{drawn}");
         assert!(
             corners.iter().any(|(words, _)| words == "rate [Hz] 2000, values 8: 1000.000 ns; 30.00 %"),
             "{corners:?}"
@@ -403,8 +404,8 @@ mod tests {
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
     }
 
-    /// Points that differ in an axis that the figure does not name are drawn apart, as high as each
-    /// other.
+    /// Points that differ in an axis that the figure does not name are drawn separately, with the
+    /// same scale.
     #[test]
     fn other_axes_have_drawings_of_their_own() {
         let mut points = Vec::new();

@@ -1,5 +1,4 @@
-//! The system that was measured: devices, what the measurement itself costs, placement,
-//! environments.
+//! The system that was measured: devices, the cost of measuring, placement, environments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +8,10 @@ use measure::record::{Overhead, Point, Run};
 use super::environments as asked;
 use crate::{unit, value};
 
-/// A table of facts: names down, ranks or launches across.
+/// A table of facts: a row for each name, a column for each rank or launch.
 struct Facts {
     title: String,
-    /// What stands across: `rank` or `launch`.
+    /// The name of the columns: `rank` or `launch`.
     across: &'static str,
     ranks: Vec<u32>,
     rows: Vec<(String, Vec<Option<String>>)>,
@@ -46,7 +45,7 @@ impl Facts {
         Self { title: title.to_owned(), across: "rank", ranks: ranks.collect(), rows: Vec::new() }
     }
 
-    /// Adds what one rank knows about a name.
+    /// Adds a fact of one rank.
     fn add(&mut self, rank: u32, name: &str, value: String) {
         let Some(column) = self.ranks.iter().position(|known| *known == rank) else { return };
         let row = self.rows.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
@@ -94,7 +93,7 @@ fn cell(value: Option<&str>, columns: usize) -> Markup {
     html! { td colspan=[(columns > 1).then_some(columns)] { (value.unwrap_or("–")) } }
 }
 
-/// The libraries that carried messages, and what over; nothing where none did.
+/// The libraries that carried messages, and their transports; empty where there are none.
 fn libraries(points: &[Point]) -> Markup {
     let mut found: BTreeMap<[&str; 3], BTreeSet<u64>> = BTreeMap::new();
     for point in points {
@@ -124,7 +123,7 @@ fn libraries(points: &[Point]) -> Markup {
     };
     html! {
         h3 { "Libraries" }
-        p class="hint" { "What carried the messages of points that go through a library, and what that took." }
+        p class="hint" { "The libraries that carried messages, and the transports that they used." }
         (super::table::frame("Libraries", "facts-table", &head, &rows))
     }
 }
@@ -142,7 +141,7 @@ fn devices(run: &Run) -> Facts {
 }
 
 fn overheads(run: &Run) -> Facts {
-    let mut facts = Facts::new("What measuring costs", run.overheads.iter().map(|o| o.rank));
+    let mut facts = Facts::new("Cost of measuring", run.overheads.iter().map(|o| o.rank));
     for overhead in &run.overheads {
         for (name, value) in overhead_rows(overhead) {
             facts.add(overhead.rank, name, value);
@@ -158,7 +157,7 @@ fn overhead_rows(overhead: &Overhead) -> [(&'static str, String); 6] {
         ("one time stamp", format!("{:.1} ns", overhead.stamp_ns)),
         ("empty measuring loop", format!("{:.1} ns per turn", overhead.empty_loop_ns)),
         (
-            "stamps of a message one way",
+            "stamps of a one-way message",
             overhead.one_way_ns.map_or("not known".into(), |ns| format!("{ns:.1} ns at its sender")),
         ),
         (
@@ -171,9 +170,9 @@ fn overhead_rows(overhead: &Overhead) -> [(&'static str, String); 6] {
     ]
 }
 
-/// The cross-core latency around the points, in one table for the whole run.
+/// The core-to-core latency around the points, in one table for the whole run.
 fn calibration(points: &[Point]) -> Facts {
-    let mut facts = Facts::new("Cross-core latency around the points", [0].into_iter());
+    let mut facts = Facts::new("Core-to-core latency around the points", [0].into_iter());
     let pairs: Vec<(f64, f64)> =
         points.iter().filter_map(|p| p.calibration.as_ref()).map(|c| (c.before_ns, c.after_ns)).collect();
     let all: Vec<f64> = pairs.iter().flat_map(|(before, after)| [*before, *after]).collect();
@@ -217,7 +216,7 @@ fn environments(run: &Run) -> Vec<Facts> {
     all
 }
 
-/// What each launch was started with, where there are several: of one, its hosts' facts say it.
+/// How each launch was started, if there are several; the facts of the hosts describe a single one.
 fn launches(run: &Run) -> Facts {
     let numbers = run.launches.iter().map(|launch| launch.number.saturating_add(1));
     let mut facts = Facts { across: "launch", ..Facts::new("Launches", numbers) };
@@ -225,7 +224,7 @@ fn launches(run: &Run) -> Facts {
         let number = launch.number.saturating_add(1);
         let mut hosts: Vec<&str> = Vec::new();
         for rank in &launch.ranks {
-            // Ranks that are placed in turn come back to each host.
+            // Ranks that are placed on hosts in turn come back to each host.
             if !hosts.contains(&rank.hostname.as_str()) {
                 hosts.push(&rank.hostname);
             }

@@ -1,5 +1,5 @@
-//! A series table as an HTML table: measured columns, published ones beside them, their ratio, and
-//! the share of what links carry.
+//! A series table as an HTML table: measured columns, published ones next to them, their ratio, and
+//! the share of the link limit.
 
 use maud::{Markup, Render, html};
 use measure::quantity::COST;
@@ -10,7 +10,7 @@ use crate::reason::{self, Merged};
 use crate::series_table::{Cell, Number, Published, Series, SeriesTable};
 use crate::{unit, value};
 
-/// The table of a series table with the notes that belong under it.
+/// The table of a series table, with its notes.
 pub(super) fn render(series_table: &SeriesTable, caption: &str) -> Markup {
     let columns = Columns::of(series_table);
     let mut notes = Notes::default();
@@ -28,8 +28,7 @@ pub(super) fn render(series_table: &SeriesTable, caption: &str) -> Markup {
     }
 }
 
-/// A table of a class in a box that scrolls where it is too wide, its caption for those who don't
-/// see it.
+/// A table of a class in a box that scrolls if it is too wide, with its caption for screen readers.
 pub(super) fn frame(caption: &str, class: &str, head: &Markup, bodies: &Markup) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
@@ -42,14 +41,14 @@ pub(super) fn frame(caption: &str, class: &str, head: &Markup, bodies: &Markup) 
     }
 }
 
-/// Which columns a table has.
+/// The columns of a table.
 struct Columns<'a> {
-    /// Each with the number of its columns: two where repetitions have a spread, or a count belongs
-    /// to the numbers.
+    /// Each series with its number of columns: two where repetitions have a spread, or where a
+    /// count belongs to the numbers.
     measured: Vec<(&'a Series, usize)>,
     published: &'a [Published],
     ratios: Vec<(&'a Series, &'a Published)>,
-    /// Measured ones of which it is known what their link carries at best.
+    /// The measured series with a known link limit.
     linked: Vec<&'a Series>,
     digits: usize,
 }
@@ -94,7 +93,7 @@ impl<'a> Columns<'a> {
             ("measured", "measured", series_table.scale.label, self.measured.iter().map(|m| m.1).sum()),
             ("published", "published", published_unit, self.published.len()),
             ("ratio", "measured / published", "", self.ratios.len()),
-            ("ratio", "measured / link at best", "%", self.linked.len()),
+            ("ratio", "measured / link limit", "%", self.linked.len()),
         ];
         let measured = self.measured.iter().map(|(s, columns)| ("measured", &s.label, *columns));
         let published = self.published.iter().map(|p| ("published", &p.label, 1));
@@ -179,7 +178,7 @@ impl<'a> Columns<'a> {
         let unit = series_table.scale.label;
         let within = number
             .quantiles
-            .map(|[low, high]| format!("10 % to 90 % within a run: {low:.3} to {high:.3} {unit}"));
+            .map(|[low, high]| format!("10th to 90th percentile within a run: {low:.3} to {high:.3} {unit}"));
         html! {
             td class=[(!number.doubts.is_empty()).then_some("doubtful")] {
                 a href={ "#histogram=" (number.id) } title=[within] {
@@ -192,7 +191,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A cell of a class; a dash where there is nothing.
+/// A cell of a class; a dash where there is no text.
 fn or_absent(class: &str, text: Option<impl Render>) -> Markup {
     html! {
         @if let Some(text) = text { td class=(class) { (text) } }
@@ -200,15 +199,15 @@ fn or_absent(class: &str, text: Option<impl Render>) -> Markup {
     }
 }
 
-/// The share of what a cell's link carries at best.
+/// The share of the link limit of a cell.
 fn share(series_table: &SeriesTable, cell: &Cell) -> Markup {
     let number = cell.number().and_then(|number| Some((number.median, number.at_limit.as_ref()?.number)));
     let Some((measured, best)) = number else { return or_absent("ratio", None::<&str>) };
-    let title = format!("at best {best:.3} {}", series_table.scale.label);
+    let title = format!("link limit {best:.3} {}", series_table.scale.label);
     html! { td class="ratio" title=(title) { (format!("{:.1}", 100.0 * measured / best)) } }
 }
 
-/// A cell without a number: a word, its reason as a tooltip and as a footnote.
+/// A cell without a number: a word, with its reason as a tooltip and as a footnote.
 fn word(word: &str, reason: &str, columns: usize, notes: &mut Notes) -> Markup {
     html! {
         td class="word" colspan=[(columns > 1).then_some("2")] title=(reason) {
@@ -227,7 +226,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// The mark of a footnote; equal texts share one.
+    /// The mark of a footnote; equal texts share a mark.
     fn mark(&mut self, text: &str, doubt: bool) -> Markup {
         let index = self.marks.iter().position(|known| known == text).unwrap_or_else(|| {
             self.marks.push(text.to_owned());
@@ -244,7 +243,7 @@ impl Notes {
         if self.repetitions > 1 {
             notes.push(html! {
                 "Median of up to " (self.repetitions) " repetitions"
-                @if self.are_launches { ", of which those of one launch count as one" }
+                @if self.are_launches { ", where those of one launch count as one" }
                 "; small: the smallest and the largest of them (run-to-run spread)."
             });
         }
@@ -253,7 +252,7 @@ impl Notes {
         }
         notes.extend(links(series_table));
         if self.absent {
-            notes.push(html! { "–: not in the points of this run." });
+            notes.push(html! { "–: this run has no such point." });
         }
         let base = unit::base(series_table.scale.label);
         if !base.is_empty() {
@@ -263,7 +262,7 @@ impl Notes {
     }
 }
 
-/// Notes as a list of small print.
+/// Notes as a list in small print.
 pub(super) fn list<T: Render>(notes: impl IntoIterator<Item = T>) -> Markup {
     let mut notes = notes.into_iter().peekable();
     html! {
@@ -271,7 +270,7 @@ pub(super) fn list<T: Render>(notes: impl IntoIterator<Item = T>) -> Markup {
     }
 }
 
-/// One note for each reason for which whole columns are not measured.
+/// A note for each reason for which whole columns are not measured.
 pub(super) fn not_measured(series_table: &SeriesTable) -> Vec<Markup> {
     let mut reasons = Vec::new();
     for series in series_table.series.iter().filter(|s| s.is_not_measured()) {
@@ -287,7 +286,7 @@ pub(super) fn not_measured(series_table: &SeriesTable) -> Vec<Markup> {
     reasons.iter().map(note).collect()
 }
 
-/// What the links carry that numbers stand beside, in one note.
+/// The links whose limits are shown, in one note.
 fn links(series_table: &SeriesTable) -> Option<Markup> {
     let mut links = Links::default();
     series_table
@@ -295,9 +294,9 @@ fn links(series_table: &SeriesTable) -> Option<Markup> {
         .filter_map(|number| number.at_limit.as_ref())
         .for_each(|at_limit| links.see(&at_limit.limit));
     let note = html! {
-        a href="#link-at-best" { "Link at best" } ": " (links.texts.join("; ")) "."
+        a href="#link-at-best" { "Link limit" } ": " (links.texts.join("; ")) "."
         @if links.is_shared {
-            " Each direction carries the acknowledgements of the other, too; they are not counted."
+            " Each direction also carries the acknowledgements of the other; they are not counted."
         }
     };
     (!links.texts.is_empty()).then_some(note)
@@ -309,12 +308,12 @@ fn letter(index: usize) -> String {
     if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
 }
 
-/// What stands in the place of a table or a chart without numbers.
+/// The text in the place of a table or a chart without numbers.
 pub(super) fn nothing() -> Markup {
     html! { p class="complaint" { "Nothing was measured for this figure." } }
 }
 
-/// What stands in the place of a chart until the script has drawn it.
+/// The text in the place of a chart until the script has drawn it.
 pub(super) fn waiting() -> Markup {
     html! { p class="waiting" { "This chart is drawn by a script." } }
 }

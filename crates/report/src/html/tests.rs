@@ -60,7 +60,8 @@ fn a_table_sets_measured_published_and_ratio_side_by_side() {
     assert_eq!(
         rows,
         [
-            "<tr><th scope=\"row\">4</th><td><a href=\"#histogram=0\" title=\"10 % to 90 % within a run: 0.810 to 0.900 us\">\
+            "<tr><th scope=\"row\">4</th><td><a href=\"#histogram=0\" \
+             title=\"10th to 90th percentile within a run: 0.810 to 0.900 us\">\
              0.830</a></td><td class=\"spread\">0.820..0.840</td><td class=\"published\">0.92</td>\
              <td class=\"published\">0.82</td><td class=\"ratio\">1.01</td></tr>",
             "<tr><th scope=\"row\">8</th><td class=\"absent\">–</td><td class=\"spread\"></td>\
@@ -113,14 +114,14 @@ fn a_count_stands_beside_an_extreme() {
     assert_eq!(cells(&points[..1]), one);
 }
 
-/// A run on softdev, which imitates links with 82 B of headers around a packet's payload.
+/// A run on softdev with a link model: 82 B of headers around a packet's payload.
 fn on_links(figure: Figure) -> Run {
     let attributes = json!({"link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1"});
     let device = json!({"rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes});
     Run { devices: vec![serde_json::from_value(device).unwrap()], figures: vec![figure], ..run() }
 }
 
-/// A stream of 4096 or 64 B at so many Gb/s.
+/// A stream of 4096 or 64 B at a rate in Gb/s.
 fn stream_point(id: u64, size: u64, service: &str, link: Option<&str>, gbps: f64) -> Point {
     let bytes_per_s = gbps * 1.25e8;
     let mut value = json!({
@@ -158,18 +159,18 @@ fn throughputs_stand_beside_what_their_link_carries() {
         rows,
         [
             "<tr><th scope=\"row\">64</th><td><a href=\"#histogram=0\">1.00</a></td><td class=\"absent\">–</td>\
-             <td class=\"ratio\" title=\"at best 3.507 Gb/s\">28.5</td></tr>",
+             <td class=\"ratio\" title=\"link limit 3.507 Gb/s\">28.5</td></tr>",
             "<tr><th scope=\"row\">4096</th><td><a href=\"#histogram=1\">7.00</a></td><td><a href=\"#histogram=2\">90.00</a></td>\
-             <td class=\"ratio\" title=\"at best 7.843 Gb/s\">89.3</td></tr>",
+             <td class=\"ratio\" title=\"link limit 7.843 Gb/s\">89.3</td></tr>",
         ]
     );
-    let head = "<th scope=\"colgroup\" colspan=\"1\" class=\"group ratio\">measured / link at best [%]</th>";
+    let head = "<th scope=\"colgroup\" colspan=\"1\" class=\"group ratio\">measured / link limit [%]</th>";
     assert!(table.contains(head), "{table}");
-    let note = "Link at best</a>: 4X SDR: 8.00 Gb/s, 82 B around each packet's payload.</li>";
+    let note = "Link limit</a>: 4X SDR: 8.00 Gb/s, 82 B around each packet's payload.</li>";
     assert!(table.contains(note), "{table}");
-    assert!(page.contains("<dt>link at best</dt>"));
+    assert!(page.contains("<dt>link limit</dt>"));
     let page = rendered(&on_links(throughputs("table")), &points[2..]);
-    assert!(!page.contains("link at best") && !page.contains("Link at best"), "memory has no link");
+    assert!(!page.contains("<dt>link limit</dt>") && !page.contains("Link limit</a>"), "memory has no link");
 }
 
 #[test]
@@ -193,13 +194,13 @@ fn a_chart_has_a_line_for_what_each_link_carries() {
         stream_point(3, 4096, "RC", fdr, 40.0),
         stream_point(4, 4096, "RC", None, 90.0),
     ];
-    let common = [line("4X SDR at best", "[64,4096]"), line("4X FDR at best", "[4096]")];
+    let common = [line("limit of 4X SDR", "[64,4096]"), line("limit of 4X FDR", "[4096]")];
     assert_eq!(lines(&points), common, "RC and UC have the same headers");
     points.push(stream_point(5, 64, "UD", sdr, 1.0));
     let apart = [
-        line("4X SDR at best (RC 4X SDR, UC 4X SDR)", "[64,4096]"),
-        line("4X FDR at best", "[4096]"),
-        line("4X SDR at best (UD 4X SDR)", "[64]"),
+        line("limit of 4X SDR (RC 4X SDR, UC 4X SDR)", "[64,4096]"),
+        line("limit of 4X FDR", "[4096]"),
+        line("limit of 4X SDR (UD 4X SDR)", "[64]"),
     ];
     assert_eq!(lines(&points), apart, "UD has more of them");
     assert!(lines(&points[4..5]).is_empty());
@@ -214,18 +215,28 @@ fn many_reasons_are_folded() {
     };
     let boxed = |points: &[Point]| {
         let page = rendered(&run(), points);
-        let list = page.split("<h2>Unstable: do not trust these numbers</h2>").nth(1).unwrap();
+        let list = page
+            .split("<h2>Unstable: these numbers may be those of a disturbed machine</h2>")
+            .nth(1)
+            .unwrap();
         list.split("</div>").next().unwrap().to_owned()
     };
     let points: Vec<Point> = (0..10).map(shifted).collect();
     let list = boxed(&points);
-    let (seen, folded) = list.split_once("<details><summary>and 2 more</summary>").expect("it is folded");
-    assert_eq!((seen.matches("<li>").count(), folded.matches("<li>").count()), (8, 2));
-    assert!(seen.contains("it shifted at 7 %") && folded.contains("it shifted at 9 %"), "{list}");
-    assert!(!boxed(&points[..8]).contains("<details>"));
+    let (seen, folded) = list
+        .split_once("<details><summary>and the same of 9 points more</summary>")
+        .expect("reasons that differ in numbers alone are folded");
+    assert_eq!((seen.matches("<li>").count(), folded.matches("<li>").count()), (1, 9));
+    assert!(seen.contains("it shifted at 0 %") && folded.contains("it shifted at 9 %"), "{list}");
+    assert!(!boxed(&points[..1]).contains("<details>"));
+    // Other causes have lines of their own.
+    let mut points = points;
+    points[3].unstable = Some("it was preempted for 3 us".to_owned());
+    let list = boxed(&points);
+    assert!(list.contains("and the same of 8 points more") && list.contains("preempted"), "{list}");
 }
 
-/// By what its experiment varies, whatever stands in a row of a table.
+/// The name of a point has the axes that vary in its experiment and those of the rows of its table.
 #[test]
 fn points_with_a_reason_are_told_from_their_neighbours() {
     let of = |id: u64, endpoint: &str| {
@@ -288,7 +299,8 @@ fn samples_that_are_not_those_of_the_point_are_a_warning() {
     ] {
         let page = page(&run(), &points, &|_: &str| Ok(samples.clone()));
         assert_eq!(page.contains("One file of samples cannot be read"), found.is_some(), "{samples:?}");
-        let found = found.map(|found| format!("{path}: {found}, so it is not what was measured; restore it"));
+        let found =
+            found.map(|found| format!("{path}: {found}, so it is not the file of this point; restore it"));
         assert!(found.is_none_or(|found| page.contains(&found)), "{samples:?}");
     }
 }
@@ -314,19 +326,28 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
     let mut points = points();
     points[1].unstable = Some("it <moved>".to_owned());
     let page = rendered(&Run { figures: vec![figure()], findings, ..run() }, &points);
-    let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</table>").next().unwrap();
+    let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</section>").next().unwrap();
     assert!(page.find("id=\"findings\"") < page.find("id=\"figure-1\""));
     assert!(page.contains("<li><a href=\"#findings\">Findings of the paper</a></li>"));
-    assert!(page.contains("1 shown, 1 not shown, 1 not measured, of 3 cases"), "{table}");
-    assert!(
-        table.contains("rowspan=\"2\">Below &lt;1&gt; us<small>shown if &lt; 1 us</small></th>"),
-        "{table}"
-    );
+    for score in [
+        "<div class=\"reproduced\"><dt>reproduced</dt><dd>1</dd></div>",
+        "<div class=\"contradicted\"><dt>contradicted</dt><dd>1</dd></div>",
+        "<div class=\"not-measured\"><dt>not measured</dt><dd>1</dd></div>",
+    ] {
+        assert!(page.contains(score), "no {score}");
+    }
+    assert!(table.contains("Below &lt;1&gt; us<small>holds if &lt; 1 us</small></th>"), "{table}");
     assert!(table.contains("0.82 us<small>A paper</small></td>"), "{table}");
-    let shown = "<td class=\"shown\"><b class=\"case\">FDR</b> <strong>shown</strong></td>\
-                 <td><a href=\"#histogram=0\">830\u{a0}ns (n\u{a0}6 in 2 runs) [820, 840\u{a0}ns]</a>\
-                 <small class=\"doubt\">Do not trust it: 1 of 2 runs unstable, the first: it &lt;moved&gt;</small></td>";
+    // The cases of a claim stand behind a line that counts them.
+    let summary = "<summary><strong class=\"reproduced\">1 reproduced</strong>, \
+                   <strong class=\"not-measured\">1 not measured</strong> of 2 cases</summary>";
+    assert!(table.contains(summary), "{table}");
+    let shown = "<td class=\"reproduced\"><b class=\"case\">FDR</b> <strong>reproduced</strong></td>\
+                 <td class=\"reproduced\"><svg class=\"forest\"";
     assert!(table.contains(shown), "{table}");
+    let numbers = "</svg><a href=\"#histogram=0\">830\u{a0}ns (n\u{a0}6 in 2 runs) [820, 840\u{a0}ns]</a>\
+                   <small class=\"doubt\">Uncertain: 1 of 2 runs unstable, the first: it &lt;moved&gt;</small></td>";
+    assert!(table.contains(numbers), "{table}");
     let refused = "<td class=\"not-measured\" colspan=\"2\"><b class=\"case\">SDR</b> <strong>not measured</strong>\
                    <small>cannot set &lt;SDR&gt;</small></td>";
     assert!(table.contains(refused), "{table}");

@@ -1,9 +1,9 @@
-//! What a message puts on a link: its packets, and the headers around and in them.
+//! The bytes that a message puts on a link: its packets, and their headers.
 
 use measure::record::Device;
 use serde_json::Value;
 
-/// What carries the packets of a queue pair.
+/// The layer that carries the packets of a queue pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Layer {
     /// InfiniBand, within a subnet.
@@ -17,7 +17,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// That of a device that was measured on; none where its record does not say.
+    /// The layer of a measured device; `None` where its record does not say.
     pub fn of(device: &Device) -> Option<Self> {
         let attribute = |name| device.attributes.get(name).and_then(Value::as_str);
         match (attribute("link_layer")?, attribute("gid_type")) {
@@ -32,8 +32,8 @@ impl Layer {
         }
     }
 
-    /// What surrounds the payload of a packet of a connected service, in bytes. InfiniBand: local
-    /// route header (8), base transport header (12), invariant and variant CRC (4 and 2; InfiniBand
+    /// The bytes around the payload of a packet of a connected service. InfiniBand: local route
+    /// header (8), base transport header (12), invariant and variant CRC (4 and 2; InfiniBand
     /// Architecture Specification, vol. 1, sections 7.7, 7.8 and 9.2). RoCE: preamble and gap (20),
     /// Ethernet (14 and 4), a global route header (40; Annex A16) or IPv4 (20) or IPv6 (40) and UDP
     /// (8; Annex A17), base transport header and invariant CRC.
@@ -47,23 +47,23 @@ impl Layer {
     }
 }
 
-/// What goes one way on a link for a message.
+/// The bytes that a message puts on a link in one direction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Transfer {
-    /// Bytes of the program's.
+    /// Bytes of the program's payload.
     pub(crate) payload_bytes: u64,
-    /// Packets that they are cut into.
+    /// Packets that carry them.
     pub(crate) packets: u64,
     /// Extended transport headers of all packets together, in bytes.
     pub(crate) extended_bytes: u64,
 }
 
 impl Transfer {
-    /// What a message of an operation over a service needs on its link, where packets carry up to
-    /// `mtu` bytes: what goes the way of its payload, and what must go the other way.
-    /// Acknowledgements need not: one may answer any number of messages (section 9.7.5.1 of the
-    /// specification, coalesced acknowledge messages). The request of a read and one of the ways of
-    /// an atomic cannot be left away. None for what is unknown here.
+    /// Computes what a message of an operation over a service puts on its link, where packets carry
+    /// up to `mtu` bytes: in the direction of its payload, and in the other direction.
+    /// Acknowledgements are not counted: one may answer any number of messages (section 9.7.5.1 of
+    /// the specification, coalesced acknowledge messages). The request of a read and both
+    /// directions of an atomic are counted. `None` for an unknown service or operation.
     pub(crate) fn of(service: &str, operation: &str, mtu: u64, size: u64) -> Option<(Self, Option<Self>)> {
         let packets = size.div_ceil(mtu).max(1);
         let with = |extended_bytes| Self { payload_bytes: size, packets, extended_bytes };
@@ -75,10 +75,10 @@ impl Transfer {
             "send_imm" => (with(datagram + IMMEDIATE), None),
             "write" => (with(RDMA), None),
             "write_imm" => (with(RDMA + IMMEDIATE), None),
-            // In the answer, the first and the last packet acknowledge.
+            // In the response of a read, the first and the last packet acknowledge.
             "read" => (with(ACKNOWLEDGE * packets.min(2)), alone(RDMA)),
-            // What was in memory comes as the header AtomicAckETH, of as many bytes as the operand
-            // has.
+            // The old value comes in the header AtomicAckETH, which has as many bytes as the
+            // operand.
             "fetch_add" | "compare_swap" => (with(ACKNOWLEDGE), alone(ATOMIC)),
             _ => return None,
         })

@@ -7,7 +7,7 @@ fn limit_of(point: &Point, devices: &[Device]) -> Option<LinkLimit> {
     LinkLimit::of(point, devices, bench::PATTERNS)
 }
 
-/// A port of a device, as records have it.
+/// A port of a device, as in a record.
 fn device(rank: u32, attributes: &Value) -> Device {
     let device = json!({ "rank": rank, "name": "d", "provider": "p", "attributes": attributes });
     serde_json::from_value(device).unwrap()
@@ -33,7 +33,7 @@ fn adapters(links: [&str; 2]) -> Vec<Device> {
     (0..).zip(links).map(|(rank, link)| device(rank, &attributes(rank, link))).collect()
 }
 
-/// A stream of 1000 messages in a second.
+/// A stream of 1000 messages per second.
 fn stream(service: &str, operation: &str, size: u64, direction: &str, link_model: Option<&str>) -> Point {
     let mut point = json!({
         "id": 0, "experiment": "e", "pattern": "stream", "status": "measured", "repetition": 0, "wall_ns": 0,
@@ -46,7 +46,7 @@ fn stream(service: &str, operation: &str, size: u64, direction: &str, link_model
     serde_json::from_value(point).unwrap()
 }
 
-/// The time of a message in ns on a link of a byte in a nanosecond, rounded to 1/1000.
+/// The time of a message in ns on a link with one byte per nanosecond, rounded to 1/1000.
 fn message_ns(point: &Point, devices: &[Device]) -> Option<f64> {
     limit_of(point, devices).map(|limit| (limit.message_ns * 1e3).round() / 1e3)
 }
@@ -61,8 +61,8 @@ fn several(pattern: &str, direction: &str, axes: &Value, link_model: Option<&str
     point
 }
 
-/// All that one sends to n goes out of its port, and what they answer comes in there: half of a
-/// round is at best half of the time of one way.
+/// All messages of one rank to n ranks go out of its port, and their answers come in there: half of
+/// a round takes at least half of the time of one direction.
 #[test]
 fn one_to_n_goes_through_the_port_of_the_one() {
     let of = |operation: &str, kind: LatencyKind| {
@@ -82,23 +82,27 @@ fn several_share_what_they_go_through() {
     let of = |ns: f64| Some((ns * 1e3).round() / 1e3);
     let pairs = |pairs: u32| several("pairs", "pairs", &json!({ "pairs": pairs }), Some("4X SDR"));
     assert_eq!(message_ns(&pairs(1), &softdev()), of(one));
-    assert_eq!(message_ns(&pairs(4), &softdev()), of(one / 4.0), "a link imitated for each");
+    assert_eq!(message_ns(&pairs(4), &softdev()), of(one / 4.0), "a link model for each rank");
     let load = |load: &str, loaders: u32, link_model: Option<&str>| {
-        // What is timed is of another size, and of another operation.
+        // The timed messages have another size and another operation.
         let axes = json!({
             "load": load, "loaders": loaders, "load_bytes": 4096, "size_bytes": 2, "operation": "send",
             "service": "UD",
         });
         several("open-loop", "load", &axes, link_model)
     };
-    assert_eq!(message_ns(&load("incast", 3, Some("4X SDR")), &softdev()), of(one), "one receives them all");
-    // Read: no RETH, an AETH instead in its only packet; its request, of RETH, goes the other way.
+    assert_eq!(
+        message_ns(&load("incast", 3, Some("4X SDR")), &softdev()),
+        of(one),
+        "one rank receives them all"
+    );
+    // Read: no RETH, but an AETH in its only packet; its request, with RETH, goes the other way.
     assert_eq!(message_ns(&load("outcast", 3, Some("4X SDR")), &softdev()), of(4096.0 + 82.0 + 4.0));
     assert_eq!(message_ns(&load("beside", 3, Some("4X SDR")), &softdev()), of(one / 3.0));
     assert_eq!(message_ns(&load("incast", 0, Some("4X SDR")), &softdev()), None);
 
-    // Two hosts in turn, a port each: whatever the ranks, all goes over one link. On four hosts two
-    // pairs have two.
+    // Two hosts in turn, with a port each: all messages use one link, whatever the ranks. On four
+    // hosts two pairs use two links.
     let hosts = |ranks: u32, hosts: u32| {
         let all = adapters(["4X SDR"; 2]);
         (0..ranks)
@@ -114,13 +118,13 @@ fn several_share_what_they_go_through() {
     assert_eq!(message_ns(&pairs, &hosts(4, 2)), of(one));
     assert_eq!(message_ns(&pairs, &hosts(4, 4)), of(one / 2.0));
     assert_eq!(message_ns(&load("incast", 2, None), &hosts(4, 4)), of(one));
-    assert_eq!(message_ns(&pairs, &hosts(3, 4)), None, "the last is not known");
+    assert_eq!(message_ns(&pairs, &hosts(3, 4)), None, "the last host is not known");
     // The second loader is on the host that it sends to.
     assert_eq!(message_ns(&load("incast", 2, None), &hosts(4, 2)), None);
     let mut slow = hosts(4, 4);
     slow[3].attributes.insert("link".to_owned(), json!("1X SDR"));
-    assert_eq!(message_ns(&load("incast", 2, None), &slow), of(4.0 * one), "no faster than the slowest");
-    assert_eq!(message_ns(&load("incast", 1, None), &slow), of(one), "which has nothing to do with it");
+    assert_eq!(message_ns(&load("incast", 2, None), &slow), of(4.0 * one), "as fast as the slowest");
+    assert_eq!(message_ns(&load("incast", 1, None), &slow), of(one), "the slow link is not used");
     let limit = limit_of(&pairs, &hosts(4, 2)).unwrap();
     assert!(
         limit.number("throughput.bytes_per_s").is_some()
@@ -128,14 +132,14 @@ fn several_share_what_they_go_through() {
     );
 }
 
-/// 4X SDR signals 4 x 2.5 Gb/s, of which 8b/10b leaves 8 Gb/s: a byte in a nanosecond.
+/// 4X SDR signals 4 x 2.5 Gb/s; 8b/10b leaves 8 Gb/s, a byte per nanosecond.
 #[test]
 fn a_message_takes_its_bytes_and_its_headers() {
     for (service, operation, size, direction, ns) in [
         ("RC", "send", 0, "uni", 82.0),
         ("RC", "send", 4, "uni", 86.0),
         ("UC", "send", 65536, "uni", 65536.0 + 16.0 * 82.0),
-        ("UC", "send", 65536, "bi_one", 65536.0 + 16.0 * 82.0), // each direction is a link of its own
+        ("UC", "send", 65536, "bi_one", 65536.0 + 16.0 * 82.0), // each direction is a separate link
         ("RC", "send_imm", 4097, "uni", 4097.0 + 2.0 * 82.0 + 4.0), // ImmDt
         ("UD", "send", 64, "uni", 64.0 + 82.0 + 8.0),           // DETH
         ("RC", "write", 65536, "uni", 65536.0 + 16.0 * 82.0 + 16.0), // RETH in the first packet
@@ -143,7 +147,7 @@ fn a_message_takes_its_bytes_and_its_headers() {
         ("RC", "write_imm", 8, "uni", 8.0 + 82.0 + 16.0 + 4.0),
         ("RC", "read", 65536, "uni", 65536.0 + 16.0 * 82.0 + 2.0 * 4.0), // AETH in the first and the last
         ("RC", "read", 4, "uni", 82.0 + 16.0), // the request is longer than the answer of 4 + 82 + 4
-        ("RC", "read", 65536, "bi_one", 65536.0 + 16.0 * 82.0 + 8.0 + 82.0 + 16.0), // with requests of the other end
+        ("RC", "read", 65536, "bi_one", 65536.0 + 16.0 * 82.0 + 8.0 + 82.0 + 16.0), // with requests of the peer
         ("RC", "fetch_add", 8, "uni", 82.0 + 28.0),                                 // AtomicETH
         ("RC", "compare_swap", 8, "bi_one", 82.0 + 28.0 + 8.0 + 82.0 + 4.0), // and AtomicAckETH with AETH
     ] {
@@ -160,7 +164,7 @@ fn a_model_says_what_its_packets_are() {
         ("4X SDR,mtu=1024", 4096, 4096.0 + 4.0 * 82.0 + 16.0),
         ("4X SDR,gap=1us", 8, 1000.0), // 106 ns on the wire
         ("4X SDR,gap=1us", 4096, 4194.0),
-        // 4 x 14.0625 Gb/s, of which 64b/66b leaves 54.545 Gb/s: (1 Mi + 256 x 82 + 16) x 8 bits.
+        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s: (1 Mi + 256 x 82 + 16) x 8 bits.
         ("4X FDR", 1 << 20, 156_872.320),
     ] {
         let operation = if model.contains("latency") { "send" } else { "write" };
@@ -175,11 +179,11 @@ fn the_link_of_two_adapters_is_the_slower_one() {
     let limit = limit_of(&stream("RC", "send", 3, "uni", None), &adapters(["4X FDR", "4X SDR"])).unwrap();
     assert_eq!((limit.link.name.as_str(), limit.message_ns), ("4X SDR", 4.0 + 26.0));
     assert_eq!(limit.link.to_string(), "4X SDR: 8.00 Gb/s, 26 B around each packet's payload");
-    // Other ranks have no part in it.
+    // Other ranks do not matter.
     let mut three = adapters(["4X FDR", "4X SDR"]);
     three.push(Device { rank: 2, ..adapters(["1X SDR", "1X SDR"]).remove(0) });
     assert_eq!(limit_of(&stream("RC", "send", 3, "uni", None), &three), Some(limit));
-    // Those of one port need not use it.
+    // Ranks at one port need not use the link.
     let mut same = adapters(["4X SDR", "4X SDR"]);
     let guid = same[0].attributes["node_guid"].clone();
     same[1].attributes.insert("node_guid".to_owned(), guid);
@@ -220,7 +224,7 @@ fn what_is_not_known_of_a_link_is_not_made_up() {
     let huge = huge.replace("584years", "1h");
     assert!(
         known(&stream("UD", "send_imm", u64::MAX, "bi_one", Some(&huge)), &softdev()),
-        "it is only large"
+        "it is large but valid"
     );
 }
 
@@ -244,5 +248,5 @@ fn numbers_of_a_point_stand_beside_their_best() {
     }
     assert_eq!((limit.share(&point), limit.is_shared), (Some(1e3 / 1e6), true));
     let read = limit_of(&stream("RC", "read", 918, "bi_one", Some("4X SDR")), &softdev()).unwrap();
-    assert!(!read.is_shared, "its answers are its acknowledgements");
+    assert!(!read.is_shared, "its responses are its acknowledgements");
 }

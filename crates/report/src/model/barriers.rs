@@ -1,5 +1,5 @@
-//! Barriers by dissemination in n ways over the number of ranks and over n (H21): which n was the
-//! fastest, and which one LogfP predicts as that.
+//! Barriers by dissemination in n ways over the number of ranks and over n: the n that was the
+//! fastest, and the n that LogfP predicts.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use super::logfp::LogfP;
 use super::rounds::{Way, is_measured, of_runs, told_apart, unstable, without};
 use crate::list::grouped;
 
-/// Barriers that differ in nothing but the number of ranks and n.
+/// Barriers that differ only in the number of ranks and in n.
 #[derive(Debug)]
 pub(super) struct Barriers {
     title: String,
     way: Way,
     /// By number of ranks, n and the median of the slowest rank, in ns.
     times: BTreeMap<u64, BTreeMap<u64, Estimate>>,
-    /// Points that were marked unstable.
+    /// Unstable points.
     unstable: usize,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn measured(points: &[Point]) -> Vec<Barriers> {
     all.into_iter().map(of_way).collect()
 }
 
-/// The number of ranks and n of a point, where there can be such a barrier.
+/// The number of ranks and the n of a point, if such a barrier is possible.
 fn key(point: &Point) -> Option<(u64, u64)> {
     let number = |axis: &str| point.axes.get(axis).and_then(Value::as_u64);
     let ranks = number("ranks").filter(|ranks| RANKS.contains(ranks))?;
@@ -65,7 +65,7 @@ fn times(points: &[&Point]) -> BTreeMap<u64, BTreeMap<u64, Estimate>> {
     times
 }
 
-/// What is said of the barriers, beside the rounds of one to n that took the same way.
+/// The text on the barriers, with the rounds of fan-out that have the same settings.
 pub(super) fn text(barriers: &Barriers, fans: &[Fan]) -> String {
     let of_way = fans.iter().filter(|fan| fan.is_of(&barriers.way));
     let mut models = of_way.filter_map(|fan| Some((fan, LogfP::of(&fan.rounds).ok()?)));
@@ -99,22 +99,22 @@ pub(super) fn text(barriers: &Barriers, fans: &[Fan]) -> String {
     out += &format!("\n The fastest n:\n{said}");
     if let Some((fan, _)) = first.filter(|_| others > 0) {
         let title = plain(&fan.title);
-        out += &format!(" LogfP is of {title}, the first of {} that took the same way.\n", others + 1);
+        out += &format!(" LogfP comes from {title}, the first of {} with the same settings.\n", others + 1);
     }
     if barriers.unstable > 0 {
-        out += &format!(" Points that were marked unstable, and count like all: {}.\n", barriers.unstable);
+        out += &format!(" Unstable points, which count like all others: {}.\n", barriers.unstable);
     }
     out
 }
 
-/// Those n that differ: between few ranks several write the same.
+/// Selects the n that differ: among few ranks, several n write to the same ranks.
 fn apart(ranks: u64, times: &BTreeMap<u64, Estimate>) -> BTreeMap<u64, Estimate> {
     let writes = |ways: u64| rounds(ranks, ways).collect::<Vec<_>>();
     let is_first = |ways: u64| !times.range(..ways).any(|(fewer, _)| writes(*fewer) == writes(ways));
     times.iter().filter(|(ways, _)| is_first(**ways)).map(|(ways, time)| (*ways, *time)).collect()
 }
 
-/// Which n is the fastest, and by how much.
+/// The fastest n, and by how much it is faster.
 fn fastest(times: &BTreeMap<u64, Estimate>) -> String {
     let best = times.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let (Some((best, time)), Some(one)) = (best, times.get(&1)) else {
@@ -128,7 +128,7 @@ fn fastest(times: &BTreeMap<u64, Estimate>) -> String {
     format!("n = {best} takes {less:.1} % less time than n = 1{doubt}")
 }
 
-/// Which of the n that were measured LogfP predicts.
+/// The n that LogfP predicts among those that were measured.
 fn suggested(model: Option<&LogfP>, ranks: u64, times: &BTreeMap<u64, Estimate>) -> String {
     let Some(model) = model else {
         return "no prediction: measure rounds of one to n by RDMA Write (fan-out)".to_owned();
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// Barriers of 8 ranks and rounds of one to n, in ns.
+    /// Barriers of 8 ranks and rounds of fan-out, in ns.
     fn points(barriers: &[(u64, u64)]) -> Vec<Point> {
         let point = |axes: Value, kind: LatencyKind, ns: u64| {
             let latency = stats::latency(kind, &[ns; 10], &[]).unwrap();
@@ -222,8 +222,8 @@ mod tests {
             points.push(Point { experiment: "f".to_owned(), ..point });
         }
         let text = said(&points);
-        assert!(text.contains(" Points that were marked unstable, and count like all: 1.\n"), "{text}");
-        assert!(text.contains(" LogfP is of e, the first of 2 that took the same way.\n"), "{text}");
+        assert!(text.contains(" Unstable points, which count like all others: 1.\n"), "{text}");
+        assert!(text.contains(" LogfP comes from e, the first of 2 with the same settings.\n"), "{text}");
     }
 
     #[test]

@@ -15,23 +15,23 @@ use crate::list::distinct;
 use crate::series_table::{Series, SeriesTable};
 use crate::value;
 
-/// Columns that differ in nothing but the rate of the link.
+/// Columns that differ only in the rate of the link.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) title: String,
-    /// Who says so: `measured`, or `published` with where.
+    /// Where the numbers come from: `measured`, or `published` with the place.
     pub(super) source: String,
-    /// How messages are cut, where it is known.
+    /// How messages are divided into packets, if it is known.
     pub(super) packing: Option<Packing>,
     pub(super) columns: Vec<Column>,
 }
 
-/// How messages are cut into packets.
+/// How messages are divided into packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Packing {
     /// The payload that a packet may carry, in bytes.
     pub(super) mtu: u64,
-    /// What surrounds it, in bytes.
+    /// The bytes around it.
     pub(super) header_bytes: u64,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Packing {
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) label: String,
-    /// The link's, where the column says which.
+    /// The generation of the link, if the column names it.
     pub(super) generation: Option<Generation>,
-    /// In rising order of size.
+    /// The latencies in rising order of size.
     pub(super) cells: Vec<Cell>,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Cell {
     pub(super) ns: f64,
 }
 
-/// The tables of a run: experiments that measured the latency of sizes, apart by everything but
-/// size and rate.
+/// The tables of a run, from experiments that measured the latency over size; points that differ in
+/// anything but size and rate are in different tables.
 pub(super) fn measured(run: Points<'_>) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
     for experiment in experiments(run.points, is_of_messages) {
@@ -108,7 +108,7 @@ pub(super) fn published(figure: &Figure, run: Points<'_>) -> Result<Option<Table
     Ok((!columns.is_empty()).then(|| Table {
         title: figure.title.clone(),
         source: format!("published: {}", reference.source),
-        // The papers whose tables are brought along measured InfiniBand.
+        // The published tables of built-in plans measured InfiniBand.
         packing: figure.only.get(MTU).and_then(Value::as_u64).map(|mtu| Packing::of(mtu, Layer::InfiniBand)),
         columns,
     }))
@@ -139,20 +139,19 @@ pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
     cells.map(|cell| cell.size).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Whether a point has the latency of a message, rather than that of a burst or of a batch of
-/// calls.
+/// Whether a point has the latency of a message, not of a burst or of a batch of calls.
 fn is_of_messages(point: &Point) -> bool {
     let kind = point.latency.as_ref().map(|latency| latency.kind);
     kind.is_some_and(|kind| !matches!(kind, LatencyKind::Call | LatencyKind::Prtt))
 }
 
-/// The experiments with points of sizes for which something holds, in their order.
+/// The experiments with points of sizes for which a condition holds, in order.
 pub(super) fn experiments(points: &[Point], holds: impl Fn(&Point) -> bool) -> Vec<&str> {
     let points = points.iter().filter(|point| holds(point) && point.axes.contains_key(SIZE));
     distinct(points.map(|point| point.experiment.as_str()))
 }
 
-/// What shows a number of an experiment over size.
+/// A figure of a number of an experiment over size.
 pub(super) fn over_size(experiment: &str, y: &str, unit: Option<Unit>) -> Figure {
     Figure {
         experiments: vec![experiment.to_owned()],
@@ -164,14 +163,14 @@ pub(super) fn over_size(experiment: &str, y: &str, unit: Option<Unit>) -> Figure
     }
 }
 
-/// What tells a series apart, in print.
+/// The experiment of a series and the axes that distinguish it, in print.
 pub(super) fn title(experiment: &str, axes: &[(String, Value)]) -> String {
     let axes: Vec<String> =
         axes.iter().map(|(name, value)| format!("{name} {}", value::text(value))).collect();
     if axes.is_empty() { experiment.to_owned() } else { format!("{experiment}: {}", axes.join(", ")) }
 }
 
-/// How the points of a series were cut into packets, if all were alike.
+/// How the points of a series were divided into packets, if all were alike.
 fn packing(run: Points<'_>, experiment: &str, series: &Series) -> Option<Packing> {
     let is_of = |point: &&Point| {
         point.experiment == experiment
@@ -188,5 +187,5 @@ fn packing(run: Points<'_>, experiment: &str, series: &Series) -> Option<Packing
 const SIZE: &str = "size_bytes";
 const MTU: &str = "mtu_bytes";
 const RATE: &str = "signal_rate";
-/// A line through fewer says nothing of the line.
+/// A line through fewer sizes shows nothing.
 const LEAST_SIZES: usize = 3;

@@ -1,11 +1,11 @@
-//! Sums of numbers that were measured apart, with the interval that follows from theirs.
+//! Sums of numbers that were measured separately, with their interval.
 
 use measure::stats::NORMAL_97_5;
 use measure::stats::shape::Estimate;
 
-/// A constant and numbers, each times a factor. The interval is of 95 % where those of the numbers
-/// are and no number depends on another (the method of variance estimates recovery: Zou, Huang and
-/// Zhang 2009, Computational Statistics and Data Analysis 53, 3755-3764).
+/// Adds a constant and numbers, each times a factor. The result has a 95 % interval if the numbers
+/// have one and are independent (the method of variance estimates recovery: Zou, Huang and Zhang
+/// 2009, Computational Statistics and Data Analysis 53, 3755-3764).
 pub(super) fn sum(constant: f64, terms: &[(f64, Estimate)]) -> Estimate {
     let value = constant + terms.iter().map(|(factor, term)| factor * term.value).sum::<f64>();
     let reach = |is_up: bool| {
@@ -18,19 +18,18 @@ pub(super) fn sum(constant: f64, terms: &[(f64, Estimate)]) -> Estimate {
     Estimate { value, low: value - reach(false), high: value + reach(true) }
 }
 
-/// The standard deviation of a median over its value, from its 95 % interval.
+/// The standard deviation of a median relative to its value, from its 95 % interval.
 pub(super) fn relative(of: Estimate) -> f64 {
     (of.high - of.low) / (2.0 * NORMAL_97_5 * of.value)
 }
 
-/// What an error of a model counts as, in standard deviations of the number that it is the error
-/// of. No number counts as known better than [`SCATTER`], so that those with the most samples do
-/// not decide alone.
+/// The weight of a model's error, in standard deviations of the measured number. No number counts
+/// as known better than [`SCATTER`], so that numbers with the most samples do not decide alone.
 pub(super) fn residual(model: f64, measured: Estimate) -> f64 {
     (model.ln() - measured.value.ln()) / relative(measured).hypot(SCATTER)
 }
 
-/// What points scatter by from one set-up to the next, whatever their number of samples.
+/// The scatter of points between set-ups, whatever their number of samples.
 const SCATTER: f64 = 0.01;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Rounds of a dissemination in n ways.
 
-/// Ranks and ways of barriers whose rounds are told: a record may say anything.
+/// The possible ranks and ways of barriers; a record may hold any number.
 pub(super) const RANKS: std::ops::RangeInclusive<u64> = 1..=0xffff_ffff;
 pub(super) const WAYS: std::ops::RangeInclusive<u64> = 1..=0xffff_ffff;
 
-/// The rounds of a barrier of [`RANKS`] in [`WAYS`]: to how many each rank writes.
+/// The rounds of a barrier of [`RANKS`] in [`WAYS`]: the number of ranks that each rank writes to.
 pub(super) fn rounds(ranks: u64, ways: u64) -> impl Iterator<Item = u64> {
     let known = std::iter::successors(Some(1u64), move |known| known.checked_mul(ways + 1));
     known.take_while(move |known| *known < ranks).map(move |known| ways.min((ranks - 1) / known))

@@ -1,4 +1,4 @@
-//! Rounds of one to n over n: what LogfP is fitted to.
+//! Rounds of fan-out over n, which LogfP is fitted to.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use serde_json::Value;
 use super::column::title;
 use super::rounds::{Way, is_measured, is_same_way, of_runs, told_apart, unstable, without};
 
-/// Rounds that differ in nothing but n.
+/// Rounds that differ only in n.
 #[derive(Debug)]
 pub(super) struct Fan {
     pub(super) title: String,
-    /// In bytes.
+    /// The message size, in bytes.
     pub(super) size: u64,
     pub(super) way: Way,
     /// n and half of the round, in ns, in rising order.
     pub(super) rounds: Vec<(u64, Estimate)>,
-    /// Points that were marked unstable.
+    /// Unstable points.
     pub(super) unstable: usize,
 }
 
 impl Fan {
-    /// Whether round trips took the same way.
+    /// Whether these settings are those of its messages.
     pub(super) fn is_of(&self, way: &[(String, Value)]) -> bool {
         is_same_way(way, |name| self.way.iter().find(|(own, _)| own == name).map(|(_, value)| value))
     }
 }
 
-/// The rounds of one to n of a run, each at the smallest size that has several n.
+/// The rounds of fan-out of a run, each at the smallest size that has several n.
 pub(super) fn measured(points: &[Point]) -> Vec<Fan> {
     let is_half = |point: &&Point| {
         is_measured(point)
             && point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf)
     };
-    // By size, in rising order, with the rest of the axes as text to be a key.
+    // By size, in rising order; the other axes as text, to be a key.
     let mut all: BTreeMap<(String, String), BTreeMap<u64, Vec<&Point>>> = BTreeMap::new();
     for point in points.iter().filter(is_half) {
         let Some(size) = point.axes.get("size_bytes").and_then(Value::as_u64) else { continue };
@@ -65,5 +65,5 @@ fn rounds(points: &[&Point]) -> Vec<(u64, Estimate)> {
 }
 
 const OWN: [&str; 2] = ["peers", "size_bytes"];
-/// Through fewer goes a line whatever they are.
+/// With fewer n, any rounds are on a line.
 const LEAST_PEERS: usize = 3;

@@ -1,4 +1,4 @@
-//! What a link carries at best, beside the throughputs over message size that were measured on it.
+//! Link limits, next to the throughputs over message size that were measured on the links.
 
 use measure::figure::Unit;
 
@@ -9,7 +9,7 @@ use crate::link_limit::Link;
 use crate::series_table::SeriesTable;
 use crate::unit;
 
-/// Throughputs over message size that went over one link.
+/// Throughputs over message size on one link.
 #[derive(Debug)]
 pub(super) struct Limits {
     pub(super) title: String,
@@ -25,7 +25,7 @@ pub(super) struct Row {
     pub(super) size: u64,
     /// Payload of one direction, in Gb/s.
     pub(super) measured: f64,
-    /// The same, at best.
+    /// The link limit, in Gb/s.
     pub(super) best: f64,
 }
 
@@ -54,14 +54,14 @@ pub(super) fn measured(run: Points<'_>) -> Result<Vec<Limits>, Error> {
     Ok(all)
 }
 
-/// The throughputs in print.
+/// Prints the throughputs.
 pub(super) fn text(limits: &Limits) -> String {
     let mut out = format!(
-        "{}\nmeasured, beside what the link carries at best ({})\n\n",
+        "{}\nmeasured, and the link limit ({})\n\n",
         measure::text::plain(&limits.title),
         measure::text::plain(&limits.link.to_string()),
     );
-    out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "at best [Gb/s]", "share");
+    out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "limit [Gb/s]", "share");
     for row in &limits.rows {
         let share = format!("{:.1} %", 100.0 * row.measured / row.best);
         out += &format!(" {:>9} {:>16.3} {:>14.3} {share:>8}\n", row.size, row.measured, row.best);
@@ -69,10 +69,10 @@ pub(super) fn text(limits: &Limits) -> String {
     let best = limits.rows.iter().max_by(|a, b| (a.measured / a.best).total_cmp(&(b.measured / b.best)));
     if let Some(row) = best {
         let share = 100.0 * row.measured / row.best;
-        out += &format!(" Nearest to the link at {}: {share:.1} %.\n", unit::size(row.size));
+        out += &format!(" Nearest to the limit at {}: {share:.1} %.\n", unit::size(row.size));
     }
     if limits.is_shared {
-        out += " Each direction carries the acknowledgements of the other, too; they are not counted.\n";
+        out += " Each direction also carries the acknowledgements of the other; they are not counted.\n";
     }
     out
 }

@@ -7,11 +7,11 @@
 //! PRTT(n, d, s) = PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G)
 //! ```
 //!
-//! So (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G is a line over s, of which least
-//! squares give g and G; and where d is at least PRTT(1, 0, s), (PRTT(n, d, s) - PRTT(1, 0, s)) /
-//! (n - 1) - d = o(s). L is what is left of PRTT(1, 0, s) at the smallest size; the authors' own
-//! program, netgauge, gives half of that for L, overheads included. n is the largest that was
-//! measured without pauses.
+//! So (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G is a line over s, from which least
+//! squares compute g and G. If d is at least PRTT(1, 0, s), (PRTT(n, d, s) - PRTT(1, 0, s)) /
+//! (n - 1) - d = o(s). L is the rest of PRTT(1, 0, s) at the smallest size; the authors' own
+//! program, netgauge, prints half of PRTT(1, 0, s) as L, overheads included. n is the largest that
+//! was measured without pauses.
 
 use measure::stats::fit::{Fit, Unfit};
 use measure::stats::shape::Estimate;
@@ -19,12 +19,12 @@ use measure::stats::shape::Estimate;
 use super::combine::{residual, sum};
 use super::rounds::{Round, Rounds};
 
-/// What was fitted.
+/// The fitted parameters.
 #[derive(Debug)]
 pub(super) struct LogGp {
-    /// n of the bursts that it is made of.
+    /// n of the bursts that were used.
     pub(super) messages: u64,
-    /// The smallest size, at which `overhead` and `latency` are.
+    /// The smallest size, which `overhead` and `latency` belong to.
     pub(super) size: u64,
     /// g, in ns.
     pub(super) gap: Estimate,
@@ -32,27 +32,27 @@ pub(super) struct LogGp {
     pub(super) gap_per_byte: Estimate,
     /// L + 2o, in ns.
     pub(super) one_way: Estimate,
-    /// o, in ns; absent where no burst was far enough apart.
+    /// o, in ns; absent if the pauses of all bursts were too short.
     pub(super) overhead: Option<Estimate>,
     /// L, in ns; absent without `overhead`.
     pub(super) latency: Option<Estimate>,
     /// Sizes in rising order.
     pub(super) sizes: Vec<OfSize>,
-    /// How likely the numbers are to be as far from one line or farther, if they are on one.
+    /// The probability that numbers on one line are as far from it as these, or farther.
     pub(super) chance: f64,
 }
 
-/// What was found at one size.
+/// The results for one size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfSize {
     pub(super) size: u64,
-    /// The time that each further message of a burst takes, in ns.
+    /// The time of each further message of a burst, in ns.
     pub(super) gap: Estimate,
-    /// The d, in ns, with which o was found, and o(s), in ns.
+    /// The d, in ns, that o was computed with, and o(s), in ns.
     pub(super) overhead: Option<(u64, Estimate)>,
 }
 
-/// Why there is none.
+/// Why LogGP has no parameters.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lack {
     #[error("a burst and a single message without pauses were measured at {0} sizes, and three are needed")]
@@ -64,7 +64,7 @@ pub(super) enum Lack {
 }
 
 impl LogGp {
-    /// The parameters of some round trips.
+    /// Fits the parameters to some round trips.
     pub(super) fn of(rounds: &Rounds) -> Result<Self, Lack> {
         let most = rounds.rounds.iter().filter(|round| round.messages > 1 && round.pause == 0);
         let messages = most.map(|round| round.messages).max().unwrap_or_default();
@@ -78,7 +78,7 @@ impl LogGp {
         let single = rounds.at(1, 0, first.size).ok_or(Lack::Sizes(0))?;
         let latency = first.overhead.and_then(|(pause, _)| {
             let burst = rounds.at(messages, pause, first.size)?;
-            // Half of the round less 2o, with o in terms of what was measured.
+            // Half of the round minus 2o, with o in terms of measured numbers.
             let share = 2.0 / (messages - 1) as f64;
             let terms = [(0.5 + share, single), (-share, burst), (-further, gap_per_byte)];
             Some(sum(2.0 * pause as f64, &terms))
@@ -101,8 +101,8 @@ impl LogGp {
         self.gap.value + self.gap_per_byte.value * further_bytes(size)
     }
 
-    /// PRTT(n, d, s), in ns; none where o is not known and counts. With d = 0 a round of one to n
-    /// takes the same: messages leave, and answers arrive, one gap after the other.
+    /// PRTT(n, d, s), in ns; `None` if o is needed and not known. With d = 0, a round of fan-out
+    /// takes the same time: messages leave, and answers arrive, one gap after the other.
     pub(super) fn round(&self, messages: u64, pause: u64, size: u64) -> Option<f64> {
         let each = match (messages, pause, self.overhead) {
             (1, _, _) => 0.0,
@@ -115,7 +115,7 @@ impl LogGp {
     }
 }
 
-/// What each size tells by itself.
+/// The results of each size alone.
 fn of_sizes(rounds: &Rounds, messages: u64) -> Result<Vec<OfSize>, Lack> {
     let further = messages.saturating_sub(1) as f64;
     let each =
@@ -129,7 +129,7 @@ fn of_sizes(rounds: &Rounds, messages: u64) -> Result<Vec<OfSize>, Lack> {
         if gap.value <= 0.0 {
             return Err(Lack::NoGap { messages, size });
         }
-        // The shortest pause that is long enough: what a round scatters by grows with it.
+        // The shortest pause that is long enough: the scatter of a round grows with the pause.
         let is_enough = |round: &&Round| {
             (round.messages, round.size) == (messages, size) && round.pause as f64 >= single.value
         };
@@ -140,7 +140,7 @@ fn of_sizes(rounds: &Rounds, messages: u64) -> Result<Vec<OfSize>, Lack> {
     Ok(sizes)
 }
 
-/// g and G, with the fit that they are of.
+/// g and G, with their fit.
 fn line(sizes: &[OfSize]) -> Result<(Fit, Estimate, Estimate), Unfit> {
     let first = sizes[0];
     let last = sizes[sizes.len() - 1];
@@ -158,7 +158,7 @@ fn further_bytes(size: u64) -> f64 {
     size.saturating_sub(1) as f64
 }
 
-/// A line through fewer says nothing of the line.
+/// A line through fewer sizes shows nothing.
 const LEAST_SIZES: usize = 3;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! LogGP in print.
+//! The text on LogGP.
 
 use measure::stats::shape::Estimate;
 
@@ -9,7 +9,7 @@ use super::text::{MISS, interval, missed};
 use crate::unit;
 use measure::text::plain;
 
-/// All that is said of some parametrised round trips.
+/// The text on some parametrised round trips.
 pub(super) fn rounds(rounds: &Rounds) -> String {
     let mut out = format!("{}\nmeasured\n\n", plain(&rounds.title));
     let model = match LogGp::of(rounds) {
@@ -21,7 +21,7 @@ pub(super) fn rounds(rounds: &Rounds) -> String {
     out.push('\n');
     out += &errors(rounds, &model);
     if rounds.unstable > 0 {
-        out += &format!(" Points that were marked unstable, and count like all: {}.\n", rounds.unstable);
+        out += &format!(" Unstable points, which count like all others: {}.\n", rounds.unstable);
     }
     out
 }
@@ -52,13 +52,13 @@ fn parameters(rounds: &Rounds, model: &LogGp) -> String {
     let all: Vec<&str> = DIRECT.iter().flat_map(|(_, steps, _)| steps.iter().copied()).collect();
     if let Some(cost) = rounds.cost(&all, model.size) {
         let rest = sum(0.0, &[(1.0, model.one_way), (-1.0, cost)]);
-        line("L", rest, 1, "ns", "if o_s + o_r, rather than 2o, is taken off L + 2o");
+        line("L", rest, 1, "ns", "with o_s + o_r instead of 2o");
     }
     if model.latency.is_some_and(|latency| latency.value < 0.0) {
-        out += " L is below zero: o, which includes what a pause overshoots, is more than a message takes.\n";
+        out += " L is negative: o, which includes the overshoot of pauses, is longer than a message.\n";
     }
     if model.overhead.is_none() {
-        out += " No pause is as long as a round of one message: L and o are not told apart.\n";
+        out += " No pause is as long as a round of one message: L and o cannot be separated.\n";
     }
     if model.chance < FITS {
         let chance =
@@ -71,7 +71,7 @@ fn parameters(rounds: &Rounds, model: &LogGp) -> String {
     out + "\n"
 }
 
-/// What each size says by itself.
+/// The table of the sizes.
 fn sizes(rounds: &Rounds, model: &LogGp) -> String {
     let mut out = format!(
         " {:>9} {:>10} {:>10} {:>7} {:>8} {:>8} {:<18} {:>7} {:>7}\n",
@@ -99,7 +99,7 @@ fn sizes(rounds: &Rounds, model: &LogGp) -> String {
     out
 }
 
-/// The error of every point, and which are missed.
+/// The error of every point, and a list of the large ones.
 fn errors(rounds: &Rounds, model: &LogGp) -> String {
     let mut columns: Vec<(u64, u64)> =
         rounds.rounds.iter().map(|round| (round.messages, round.pause)).collect();
@@ -113,7 +113,7 @@ fn errors(rounds: &Rounds, model: &LogGp) -> String {
         let round = rounds.rounds.iter().find(is_it)?;
         Some(100.0 * (model.round(round.messages, round.pause, round.size)? / round.ns.value - 1.0))
     };
-    let mut out = " Error of each PRTT(n, d, s), the model over the point, in %\n".to_owned();
+    let mut out = " Error of each PRTT(n, d, s), the model against the point, in %\n".to_owned();
     out += &format!(" {:>9}", "bytes");
     for (messages, pause) in &columns {
         out += &format!(" {:>11}", name(*messages, *pause));
@@ -143,11 +143,10 @@ fn name(messages: u64, pause: u64) -> String {
     }
 }
 
-/// Overheads that are measured by themselves (H19 of the evaluations), and of which calls they
-/// consist.
+/// Overheads that are measured directly, and the calls that they consist of.
 const DIRECT: [(&str, &[&str], &str); 2] = [
     ("o_s", &["post_send"], "timed by itself: post_send"),
     ("o_r", &["poll_receive", "post_receive"], "timed by itself: poll_receive and post_receive"),
 ];
-/// Below this chance a line is said not to fit.
+/// Below this probability a line does not fit.
 const FITS: f64 = 0.01;

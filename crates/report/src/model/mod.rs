@@ -1,23 +1,22 @@
-//! Models of the latency of a message over its size: their parameters with intervals, what they say
-//! of cells that they were not fitted to, and where they fail.
+//! Models of the latency of a message over its size: their parameters with intervals, their values
+//! for cells that they were not fitted to, and their large errors.
 //!
-//! * `line`: Hockney's line, each column for itself;
+//! * `line`: Hockney's line, separately for each column;
 //! * `packets`: packets through a pipeline, one model for all rates of a link;
-//! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by
-//!   themselves;
-//! * `logfp`: LogfP from rounds of one to n, beside what LogGP says of them;
+//! * `loggp`: LogGP from parametrised round trips, with overheads that were measured directly;
+//! * `logfp`: LogfP from rounds of fan-out, with the results of LogGP for them;
 //! * `barriers`: barriers by dissemination in n ways, and the n that LogfP predicts;
-//! * `limit`: what a link carries at best, from first principles, beside the throughputs.
+//! * `limit`: link limits next to throughputs.
 //!
 //! All but the last are fitted by least squares of the logarithms, so that an error counts by its
-//! share of the latency: a column reaches over four orders of magnitude, and users ask of each size
+//! share of the latency: a column covers four orders of magnitude, and users ask for each size by
 //! how many percent the model is off.
 //!
 //! # Invariants
 //!
-//! * A model is fitted to a record alone. Its parameters have 95 % intervals, which hold on
-//!   synthetic data with a known truth; the error of every point stands beside it, and each of more
-//!   than 10 % is named.
+//! * A model is fitted to a record alone. Its parameters have 95 % intervals, which hold for
+//!   synthetic data with known parameters. The error of every point is printed, and each error of
+//!   more than 10 % is listed.
 
 mod barriers;
 mod column;
@@ -40,14 +39,14 @@ use crate::Points;
 use crate::error::Error;
 use column::{Table, measured, published};
 
-/// What models say of the latencies, bursts and throughputs of a run, and of the published
-/// latencies that its figures carry: tables for a terminal. `fitted` names the columns that the
-/// model of all rates is fitted to, the slowest and the fastest where it is empty.
+/// Prints models of the latencies, bursts and throughputs of a run, and of the published latencies
+/// of its figures, as tables for a terminal. `fitted` names the columns that the model of all rates
+/// is fitted to; if it is empty, these are the slowest and the fastest column.
 ///
 /// # Errors
 ///
-/// If a figure is wrong in itself, if there is nothing that a model is fitted to, or `fitted` names
-/// a column that no table has.
+/// If a figure is wrong, if there is nothing to fit a model to, or if `fitted` names a column that
+/// no table has.
 pub fn text(figures: &[Figure], run: Points<'_>, fitted: &[String]) -> Result<String, Error> {
     let limits = limit::measured(run)?;
     let mut tables: Vec<Table> = measured(run)?;

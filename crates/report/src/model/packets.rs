@@ -1,14 +1,14 @@
-//! Packets through a pipeline: what a message waits for one after the other, and what it waits for
+//! Packets through a pipeline: a message waits for some stages one after the other, and for others
 //! at the same time.
 //!
 //! The first packet of a message goes through everything in turn: the host that writes or the
-//! adapter that fetches it, and the link. So its bytes take the times of all stages, and what
-//! surrounds the payload takes time on the link too. The packets after it follow in the pipeline,
-//! as far apart as the slowest stage needs: the link, or what is no link and does not know its
-//! rate. Up to some size the host hands the payload over with the request; beyond it the adapter
-//! fetches it, which takes a step more.
+//! adapter that fetches it, and the link. So its bytes take the time of all stages, and the bytes
+//! around the payload take time on the link too. Further packets follow in the pipeline, with the
+//! distance that the slowest stage needs: the link, or another stage that does not depend on the
+//! link's rate. Up to some size the host hands the payload over with the request. Beyond that size
+//! the adapter fetches it, which takes a further step.
 //!
-//! With n the size, f = min(n, MTU), and w the time that the link's data rate gives a byte (`link`:
+//! With n the size, f = min(n, MTU), and w the time of a byte at the link's data rate (`link`:
 //! after the line code):
 //!
 //! ```text
@@ -27,12 +27,12 @@ pub(super) struct Packets {
     pub(super) packing: Packing,
     /// The largest size that the host hands over.
     pub(super) inline: u64,
-    /// The smallest size of which it is known that the adapter fetches it.
+    /// The smallest size that the adapter is known to fetch.
     pub(super) fetched: u64,
     pub(super) fit: Fit,
 }
 
-/// What a parameter is, in the order of [`Fit::parameters`].
+/// The names and units of the parameters, in the order of [`Fit::parameters`].
 pub(super) const PARAMETERS: [(&str, &str); 7] = [
     ("base", "ns"),
     ("carried", "B"),
@@ -43,12 +43,12 @@ pub(super) const PARAMETERS: [(&str, &str); 7] = [
     ("least", "ns/B"),
 ];
 
-/// The place of `least`, which not every table determines.
+/// The index of `least`, which not every table determines.
 const LEAST: usize = 6;
 
 impl Packets {
-    /// The model with the least sum of squared logarithms' errors, over all sizes up to which
-    /// payloads may be handed over.
+    /// Finds the model with the smallest sum of squared errors of logarithms, over all sizes up to
+    /// which payloads may be handed over.
     pub(super) fn of(columns: &[&Column], packing: Packing) -> Result<Self, Unfit> {
         let sizes = sizes(columns);
         let pairs = sizes.windows(2).filter(|pair| pair[1] < packing.mtu);
@@ -56,7 +56,8 @@ impl Packets {
         Self::best(pairs.map(|pair| Self::with(columns, packing, pair[0], pair[1]))).unwrap_or(Err(too_few))
     }
 
-    /// The model with the least sum, or why the last of them is none; `None` without any.
+    /// The model with the smallest sum, or the error of the last one if all fail; `None` without
+    /// any.
     fn best(models: impl Iterator<Item = Result<Self, Unfit>>) -> Option<Result<Self, Unfit>> {
         models.reduce(|best, model| match (&best, &model) {
             (Ok(least), Ok(other)) if other.fit.sum >= least.fit.sum => best,
@@ -65,8 +66,9 @@ impl Packets {
         })
     }
 
-    /// The best of the models in which the packets that follow wait for the link, but at the so
-    /// many fastest rates for what is no link; only such count that do not contradict themselves.
+    /// The best of the models in which further packets wait for the link, except that at some of
+    /// the fastest rates they wait for another stage. Models that contradict themselves do not
+    /// count.
     pub(super) fn with(
         columns: &[&Column],
         packing: Packing,
@@ -84,12 +86,12 @@ impl Packets {
                 && limited.iter().all(|rate| least.is_some_and(|least| least > link(rate)));
             holds.then_some(model).ok_or(Unfit::Endless)
         });
-        // The plainest of them, that of a link that is always waited for, is the last and says why
-        // there is none.
+        // The simplest model, in which packets always wait for the link, is the last; its error is
+        // the reason if all models fail.
         Self::best(models).unwrap_or(Err(Unfit::Endless))
     }
 
-    /// What it says of a size at a rate, in ns.
+    /// Its value for a size at a rate, in ns.
     pub(super) fn at(&self, rate: Generation, size: u64) -> f64 {
         let values = self.values();
         let link = link_ns(&values, rate, self.packing);
@@ -102,7 +104,7 @@ impl Packets {
     }
 }
 
-/// The parameters where further packets wait for the link, but at some rates for what is no link.
+/// Fits the parameters where further packets wait for the link, except at the rates in `limited`.
 fn fit(columns: &[&Column], packing: Packing, inline: u64, limited: &[Generation]) -> Result<Fit, Unfit> {
     let rated = columns.iter().filter_map(|column| Some((column.generation?, &column.cells)));
     let cells: Vec<(Generation, Cell)> =
@@ -120,18 +122,18 @@ fn fit(columns: &[&Column], packing: Packing, inline: u64, limited: &[Generation
     })
 }
 
-/// The time that the data rate of a link gives a byte, in ns.
+/// The time of a byte at the data rate of a link, in ns.
 fn byte_ns(rate: Generation) -> f64 {
     8e9 / rate.data_bits_per_s(LANES) as f64
 }
 
-/// The time that a link takes for a byte of full packets, in ns.
+/// The time of a byte of full packets on a link, in ns.
 fn link_ns(at: &[f64], rate: Generation, packing: Packing) -> f64 {
     at[2] * byte_ns(rate) * (1.0 + packing.header_bytes as f64 / packing.mtu as f64)
 }
 
 /// The time of a message whose packets after the first take `further` ns for each byte; see the
-/// head of this module.
+/// documentation of this module.
 fn time(at: &[f64], rate: Generation, size: u64, mtu: u64, inline: u64, further: f64) -> f64 {
     let [base, carried, line, host, step, fetch] = [at[0], at[1], at[2], at[3], at[4], at[5]];
     let first = size.min(mtu) as f64;
@@ -139,5 +141,5 @@ fn time(at: &[f64], rate: Generation, size: u64, mtu: u64, inline: u64, further:
     base + (carried + line * first) * byte_ns(rate) + beside + further * size.saturating_sub(mtu) as f64
 }
 
-/// Lanes of the links that are modelled: all published ones, and those that softdev imitates.
+/// Lanes of the modelled links: all published ones, and the link models of softdev.
 pub(super) const LANES: u64 = 4;

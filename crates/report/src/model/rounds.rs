@@ -1,4 +1,4 @@
-//! Parametrised round trips and overheads of a run: what LogGP is fitted to.
+//! Parametrised round trips and overheads of a run, which LogGP is fitted to.
 
 use measure::quantity::{self, COST};
 use measure::record::{LatencyKind, Point, Status};
@@ -8,20 +8,20 @@ use serde_json::Value;
 use super::column::title;
 use crate::list::grouped;
 
-/// The axes by which messages differ.
+/// The axes that distinguish messages.
 pub(super) type Way = Vec<(String, Value)>;
 
-/// Round trips that differ in nothing but n, d and s.
+/// Round trips that differ only in n, d and s.
 #[derive(Debug)]
 pub(super) struct Rounds {
     pub(super) title: String,
-    /// The axes, but for those of [`Round`].
+    /// The axes, without those of [`Round`].
     pub(super) way: Way,
-    /// In rising order of n, d and s. A single message has no d.
+    /// The round trips in rising order of n, d and s. A single message has no d.
     pub(super) rounds: Vec<Round>,
-    /// Steps of which the cost was measured by itself on the same way, by name and size.
+    /// Steps whose cost was measured directly with the same settings, by name and size.
     pub(super) steps: Vec<(String, u64, Estimate)>,
-    /// Points that were marked unstable.
+    /// Unstable points.
     pub(super) unstable: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Round {
     pub(super) pause: u64,
     /// s, in bytes.
     pub(super) size: u64,
-    /// In ns.
+    /// The time, in ns.
     pub(super) ns: Estimate,
 }
 
@@ -56,7 +56,7 @@ impl Rounds {
     }
 }
 
-/// The parametrised round trips of a run, whatever experiments they are of.
+/// The parametrised round trips of a run, in all experiments.
 pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
     let round_trips = points.iter().filter(|point| is_round(point) && is_measured(point));
     let all = grouped(round_trips.map(|point| (without(point, &["burst", "pause_ns", "size_bytes"]), point)));
@@ -71,24 +71,24 @@ pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
     all.into_iter().map(of_way).collect()
 }
 
-/// Whether what was measured by another pattern took the same way: the same of all that both say of
-/// the device and the service.
+/// Whether points of another pattern have the same settings: the device and service axes that both
+/// have are equal.
 pub(super) fn is_same_way<'a>(way: &[(String, Value)], axis: impl Fn(&str) -> Option<&'a Value>) -> bool {
     let is_of_way = |(name, _): &&(String, Value)| WAY.contains(&name.as_str());
     way.iter().filter(is_of_way).all(|(name, value)| axis(name).is_none_or(|own| own == value))
 }
 
-/// The axes by which a way differs from some others.
+/// The axes in which some settings differ from others.
 pub(super) fn told_apart(way: &Way, ways: &[Way]) -> Way {
     way.iter().filter(|axis| !ways.iter().all(|way| way.contains(axis))).cloned().collect()
 }
 
-/// Points that were marked unstable.
+/// The number of unstable points.
 pub(super) fn unstable(points: &[&Point]) -> usize {
     points.iter().filter(|point| point.unstable.is_some()).count()
 }
 
-/// The axes of a point but for some.
+/// The axes of a point without some of them.
 pub(super) fn without(point: &Point, names: &[&str]) -> Way {
     let axes = point.axes.iter().filter(|(name, _)| !names.contains(&name.as_str()));
     axes.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -113,7 +113,7 @@ fn rounds(points: &[&Point]) -> Vec<Round> {
     let key = |point: &Point| {
         let number = |name: &str| point.axes.get(name).and_then(Value::as_u64);
         let messages = number("burst")?;
-        // What is behind the last message of a burst is no pause.
+        // A time after the last message of a burst is no pause.
         let pause = if messages == 1 { 0 } else { number("pause_ns")? };
         Some((messages, pause, number("size_bytes")?))
     };
@@ -154,6 +154,6 @@ fn steps(points: &[Point], way: &[(String, Value)]) -> Vec<(String, u64, Estimat
     keys.into_iter().filter_map(step).collect()
 }
 
-/// Axes by which messages of any pattern differ.
+/// Axes that distinguish messages of any pattern.
 const WAY: [&str; 8] =
     ["environment", "service", "operation", "notify", "inline", "poll", "mtu_bytes", "signal_rate"];

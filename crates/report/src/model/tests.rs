@@ -1,5 +1,4 @@
-//! The published tables, of which columns are kept back; and synthetic ones, of which the truth is
-//! known.
+//! The published tables, with some columns kept back, and synthetic tables with known parameters.
 
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
 use measure::random::Random;
@@ -23,7 +22,7 @@ const UD: &str = include_str!("../../../../plans/reference/gamess-2016/table4_ud
 
 const PACKING: Packing = Packing { mtu: 4096, header_bytes: 26 };
 
-/// softdev, as records have it.
+/// softdev, as in a record.
 fn device() -> Device {
     let attributes = json!({
         "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::2f4", "kind": "user-space software",
@@ -60,7 +59,7 @@ fn unseen(csv: &str) -> Vec<f64> {
     let table = published(&figure(csv), known(&[])).unwrap().unwrap();
     let [sdr, ddr, qdr, fdr] = &table.columns[..] else { panic!("{table:?}") };
     let model = Packets::of(&[sdr, fdr], PACKING).unwrap();
-    assert_eq!((model.inline, model.fetched), (128, 256), "where the paper has its step (G28)");
+    assert_eq!((model.inline, model.fetched), (128, 256), "where the paper has its step");
     let error = |column: &Column, cell: &Cell| {
         (model.at(column.generation.unwrap(), cell.size) / cell.ns - 1.0).abs()
     };
@@ -88,7 +87,7 @@ fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
     for part in [
         "published: a paper",
         "one model for all rates, fitted to SDR and FDR\n (44 cells, 4X;",
-        "its time over that of the data rate",
+        "link time relative to the data rate",
         "between 128 and 256 B",
         "     SDR      DDR*     QDR*     FDR",
         " unseen: 44 cells, half of them within 0.",
@@ -97,7 +96,7 @@ fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // Two slow links do not show what else than the link a fast one waits for.
+    // Two slow links do not show what else a fast one waits for.
     let text = super::text(&[figure(RC)], known(&[]), &["SDR".to_owned(), "DDR".to_owned()]).unwrap();
     let (_, missed) = text.split_once(" Missed by more than 10 %:\n").unwrap_or_else(|| panic!("{text}"));
     assert!(missed.lines().all(|line| line.starts_with("   FDR ") && line.ends_with(" %")), "{text}");
@@ -125,13 +124,13 @@ fn there_is_no_model_of_what_does_not_determine_it() {
     assert!(
         said(Figure { only: Default::default(), ..figure(RC) }, &[])
             .unwrap()
-            .contains("what the path MTU is")
+            .contains("as the path MTU is not known")
     );
     assert!(said(figure(RC), &["QDR"]).unwrap().contains("none,\n as it takes columns of two rates"));
     assert!(said(figure(RC), &["sdr", "qdr"]).unwrap().contains("fitted to SDR and QDR"));
     assert_eq!(
         said(figure(RC), &["HDR"]).unwrap_err(),
-        "no table has a column 'HDR' to fit to; there are DDR, FDR, QDR, SDR"
+        "no table has a column 'HDR' to fit to; the columns are DDR, FDR, QDR, SDR"
     );
     let mut short = figure(UD);
     short.reference.as_mut().unwrap().table.as_mut().unwrap().rows.truncate(3);
@@ -144,8 +143,7 @@ fn there_is_no_model_of_what_does_not_determine_it() {
     );
 }
 
-/// Latencies of all sizes of the published tables that are as the model says, but for errors of 1
-/// %.
+/// Latencies of all sizes of the published tables, computed by the model with errors of 1 %.
 fn synthetic(truth: &Packets, rate: Generation, random: &mut Random) -> Column {
     let cell = |power| {
         let size = 1u64 << power;
@@ -154,7 +152,7 @@ fn synthetic(truth: &Packets, rate: Generation, random: &mut Random) -> Column {
     Column { label: rate.name.to_owned(), generation: Some(rate), cells: (2..=23).map(cell).collect() }
 }
 
-/// About those of Table 2.
+/// Similar to those of Table 2.
 const TRUTH: [f64; 7] = [810.0, 96.0, 1.0, 1.0, 725.0, 0.2, 0.17];
 
 fn truth() -> Packets {
@@ -233,7 +231,7 @@ fn measured_columns_are_apart_by_all_but_the_rate() {
     assert!(text.contains("measured\n") && text.contains(" native "), "{text}");
 }
 
-/// A point of a stream of 4 KiB or so, with the rest of its record.
+/// A point of a stream of about 4 KiB, with the rest of its record.
 fn stream(id: u64, size: u64, gbps: f64, rest: serde_json::Value) -> Point {
     let mut point = json!({
         "id": id, "experiment": "bw", "pattern": "stream", "status": "measured", "repetition": 0, "wall_ns": 0,
@@ -264,9 +262,9 @@ fn a_throughput_stands_beside_what_its_link_carries() {
     assert!((best(&limits.rows[1]) - 8.0 * 4096.0 / 4178.0).abs() < 1e-9, "{limits:?}");
     let text = text(&[], Points { devices: &[device()], ..known(&points) }, &[]).unwrap();
     for part in [
-        "beside what the link carries at best (4X SDR: 8.00 Gb/s, 82 B around each packet's payload)",
+        "and the link limit (4X SDR: 8.00 Gb/s, 82 B around each packet's payload)",
         " 89.3 %\n",
-        "Nearest to the link at 1 MiB: 99.5 %",
+        "Nearest to the limit at 1 MiB: 99.5 %",
     ] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }

@@ -1,4 +1,4 @@
-//! Models in print.
+//! The text on models.
 
 use measure::stats::fit::Unfit;
 use measure::stats::shape::Estimate;
@@ -10,7 +10,7 @@ use crate::series_table::median;
 use crate::unit;
 use measure::text::plain;
 
-/// All that is said of a table.
+/// The text on a table.
 pub(super) fn table(table: &Table, fitted: &[String]) -> String {
     let mut out = format!("{}\n{}\n\n", plain(&table.title), plain(&table.source));
     out += &lines(table);
@@ -32,7 +32,7 @@ fn lines(table: &Table) -> String {
             Ok(line) => {
                 let start = line.start_ns.map(|ns| ns / 1e3);
                 let per_byte = line.ns_per_byte;
-                // A rate falls where the time of a byte rises.
+                // A rate falls if the time of a byte rises.
                 let rate = Estimate {
                     value: 8.0 / per_byte.value,
                     low: 8.0 / per_byte.high,
@@ -59,7 +59,7 @@ fn packets(table: &Table, fitted: &[String]) -> String {
     let heading = " Packets through a pipeline, one model for all rates";
     let none = |why: &str| format!("{heading}: none,\n {why}\n");
     let rated: Vec<&Column> = table.columns.iter().filter(|column| column.generation.is_some()).collect();
-    let Some(packing) = table.packing else { return none("as nothing says what the path MTU is") };
+    let Some(packing) = table.packing else { return none("as the path MTU is not known") };
     let chosen: Vec<&Column> = match fitted {
         [] => ends(&rated),
         named => {
@@ -69,7 +69,7 @@ fn packets(table: &Table, fitted: &[String]) -> String {
         }
     };
     if chosen.len() < 2 {
-        return none("as it takes columns of two rates to tell the link from the rest");
+        return none("as it takes columns of two rates to separate the link from the rest");
     }
     let model = match Packets::of(&chosen, packing) {
         Ok(model) => model,
@@ -96,23 +96,23 @@ fn packets(table: &Table, fitted: &[String]) -> String {
     out
 }
 
-/// What a parameter says of the network.
+/// The meaning of a parameter.
 fn meaning(name: &str, model: &Packets) -> String {
     let inline = model.inline;
     let fetched = model.fetched;
     let mtu = model.packing.mtu;
     match name {
-        "base" => "whatever size and rate".to_owned(),
-        "carried" => "on the link, beside the payload".to_owned(),
-        "line" => "its time over that of the data rate".to_owned(),
-        "host" => format!("up to {inline} B, beside the link"),
+        "base" => "for every size and rate".to_owned(),
+        "carried" => "on the link, added to the payload".to_owned(),
+        "line" => "link time relative to the data rate".to_owned(),
+        "host" => format!("up to {inline} B, added to the link"),
         "step" => format!("between {inline} and {fetched} B"),
-        "fetch" => format!("from {fetched} to {mtu} B, beside the link"),
+        "fetch" => format!("from {fetched} to {mtu} B, added to the link"),
         _ => "at least, in all packets but the first".to_owned(),
     }
 }
 
-/// The error in each cell, and what to make of them.
+/// The error in each cell, and a summary.
 fn errors(columns: &[&Column], chosen: &[&Column], model: &Packets) -> String {
     let is_chosen = |column: &Column| chosen.iter().any(|chosen| std::ptr::eq(*chosen, column));
     let sizes = sizes(columns);
@@ -120,7 +120,7 @@ fn errors(columns: &[&Column], chosen: &[&Column], model: &Packets) -> String {
         Some(100.0 * (model.at(column.generation?, size) / column.at(size)? - 1.0))
     };
     let mut out =
-        " Error of each cell, the model over the table, in %; * was not seen by the fit\n".to_owned();
+        " Error of each cell, the model against the table, in %; * not used in the fit\n".to_owned();
     out += &format!(" {:>9}", "bytes");
     for column in columns {
         out += &format!(
@@ -164,7 +164,7 @@ fn errors(columns: &[&Column], chosen: &[&Column], model: &Packets) -> String {
     out + &missed("cell", &misses.concat())
 }
 
-/// Which points a model is far from, a line for each; or that there is none.
+/// The list of points that a model misses, a line for each, or that there is none.
 pub(super) fn missed(what: &str, misses: &str) -> String {
     match misses {
         "" => format!(" No {what} is missed by more than {MISS} %.\n"),
@@ -181,24 +181,24 @@ fn ends<'a>(rated: &[&'a Column]) -> Vec<&'a Column> {
     ends
 }
 
-/// The cell that is farthest from a model: `+38 % at 4 B`.
+/// The largest error of a model: `+38 % at 4 B`.
 fn worst(column: &Column, model: impl Fn(u64) -> f64) -> String {
     let errors = column.cells.iter().map(|cell| (100.0 * (model(cell.size) / cell.ns - 1.0), cell.size));
     let worst = errors.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     worst.map(|(error, size)| format!("{error:+.0} % at {}", unit::size(size))).unwrap_or_default()
 }
 
-/// An interval of 95 %.
+/// Prints a 95 % interval.
 pub(super) fn interval(of: Estimate, decimals: usize) -> String {
     format!("[{:.decimals$}, {:.decimals$}]", of.low, of.high)
 }
 
-/// Why there is no model, with the parameter by its name.
+/// Why there is no model, with the name of the parameter.
 fn reason(unfit: Unfit) -> String {
     match unfit {
         Unfit::Undetermined(index) => {
             let (name, _) = PARAMETERS[index];
-            format!("the columns that it is fitted to do not tell `{name}` from the rest")
+            format!("the columns that it is fitted to do not determine `{name}`")
         }
         other => other.to_string(),
     }

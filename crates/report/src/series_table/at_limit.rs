@@ -1,32 +1,32 @@
-//! What the links of throughputs carry at best, beside them.
+//! Link limits next to throughputs.
 
 use super::cells::{AtLimit, Cell, Series, SeriesTable};
 use crate::Points;
 use crate::link_limit::{self, LinkLimit};
 use crate::unit::Scale;
 
-/// What a link carries at best of the messages of some series.
+/// The link limit for the messages of some series.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
-    /// Its name; `the link` where it differs from x to x.
+    /// The name of the link; `the link` if it differs between x.
     link: &'a str,
-    /// For each x, in the unit of the series table.
+    /// The limit for each x, in the unit of the series table.
     pub(crate) numbers: Vec<Option<f64>>,
-    /// The first series that went over it.
+    /// The first series on this link.
     pub(crate) first: &'a Series,
     labels: Vec<&'a str>,
-    /// Whether the link carries more or less of other series.
+    /// Whether the limit of the link differs for other series.
     is_one_of_many: bool,
 }
 
 impl Line<'_> {
-    /// Its name: that of the link, and the series where the link has several lines.
+    /// Its name: that of the link, and of the series if the link has several lines.
     pub(crate) fn name(&self) -> String {
         let of = if self.is_one_of_many { format!(" ({})", self.labels.join(", ")) } else { String::new() };
-        format!("{} at best{of}", self.link)
+        format!("limit of {}{of}", self.link)
     }
 
-    /// Takes a series of which the link carries the same wherever both have a number.
+    /// Adds a series if the link has the same limit wherever both have a number.
     fn takes(&mut self, other: &Self) -> bool {
         let is_same =
             |(own, other): (&Option<f64>, &Option<f64>)| own.is_none() || other.is_none() || own == other;
@@ -42,9 +42,9 @@ impl Line<'_> {
 }
 
 impl SeriesTable {
-    /// The same with what the links of points carry at best beside throughputs.
+    /// Adds the link limits to throughputs.
     pub(crate) fn beside_links(mut self, run: Points<'_>) -> Self {
-        // A link carries no multiple of what another series has.
+        // A multiple of another series has no link limit.
         let is_multiple = self.scale == Scale::PLAIN;
         if !link_limit::is_throughput(&self.y) || is_multiple {
             return self;
@@ -60,8 +60,7 @@ impl SeriesTable {
         self
     }
 
-    /// What links carry at best: a line for each link, or several where it carries more of some
-    /// series than of others.
+    /// The limits: a line for each link, or several if its limit differs between series.
     pub(crate) fn link_lines(&self) -> Vec<Line<'_>> {
         let mut lines: Vec<Line<'_>> = Vec::new();
         for line in self.series.iter().filter_map(line) {

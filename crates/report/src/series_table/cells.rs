@@ -1,5 +1,4 @@
-//! What a table or a chart is drawn from: series of cells, published columns beside them, and what
-//! links carry.
+//! The data of a table or a chart: series of cells, published columns, and link limits.
 
 use measure::record::LatencyKind;
 use serde_json::Value;
@@ -7,14 +6,14 @@ use serde_json::Value;
 use crate::link_limit::LinkLimit;
 use crate::unit::Scale;
 
-/// What a table or a chart is drawn from.
+/// The data of a table or a chart.
 #[derive(Debug)]
 pub(crate) struct SeriesTable {
     /// Name of the axis of the rows.
     pub(crate) x: String,
     /// Path of the measured number.
     pub(crate) y: String,
-    /// Unit that numbers are printed in; numbers in cells are in it already.
+    /// Unit that numbers are printed in; numbers in cells are already in this unit.
     pub(crate) scale: Scale,
     /// Values of x, numbers in rising order.
     pub(crate) xs: Vec<Value>,
@@ -24,18 +23,18 @@ pub(crate) struct SeriesTable {
     pub(crate) published: Vec<Published>,
     /// Kinds of the latencies that the cells hold.
     pub(crate) kinds: Vec<LatencyKind>,
-    /// What the numbers are, in words.
+    /// The description of the numbers.
     pub(crate) what: String,
 }
 
 /// One measured column or line.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
-    /// The values that tell it apart, in print.
+    /// The values that distinguish it, in print.
     pub(crate) label: String,
-    /// The axes that tell it apart, with their values.
+    /// The axes that distinguish it, with their values.
     pub(crate) key: Vec<(String, Value)>,
-    /// The same, in lower case, to find its published twin.
+    /// The same, in lower case, to find the matching published column.
     pub(crate) words: Vec<String>,
     /// One cell for each x.
     pub(crate) cells: Vec<Cell>,
@@ -61,21 +60,21 @@ pub(crate) struct Number {
     pub(crate) median: f64,
     /// Smallest and largest of the repetitions' numbers: the run-to-run spread.
     pub(crate) runs: [f64; 2],
-    /// How many repetitions gave a number; launches, where some of them were of one launch.
+    /// The number of repetitions with a number, or of launches.
     pub(crate) repetitions: usize,
-    /// Whether those are launches.
+    /// Whether launches are counted.
     pub(crate) are_launches: bool,
-    /// 10 % and 90 % quantiles, each the median over the repetitions: the within-run spread.
+    /// 10th and 90th percentile, each the median over the repetitions: the within-run spread.
     pub(crate) quantiles: Option<[f64; 2]>,
-    /// What the number may be off by where stamps of two clocks are compared.
+    /// The largest error of the number from comparing two clocks.
     pub(crate) bound: Option<f64>,
-    /// Samples of all repetitions beside an extreme, which grows with them.
+    /// Samples of all repetitions, for an extreme, which grows with their number.
     pub(crate) samples: Option<u64>,
     /// The point whose number is nearest to the median.
     pub(crate) id: u64,
-    /// Of a throughput whose link is known: what that carries at best.
+    /// The link limit, for a throughput on a known link.
     pub(crate) at_limit: Option<Box<AtLimit>>,
-    /// Why not to trust it: unstable or failed repetitions.
+    /// Why it is uncertain: unstable or failed repetitions.
     pub(crate) doubts: Vec<String>,
 }
 
@@ -97,7 +96,7 @@ impl Series {
         self.cells.iter().any(|cell| cell.number().is_some())
     }
 
-    /// Whether nothing of it could be measured here: it is then a footnote rather than a column.
+    /// Whether nothing of it could be measured: it is then a footnote instead of a column.
     pub(crate) fn is_not_measured(&self) -> bool {
         self.cells.iter().all(|c| matches!(c, Cell::Absent | Cell::NotMeasured(_)))
     }
@@ -114,7 +113,7 @@ impl Cell {
     }
 }
 
-/// The most that a number could be, in the unit of the series table, and why.
+/// The largest possible value of a number, in the unit of the series table, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AtLimit {
     pub(crate) number: f64,
@@ -128,9 +127,9 @@ pub(crate) struct Published {
     pub(crate) label: String,
     /// The unit of its numbers; absent when nothing states it.
     pub(crate) scale: Option<Scale>,
-    /// One cell for each x of the series table, as text, so that `NA` and trailing zeros survive.
+    /// One cell for each x of the series table, as text, so that `NA` and trailing zeros are kept.
     pub(crate) cells: Vec<Option<String>>,
-    /// The measured series that it corresponds to.
+    /// The measured series that it belongs to.
     pub(crate) twin: Option<usize>,
 }
 

@@ -1,14 +1,14 @@
-//! Series less another: what a layer adds to the one below, or how far each is above a reference.
+//! Differences of series: what a layer adds to the one below, or how far each is above a reference.
 
 use super::cells::{Cell, Number, Series};
 
-/// The first as it is, the others less the one before.
+/// The first series as it is, and the others minus the one before.
 pub(super) fn of_each(series: Vec<Series>) -> Vec<Series> {
     let first = series.first().cloned();
     first.into_iter().chain(series.windows(2).map(|pair| less(&pair[1], &pair[0]))).collect()
 }
 
-/// All but the first, less that.
+/// All series but the first, minus the first.
 pub(super) fn above_first(series: Vec<Series>) -> Vec<Series> {
     let Some((first, rest)) = series.split_first() else { return series };
     rest.iter().map(|here| less(here, first)).collect()
@@ -20,7 +20,7 @@ fn less(here: &Series, below: &Series) -> Series {
     Series { label, key: here.key.clone(), words: here.words.clone(), cells }
 }
 
-/// Where either has no number, there is none, for its reason.
+/// The difference of two cells; without a number, the reason of the cell that has none.
 fn cell(here: &Cell, below: &Cell) -> Cell {
     match (here, below) {
         (Cell::Value(here), Cell::Value(below)) => Cell::Value(number(here, below)),
@@ -28,7 +28,8 @@ fn cell(here: &Cell, below: &Cell) -> Cell {
     }
 }
 
-/// The spread reaches from the least that the difference of two repetitions can be to the largest.
+/// The difference of two numbers. Its spread reaches from the smallest to the largest difference of
+/// two repetitions.
 pub(super) fn number(here: &Number, below: &Number) -> Number {
     Number {
         median: here.median - below.median,

@@ -1,10 +1,9 @@
-//! The cells of a figure: points selected, arranged by x and series, repetitions folded into one
-//! number each.
+//! The cells of a figure: points are selected and arranged by x and series, and repetitions are
+//! folded into one number each.
 //!
 //! Points are folded only if they differ in nothing but the repetition and the launch: those of one
-//! launch first, then the launches. Where a figure's `series`
-//! would mix points that differ in some other axis, in experiment or in the kind of latency, that
-//! axis is made part of the series.
+//! launch first, then the launches. If a figure's `series` would mix points that differ in another
+//! axis, in experiment or in the kind of latency, that axis is added to the series.
 
 mod at_limit;
 mod cells;
@@ -80,7 +79,7 @@ impl SeriesTable {
     }
 }
 
-/// The points of a figure without x: groups that differ in nothing but the repetition, each with
+/// The points of a figure without x, in groups that differ in nothing but the repetition, each with
 /// its label.
 pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
     let names = split::names(&figure.series, shown, "", None, false);
@@ -88,7 +87,7 @@ pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, V
     groups.into_iter().map(|(key, points)| (split::label(&names, &key), points)).collect()
 }
 
-/// The middle of the values; of an even number, the mean of the middle two.
+/// The middle of the values; the mean of the middle two of an even number.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -117,7 +116,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: Y<'_>) -> Cell {
         .filter_map(|p| Some((y.number(p)?, *p)))
         .collect();
     numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // What is repeated is a launch, where there are several: each counts once.
+    // With several launches, each launch counts once.
     let launch = |runs: Vec<&(f64, &Point)>| median(runs.iter().map(|run| run.0).collect());
     let launches = launched::by_launch(&numbers, |(_, point)| point).into_iter();
     let mut runs: Vec<f64> = launches.filter_map(launch).collect();
@@ -153,7 +152,7 @@ fn without_number(here: &[&Point], y: &str) -> Cell {
     }
 }
 
-/// Quantiles belong beside a middle of the same samples only.
+/// The percentiles, which belong to a median of the same samples only.
 fn quantiles(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<[f64; 2]> {
     let (latency, _) = y.path.rsplit_once('.').filter(|(_, field)| ["p50_ns", "mean_ns"].contains(field))?;
     let all = |field: &str| {
@@ -163,7 +162,7 @@ fn quantiles(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<[f64; 2]> {
     Some([all("p10_ns")?, all("p90_ns")?])
 }
 
-/// The count that an extreme has to be read with (V42 of the evaluations).
+/// The number of samples, which matters for an extreme.
 fn samples(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<u64> {
     let is_extreme = [".min_ns", ".max_ns"].iter().any(|field| y.path.ends_with(field));
     let counts = numbers.iter().filter_map(|(_, point)| y.latency(point)).map(|latency| latency.count);
@@ -175,7 +174,7 @@ fn bound(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<f64> {
     numbers.iter().filter_map(|(_, point)| y.bound(point)).reduce(f64::max)
 }
 
-/// Why not to trust a point, which is one of so many repetitions.
+/// Why a point, one of `of` repetitions, is uncertain.
 pub(crate) fn doubt(point: &Point, of: usize) -> Option<String> {
     let which =
         if of > 1 { format!("repetition {} ", u64::from(point.repetition) + 1) } else { String::new() };

@@ -1,4 +1,4 @@
-//! Published numbers beside the measured ones.
+//! Published numbers next to the measured ones.
 
 use measure::figure::{Figure, ReferenceTable};
 use serde_json::Value;
@@ -39,27 +39,27 @@ fn table<'a>(figure: &'a Figure, x: &str) -> Option<&'a ReferenceTable> {
     (table.columns.first()? == x).then_some(table)
 }
 
-/// A value of an axis as a cell has it: a number, `true` or `false`, else a word.
+/// The value of an axis in a cell: a number, `true` or `false`, otherwise a word.
 fn parse(cell: &str) -> Value {
     let cell = cell.trim();
     let number = cell.parse::<u64>().map(Value::from);
     number.or_else(|_| cell.parse::<bool>().map(Value::from)).unwrap_or_else(|_| Value::from(cell))
 }
 
-/// A column in print: `rc_fdr_us` is `RC FDR`.
+/// The printed name of a column: `rc_fdr_us` is `RC FDR`.
 pub(crate) fn label(column: &str) -> String {
     let words = words(column);
     if words.is_empty() { column.to_owned() } else { words.join(" ").to_uppercase() }
 }
 
-/// The words of a column's name without its unit: `rc_fdr_us` gives `rc`, `fdr`.
+/// The words of a column's name without its unit: `rc`, `fdr` for `rc_fdr_us`.
 fn words(column: &str) -> Vec<String> {
     let units = ["ns", "us", "gbps", "mbps"];
     column.split('_').map(str::to_lowercase).filter(|word| !units.contains(&word.as_str())).collect()
 }
 
-/// The series that has all of the words among its values. A value of several words, as
-/// `event_repoll`, counts with all of them.
+/// The series that has all of the words among its values. All words of a value such as
+/// `event_repoll` count.
 fn twin(words: &[String], series: &[Series]) -> Option<usize> {
     let fits = |s: &Series| {
         let values = s.words.iter().map(|value| value.split('_').map(str::to_owned).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Series as multiples of others: of those that differ from them in some axes alone.
+//! Series as multiples of others that differ from them only in some axes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::cells::{Cell, Number, Series};
 use super::difference::number as less;
 
-/// Each series as a multiple of the one that has these values of its axes and else the same ones.
+/// Divides each series by the one that has these values of its axes and otherwise the same ones.
 pub(super) fn relative(series: &[Series], to: &BTreeMap<String, Value>) -> Vec<Series> {
     let one = |here: &Series| {
         let key: Vec<_> = here.key.iter().map(|(axis, own)| (axis, to.get(axis).unwrap_or(own))).collect();
@@ -24,7 +24,7 @@ pub(super) fn relative(series: &[Series], to: &BTreeMap<String, Value>) -> Vec<S
     series.iter().map(one).collect()
 }
 
-/// What stands behind the words for the number: `relative to mode ib`.
+/// The text after the name of the number: `relative to mode ib`.
 pub(super) fn words(to: &BTreeMap<String, Value>) -> String {
     let all: Vec<_> =
         to.iter().map(|(axis, of)| format!("{} {}", axis.replace('_', " "), value(of))).collect();
@@ -34,7 +34,7 @@ pub(super) fn words(to: &BTreeMap<String, Value>) -> String {
 fn ratio(here: &Cell, below: &Cell, is_same: bool, to: &BTreeMap<String, Value>) -> Cell {
     match (here, below) {
         (Cell::Value(_), Cell::Value(below)) if below.runs[0] <= 0.0 => Cell::NotMeasured(format!(
-            "the number with {} is not above zero, so that nothing is a multiple of it",
+            "the number with {} is not above zero, so there is no multiple of it",
             of(to)
         )),
         (Cell::Value(here), Cell::Value(below)) => Cell::Value(number(here, below, is_same, to)),
@@ -42,11 +42,11 @@ fn ratio(here: &Cell, below: &Cell, is_same: bool, to: &BTreeMap<String, Value>)
     }
 }
 
-/// A cell that is compared with nothing.
+/// A cell without a number to compare it with.
 fn without(here: &Cell, to: &BTreeMap<String, Value>) -> Cell {
     match here {
         Cell::Value(_) => {
-            Cell::NotMeasured(format!("nothing was measured here with {} to divide by", of(to)))
+            Cell::NotMeasured(format!("no number with {} was measured here to divide by", of(to)))
         }
         other => other.clone(),
     }
@@ -59,7 +59,8 @@ fn of(to: &BTreeMap<String, Value>) -> String {
     all.join(" and ")
 }
 
-/// The spread reaches from the least that the ratio of two repetitions can be to the largest.
+/// The ratio of two numbers. Its spread reaches from the smallest to the largest ratio of two
+/// repetitions.
 fn number(here: &Number, below: &Number, is_same: bool, to: &BTreeMap<String, Value>) -> Number {
     let base = below.doubts.iter().filter(|_| !is_same).map(|doubt| format!("with {}: {doubt}", of(to)));
     Number {

@@ -1,4 +1,4 @@
-//! Telling the series of a figure apart.
+//! Distinguishes the series of a figure.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::y::Y;
 use crate::list::grouped;
 
-/// Stands among axis names for the experiment of a point.
+/// The name among axis names that stands for the experiment of a point.
 const EXPERIMENT: &str = "experiment";
-/// Stands among axis names for the kind of a point's latency.
+/// The name among axis names that stands for the kind of a point's latency.
 const LATENCY: &str = "latency";
 
-/// The axes that tell the series apart: those that the figure names, and those that must be added
+/// The axes that distinguish the series: those that the figure names, and those that must be added
 /// so that a cell holds repetitions of one combination only.
 pub(super) fn names(
     series: &[String],
@@ -51,7 +51,7 @@ pub(super) fn groups<'a>(
     grouped(shown.iter().map(|point| (key(point), *point)))
 }
 
-/// A series in print: words as they are, other values with the name of their axis.
+/// The printed name of a series: words as they are, other values with the name of their axis.
 pub(super) fn label(names: &[String], key: &[Value]) -> String {
     let words =
         names.iter().zip(key).filter(|(_, value)| !value.is_null()).map(|(name, value)| match value {

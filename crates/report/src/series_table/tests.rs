@@ -88,7 +88,7 @@ fn repetitions_fold_to_their_median_with_the_spread_apart() {
     let series_table = new(&figure(&["service"]), &points).unwrap();
     let number = series_table.series[0].cells[0].number().unwrap();
     assert_eq!((number.median, number.runs, number.repetitions, number.id), (11.0, [10.0, 14.0], 3, 204));
-    assert_eq!(number.quantiles, None, "a throughput has no quantiles");
+    assert_eq!(number.quantiles, None, "a throughput has no percentiles");
     assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
     assert_eq!(median(Vec::new()), None);
 }
@@ -144,7 +144,7 @@ fn each_series_is_a_multiple_of_the_one_that_it_is_relative_to() {
     assert!(series_table.what.ends_with(", relative to inline false"), "{}", series_table.what);
     figure.relative_to = [("inline".to_owned(), json!("none"))].into();
     let without = new(&figure, &points).unwrap();
-    let reason = "nothing was measured here with inline none to divide by".to_owned();
+    let reason = "no number with inline none was measured here to divide by".to_owned();
     assert_eq!(without.series[0].cells[0], Cell::NotMeasured(reason));
 }
 
@@ -282,7 +282,7 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     let whole = of("latency.p50_ns", &round).estimate;
     assert_eq!((estimate, count), (whole.map(|ns| ns / 4.0), Some(1001)));
     assert!(estimate.low < estimate.value && each.has_interval);
-    // Its rate is made of its median, and so as sure as that.
+    // Its rate is computed from its median, with the same uncertainty.
     let other = measure::stats::latency(LatencyKind::RttHalf, &samples, &[]);
     let other = Point { latency: other, ..round.clone() };
     assert!(!of("throughput.bytes_per_s", &other).has_interval);

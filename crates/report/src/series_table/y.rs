@@ -1,4 +1,4 @@
-//! The number that a figure shows of its points.
+//! The number of its points that a figure shows.
 
 use measure::presentation::Patterns;
 use measure::quantity::Found;
@@ -24,12 +24,12 @@ impl<'p> Y<'p> {
         self.at(point)?.number(point).map(|number| self.scale.apply(number))
     }
 
-    /// The latency that the number is one of.
+    /// The latency that the number belongs to.
     pub(super) fn latency<'a>(&self, point: &'a Point) -> Option<&'a Latency> {
         self.at(point)?.latency(point)
     }
 
-    /// What the number may be off by where it compares two clocks, in the unit of the figure.
+    /// The largest error of the number from comparing two clocks, in the unit of the figure.
     pub(super) fn bound(&self, point: &Point) -> Option<f64> {
         self.at(point)?.bound(point).map(|bound| self.scale.apply(bound))
     }

@@ -1,5 +1,4 @@
-//! The lines above a table, which say what its rows are before any number, and the rows of points
-//! that failed.
+//! The banner above a table, which describes its rows, and the rows of points that failed.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use measure::text::{axes_text, plain};
 use super::findings::rule;
 use crate::{table, value};
 
-/// What tells one table from the next.
+/// What distinguishes one table from the next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub(super) experiment: String,
@@ -52,7 +51,7 @@ impl Key {
         format!("\n{rule}\n{what}\n{settings}{rule}\n")
     }
 
-    /// What carries the messages, by the name that the field has for the test; none for verbs.
+    /// The endpoint, by netperf's name for the test; `None` for verbs.
     fn test(&self, patterns: Patterns) -> Option<String> {
         let endpoint = self.axes.get("endpoint").filter(|endpoint| *endpoint != "verbs").map(value::text)?;
         let own = [
@@ -70,7 +69,7 @@ impl Key {
     }
 }
 
-/// The library that chose what carries the messages of a point, and what it took.
+/// The library that chose the transport of a point's messages, and its choice.
 fn carried(point: &Point) -> Option<String> {
     let by = |end: &End| Some((end.library.clone()?, end.transport.clone()?));
     let all: BTreeSet<(String, String)> = point.ends.iter().filter_map(by).collect();
@@ -90,16 +89,15 @@ pub(super) fn failed(point: &Point, shown: &Presentation, error: &str) -> String
     format!(" {first:>10}{rest}  failed: {error}{}\n", repetition(point))
 }
 
-/// What stands behind the row of a point: whether not to trust it, whether it is from a histogram,
-/// its repetition.
+/// The marks behind the row of a point: unstable, from a histogram, its repetition.
 pub(super) fn marks(point: &Point) -> String {
     let unstable = if point.unstable.is_some() { "  !" } else { "" };
     let approximate = if point.latency.as_ref().is_some_and(|l| l.resolution.is_some()) { "  ~" } else { "" };
     format!("{unstable}{approximate}{}", repetition(point))
 }
 
-/// Which repetition a row is of, counted from 1, and the launch that measured it, if it is not the
-/// first of the run; nothing for the first.
+/// The repetition of a row, counted from 1, and its launch, unless it is the first of the run;
+/// empty for the first.
 pub(super) fn repetition(point: &Point) -> String {
     if point.repetition == 0 {
         return String::new();

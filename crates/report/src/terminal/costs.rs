@@ -1,4 +1,4 @@
-//! What slower modes cost, on a terminal, when the last point has been printed.
+//! The tables of costs on a terminal, printed after the last point.
 
 use measure::figure::{CostRow, Figure, FigureKind};
 use measure::text::plain;
@@ -8,7 +8,7 @@ use crate::Points;
 use crate::costs::{Case, Mode, Outcome, cases};
 use crate::folded::Doubts;
 
-/// The tables of the kind costs among figures; nothing where there is none.
+/// The tables of the kind `costs` among figures; empty where there is none.
 pub fn costs(figures: &[Figure], run: Points<'_>) -> String {
     let tables = figures.iter().filter(|figure| figure.kind == FigureKind::Costs);
     tables.map(|figure| table(figure, run)).collect()
@@ -21,7 +21,7 @@ fn table(figure: &Figure, run: Points<'_>) -> String {
     out
 }
 
-/// What is done in a line, what was published of it in another, and a line for each case.
+/// The task in a line, its published numbers in another, and a line for each case.
 fn group(row: &CostRow, cases: &[Case]) -> String {
     let level = row.level.as_ref().map(|level| format!("{}: ", plain(level))).unwrap_or_default();
     let mut out = wrapped(&format!("{level}{}", plain(&row.what)), 1);

@@ -1,9 +1,9 @@
-//! What became of what environments ask of the machine, below the tables.
+//! The outcomes of environments' techniques, below the tables.
 
 use crate::conditions::Conditions;
 use measure::text::plain;
 
-/// One line for each technique; nothing where nothing was asked.
+/// One line for each technique; empty where there is none.
 pub(super) fn text(conditions: &Conditions) -> String {
     let mut out = String::new();
     let mut shown = None;

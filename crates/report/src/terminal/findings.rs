@@ -1,19 +1,21 @@
-//! The findings of a paper on a terminal, when the last point has been printed.
+//! The findings of a paper on a terminal, printed after the last point.
 
-use measure::finding::Finding;
+use measure::record::Run;
 use measure::text::plain;
 
 use crate::Points;
-use crate::findings::{Case, answer, summary};
+use crate::findings::{Answer, Case, answer, is_of_paper, no_network, summary};
 
-/// What the run says to each finding of its plan; nothing where it has none.
-pub fn findings(findings: &[Finding], run: Points<'_>) -> String {
-    if findings.is_empty() {
+/// The answers to the findings of a plan; empty where it has none.
+pub fn findings(run: &Run, points: Points<'_>) -> String {
+    if run.findings.is_empty() {
         return String::new();
     }
-    let answers = answer(findings, run);
+    let answers = answer(&run.findings, points, no_network(run));
+    let is_of_paper = is_of_paper(&run.findings);
     let rule = rule();
-    let mut out = format!("\n{rule}\n findings: {}\n{rule}\n", summary(&answers));
+    let summary = wrapped(&format!("findings: {}", summary(&answers, is_of_paper)), 1);
+    let mut out = format!("\n{rule}\n{summary}{rule}\n");
     for (index, answer) in answers.iter().enumerate() {
         let finding = answer.finding;
         out += &wrapped(&format!("{}. {}", index + 1, plain(&finding.claim)), 1);
@@ -23,20 +25,26 @@ pub fn findings(findings: &[Finding], run: Points<'_>) -> String {
             [Some(text), None] | [None, Some(text)] => format!("published: {text}; "),
             [None, None] => String::new(),
         };
-        out += &wrapped(&format!("{published}shown if {}", finding.holds), 4);
+        let size = finding.matches.as_ref().map(|matches| format!(", of the published size if {matches}"));
+        out += &wrapped(&format!("{published}holds if {}{}", finding.holds, size.unwrap_or_default()), 4);
         let width = answer.cases.iter().map(|case| case.label.chars().count()).max().unwrap_or_default();
-        answer.cases.iter().for_each(|case| out += &line(case, width));
+        answer.cases.iter().for_each(|case| out += &line(answer, case, width, is_of_paper));
     }
     out
 }
 
-/// A case: its verdict first, so that they can be read down the page.
-fn line(case: &Case, width: usize) -> String {
+/// The line of a case, with its verdict first, so that verdicts are one below the other.
+fn line(answer: &Answer<'_>, case: &Case, width: usize, is_of_paper: bool) -> String {
     let label = plain(&case.label);
     let label = if width == 0 { String::new() } else { format!("{label:width$}  ") };
     let figures = if case.figures.is_empty() { String::new() } else { format!("; {}", case.figures) };
     let doubts = case.doubts.text().map(|doubt| format!("; ! {doubt}")).unwrap_or_default();
-    wrapped(&plain_but_spaced(&label, &format!("{}{figures}{doubts}", case.verdict.text())), 4)
+    let verdict = case.verdict.text(is_of_paper);
+    let verdict = match answer.unjudged {
+        Some(_) if case.figure.is_some() => format!("not judged (would be {verdict})"),
+        _ => verdict,
+    };
+    wrapped(&plain_but_spaced(&label, &format!("{verdict}{figures}{doubts}")), 4)
 }
 
 /// The label keeps the spaces that align it.
@@ -44,12 +52,12 @@ fn plain_but_spaced(label: &str, text: &str) -> String {
     format!("{label}{}", plain(text))
 }
 
-/// What stands above and below a title.
+/// The line above and below a title.
 pub(super) fn rule() -> String {
     "-".repeat(110)
 }
 
-/// A text in lines, the further ones indented by two more.
+/// Breaks a text into lines; all but the first are indented by two more.
 pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut line = " ".repeat(indent);

@@ -1,4 +1,4 @@
-//! What the links carry that throughputs stand beside, said once below the tables.
+//! The link limits that throughputs are compared with, printed once below the tables.
 
 use crate::link_limit::Links;
 use measure::text::plain;
@@ -8,15 +8,14 @@ pub(super) fn text(links: &Links) -> String {
     if links.texts.is_empty() {
         return String::new();
     }
-    let mut out = "\n of link: the share of what the link carries at best, after its line code and the headers of the service \
-                   and the operation:\n"
+    let mut out = "\n of link: share of the link limit, which is the link's data rate less the headers of all packets:\n"
         .to_owned();
     for link in &links.texts {
         out += &format!("   {}\n", plain(link));
     }
     if links.is_shared {
-        out += "   Each direction carries the acknowledgements of the other, too; as an adapter may join them, they are not \
-                counted.\n";
+        out += "   Each direction also carries the acknowledgements of the other. They are not counted, because an adapter may \
+                combine them.\n";
     }
     out
 }

@@ -1,13 +1,11 @@
-//! Tables for a terminal, in the layout that users of perftest know, printed line by line as points
-//! end.
+//! Tables for a terminal, in perftest's layout, printed line by line as points end.
 //!
-//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of
-//! rounds of one to n `peers`, of several pairs `pairs`, of messages at a set rate that and their
-//! load, of calls that are timed by themselves `step`) is a table of its own, under a banner that
-//! says what is measured. Points that cannot be measured are gathered: one line for a run of points
-//! with the same reason. A `!` behind a row marks a point whose numbers should not be trusted;
-//! [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of
-//! what it carries at best.
+//! Each combination of experiment, pattern and axes is a separate table. Axes of rows do not count:
+//! `size_bytes`, of `fan-out` also `peers`, of `pairs` also `pairs`, of `open-loop` also the rate
+//! and the load, of `overhead` also `step`. A banner says what is measured. Points that cannot be
+//! measured are gathered: one line for consecutive points with the same reason. A `!` behind a row
+//! marks an unstable point; [`Stream::finish`] prints the reason. Throughputs with a known link
+//! have a column with their share of the link limit.
 
 mod banner;
 mod costs;
@@ -48,13 +46,13 @@ pub struct Stream {
     conditions: Conditions,
     links: Links,
     approximate: Option<f64>,
-    /// What columns of tables mean in the words of the last point.
+    /// The notes on columns that depend on the last point.
     of_last: String,
-    /// What columns of tables mean, which is said once.
+    /// The notes on columns, each printed once.
     notes: Vec<String>,
 }
 
-/// The table that rows are being added to.
+/// The table that rows are added to.
 #[derive(Debug)]
 struct Open {
     key: Key,
@@ -63,7 +61,7 @@ struct Open {
 }
 
 impl Stream {
-    /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
+    /// Starts tables with throughputs in a unit of bandwidth: Gb/s, MB/s or MiB/s.
     pub fn new(patterns: Patterns, bandwidth: Unit) -> Result<Self, Error> {
         Scale::of(Some(bandwidth), "throughput.bytes_per_s", patterns)?;
         Ok(Self {
@@ -81,13 +79,13 @@ impl Stream {
         })
     }
 
-    /// Says what is measured, once that is known: throughputs of points that follow stand beside
-    /// what their link carries.
+    /// Sets the measured devices, once they are known: throughputs of the points that follow have
+    /// their share of the link limit.
     pub fn measures(&mut self, devices: &[Device]) {
         self.devices = devices.to_vec();
     }
 
-    /// What to print now that a point has ended: nothing, or whole lines.
+    /// Returns the text to print after a point has ended: nothing, or whole lines.
     pub fn line(&mut self, point: &Point) -> String {
         let key = Key::of(point, self.patterns);
         self.unstable.see(point);
@@ -112,8 +110,8 @@ impl Stream {
         out
     }
 
-    /// What is left to print when the last point has ended: points still gathered, what the marks
-    /// mean, what became of environments, and what links carry.
+    /// Returns the text to print after the last point: gathered points, the meaning of the marks,
+    /// the outcomes of environments, and the link limits.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
         out += &self.of_last;
@@ -123,7 +121,7 @@ impl Stream {
         out += &links::text(&self.links);
         if let Some(resolution) = self.approximate {
             out += &format!(
-                "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",
+                "\n ~ from a histogram, not from every sample: percentiles are exact to {:.2} % of their value\n",
                 resolution * 100.0
             );
         }
@@ -160,7 +158,7 @@ impl Stream {
         out + &table::rows(shown, &view, self.patterns, &marks(point))
     }
 
-    /// Keeps what is to be said once below the tables.
+    /// Keeps the notes for below the tables.
     fn note(&mut self, shown: &'static Table, point: &Point) {
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
@@ -174,13 +172,13 @@ impl Stream {
         }
     }
 
-    /// Starts a table; its banner comes with its first row.
+    /// Starts a table; its banner is printed with its first row.
     fn open(&mut self, key: Key) {
         self.table = Some(Open { key, banner_is_out: false, header: None });
     }
 
-    /// Prints the points that were gathered: inside their table if it is open or about to be, else
-    /// on their own.
+    /// Prints the gathered points: inside their table if it is open or about to be, otherwise
+    /// separately.
     fn flush(&mut self, next: Option<&Point>) -> String {
         let Some(skipped) = self.skipped.take() else { return String::new() };
         let next_key = next.map(|next| Key::of(next, self.patterns));
@@ -197,7 +195,7 @@ impl Stream {
     }
 }
 
-/// The tables of a whole run at once; before them, if so, that none of it should be trusted.
+/// The tables of a whole run at once, after a warning if the whole run is unstable.
 pub fn tables(run: Points<'_>, bandwidth: Unit) -> Result<String, Error> {
     let mut stream = Stream::new(run.patterns, bandwidth)?;
     stream.measures(run.devices);

@@ -1,4 +1,5 @@
-//! Points that cannot be measured, gathered to one line for each run of equal reasons.
+//! Points that cannot be measured, gathered to one line for consecutive points with the same
+//! reason.
 
 use measure::presentation::Presentation;
 use measure::record::Point;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::banner::Key;
 use super::spread::Spread;
 
-/// A run of points that were not measured for the same reason.
+/// Consecutive points that were not measured for the same reason.
 #[derive(Debug)]
 pub(super) struct SkippedRun {
     shown: &'static Presentation,
@@ -38,18 +39,18 @@ impl SkippedRun {
         }
     }
 
-    /// The table that all of the points belong to, if there is just one.
+    /// The table of all the points, if they belong to one.
     pub(super) fn only_key(&self) -> Option<&Key> {
         if let [key] = &self.keys[..] { Some(key) } else { None }
     }
 
-    /// The line inside the table that the points belong to, with the axes that tell them apart.
+    /// The line inside the table of the points, with the axes in which they differ.
     pub(super) fn inside(&self) -> String {
         self.line("", &|_, _| false)
     }
 
-    /// The line on its own: it names the experiment, and the axes that also tell the points from
-    /// their neighbours.
+    /// The line on its own, with the experiment, the axes in which the points differ, and those in
+    /// which they differ from their neighbours.
     pub(super) fn apart<'a>(&self, neighbours: impl Iterator<Item = &'a Key>) -> String {
         let experiment = self.keys.first().map(|key| plain(&key.experiment)).unwrap_or_default();
         let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
@@ -60,8 +61,8 @@ impl SkippedRun {
         format!("\n{}", self.line(&format!(" of {experiment}"), &differs))
     }
 
-    /// The line with the axes that tell its points apart, those of rows, and those that are told
-    /// besides.
+    /// The line with the axes in which its points differ, the axes of rows, and those for which
+    /// `is_told` holds.
     fn line(&self, whose: &str, is_told: &dyn Fn(&str, &[Value]) -> bool) -> String {
         let rows = self.shown.row_axes;
         let axes = self

@@ -1,4 +1,4 @@
-//! Points that have something in common, in few words: how many, and which values their axes have.
+//! Points that have something in common, in few words: their number, and the values of their axes.
 
 use measure::record::Axes;
 use measure::text::plain;
@@ -15,7 +15,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Takes a point in.
+    /// Adds a point.
     pub(super) fn see(&mut self, axes: &Axes) {
         self.points += 1;
         for (name, value) in axes {
@@ -30,12 +30,12 @@ impl Spread {
         }
     }
 
-    /// How many in print: `1 point`.
+    /// The number of points in print: `1 point`.
     pub(super) fn count(&self) -> String {
         if self.points == 1 { "1 point".to_owned() } else { format!("{} points", self.points) }
     }
 
-    /// The axes that are wanted, with their values: `service RC, UC; size_bytes 4..64`.
+    /// The axes for which `shown` holds, with their values: `service RC, UC; size_bytes 4..64`.
     pub(super) fn axes(&self, shown: impl Fn(&str, &[Value]) -> bool) -> String {
         let axes = self.axes.iter().filter(|(name, values)| shown(name, values));
         let axes: Vec<String> =
@@ -44,7 +44,7 @@ impl Spread {
     }
 }
 
-/// Values of an axis in few words: `4..64` for more than two numbers, else all of them.
+/// Prints the values of an axis: `4..64` for more than two numbers, otherwise all values.
 fn range(values: &[Value]) -> String {
     let mut values: Vec<&Value> = values.iter().collect();
     let numbers = values.iter().all(|v| v.is_number());

@@ -4,7 +4,7 @@ use bench::PATTERNS;
 use measure::figure::{Figure, FigureKind};
 use measure::finding::Finding;
 use measure::record::{
-    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, SinkReport,
+    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, Run, SinkReport,
     Throughput, Timed, TimerAlone,
 };
 use serde_json::json;
@@ -112,7 +112,7 @@ fn assert_golden(text: &str, name: &str) {
 #[test]
 fn latencies_have_the_columns_of_ib_send_lat() {
     let mut unstable = latency(4096, 2840);
-    unstable.unstable = Some("the cross-core latency changed\nfrom 58 ns to 131 ns".to_owned());
+    unstable.unstable = Some("the core-to-core latency changed\nfrom 58 ns to 131 ns".to_owned());
     let mut second = latency(4096, 2850);
     second.repetition = 1;
     let failed = Point {
@@ -172,8 +172,8 @@ fn bandwidths_name_their_direction_and_their_unit() {
     assert!(Stream::new(PATTERNS, Unit::Us).is_err());
 }
 
-/// A device that imitates links under RoCE v2: 82 B of headers around the payload of each packet,
-/// as RoCE over IPv4 has them.
+/// A device with link models under RoCE v2: 82 B of headers around the payload of each packet, as
+/// RoCE over IPv4 has them.
 fn imitating() -> Device {
     let attributes = json!({"kind": "user-space software", "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1"});
     let device = json!({"rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes});
@@ -192,13 +192,13 @@ fn throughputs_stand_beside_what_their_link_carries() {
     lossy.axes.insert("service".to_owned(), json!("UC"));
     lossy.counters.insert("messages_lost".to_owned(), 17);
     let points = [
-        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s, of which 4096 of 4178 B are payload: 53.475
-        // Gb/s. 50.180 are 93.8 %.
+        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s; with 4096 of 4178 B as payload, 53.475 Gb/s.
+        // 50.180 are 93.8 %.
         on_link(4096, Direction::Uni, Some("4X FDR,latency=1us")),
         on_link(32768, Direction::Uni, Some("4X FDR,latency=1us")),
-        // 4 x 25.78125 Gb/s in 64b/66b are 100 Gb/s each way: 98.037, of which 50.180 are 51.2 %.
+        // 4 x 25.78125 Gb/s in 64b/66b are 100 Gb/s each way; of 98.037, 50.180 are 51.2 %.
         on_link(32768, Direction::BiOne, Some("4X EDR")),
-        // The share is what it is, even where no link can carry so much: 50.180 of 31.372 Gb/s.
+        // The share is not limited to 100 %: 50.180 of 31.372 Gb/s.
         lossy,
         on_link(65536, Direction::Uni, None),
     ];
@@ -261,7 +261,7 @@ fn statistics_of_a_histogram_are_marked_and_explained() {
     point.latency.as_mut().unwrap().resolution = Some(0.0005);
     let text = tables(&[point], &[], Unit::GbPerS).unwrap();
     assert!(text.contains("  ~\n"), "{text}");
-    assert!(text.ends_with("quantiles are exact to 0.05 % of their value\n"), "{text}");
+    assert!(text.ends_with("percentiles are exact to 0.05 % of their value\n"), "{text}");
 }
 
 #[test]
@@ -287,10 +287,18 @@ fn findings_are_answered_below_the_tables() {
     }));
     let mut shifted = latency(4096, 2840);
     shifted.unstable = Some("it shifted".to_owned());
-    let text = findings(&[change, absent], known(&[latency(4, 820), shifted]));
+    let run = |findings: Vec<Finding>| -> Run {
+        let run = json!({
+            "schema_version": 1, "program": {"name": "rdmascope", "version": "0"}, "command": [], "started": "",
+            "title": "", "quick": false, "plan": {}, "points_planned": 0, "figures": [], "findings": findings,
+            "devices": [], "environments": [], "overheads": [], "warnings": [],
+        });
+        serde_json::from_value(run).unwrap()
+    };
+    let text = findings(&run(vec![change, absent]), known(&[latency(4, 820), shifted]));
     assert_golden(&text, "findings.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
-    assert_eq!(findings(&[], known(&[latency(4, 820)])), "");
+    assert_eq!(findings(&run(Vec::new()), known(&[latency(4, 820)])), "");
 }
 
 #[test]
@@ -320,7 +328,7 @@ fn what_slower_modes_cost_is_a_line_for_each_case() {
     assert_eq!(costs(&[other], known(&points)), "");
 }
 
-/// A point of the pattern one-way, as softdev could give it.
+/// A point of the pattern one-way, as softdev might give it.
 fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     let kind = |kind, p50_ns| {
         let mut latency = latency(size, p50_ns).latency.unwrap();
@@ -350,7 +358,7 @@ fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     point
 }
 
-/// A point of one to n, as softdev could give it; a fetch has the readers' times, too.
+/// A point of fan-out, as softdev might give it; a fetch has the readers' times, too.
 fn fan_out(peers: u64, size: u64, operation: &str) -> Point {
     let of = |kind, count, p50_ns| {
         let latency = latency(size, p50_ns).latency.unwrap();
@@ -390,7 +398,7 @@ fn rounds_of_one_to_n_have_a_reading_for_each_message() {
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 
-/// A point of several pairs, the last of which is served worse.
+/// A point of several pairs, the last of which is slower.
 fn pairs(pairs: u64, size: u64, traffic: &str) -> Point {
     let mut point = Point {
         pattern: "pairs".to_owned(),
@@ -425,7 +433,7 @@ fn pairs_share_a_table_over_how_many_they_are() {
         latency: None,
         ..pairs(8, 512, "ping-pong")
     };
-    let reason = "hardly ever at it at the same time".to_owned();
+    let reason = "the pairs hardly ever sent at the same time".to_owned();
     let absent =
         Point { status: Status::NotMeasured { reason }, throughput: None, ..pairs(8, 1024, "stream") };
     let streams = [1, 2].map(|count| pairs(count, 1024, "stream"));
@@ -436,7 +444,7 @@ fn pairs_share_a_table_over_how_many_they_are() {
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 
-/// A point of messages at a set rate beside so many loaders.
+/// A point of messages at a set rate, with a number of loaders.
 fn open_loop(load: &str, loaders: u64, rate_hz: u64) -> Point {
     let mut point = latency(64, 1000 * (1 + loaders));
     let of = point.latency.take().unwrap();
@@ -550,7 +558,7 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
     };
     kept.pipeline.as_mut().unwrap().sinks =
         vec![sink_report(0, None), sink_report(1, Some("/tmp/logs/a_output.csv"))];
-    kept.unstable = Some("the generator was not there for 2 of 3 steps".to_owned());
+    kept.unstable = Some("2 of 3 steps were missed: the generator was late".to_owned());
     kept.ends = vec![serde_json::from_value(json!({"rank": 1, "host": {"Udp.RcvbufErrors": 135}})).unwrap()];
     let failed = Point {
         status: Status::Failed { error: "nothing arrived".to_owned() },
@@ -594,7 +602,7 @@ fn shares_of_steps_are_of_all_that_were_due() {
     }
 }
 
-/// A point in an environment, of whose techniques the ranks say this.
+/// A point in an environment, with the outcomes of its techniques on the ranks.
 fn arranged(size: u64, environment: &str, conditions: &serde_json::Value) -> Point {
     let mut point = latency(size, 1000);
     point.axes.insert("environment".to_owned(), json!(environment));
@@ -636,6 +644,6 @@ fn what_became_of_environments_is_said_once_below_the_tables() {
     assert_eq!(said, expected);
     assert!(
         !tables(&points[2..], &[], Unit::GbPerS).unwrap().contains("\n\n environment "),
-        "nothing was asked"
+        "no technique was asked for"
     );
 }

@@ -1,5 +1,5 @@
-//! Points whose numbers should not be trusted, those of one reason together, named by what tells
-//! them from their neighbours.
+//! Unstable points, grouped by their reason, with the axes in which they differ from their
+//! neighbours.
 
 use measure::record::{Axes, Point};
 use measure::text::{axes_text, plain};
@@ -8,7 +8,7 @@ use super::banner::repetition;
 use super::spread::Spread;
 use crate::varying::Varying;
 
-/// Points that were marked, until the last has been printed.
+/// The marked points, until the last one has been printed.
 #[derive(Debug, Default)]
 pub(super) struct Unstable {
     marked: Vec<Marked>,
@@ -26,7 +26,7 @@ struct Marked {
 }
 
 impl Unstable {
-    /// Takes a point in, marked or not: all points of an experiment tell which of its axes vary.
+    /// Adds a point, marked or not: all points of an experiment show which of its axes vary.
     pub(super) fn see(&mut self, point: &Point) {
         self.varying.see(point);
         if let Some(reason) = &point.unstable {
@@ -51,12 +51,12 @@ impl Unstable {
         });
     }
 
-    /// What the marks mean: nothing where there are none.
+    /// The reasons of the marks; empty where there are none.
     pub(super) fn finish(&self) -> String {
         if self.marked.is_empty() {
             return String::new();
         }
-        let mut out = "\n ! unstable, do not trust the number:\n".to_owned();
+        let mut out = "\n ! unstable: the number may be that of a disturbed machine:\n".to_owned();
         for marked in self.marked.iter().take(LINES_MAX) {
             out += &format!("   {}\n", self.line(marked));
         }
@@ -80,5 +80,5 @@ impl Unstable {
     }
 }
 
-/// More lines than this nobody reads on a terminal.
+/// Longer lists are too long for a terminal.
 const LINES_MAX: usize = 10;

@@ -1,9 +1,10 @@
-//! A report opened in a real browser, headless: what is drawn, and every error of its scripts.
+//! A report opened in a real browser, headless: which charts are drawn, and every error of its
+//! scripts.
 //!
 //! Plain Rust over the standard library, so that other crates' tests can include it with `#[path]`.
-//! The page under test is a copy of the report with one script more, which watches from before the
-//! first of the page's own scripts runs and writes down what it sees when the page says that it is
-//! ready.
+//! The page under test is a copy of the report with one more script. That script watches from
+//! before the first of the page's own scripts runs, and writes down its observations when the page
+//! says that it is ready.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
@@ -18,7 +19,7 @@ pub(crate) struct Browser {
 
 /// How to open a report.
 pub(crate) struct View<'a> {
-    /// What follows `#`, e.g. `histogram=12`; may be empty.
+    /// The part after `#`, e.g. `histogram=12`; may be empty.
     pub(crate) hash: &'a str,
     /// Width of the window.
     pub(crate) width: u32,
@@ -26,7 +27,7 @@ pub(crate) struct View<'a> {
     pub(crate) dark: bool,
 }
 
-/// What the watching script saw.
+/// The observations of the watching script.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Whether the page finished drawing.
@@ -36,19 +37,19 @@ pub(crate) struct Seen {
     pub(crate) errors: Vec<String>,
     /// Charts: id of the element, number of traces drawn in an `svg.main-svg`.
     pub(crate) plots: Vec<(String, usize)>,
-    /// Width of the window and of what would be scrolled sideways in it.
+    /// Width of the window, and of the content that would be scrolled sideways in it.
     pub(crate) widths: (u64, u64),
     /// Other facts by name.
     pub(crate) facts: Vec<(String, String)>,
 }
 
-/// A run of the browser longer than this has hung.
+/// A browser that runs longer than this has hung.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// The browser; without one, says so and gives none, or fails where `RDMASCOPE_REQUIRE` names
-/// `browser`.
+/// Finds the browser. Without one, prints so and returns `None`, or fails if `RDMASCOPE_REQUIRE`
+/// names `browser`.
 pub(crate) fn find_or_skip() -> Option<Browser> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = std::env::split_paths(&path)
@@ -65,7 +66,7 @@ pub(crate) fn find_or_skip() -> Option<Browser> {
 }
 
 impl Browser {
-    /// Opens a report in a scratch directory of the caller and tells what was seen.
+    /// Opens a report in a scratch directory of the caller and returns the observations.
     pub(crate) fn open(&self, html: &str, view: &View<'_>, scratch: &Path) -> Seen {
         let page = scratch.join("watched.html");
         fs::write(&page, watched(html)).unwrap();
@@ -145,7 +146,7 @@ impl Seen {
     }
 }
 
-/// A page that shows the report in a frame, as wide as wanted (a headless window is never below 500
+/// A page that shows the report in a frame of any width (a headless window is never below 500
 /// pixels wide), and takes the watching script's result.
 fn framed(view: &View<'_>) -> String {
     let hash =
@@ -158,7 +159,7 @@ fn framed(view: &View<'_>) -> String {
     )
 }
 
-/// The report with the watching script before all others, under the nonce that the page asks for.
+/// The report with the watching script before all others, under the nonce that the page requires.
 fn watched(html: &str) -> String {
     let nonce =
         html.split("<script nonce=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();

@@ -1,4 +1,5 @@
-// Watches a report from before its own scripts run, and writes down what it saw once the page is ready.
+// Watches a report from before its own scripts run, and writes down its observations once the page
+// is ready.
 (() => {
   const lines = [];
   const clean = (text) => String(text).replace(/\s+/g, " ");

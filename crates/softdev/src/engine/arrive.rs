@@ -1,4 +1,4 @@
-//! Taking messages from a lane: what polling finds of receives.
+//! Taking messages from a lane: the part of polling that finds receives.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -23,12 +23,12 @@ use crate::transport::local::lane::is_shown;
 use crate::transport::local::place::{Place, scatter};
 use crate::transport::local::region::{Access, locate};
 
-/// Looks at a receive that a peer is placing before the peer's health is checked: a system call,
-/// next to which so many looks are nothing.
+/// How often a receive that a peer is placing is looked at before the peer's health is checked. The
+/// check is a system call, next to which this many looks cost nothing.
 pub(crate) const PATIENCE: u32 = 1 << 8;
 
 impl Receiving {
-    /// Whether a message waits to be polled that has taken this receive of the shared queue.
+    /// Whether a message that took receive `index` of the shared queue waits to be polled.
     pub(crate) fn has_message_for(&self, index: u32) -> bool {
         let head = self.head.load(Acquire);
         (0..self.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
@@ -39,22 +39,22 @@ impl Receiving {
 }
 
 impl Qp {
-    /// Number and slot of the next receive to complete.
+    /// Returns the number and the slot of the next receive to complete.
     #[inline]
     pub(crate) fn next_slot(&self) -> (u32, &Slot) {
         let n = self.receiving.head.load(Relaxed);
         (n, self.receiving.slot(n))
     }
 
-    /// Whether its next receive has not completed and need not be flushed, as a glance shows.
+    /// Whether the next receive has not completed and need not be flushed; a quick check.
     #[inline]
     pub(crate) fn awaits_next(&self) -> bool {
         let (n, slot) = self.next_slot();
         !SlotState::is_over(slot.state.load(Acquire), n) && self.state() != IBV_QPS_ERR
     }
 
-    /// Takes the next completed receive, with what its line says of the time (0 for one that is
-    /// flushed). Called under the lock of the completion queue that the receives go to.
+    /// Takes the next completed receive, with the time stamp in its slot (0 if it is flushed).
+    /// Called under the lock of the receives' completion queue.
     #[inline]
     pub(crate) fn receive_completion(&self, wc: &mut ibv_wc, stamp: &mut u64) -> Taken {
         let receiving = &self.receiving;
@@ -71,7 +71,7 @@ impl Qp {
             return self.take_shared(n, srq, wc);
         }
         if n == receiving.tail.load(Acquire) {
-            return Taken::Nothing; // What a peer says of a receive that was not posted.
+            return Taken::Nothing; // A peer claims a receive that was not posted.
         }
         if is_shown(&slot.state, n) {
             self.take(&receiving.wqes, self.pd, n, n, wc);
@@ -85,7 +85,7 @@ impl Qp {
         Taken::Receive
     }
 
-    /// Takes a message that is there and has a receive of a shared queue.
+    /// Takes a message that has arrived and uses a receive of a shared queue.
     fn take_shared(&self, n: u32, srq: &Srq, wc: &mut ibv_wc) -> Taken {
         let index = u32::from(self.receiving.slot(n).index.load(Relaxed));
         let is_taken = srq.has(index);
@@ -95,7 +95,7 @@ impl Qp {
         }
         self.receiving.head.store(n.wrapping_add(1), Release);
         self.announce_taken(n.wrapping_add(1));
-        if is_taken { Taken::Receive } else { Taken::Nothing } // Else what a peer only says.
+        if is_taken { Taken::Receive } else { Taken::Nothing } // Otherwise the peer's claim is false.
     }
 
     /// Whether it takes its receives from a shared queue.
@@ -103,7 +103,8 @@ impl Qp {
         self.srq.is_some()
     }
 
-    /// Whether a receive that no message has come for is to be flushed all the same.
+    /// Returns what becomes of a receive without a message: nothing yet, a flush, or the failure of
+    /// the queue pair.
     #[inline]
     fn look_closer(&self, n: u32, slot: &Slot) -> Taken {
         let receiving = &self.receiving;
@@ -111,7 +112,7 @@ impl Qp {
             return self.look_closer_shared(n, slot, srq);
         }
         if self.state() == IBV_QPS_ERR && n != receiving.tail.load(Acquire) {
-            // Once it is closed, all messages that there will ever be are there.
+            // Once the queue is closed, every message that will ever arrive has arrived.
             return if receiving.closed.load(Acquire) { Taken::Receive } else { Taken::Failure };
         }
         if self.ibv.qp_type == IBV_QPT_UD {
@@ -120,8 +121,8 @@ impl Qp {
         Taken::Nothing
     }
 
-    /// As [`look_closer`](Self::look_closer) where the receives are those of a shared queue, of
-    /// which none is flushed (IBTA vol. 1, section 10.3.1.5).
+    /// As [`look_closer`](Self::look_closer), for the receives of a shared queue. None of them is
+    /// flushed (IBTA vol. 1, section 10.3.1.5).
     fn look_closer_shared(&self, n: u32, slot: &Slot, srq: &Srq) -> Taken {
         if self.state() == IBV_QPS_ERR && !self.receiving.closed.load(Acquire) {
             return Taken::Failure;
@@ -130,19 +131,18 @@ impl Qp {
             self.look_after_claim(n, slot);
         }
         srq.doubt();
-        // A message that was there before the queue pair was closed may have come since the first
-        // look.
+        // A message from before the queue pair was closed may have arrived since the first look.
         if is_shown(&slot.state, n) { Taken::Receive } else { Taken::Nothing }
     }
 
-    /// Lets no datagram be placed in a slot that is passed over.
+    /// Keeps datagrams out of a slot that is skipped.
     pub(crate) fn pass(&self, n: u32, slot: &Slot) {
         if self.ibv.qp_type == IBV_QPT_UD {
             slot.state.store(SlotState::Done(n).encode(), SeqCst);
         }
     }
 
-    /// Takes message `n`, which completes the receive that `wqes` has as `which`.
+    /// Takes message `n`, which completes the receive `which` of `wqes`.
     #[inline]
     fn take(&self, wqes: &Wqes, pd: u32, which: u32, n: u32, wc: &mut ibv_wc) {
         let slot = self.receiving.slot(n);
@@ -171,7 +171,7 @@ impl Qp {
         if flags & FLAG_WRITE != 0 {
             wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
         } else {
-            // More than there is room for cannot have come, whatever a peer says.
+            // A message cannot be longer than its receive, whatever a peer says.
             wc.byte_len = wc.byte_len.min(receive.room);
         }
         if flags & FLAG_IMM != 0 {
@@ -186,21 +186,19 @@ impl Qp {
         }
     }
 
-    /// Bytes in front of a payload in the memory that a receive names: a datagram has a header
-    /// there.
+    /// Returns the bytes before the payload in the receive's memory: the header of a datagram.
     #[inline]
     fn header_bytes(&self) -> usize {
         if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as usize } else { 0 }
     }
 
-    /// Bytes of a payload as the requester says it.
+    /// Returns the bytes of a payload, as the requester states them.
     #[inline]
     fn payload_bytes(&self, slot: &Slot) -> usize {
         (slot.byte_len.load(Relaxed) as usize).saturating_sub(self.header_bytes())
     }
 
-    /// Moves a payload from its slot to where the receive wants it; false where that is not allowed
-    /// any more.
+    /// Copies a payload from its slot to the receive's memory; false if that is no longer allowed.
     #[inline]
     fn scatter_slot(
         &self,
@@ -229,8 +227,8 @@ impl Qp {
         self.scatter_payload(elements, pd, slot, Piece { addr: bounce.as_ptr(), len })
     }
 
-    /// Tells requesters every now and then that the messages before this one have been taken from
-    /// the lane's own memory: who posts receives seldom does not say it with them.
+    /// Tells requesters now and then that the messages before `n` have been taken from the lane's
+    /// own memory. Posting a receive tells them too, but some programs rarely post.
     fn announce_taken(&self, n: u32) {
         let taken = &self.shared().posted.taken;
         if n.wrapping_sub(taken.load(Relaxed)) >= BOUNCES / 4 {
@@ -238,7 +236,7 @@ impl Qp {
         }
     }
 
-    /// Moves a payload to where the receive wants it, behind the header of a datagram.
+    /// Copies a payload to the receive's memory, behind the header of a datagram.
     fn scatter_payload(
         &self,
         elements: impl Iterator<Item = ibv_sge>,
@@ -259,13 +257,13 @@ impl Qp {
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let mut left = header_bytes + payload.len;
         let places = self.places(elements, pd, &mut left);
-        // SAFETY: the header lives on this stack, and the payload there or in the own arena; every
-        // place is checked by `locate`.
+        // SAFETY: the header is on this stack, the payload is there or in this process's arena, and
+        // `locate` checks every place.
         let copied = unsafe { scatter(header.into_iter().chain([payload]), places) };
         copied.is_ok() && left == 0
     }
 
-    /// The commonest case of [`scatter_slot`](Self::scatter_slot): one element, no header.
+    /// The most common case of [`scatter_slot`](Self::scatter_slot): one element, no header.
     #[inline]
     fn fill_one(&self, posted: &ibv_sge, pd: u32, length: usize, bytes: &[u8; SLOT_PAYLOAD]) -> bool {
         let sge = ibv_sge { length: length as u32, ..*posted };
@@ -276,14 +274,13 @@ impl Qp {
         if sge.length > posted.length {
             return false;
         }
-        // SAFETY: `locate` has found a live registration for so many bytes, and the source has as
-        // many.
+        // SAFETY: `locate` has found a live registration for these bytes, and `bytes` has as many.
         unsafe { copy_small(bytes.as_ptr(), piece.addr, piece.len) };
         true
     }
 
-    /// The places of a receive's scatter list, as far as `left` bytes reach; counts them off it.
-    /// Ends early at an element that no registration covers.
+    /// Returns the places of a receive's scatter list for `left` bytes, which it counts down. Ends
+    /// early at an element that no registration covers.
     #[inline]
     fn places(
         &self,
@@ -304,7 +301,7 @@ impl Qp {
         })
     }
 
-    /// A peer may be placing a datagram: if it has died meanwhile, the receive is offered again.
+    /// A peer may be placing a datagram: if it has died, the receive is offered again.
     #[cold]
     fn look_after_claim(&self, n: u32, slot: &Slot) {
         let mark = &self.shared().next.value;
@@ -321,7 +318,7 @@ impl Qp {
         }
     }
 
-    /// Whether a receive was ever taken back.
+    /// Whether a receive was ever reclaimed from a dead peer.
     #[inline]
     pub(crate) fn recovered(&self) -> bool {
         self.receiving.recovered.load(Relaxed)

@@ -1,13 +1,13 @@
-//! Completion channels: how whoever sleeps learns of a completion.
+//! Completion channels: how a sleeper learns of a completion.
 //!
-//! A channel is a pipe. Its bytes say which queue has an event; the process that completes
-//! something in an armed queue writes them, whether it is this one or a peer, which opens the
-//! writing end through `/proc`.
+//! A channel is a pipe whose bytes name the queue that has an event. The process that completes
+//! something in an armed queue writes them: this process, or a peer, which opens the write end
+//! through `/proc`.
 //!
 //! # Invariants
 //!
-//! * An event of a completion queue for which its channel has no room is owed, and the next reader
-//!   of the channel raises it.
+//! * If a channel has no room for an event of a completion queue, the event is owed, and the next
+//!   reader of the channel raises it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
@@ -25,19 +25,19 @@ use crate::transport::local::arming;
 use crate::transport::local::link::Ticks;
 use crate::transport::local::notify::Events;
 
-/// A completion channel: a pipe. Its peers open the writing end through `/proc`.
+/// A completion channel: a pipe. Peers open the write end through `/proc`.
 #[repr(C)]
 pub(crate) struct Channel {
     pub(crate) ibv: ibv_comp_channel,
     pub(crate) writing: OwnedFd,
     pub(crate) inode: u64,
-    /// The queues that announce here, by handle.
+    /// The queues that announce events here, by handle.
     pub(crate) queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
-    /// Threads that sleep, or are about to, without a look at waiting sends.
+    /// The number of threads that sleep, or are about to sleep, without a look at waiting sends.
     pub(crate) sleepers: AtomicUsize,
 }
 
-/// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
+/// The handle of no queue: it wakes a sleeper, which then looks after waiting sends.
 const NUDGE: u64 = 0;
 
 impl Channel {
@@ -53,7 +53,7 @@ impl Channel {
     }
 }
 
-/// Lets a new queue announce in its channel, if it has one.
+/// Lets a new queue announce events in its channel, if it has one.
 pub(crate) fn attach(cq: *mut ibv_cq, handle: u64, shared: &SharedCq) {
     // SAFETY: the queue was just made, with null or a live channel.
     match unsafe { Channel::from((*cq).channel) } {
@@ -66,7 +66,7 @@ pub(crate) fn attach(cq: *mut ibv_cq, handle: u64, shared: &SharedCq) {
     }
 }
 
-/// Ends that.
+/// Undoes [`attach`].
 pub(crate) fn detach(cq: *mut ibv_cq) {
     // SAFETY: the queue is alive, and its channel lives at least as long.
     if let Some(channel) = unsafe { Channel::from((*cq).channel) } {
@@ -74,13 +74,14 @@ pub(crate) fn detach(cq: *mut ibv_cq) {
     }
 }
 
-/// How long a sleeping process leaves its waiting sends alone.
+/// How often a sleeping process looks after its waiting sends.
 const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
-/// No time at all.
+/// No time.
 const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 impl Cq {
-    /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
+    /// A send of this process waits: wakes a sleeper on the queue's channel, which has to look
+    /// after the send.
     pub(crate) fn nudge(&self) {
         // SAFETY: the channel lives at least as long as its queues.
         let Some(channel) = (unsafe { Channel::from(self.ibv.channel) }) else { return };
@@ -91,8 +92,8 @@ impl Cq {
 }
 
 impl Channel {
-    /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as
-    /// in the kernel.
+    /// Waits for an event, and meanwhile makes progress with waiting sends. A signal ends the wait
+    /// with EINTR, as in the kernel.
     pub(crate) fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
         let ctx = unsafe { Ctx::from(self.ibv.context) };
@@ -104,8 +105,8 @@ impl Channel {
             if !blocks {
                 return take_handle(reading);
             }
-            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or
-            // who made it wait sees the sleeper.
+            // Sequentially consistent with `Cq::nudge`: either this thread sees the waiting send,
+            // or the thread that made it wait sees the sleeper.
             self.sleepers.fetch_add(1, SeqCst);
             let taken = (ctx.waiting.load(SeqCst) == 0).then(|| take_handle(reading));
             self.sleepers.fetch_sub(1, SeqCst);
@@ -120,7 +121,7 @@ impl Channel {
         }
     }
 
-    /// Writes the events for which there was no room, now that something has been read.
+    /// Writes events that are owed, now that something has been read.
     pub(crate) fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
         for (_, cq) in queues {
             // SAFETY: the queue is on the channel's list, so it is alive.
@@ -130,22 +131,22 @@ impl Channel {
                 return;
             }
             let cq = view.cq(cq.index);
-            // The own pipe is open and has room or something to read: nothing can fail.
+            // This process's pipe is open, and has room or something to read: nothing can fail.
             let _ = arming::pay(&cq.owed, &Events { pipe: self.writing.as_fd(), view, cq });
         }
     }
 }
 
-/// Whether a sleep would be longer than the wait for it.
+/// Whether a sleep would last longer than until `due`.
 fn is_soon(due: Ticks) -> bool {
     due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
 }
 
-/// Reads one event; waits for it where the descriptor does.
+/// Reads one event; blocks if the descriptor does.
 fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
     let mut handle = [0; 8];
     match rustix::io::read(reading, &mut handle)? {
         8 => Ok(u64::from_ne_bytes(handle)),
-        _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
+        _ => Err(Errno::IO), // Impossible: the write end is open here, and every write has 8 bytes.
     }
 }

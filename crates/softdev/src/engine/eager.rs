@@ -1,8 +1,8 @@
-//! The short way of what is posted most: one small element, or two inline ones, such as a header
-//! and a payload, to the peer of a connection that is there and waits for it.
+//! The fast path for the most common requests: one small element, or two inline elements such as a
+//! header and a payload, to a connected peer that is found and ready.
 //!
-//! Either all of it can be done at once, or nothing is done here and the general way (`send`) finds
-//! out why: this decides nothing of its own.
+//! Either the whole request is carried out at once, or nothing is done here, and the general path
+//! (`send`) finds out why. The fast path decides nothing itself.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -22,27 +22,27 @@ use crate::transport::local::target;
 use crate::transport::message::Message;
 use crate::transport::target::Target;
 
-/// Flags of requests that take the short way. (A fence waits for nothing: all that was posted
-/// before is done.)
+/// Flags of requests that may take the fast path. (A fence has nothing to wait for: all earlier
+/// requests are done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;
 
 impl Qp {
-    /// Carries out a request at once if nothing is in its way: whether it did.
+    /// Carries out a request at once if nothing prevents that; returns whether it did.
     ///
     /// # Safety
     /// The request's elements are readable.
     #[inline(always)]
     pub(crate) unsafe fn post_eagerly(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> bool {
         match wr.num_sge {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             1 => unsafe { self.post_element(queue, wr) },
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             2 => unsafe { self.post_inline_pair(queue, wr) },
             _ => false,
         }
     }
 
-    /// Whether the send queue takes another request that is carried out at once.
+    /// Whether the send queue accepts another request that is carried out at once.
     #[inline(always)]
     fn is_open(&self, queue: &SendQueue, position: u32) -> bool {
         self.shared().state.load(Acquire) == IBV_QPS_RTS
@@ -58,7 +58,7 @@ impl Qp {
         if (!is_write && wr.opcode != IBV_WR_SEND) || wr.send_flags & !FLAGS != 0 {
             return false;
         }
-        // SAFETY: the caller vouches for the element.
+        // SAFETY: the caller guarantees the element.
         let sge = unsafe { *wr.sg_list };
         let position = queue.position();
         // Only a connection has a target.
@@ -94,7 +94,7 @@ impl Qp {
         if wr.opcode != IBV_WR_SEND || wr.send_flags & !FLAGS != 0 || wr.send_flags & IBV_SEND_INLINE == 0 {
             return false;
         }
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         let pair = unsafe { &*wr.sg_list.cast::<[ibv_sge; 2]>() };
         let pieces = pair.map(|sge| Piece { addr: sge.addr as *mut u8, len: sge.length as usize });
         let bytes = pieces[0].len + pieces[1].len;
@@ -165,8 +165,8 @@ impl Qp {
         true
     }
 
-    /// Takes a receive of a shared queue, if it is known to have room for so many bytes and to take
-    /// it raises no event. It is still to be passed.
+    /// Takes a receive of a shared queue if it is known to have room for `bytes` bytes and if
+    /// taking it raises no event. The caller must then `pass` it.
     #[inline]
     fn take_eagerly(&self, pool: &Pool, bytes: u64) -> Option<Ticket> {
         if pool.shared().limit.load(Relaxed) != 0 {
@@ -177,7 +177,7 @@ impl Qp {
 
     #[inline(always)]
     fn write_eagerly(&self, target: &target::Target, wr: &ibv_send_wr, piece: Piece) -> bool {
-        // SAFETY: the request is an RDMA write, so this member is the one that was written.
+        // SAFETY: the request is an RDMA Write, so this member is the one that was written.
         let rdma = unsafe { wr.wr.rdma };
         let shared = target.shared();
         if !self.is_answered_by(target) || shared.access.load(Relaxed) & IBV_ACCESS_REMOTE_WRITE == 0 {
@@ -189,22 +189,22 @@ impl Qp {
             return false;
         }
         let pd = shared.pd.load(Relaxed);
-        // Memory that does not lie in an arena is a matter of the general way.
+        // Memory outside of an arena is left to the general path.
         let Some(Place::Here(to)) = locate(view, Some(&target.peer), pd, &sge, Access::RemoteWrite) else {
             return false;
         };
         if !target.is_warm(rdma.rkey) || piece.addr.addr().abs_diff(to.addr.addr()) < piece.len {
             return false;
         }
-        // SAFETY: both places were found to be live memory for so many bytes, the peer's in an
-        // arena that stays mapped as long as the peer is held, and they do not overlap.
+        // SAFETY: both places are live memory for these bytes, the peer's in an arena that stays
+        // mapped as long as the peer is held, and they do not overlap.
         unsafe { store_wordwise(piece.addr, to.addr, piece.len) };
         target.watch.is_due();
         true
     }
 
-    /// Whether a target is still the peer of this queue pair, and is in RTS: whoever receives in
-    /// another state may have to be told so by an event.
+    /// Whether a target is still the peer of this queue pair, and is in RTS: a receiver in another
+    /// state may need an event.
     #[inline(always)]
     fn is_answered_by(&self, target: &target::Target) -> bool {
         let shared = target.shared();

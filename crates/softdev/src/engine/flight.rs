@@ -1,20 +1,22 @@
-//! Messages under way on a link that is modelled ([`crate::transport::local::link`]).
+//! Messages under way on a modelled link ([`crate::transport::local::link`]).
 //!
-//! What is posted waits in the send queue, as what cannot be carried out yet does (`retry`): until
-//! it leaves, when its payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is
-//! there; a reliable connection's completion then waits for the acknowledgement. What the receiver
-//! was not ready for is sent again as it was fetched. Whatever verb the process calls carries on
-//! with what is due. A program that calls none meanwhile (it watches its memory, or sleeps
-//! elsewhere) is served by a thread, the [`Keeper`], late by its period.
+//! A posted request waits in the send queue, like one that cannot be carried out yet (`retry`):
+//! first until it leaves, when its payload is fetched as by an adapter ([`FIRST_BYTES`]), and then
+//! until it arrives. On a reliable connection, its completion then waits for the acknowledgement.
+//! If the receiver was not ready, the message is sent again as it was fetched. The next verb that
+//! the process calls carries out what is due. For a program that calls none (it watches its memory,
+//! or sleeps elsewhere), a thread does it, the [`Keeper`], late by its period.
 //!
 //! # Invariants
 //!
-//! * A link is imitated by waiting: what is posted is carried out when it would be there, by
-//!   whatever verb the process calls next, and begun as much before as carrying it out takes. The
-//!   payload is taken when it would leave (of a long message over RC, its first packet). A thread
-//!   does it late for a program that calls none. Whoever carries on with what waits has what all
-//!   others need for that, so it waits for no thread, which may be off its CPU. A number that it
-//!   shaped says so in the record.
+//! * A link is modelled by waiting. The next verb that the process calls carries out a message when
+//!   it would arrive; it begins earlier by the time that carrying it out takes.
+//! * The payload is fetched when the message would leave; for a long message over RC, only the
+//!   first packet.
+//! * For a program that calls no verb, a thread does all this, late.
+//! * A thread that makes progress holds what all other threads need for that. It therefore waits
+//!   for no thread, which may be preempted.
+//! * A number that a link model has shaped says so in the record.
 
 use std::ffi::c_int;
 use std::sync::PoisonError;
@@ -37,14 +39,13 @@ use crate::sys::settings::{LinkLayer, link_layer};
 use crate::transport::local::gids::active_mtu;
 use crate::transport::local::link::{Link, Ticks};
 
-/// Bytes of a reliable connection's message that are fetched when it begins to leave: its first
-/// packet. An adapter reads on while it sends, and all of it stays the program's to leave alone
-/// until it is acknowledged. (To copy long messages at once would cost more than fast links leave
-/// time for.) What an unreliable service has sent is complete before it arrives, so that is copied
-/// whole.
+/// How many bytes of a message over RC are fetched when it begins to leave: its first packet. An
+/// adapter reads on while it sends, and the program must not change any of it until it is
+/// acknowledged. (A copy of a whole long message would take more time than fast links leave.) A
+/// message of an unreliable service is complete before it arrives, so it is copied whole.
 const FIRST_BYTES: u64 = MTU_BYTES;
 
-/// What elements have behind so many bytes.
+/// Returns the elements without their first `skipped` bytes.
 fn behind(elements: &[ibv_sge], mut skipped: u32) -> Vec<ibv_sge> {
     let rest = |sge: &ibv_sge| {
         let n = sge.length.min(skipped);
@@ -54,11 +55,11 @@ fn behind(elements: &[ibv_sge], mut skipped: u32) -> Vec<ibv_sge> {
     elements.iter().map(rest).filter(|sge| sge.length > 0).collect()
 }
 
-/// Where messages go that reach nobody.
+/// The port for messages that reach no queue pair.
 static NOWHERE: SharedPort = SharedPort::new();
 
 impl Qp {
-    /// Gives a work request that was just queued, or whose attempt is to be repeated, its time.
+    /// Schedules a work request that was just queued, or that is to be tried again.
     pub(crate) fn schedule(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) {
         let Some(link) = queue.flights.link else { return };
         let bytes = waiting.payload_bytes();
@@ -82,9 +83,9 @@ impl Qp {
         });
     }
 
-    /// Gives requests that have none their time on the link, in their order, from an instant on:
-    /// until as many reads and atomics are under way as may be (`max_rd_atomic`), which those
-    /// behind them wait for, too.
+    /// Schedules requests that have no time on the link yet, in their order, from an instant on. It
+    /// stops when as many Reads and atomics are under way as are allowed (`max_rd_atomic`): the
+    /// requests behind them wait, too.
     pub(crate) fn admit(&self, queue: &mut SendQueue, from: Ticks) {
         if queue.flights.link.is_none() {
             return;
@@ -105,15 +106,15 @@ impl Qp {
         }
     }
 
-    /// Bytes of a packet's payload.
+    /// Returns the payload bytes of a packet.
     fn mtu_bytes(&self) -> u64 {
         let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
         let mtu = if is_datagram { active_mtu(self.device) } else { self.attr.lock().path_mtu };
         128 << mtu.clamp(IBV_MTU_256, IBV_MTU_4096)
     }
 
-    /// Takes the payloads of what leaves by `now`: what the program writes there afterwards is not
-    /// sent.
+    /// Fetches the payloads of messages that leave by `now`: what the program writes there
+    /// afterwards is not sent.
     pub(crate) fn fetch(&self, queue: &mut SendQueue, now: Ticks) {
         let next = queue.next(|stage| stage == Stage::Posted);
         for index in next..queue.waiting.len() {
@@ -130,7 +131,7 @@ impl Qp {
                     Stage::Fetched
                 }
                 Err(status) => {
-                    // What cannot be sent fails when it should leave.
+                    // A request that cannot be sent fails when it should leave.
                     schedule.is_there = now;
                     Stage::Faulty(status)
                 }
@@ -138,11 +139,11 @@ impl Qp {
         }
     }
 
-    /// Takes the payload of a request out of the program's memory, if that is where it is; how many
-    /// bytes it has, or what the requester finds wrong with it.
+    /// Fetches the payload of a request from the program's memory, if it is still there. Returns
+    /// its length in bytes, or the error that the requester finds.
     fn take_payload(&self, task: &AnyTask, payload: &mut Payload) -> Result<u64, ibv_wc_status> {
         if task.local_access().writes() {
-            return Ok(0); // Nothing leaves but what the request says.
+            return Ok(0); // Only the request leaves.
         }
         let mut pieces = Pieces::new();
         if !self.gather_waiting(task, payload, &mut pieces) {
@@ -168,7 +169,7 @@ impl Qp {
         Ok(pieces.bytes())
     }
 
-    /// Completes what an unreliable service has sent: it never learns more.
+    /// Completes messages of an unreliable service that have left: it never learns more.
     pub(crate) fn complete_departed(&self, queue: &mut SendQueue, now: Ticks) {
         if self.ibv.qp_type == IBV_QPT_RC {
             return;
@@ -186,7 +187,7 @@ impl Qp {
         }
     }
 
-    /// Completes a work request that has done what it says, now or when its acknowledgement comes.
+    /// Completes a work request that was carried out, now or when its acknowledgement arrives.
     pub(crate) fn arrived(&self, queue: &mut SendQueue, waiting: &Waiting) {
         if !waiting.work.signaled || waiting.stage == Stage::Sent {
             return;
@@ -199,7 +200,7 @@ impl Qp {
         }
     }
 
-    /// Completes what is acknowledged by `now`.
+    /// Completes the requests that are acknowledged by `now`.
     pub(crate) fn complete_acknowledged(&self, queue: &mut SendQueue, now: Ticks) {
         while let Some((due, work)) = queue.flights.acknowledged.front() {
             if *due > now {
@@ -210,7 +211,8 @@ impl Qp {
         }
     }
 
-    /// When the next thing is due, if anything is under way; now where another thread is at it.
+    /// Returns when the next step is due, if anything is under way; now if another thread uses the
+    /// queue.
     fn next_due(&self) -> Option<Ticks> {
         let Some(queue) = self.send.lock_if_free() else { return Some(Ticks::now()) };
         let schedule = |index: usize| queue.waiting.get(index).and_then(|waiting| waiting.schedule);
@@ -223,8 +225,8 @@ impl Qp {
         [arrives, leaves, sent, acknowledged].into_iter().flatten().min()
     }
 
-    /// Lets what has left arrive, before the queue pair forgets it: what an unreliable service has
-    /// reported as sent is not lost because its sender has finished.
+    /// Waits until messages that have left arrive, before the queue pair forgets them: a message
+    /// that an unreliable service has reported as sent is not lost because its sender has finished.
     pub(crate) fn land(&self) {
         let has_departed = || {
             let queue = self.send.lock();
@@ -239,25 +241,28 @@ impl Qp {
 }
 
 impl Ctx {
-    /// When the next message is due, if one is under way.
+    /// Returns when the next message is due, if one is under way.
     pub(crate) fn next_due(&self) -> Option<Ticks> {
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+        // destroyed.
         queue_pairs.iter().filter_map(|qp| unsafe { &**qp }.next_due()).min()
     }
 
-    /// The model for a new queue pair.
+    /// Returns the model for a new queue pair.
     pub(crate) fn link(&self) -> Option<Link> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|keeper| keeper.link)
     }
 }
 
 impl Ctx {
-    /// Makes the links of the context's device like a model, or as they are.
+    /// Sets the link model of the context; `None` removes it. Returns EBUSY if a send waits or is
+    /// under way.
     pub(crate) fn set_link(&self, model: Option<&LinkModel>) -> c_int {
         let link = model.map(|model| Link::new(model, link_layer() == LinkLayer::Ethernet));
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+        // destroyed.
         let mut queues: Vec<_> = queue_pairs.iter().map(|qp| unsafe { &**qp }.send.lock()).collect();
         if queues.iter().any(|queue| !queue.is_idle()) {
             return libc::EBUSY;

@@ -1,4 +1,4 @@
-//! The thread that carries on with what is long due, for a program that calls no verb.
+//! The thread that carries out what is overdue, for a program that calls no verb.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,20 +8,20 @@ use crate::objects::context::Ctx;
 use crate::objects::keeper::{Ending, Keeper};
 use crate::transport::local::link::{Link, Ticks};
 
-/// A context that a thread of its own looks after.
+/// A context with a keeper.
 struct Kept(*const Ctx);
 
-// SAFETY: a context is shared between threads, and its keeper ends before it goes.
+// SAFETY: a context is shared between threads, and its keeper ends before it is closed.
 unsafe impl Send for Kept {}
 
 impl Keeper {
-    /// How often it looks, and how often while it finds something: a look costs the program that it
-    /// interrupts some microseconds.
+    /// How often the thread looks, and how often while it finds something: a look interrupts the
+    /// program for some microseconds.
     const SELDOM: Duration = Duration::from_millis(1);
     const OFTEN: Duration = Duration::from_micros(50);
-    /// What is overdue by less will be done by the program.
+    /// What is overdue by less is left to the program.
     const PATIENCE_NS: u64 = 20_000;
-    /// Looks at the higher rate after one that found something.
+    /// The number of looks at the higher rate after one that found something.
     const LOOKS: u32 = 200;
 
     pub(crate) fn start(ctx: &Ctx, link: Link) -> Self {
@@ -34,7 +34,7 @@ impl Keeper {
     }
 
     fn run(kept: &Kept, ends: &Ending) {
-        // SAFETY: the keeper is ended, and waited for, before its context goes.
+        // SAFETY: the keeper is joined before its context is closed.
         let ctx = unsafe { &*kept.0 };
         let mut looks = 0_u32;
         let mut ended = ends.has_come.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,8 +47,7 @@ impl Keeper {
             if *ended || ctx.waiting.load(Relaxed) == 0 {
                 continue;
             }
-            // Not what has become due since: it may be the program's CPU that this thread has woken
-            // on.
+            // Not what has become due since: this thread may have preempted the program.
             let overdue = ctx.next_due().is_some_and(|due| to_look.ns_since(due) > Self::PATIENCE_NS);
             if overdue {
                 looks = Self::LOOKS;

@@ -1,8 +1,8 @@
 //! What happens when objects are used: posting, delivering, retrying, arriving, polling, failing.
 //!
-//! Each file is a part of that, mostly as methods of `Qp`, `Cq` or `Srq`. The files import types of
-//! lower layers and hardly each other. They call each other's methods all the same, by design: a
-//! send that fails flushes receives, a poll carries on with sends that wait. Those calls stay
+//! Each file is a part of this, mostly as methods of `Qp`, `Cq` or `Srq`. The files import types of
+//! lower layers, and rarely each other. By design, they call each other's methods all the same: a
+//! send that fails flushes receives, and a poll makes progress with waiting sends. These calls stay
 //! within this layer.
 
 pub(crate) mod arrive;

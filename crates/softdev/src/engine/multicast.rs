@@ -1,14 +1,11 @@
 //! Multicast: a datagram to a group reaches every queue pair that has joined it, in every process
 //! of this user.
 //!
-//! Who has joined stands in each process's arena. The requester delivers a copy to each, as it
-//! delivers any datagram: to those of its own process too, and to itself where it has joined, as on
-//! adapters unless they are told otherwise (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
+//! The members of groups are listed in each process's arena. The requester delivers a copy to each
+//! member as it delivers any datagram. That includes members of its own process, and itself if it
+//! has joined, as on adapters by default (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
 //!
-//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a
-//! process remembers what it has found until a word in its arena has changed, which whoever joins
-//! counts up in all arenas that there are. A process that is not on the list yet has not looked for
-//! members either. Who leaves takes the entry back, which is looked at again with every datagram.
+//! How a process finds the members is described in [`crate::transport::local::group`].
 
 use verbs::abi::*;
 
@@ -21,7 +18,8 @@ use crate::transport::local::group::{Entry, directory, halves};
 use crate::transport::message::Message;
 
 impl Qp {
-    /// Delivers a datagram to all members of a group. Whether any of them gets it, nobody learns.
+    /// Delivers a datagram to all members of a group. The sender does not learn whether any of them
+    /// gets it.
     pub(crate) fn deliver_to_group(
         &self,
         queue: &mut SendQueue,
@@ -33,7 +31,7 @@ impl Qp {
         directory.refresh(self.host);
         for Entry { peer, block, index } in &directory.entries {
             let found = peer.view(&self.host.arena.view).member(*index).of(group);
-            // A process speaks for its own queue pairs only.
+            // A process may list its own queue pairs only.
             if let Some(qp_num) = found.filter(|qp_num| qp_num >> QP_INDEX_BITS == *block) {
                 self.deliver_datagram(queue, qp_num, is_same_network, message);
             }

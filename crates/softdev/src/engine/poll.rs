@@ -10,13 +10,13 @@ use crate::objects::completion::{Cq, Entries, Taken};
 use crate::objects::queue_pair::Qp;
 use crate::sys::clock;
 
-/// Completions that one source gives in a row while others may have some: few enough that none
-/// starves, many enough that the one busy queue pair of many does not cost a look at all the others
-/// each time.
+/// Completions that one source yields in a row while others may have some: few enough that none
+/// starves, and enough that one busy queue pair of many does not cost a look at all the others each
+/// time.
 const IN_A_ROW: u32 = 16;
 
 impl Entries {
-    /// The next completion, and the queue pair that it shows to have failed.
+    /// Takes the next completion; sets `failed` if a queue pair is found to have failed.
     #[inline]
     fn next(&mut self, wc: &mut ibv_wc, failed: &mut Option<*const Qp>) -> bool {
         if self.own_in_a_row < IN_A_ROW {
@@ -26,18 +26,18 @@ impl Entries {
         self.next_received(wc, failed) || self.next_own(wc)
     }
 
-    /// Whether a glance shows that nothing more is there.
+    /// Whether no further completion is there; a quick check.
     #[inline]
     fn are_over(&self) -> bool {
-        // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it
-        // goes.
+        // SAFETY: a queue pair removes itself from the list, under the lock that is held, before it
+        // is destroyed.
         matches!(self.receivers[..], [qp] if self.own.len() == 0 && unsafe { &*qp }.awaits_next())
     }
 
     #[inline]
     fn next_own(&mut self, wc: &mut ibv_wc) -> bool {
         let Some(entry) = self.own.pop() else { return false };
-        // SAFETY: completions of a queue pair are removed before it goes.
+        // SAFETY: completions of a queue pair are removed before it is destroyed.
         let qp = unsafe { &*entry.qp };
         qp.retire(entry.retires);
         *wc = blank_completion(entry.wr_id, entry.status, entry.opcode, qp.ibv.qp_num);
@@ -54,8 +54,8 @@ impl Entries {
                 self.turn = 0;
             }
             let qp = self.receivers[self.turn];
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
-            // it goes.
+            // SAFETY: a queue pair removes itself from the list, under the lock that is held,
+            // before it is destroyed.
             let taken = unsafe { &*qp }.receive_completion(wc, &mut self.stamp);
             if taken == Taken::Failure {
                 *failed = Some(qp);
@@ -84,7 +84,7 @@ impl Entries {
 }
 
 impl Cq {
-    /// Whether a glance shows that nothing is there; then waiting sends have had their turn.
+    /// Whether the queue is empty; a quick check. If it is, waiting sends have been tried again.
     #[inline]
     pub(crate) fn is_seen_empty(&self) -> bool {
         let empty = self.peek.is_empty();
@@ -94,17 +94,17 @@ impl Cq {
         empty
     }
 
-    /// Takes completions: how many, or a negative error number.
+    /// Takes completions; returns how many, or a negative error number.
     ///
     /// # Safety
-    /// There is room for so many.
+    /// There is space for `room` completions.
     #[inline]
     pub(crate) unsafe fn take(&self, room: c_int, wc: *mut ibv_wc) -> c_int {
         let mut failed = None;
         let mut found = 0;
         let mut entries = self.entries.lock();
         while found < room {
-            // SAFETY: the caller gives room for so many completions; integers need no
+            // SAFETY: the caller passes space for this many completions; integers need no
             // initialisation to be written.
             let wc = unsafe { &mut *wc.add(found as usize) };
             if !entries.next(wc, &mut failed) {
@@ -118,8 +118,8 @@ impl Cq {
         if self.stamped {
             self.stamp.store(entries.stamp, Relaxed);
         }
-        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not
-        // gone; from here on it is held.
+        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it still
+        // exists; from here on it is held.
         let failed = failed.map(|qp| unsafe { &*qp });
         if let Some(qp) = failed {
             qp.holders.fetch_add(1, Relaxed);
@@ -131,8 +131,8 @@ impl Cq {
             qp.flush();
             qp.holders.fetch_sub(1, Release);
             if found == 0 && !overrun && !self.is_seen_empty() {
-                // What was flushed is there now.
-                // SAFETY: as the caller vouches.
+                // The flushed requests are complete now.
+                // SAFETY: as the caller guarantees.
                 return unsafe { self.take(room, wc) };
             }
         }

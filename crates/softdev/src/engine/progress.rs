@@ -1,4 +1,4 @@
-//! Contexts, protection domains and address handles.
+//! Making progress with waiting sends, and waiting until peers have finished.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,15 +15,17 @@ impl Ctx {
         }
     }
 
-    /// Waits until every message to or from memory of a domain that is under way has been placed.
+    /// Waits until all messages under way to or from memory of a protection domain have been
+    /// placed.
     pub(crate) fn settle(&self, pd: u32) {
         agree();
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
         for qp in queue_pairs.iter() {
-            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+            // destroyed.
             let qp = unsafe { &**qp };
             if qp.pd == pd {
-                // Copying of this process's own takes place under these two locks.
+                // This process's own copies take place under these two locks.
                 drop(qp.send.lock());
                 qp.pause_polling();
                 qp.await_messages();
@@ -31,12 +33,13 @@ impl Ctx {
         }
     }
 
-    /// Waits until no peer is at work in the memory of a domain that had a right to it before.
+    /// Waits until no peer accesses memory of a protection domain by a right that it had before.
     pub(crate) fn await_access(&self, pd: u32) {
         agree();
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
         for qp in queue_pairs.iter() {
-            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+            // destroyed.
             let qp = unsafe { &**qp };
             if qp.pd == pd {
                 qp.await_access();
@@ -46,10 +49,11 @@ impl Ctx {
 
     #[cold]
     fn progress_waiting(&self) {
-        // Another thread at work here, or at a queue, does for both: nobody waits.
+        // Another thread that is at work here, or at a queue, does the work of both: neither waits.
         let Ok(queue_pairs) = self.queue_pairs.try_lock() else { return };
         for qp in queue_pairs.iter() {
-            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+            // destroyed.
             unsafe { &**qp }.retry();
         }
     }

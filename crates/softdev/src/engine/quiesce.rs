@@ -1,4 +1,4 @@
-//! Waiting until no peer is at work in memory of this process.
+//! Waiting until no peer accesses memory of this process.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,17 +10,16 @@ use crate::transport::local::region::REMOTE;
 use crate::transport::local::target::index;
 
 impl Qp {
-    /// Waits until the peer that this queue pair is connected to does not touch memory any more by
-    /// a right that it had before.
+    /// Waits until the connected peer no longer accesses memory by a right that it had before.
     pub(crate) fn await_access(&self) {
         if self.shared().access.load(Relaxed) & REMOTE != 0 {
             self.await_peer();
         }
     }
 
-    /// Waits until the peer that this queue pair is connected to is not at work here, as it may be
-    /// if it has begun before. A peer that is stopped there is given up after the time for which
-    /// freed memory is kept. Called after `agree`.
+    /// Waits until the connected peer is not at work here; it may be if it began before. A peer
+    /// that is stopped during its work is given up after the time for which freed memory is kept.
+    /// Called after `agree`.
     pub(crate) fn await_peer(&self) {
         let peer_qp = self.peer_number();
         if peer_qp == 0 {

@@ -41,15 +41,15 @@ impl Qp {
         if n.wrapping_sub(head) >= self.cap.max_recv_wr {
             return Err(libc::ENOMEM);
         }
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         let receive = self.write_post(n, wr.wr_id, elements);
         receiving.tail.store(n.wrapping_add(1), Release);
         let header = if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as u32 } else { 0 };
         let room = receive.room.checked_sub(header).filter(|_| receive.valid);
         let credit = queue.add(room.map(|room| room.min(SLOT_PAYLOAD as u32) as u8), head);
-        // In ERR nobody sends any more, but one may have begun: it must not take what is posted to
-        // be flushed.
+        // In ERR no peer sends any more, but one may have begun: it must not take a receive that is
+        // posted to be flushed.
         if !receiving.closed.load(Relaxed) {
             self.shared().posted.taken.store(head, Release);
             lane::post(&self.shared().posted.credit, credit);
@@ -57,20 +57,20 @@ impl Qp {
         Ok(())
     }
 
-    /// Writes receive `n` down, for the requesters and for this process.
+    /// Writes receive `n`, for the requesters and for this process.
     #[inline]
     fn write_post(&self, n: u32, wr_id: u64, elements: &[ibv_sge]) -> Receive {
-        // SAFETY: the posts lie in the own arena, which is never unmapped.
+        // SAFETY: the posts lie in this process's arena, which is never unmapped.
         let (post, list) = unsafe { self.receiving.slots.post(n) };
         let receive = Receive::show(wr_id, elements, post, list, &self.host.arena.view, self.pd);
         self.receiving.wqes.store(n, receive, elements);
         receive
     }
 
-    /// Flushes what is posted to a queue pair that has failed.
+    /// Flushes the receives of a queue pair that has failed.
     pub(crate) fn flush_receives(&self) {
         if self.state() != IBV_QPS_ERR {
-            return; // It was reset since, and what is posted belongs to its next life.
+            return; // The queue pair was reset since, and the receives belong to its next life.
         }
         if !self.receiving.closed.load(Acquire) {
             self.settle();
@@ -80,22 +80,22 @@ impl Qp {
             }
             self.receiving.closed.store(true, Release);
             if self.srq.is_some() {
-                // IBTA vol. 1, section 11.6.2: nothing is taken for this queue pair any more.
+                // IBTA vol. 1, section 11.6.2: this queue pair takes no receive any more.
                 self.raise(IBV_EVENT_QP_LAST_WQE_REACHED);
             }
         }
         self.announce_flush();
     }
 
-    /// Waits until no peer is in the middle of sending to a queue pair, after its state has changed
-    /// to one that receives nothing: what is posted is then the program's alone.
+    /// Waits until no peer is sending to a queue pair whose new state receives nothing: the posted
+    /// receives are then the program's alone.
     pub(crate) fn settle(&self) {
         agree();
         self.await_messages();
     }
 
-    /// Waits until every message that is under way has been placed. A peer that is stopped there is
-    /// given up after the time for which freed memory is kept. Called after `agree`.
+    /// Waits until every message under way has been placed. A peer that is stopped during its work
+    /// is given up after the time for which freed memory is kept. Called after `agree`.
     pub(crate) fn await_messages(&self) {
         if self.ibv.qp_type != IBV_QPT_UD {
             return self.await_peer();
@@ -114,8 +114,7 @@ impl Qp {
         }
     }
 
-    /// Forgets what was posted and what is complete (`RESET`). Called under the completion queue's
-    /// lock.
+    /// Discards posted and completed receives (`RESET`). Called under the completion queue's lock.
     pub(crate) fn clear_receives(&self) {
         let receiving = &self.receiving;
         let mut queue = receiving.queue.lock();
@@ -136,8 +135,8 @@ impl Qp {
         self.shared().posted.credit.store(Credit::new(tail, 0, 0).encode(), SeqCst);
     }
 
-    /// Gives the receives of a shared queue back that messages from number `n` on have taken which
-    /// nobody will poll; the number behind the last of them.
+    /// Gives back the receives of a shared queue that messages from number `n` on have taken and
+    /// that will not be polled. Returns the number after the last of these messages.
     fn discard_messages(&self, n: u32, srq: &Srq) -> u32 {
         let size = self.receiving.ring.size;
         let mut end = n;
@@ -179,7 +178,7 @@ mod tests {
             if queue.tail - head == 8 {
                 continue;
             }
-            // Mostly alike, as programs post them.
+            // Mostly the same, as programs post them.
             let room = match draw / 2 % 16 {
                 0 => None,
                 1..4 => Some((draw / 32 % 33) as u8),

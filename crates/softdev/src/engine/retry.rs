@@ -1,6 +1,6 @@
 //! Work requests that could not be carried out when they were posted: waiting, retrying, giving up.
 //!
-//! Nothing runs by itself: whatever verb the process calls next tries them again
+//! Nothing runs by itself: the next verb that the process calls tries them again
 //! ([`crate::objects::context::Ctx::progress`]).
 
 use std::sync::atomic::Ordering::SeqCst;
@@ -19,11 +19,11 @@ use crate::sys::timer::{ack_timeout, rnr_timer};
 use crate::transport::local::link::Ticks;
 use crate::transport::target::Target;
 
-/// Time between attempts to reach a peer that does not answer: below every timeout in use.
+/// The time between attempts to reach a peer that does not answer: below every timeout in use.
 const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(50);
 
 impl Qp {
-    /// Keeps a work request for another attempt, if there may be one.
+    /// Keeps a work request for another attempt, if it may have one.
     #[cold]
     pub(crate) fn try_later(&self, queue: &mut SendQueue, failed: Attempt, mut waiting: Waiting) {
         let now = waiting.not_before;
@@ -37,7 +37,7 @@ impl Qp {
         }
     }
 
-    /// Puts a work request at the end of those that wait.
+    /// Appends a work request to those that wait.
     pub(crate) fn wait(&self, queue: &mut SendQueue, waiting: Waiting) {
         let posted = waiting.not_before;
         queue.waiting.push_back(waiting);
@@ -51,8 +51,7 @@ impl Qp {
         }
     }
 
-    /// Counts a queue that has to be looked after, or does not any more; true when it has become
-    /// one that has.
+    /// Counts a queue that has begun or ceased to need attention; true if it has begun.
     pub(crate) fn recount(&self, queue: &mut SendQueue) -> bool {
         let is_busy = !queue.is_idle();
         match (queue.is_counted, is_busy) {
@@ -64,12 +63,12 @@ impl Qp {
         is_busy
     }
 
-    /// What is needed for another attempt.
+    /// Returns what another attempt needs.
     #[cold]
     pub(crate) fn hold(&self, work: Work, task: AnyTask, elements: &[ibv_sge], flags: u32) -> Waiting {
         let payload = if flags & IBV_SEND_INLINE != 0 {
             let mut bytes = Vec::new();
-            // An element without bytes may have any address, also null, which no slice has.
+            // An element without bytes may have any address, even null, which a slice cannot have.
             for e in elements.iter().filter(|e| e.length > 0) {
                 // SAFETY: inline elements are readable by the contract of ibv_post_send.
                 bytes.extend_from_slice(unsafe {
@@ -97,14 +96,14 @@ impl Qp {
         }
     }
 
-    /// Tries waiting work requests again, unless another thread is at the queue just now.
+    /// Tries waiting work requests again, unless another thread uses the queue.
     #[cold]
     pub(crate) fn retry(&self) {
         let Some(mut queue) = self.send.lock_if_free() else { return };
         match self.state() {
             _ if queue.is_idle() => return,
             IBV_QPS_SQD => return,
-            // A peer has found an error, which the owner has not polled yet.
+            // A peer has found an error that the owner has not polled yet.
             IBV_QPS_ERR => return self.flush_sends(&mut queue),
             _ => {}
         }
@@ -140,7 +139,7 @@ impl Qp {
         self.recount(&mut queue);
     }
 
-    /// One more attempt; `None` while it has to wait on.
+    /// Makes one more attempt; `None` if the request must go on waiting.
     fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
         if !waiting.is_due(now, queue.flights.lead) {
             return None;
@@ -170,7 +169,7 @@ impl Qp {
         }
     }
 
-    /// Finds a payload that waits, or where it is to go; false where that is not allowed.
+    /// Locates a waiting payload, or where it is to go; false if that is not allowed.
     pub(crate) fn gather_waiting(&self, task: &AnyTask, payload: &Payload, pieces: &mut Pieces) -> bool {
         let copied = |bytes: &Vec<u8>| Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() };
         match payload {
@@ -187,7 +186,8 @@ impl Qp {
         }
     }
 
-    /// The receiver has posted nothing: wait as long as it asks, as often as the attributes allow.
+    /// The receiver has posted nothing: wait as long as it demands, as often as the attributes
+    /// allow.
     fn not_ready(&self, queue: &SendQueue, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
         waiting.unanswered_since = None;
         match waiting.rnr_retries {
@@ -200,7 +200,7 @@ impl Qp {
         None
     }
 
-    /// Nobody answers: try until the retries of the ACK timeout are over.
+    /// The peer does not answer: try until the retries of the ACK timeout are over.
     fn unanswered(&self, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
         let attr = self.attr.lock();
         let since = *waiting.unanswered_since.get_or_insert(now);
@@ -212,7 +212,7 @@ impl Qp {
         None
     }
 
-    /// Flushes what waits.
+    /// Flushes the waiting requests.
     pub(crate) fn flush_sends(&self, queue: &mut SendQueue) {
         self.complete_acknowledged(queue, Ticks::MAX);
         for waiting in std::mem::take(&mut queue.waiting) {

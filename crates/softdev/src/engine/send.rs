@@ -23,18 +23,18 @@ use crate::transport::message::Message;
 use crate::transport::remote::Remote;
 use crate::transport::target::Target;
 
-/// Peers of datagrams that a queue pair remembers.
+/// The number of datagram peers that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;
 
 impl Qp {
     /// Posts all of these requests or none.
     ///
     /// # Safety
-    /// As for [`post`](Self::post), which would refuse none of them for what it says itself.
+    /// As for [`post`](Self::post), which must refuse none of them for its own content.
     #[inline]
     pub(crate) unsafe fn post_together(&self, requests: &[ibv_send_wr]) -> Result<(), c_int> {
         let mut queue = self.send.lock();
-        // Under the lock the state may change to one in which requests are flushed, but not to one
+        // Under the lock, the state may change to one in which requests are flushed, but not to one
         // that refuses them.
         if self.state() < IBV_QPS_RTS {
             return Err(libc::EINVAL);
@@ -43,13 +43,12 @@ impl Qp {
         if under_way + requests.len() > self.cap.max_send_wr as usize {
             return Err(libc::ENOMEM);
         }
-        // SAFETY: the caller vouches for the requests.
+        // SAFETY: the caller guarantees the requests.
         requests.iter().try_for_each(|request| unsafe { self.post(&mut queue, request) })
     }
 
     /// # Safety
-    /// The request's elements are readable; its address handle, where the service has one, is
-    /// alive.
+    /// The request's elements are readable; its address handle, if the service has one, is alive.
     #[inline]
     pub(crate) unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
@@ -62,7 +61,7 @@ impl Qp {
         {
             return Err(libc::EINVAL);
         }
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         if inline
             && elements.iter().map(|e| u64::from(e.length)).sum::<u64>() > u64::from(self.cap.max_inline_data)
@@ -75,13 +74,13 @@ impl Qp {
         if Remote::is_asked_for(wr) {
             self.take_on_reach(queue, state, wr, elements);
         } else {
-            // SAFETY: the caller vouches for the address handle.
+            // SAFETY: the caller guarantees the address handle.
             let sending = unsafe { self.destination(wr) };
             if let Sending(Some((Way::Port(_), number, _))) = sending
                 && self.datagram_target(queue, number).is_none()
                 && let Some(errno) = self.host.obstacle(number)
             {
-                // Dropped, the datagram would look like one that the network has lost.
+                // If it were dropped, the datagram would look like one that the network has lost.
                 return Err(errno);
             }
             self.take_on(queue, state, wr, sending, elements);
@@ -89,7 +88,7 @@ impl Qp {
         Ok(())
     }
 
-    /// Takes a work request on: carries it out, or keeps it for later.
+    /// Accepts a work request: carries it out, or keeps it for later.
     #[inline]
     fn take_on(
         &self,
@@ -127,7 +126,7 @@ impl Qp {
         }
     }
 
-    /// Apart, so that sends do not pay for it.
+    /// A function of its own, so that sends do not pay for it.
     #[inline(never)]
     fn take_on_reach(
         &self,
@@ -139,8 +138,8 @@ impl Qp {
         self.take_on(queue, state, wr, Remote::of(wr), elements);
     }
 
-    /// Finds the payload, or where it is to go; false where an element is not covered by a
-    /// registration of the queue pair's domain that allows it.
+    /// Locates the payload, or where it is to go; false if an element is not covered by a
+    /// registration of the queue pair's protection domain that allows the access.
     #[inline]
     pub(crate) fn gather(
         &self,
@@ -163,14 +162,14 @@ impl Qp {
         true
     }
 
-    /// What a delivery is to the requester.
+    /// Returns what a delivery means to the requester.
     #[inline]
     pub(crate) fn outcome(&self, delivery: Delivery) -> Attempt {
         match delivery {
             Delivery::Done => Attempt::Completed(IBV_WC_SUCCESS),
-            // An unreliable service never learns what became of a message.
+            // An unreliable service never learns the outcome of a message.
             _ if self.ibv.qp_type != IBV_QPT_RC => Attempt::Completed(IBV_WC_SUCCESS),
-            // IBTA vol. 1, section 9.7.5.2: NAK codes, and what the requester makes of them.
+            // IBTA vol. 1, section 9.7.5.2: NAK codes, and how the requester reports them.
             Delivery::TooLong | Delivery::Invalid => Attempt::Completed(IBV_WC_REM_INV_REQ_ERR),
             Delivery::BadReceive => Attempt::Completed(IBV_WC_REM_OP_ERR),
             Delivery::Denied => Attempt::Completed(IBV_WC_REM_ACCESS_ERR),
@@ -179,7 +178,7 @@ impl Qp {
         }
     }
 
-    /// Does something to the peer of the connection.
+    /// Runs `work` on the connected peer.
     #[inline]
     pub(crate) fn with_peer(
         &self,
@@ -201,7 +200,7 @@ impl Qp {
         delivery
     }
 
-    /// The peer of the connection, if it can be found.
+    /// Returns the connected peer, if it can be found.
     #[inline]
     pub(crate) fn peer<'a>(&self, queue: &'a mut SendQueue) -> Option<&'a Target> {
         if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
@@ -210,7 +209,7 @@ impl Qp {
         queue.target.as_ref()
     }
 
-    /// Finds a queue pair that datagrams go to.
+    /// Returns the index of a queue pair for datagrams; finds it if it is not known.
     pub(crate) fn datagram_target(&self, queue: &mut SendQueue, qp_num: u32) -> Option<usize> {
         let known = &mut queue.datagram_targets;
         let found = known.iter().rposition(|target| target.number() == qp_num);
@@ -248,7 +247,7 @@ impl Qp {
         delivery
     }
 
-    /// The queue pair at the other end of the connection, if it is there and answers to this one.
+    /// Finds the connected queue pair, if it exists and answers to this one.
     #[cold]
     fn find_peer(&self) -> Option<Target> {
         if !self.has_port() {
@@ -260,7 +259,7 @@ impl Qp {
         target.answers(self.ibv.qp_type, end, attr.sq_psn).then_some(target)
     }
 
-    /// Completes a work request with an error: a reliable connection fails, the send queue of an
+    /// Completes a work request with an error. A reliable connection fails; the send queue of an
     /// unreliable service stops (SQE; IBTA vol. 1, section 10.3.1.6).
     #[cold]
     pub(crate) fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
@@ -278,7 +277,7 @@ impl Qp {
         }
     }
 
-    /// Forgets everything (`RESET`, destruction).
+    /// Discards all sends (`RESET`, destruction).
     pub(crate) fn clear_sends(&self, queue: &mut SendQueue) {
         let is_counted = queue.is_counted;
         *queue = SendQueue { is_counted, ..SendQueue::on(queue.flights.link) };
@@ -316,8 +315,9 @@ impl Qp {
         }
     }
 
-    /// A completion cannot be reported: the queue pair fails (a local work queue catastrophic error
-    /// of IBTA vol. 1, section 11.6.3.2). Called under the lock of the send queue.
+    /// Fails the queue pair because a completion cannot be reported (a local work queue
+    /// catastrophic error of IBTA vol. 1, section 11.6.3.2). Called under the lock of the send
+    /// queue.
     #[cold]
     fn break_down(&self) {
         if self.shared().state.swap(IBV_QPS_ERR, SeqCst) != IBV_QPS_ERR {
@@ -326,7 +326,8 @@ impl Qp {
         }
     }
 
-    /// A completion up to `position` was polled: so many work requests have left the queue.
+    /// Notes that a completion up to `position` was polled: these work requests have left the
+    /// queue.
     #[inline]
     pub(crate) fn retire(&self, position: u32) {
         self.retired.store(position, Release);

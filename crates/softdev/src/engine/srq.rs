@@ -15,11 +15,12 @@ use crate::objects::wqe::Receive;
 use crate::transport::local::order::{Entry, Order, ROOM_MAX, Ticket};
 use crate::transport::local::raise::Kind;
 
-/// Looks at a queue that has run dry before it is searched for what the dead have taken.
+/// How often a dry queue is looked at before it is searched for receives that dead processes have
+/// taken.
 const PATIENCE: u32 = 1 << 10;
 
 impl Srq {
-    /// From now on the queue can have events; the program's name of it.
+    /// Enables events of the queue; returns the program's pointer to it.
     pub(crate) fn enter(&mut self) -> *mut ibv_srq {
         let context = self.ibv.context;
         let number = self.ibv.handle;
@@ -37,12 +38,12 @@ impl Srq {
         unsafe { &*srq.cast::<Self>() }
     }
 
-    /// The receive queue of a pair takes from it from now on.
+    /// Lets a queue pair take receives from the queue.
     pub(crate) fn attach(&self, member: *const Receiving) {
         self.members.lock().unwrap_or_else(PoisonError::into_inner).push(member);
     }
 
-    /// It does not any more.
+    /// Undoes [`attach`](Self::attach).
     pub(crate) fn detach(&self, member: *const Receiving) {
         self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != member);
     }
@@ -54,7 +55,7 @@ impl Srq {
         if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
             return Err(libc::EINVAL);
         }
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         let index = queue.free.pop().ok_or(libc::ENOMEM)?;
         let (post, list) = self.pool.post(index);
@@ -64,9 +65,9 @@ impl Srq {
         Ok(())
     }
 
-    /// Shows the receive of an index to the requesters as the last one.
+    /// Shows the receive of an index to the requesters, behind all others.
     fn offer(&self, queue: &mut SrqQueue, index: u32) {
-        // Whatever was lost a lap ago comes first: its word is about to be used again.
+        // A receive that was lost a lap ago comes first: its word is about to be reused.
         while let Some(lost) = self.look_after(queue) {
             self.append(queue, lost);
         }
@@ -83,7 +84,7 @@ impl Srq {
         self.pool.shared().tail.value.store(queue.tail, Release);
     }
 
-    /// Looks at the word that is to be used next: the index that stands there if nobody will ever
+    /// Looks at the word that is to be used next. Returns the index in it if no process will ever
     /// deliver to it.
     fn look_after(&self, queue: &mut SrqQueue) -> Option<u32> {
         let before = queue.tail.wrapping_sub(self.area.size);
@@ -97,7 +98,7 @@ impl Srq {
         self.is_lost(queue, index).then_some(index)
     }
 
-    /// Whether a receive that is in use, and is not there for the taking, will never complete: who
+    /// Whether a receive that is in use, and cannot be taken, will never complete: the process that
     /// took it has died without delivering, or put it back unseen.
     #[cold]
     fn is_lost(&self, queue: &SrqQueue, index: u32) -> bool {
@@ -115,16 +116,17 @@ impl Srq {
     /// Whether a message that took this index waits to be polled.
     fn is_delivered(&self, index: u32) -> bool {
         let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        // SAFETY: a queue pair removes itself from the list, under the same lock, before it is
+        // destroyed.
         members.iter().any(|member| unsafe { &**member }.has_message_for(index))
     }
 
-    /// A queue pair that takes from here was polled in vain. If the queue has run dry for long,
-    /// what was taken by processes that have died is offered again.
+    /// Notes that a queue pair that takes from here was polled in vain. If the queue has been dry
+    /// for long, receives that dead processes have taken are offered again.
     #[inline]
     pub(crate) fn doubt(&self) {
-        // A count that is lost to another thread is no harm; a locked instruction would wait for
-        // every store before it.
+        // A count that is lost to another thread does no harm; a locked instruction would wait for
+        // all earlier stores.
         let doubts = self.doubts.load(Relaxed);
         self.doubts.store(doubts.wrapping_add(1), Relaxed);
         if doubts.is_multiple_of(PATIENCE) && self.pool.is_dry() {
@@ -132,18 +134,18 @@ impl Srq {
         }
     }
 
-    /// Offers again what the dead have taken.
+    /// Offers the receives again that dead processes have taken.
     #[cold]
     fn find_lost(&self) {
         let mut queue = self.queue.lock();
-        // A requester that was stopped for very long between its look at the mark and its store may
-        // have set it back so far that it seems to be ahead.
+        // A requester that was stopped for very long between its load of the mark and its store may
+        // have set the mark back so far that it seems to be ahead.
         let first = queue.tail.wrapping_sub(self.area.size);
         if self.pool.mark().load(Relaxed).wrapping_sub(first) > self.area.size {
             self.pool.mark().store(first, Release);
         }
         if !self.pool.is_dry() {
-            return; // Somebody has posted meanwhile.
+            return; // Another thread has posted meanwhile.
         }
         for index in 0..self.area.size {
             if self.is_lost(&queue, index) {
@@ -152,12 +154,12 @@ impl Srq {
         }
     }
 
-    /// Whether there is a receive of an index that a message says that it took.
+    /// Whether the receive that a message claims to have taken is in use.
     pub(crate) fn has(&self, index: u32) -> bool {
         self.queue.lock().posted.get(index as usize).is_some_and(Option::is_some)
     }
 
-    /// A receive is complete: its index may be used again.
+    /// Frees the index of a receive that is complete.
     pub(crate) fn give_back(&self, index: u32) {
         let mut queue = self.queue.lock();
         if queue.posted.get_mut(index as usize).is_some_and(|posted| posted.take().is_some()) {

@@ -1,4 +1,4 @@
-//! A queue pair that fails, is reset, or goes from one state to another.
+//! Failure, reset and other changes of a queue pair's state.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -11,7 +11,7 @@ use crate::transport::local::arming::shown;
 use crate::transport::local::notify::notify;
 
 impl Qp {
-    /// Enters ERR: everything that is posted is flushed.
+    /// Enters ERR and flushes everything that is posted.
     #[cold]
     pub(crate) fn fail(&self) {
         let queue = self.send.lock();
@@ -33,7 +33,7 @@ impl Qp {
         self.flush_receives();
     }
 
-    /// Tells whoever sleeps that receives were flushed.
+    /// Tells sleepers that receives were flushed.
     pub(crate) fn announce_flush(&self) {
         shown::<Cpu>();
         notify(self.host, &self.host.arena.view, None, self.shared().recv_cq.load(Relaxed), true);
@@ -43,9 +43,8 @@ impl Qp {
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let (send_cq, recv_cq) = unsafe { (Cq::from(self.ibv.send_cq), Cq::from(self.ibv.recv_cq)) };
         self.land();
-        // Under the lock, so that no failing send overwrites the state, and so that neither a
-        // completion of before is polled nor another one added between the cleaning and the new
-        // count of positions.
+        // Under the lock, so that no failing send overwrites the state. Between the cleaning and
+        // the new count of positions, no old completion is polled and no other one is added.
         let mut queue = self.send.lock();
         self.shared().state.store(IBV_QPS_RESET, SeqCst);
         self.shared().generation.fetch_add(1, SeqCst);
@@ -56,7 +55,7 @@ impl Qp {
         recv_cq.quiet(|| self.clear_receives());
     }
 
-    /// Lets whoever polls for receives finish.
+    /// Waits until a thread that polls for receives has finished.
     pub(crate) fn pause_polling(&self) {
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         unsafe { Cq::from(self.ibv.recv_cq) }.quiet(|| ());

@@ -1,4 +1,4 @@
-//! Work requests of the send queue: what one says, and what there is to be done.
+//! Work requests of the send queue: their content, and what to do.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,18 +20,18 @@ use crate::transport::target::Target;
 
 /// What a work request does with its payload.
 pub(crate) trait Task: Copy {
-    /// What it does to this process's own memory.
+    /// Returns how it accesses this process's own memory.
     fn local_access(&self) -> Access;
-    /// What the requester itself finds wrong with it.
+    /// Returns the error that the requester itself finds.
     fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status>;
-    /// Tries to do it.
+    /// Tries to carry it out.
     fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt;
-    /// For whoever keeps tasks of any kind.
+    /// Converts it to a task of any kind.
     fn any(self) -> AnyTask;
 }
 
 impl Work {
-    /// The message that it sends.
+    /// Returns the message that it sends.
     #[inline]
     fn message<'a>(&self, qp: &Qp, pieces: &'a Pieces) -> Message<'a> {
         Message {
@@ -141,22 +141,22 @@ impl Task for AnyTask {
 }
 
 impl Qp {
-    /// Where a send goes.
+    /// Returns where a send goes.
     ///
     /// # Safety
-    /// The request's address handle, where the service has one, is alive.
+    /// The request's address handle, if the service has one, is alive.
     #[inline]
     pub(crate) unsafe fn destination(&self, wr: &ibv_send_wr) -> Sending {
         Sending((self.ibv.qp_type == IBV_QPT_UD).then(|| {
             // SAFETY: the request is a datagram's, so this member is the one that was written.
             let ud = unsafe { wr.wr.ud };
-            // SAFETY: the caller vouches for the handle.
+            // SAFETY: the caller guarantees the handle.
             let Ah { attr, destination, ends, .. } = unsafe { &*ud.ah.cast::<Ah>() };
             let service_level = attr.sl;
             let traffic_class = attr.grh.traffic_class;
             let device = self.device;
-            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section
-            // 10.2.5).
+            // A Q_Key with its high bit set stands for the queue pair's own Q_Key (IBTA vol. 1,
+            // section 10.2.5).
             let qkey =
                 if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
             let datagram = Datagram { qkey, service_level, traffic_class, device, ends: *ends };

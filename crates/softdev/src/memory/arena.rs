@@ -1,10 +1,9 @@
 //! A process's arena: one sealed memfd that holds all that the process shares with its peers.
 //!
-//! The tables of queue pairs, completion queues and memory regions stand at its start; receive
-//! rings and the buffers of memory regions follow. A peer maps the whole arena once and then
-//! reaches everything by offset, and every offset that it reads from an arena is checked against
-//! the mapping. The file has no name, so the kernel frees it with the last process that maps it,
-//! however that process ends.
+//! The tables of queue pairs, completion queues and memory regions are at its start; lanes and the
+//! buffers of memory regions follow. A peer maps the whole arena once and then addresses everything
+//! by offset. It checks every offset that it reads from an arena against the mapping. The file has
+//! no name, so the kernel frees it with the last process that maps it, however that process ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -23,33 +22,33 @@ use crate::sys::timer::Instant;
 /// Granularity of an arena: a page.
 pub(crate) const PAGE: usize = 4096;
 
-/// Address space of an arena, in bytes; the file is sparse, so unused bytes cost nothing. Smaller
-/// sizes are tried where the address space is limited.
+/// The address space of an arena in bytes. The file is sparse, so unused bytes cost nothing.
+/// Smaller sizes are tried if the address space is limited.
 const SIZES: [usize; 4] = [64 << 30, 16 << 30, 4 << 30, 1 << 30];
 
-/// How long freed bytes are kept before they are given out again: a peer that was descheduled in
-/// the middle of a delivery to a queue pair that has gone may still write there.
+/// How long freed bytes are kept before they are allocated again: a peer that was preempted during
+/// a delivery to a destroyed queue pair may still write there.
 pub(crate) const QUARANTINE: Duration = Duration::from_secs(1);
 
-/// Gives pages back to the system; they read as zeroes again.
+/// Frees pages; they read as zeroes afterwards.
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// A mapping of an arena, the own one or a peer's.
+/// A mapping of an arena: this process's or a peer's.
 #[derive(Debug)]
 pub(crate) struct View {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a view is an address and a length; what is behind it is shared between processes anyway
-// and is reached only through atomics and raw copies.
+// SAFETY: a view is an address and a length; the memory behind it is shared between processes
+// anyway and is accessed only through atomics and raw copies.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
 impl View {
-    /// Maps all of an arena's file, which must be sealed against shrinking: touching it then never
-    /// raises SIGBUS.
+    /// Maps the whole file of an arena. The file must be sealed against shrinking, so that an
+    /// access never raises SIGBUS.
     pub(crate) fn map(fd: BorrowedFd<'_>) -> io::Result<Self> {
         if !rustix::fs::fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
             return Err(io::Error::other("the arena is not sealed"));
@@ -57,16 +56,16 @@ impl View {
         let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).map_err(io::Error::other)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, flags, fd, 0)? };
-        // SAFETY: the mapping exists. A core dump of the sparse gigabytes would help nobody;
+        // SAFETY: the mapping exists. A core dump of the sparse gigabytes would be useless; a
         // failure does not matter.
         let _ = unsafe { rustix::mm::madvise(base, len, rustix::mm::Advice::LinuxDontDump) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, len })
     }
 
-    /// The address of `len` bytes at `offset`, if they lie in the arena.
+    /// Returns the address of `len` bytes at `offset` if they lie in the arena.
     #[inline]
     pub(crate) fn at(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
@@ -77,12 +76,12 @@ impl View {
         Some(unsafe { self.base.add(offset as usize) })
     }
 
-    /// Whether there are so many bytes.
+    /// Whether the arena has at least `len` bytes.
     pub(crate) fn holds(&self, len: u64) -> bool {
         len <= self.len as u64
     }
 
-    /// A shared structure at `offset`, if it lies in the arena and is aligned.
+    /// Returns a shared structure at `offset` if it lies in the arena and is aligned.
     #[inline]
     pub(crate) fn shared<T: Shared>(&self, offset: u64) -> Option<&T> {
         let at = self.at(offset, size_of::<T>() as u64)?.cast::<T>();
@@ -95,9 +94,9 @@ impl View {
         Some(unsafe { at.as_ref() })
     }
 
-    /// Makes sure that no page of these bytes is missing when they are first written to: an adapter
-    /// does not take page faults either. Only a matter of time, so failure does not matter (kernels
-    /// before 5.14 cannot do it).
+    /// Makes the pages of these bytes present before they are first written: an adapter does not
+    /// take page faults either. This only saves time, so a failure does not matter (kernels before
+    /// 5.14 cannot do it).
     pub(crate) fn populate(&self, offset: u64, len: u64) {
         let start = offset / PAGE as u64 * PAGE as u64;
         let Some(at) = self.at(start, offset.saturating_add(len).saturating_sub(start)) else { return };
@@ -107,7 +106,7 @@ impl View {
             unsafe { rustix::mm::madvise(at.as_ptr().cast(), len, rustix::mm::Advice::LinuxPopulateWrite) };
     }
 
-    /// The offset of an address, if `len` bytes from it lie in the arena.
+    /// Returns the offset of an address if `len` bytes from it lie in the arena.
     pub(crate) fn offset_of(&self, addr: u64, len: u64) -> Option<u64> {
         let offset = addr.checked_sub(self.base.as_ptr() as u64)?;
         self.at(offset, len).map(|_| offset)
@@ -116,19 +115,19 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length, and whoever used it held the view.
+        // SAFETY: the mapping was made with this length, and every user of it held the view.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Types that may stand in shared memory.
+/// Types that may be placed in shared memory.
 ///
 /// # Safety
 /// Every member is an atomic (or an array of such), any bytes are a valid value, and there is no
 /// padding that matters.
 pub(crate) unsafe trait Shared {}
 
-/// The own arena and its allocator.
+/// This process's arena and its allocator.
 #[derive(Debug)]
 pub(crate) struct Arena {
     pub(crate) view: View,
@@ -140,12 +139,12 @@ pub(crate) struct Arena {
 struct Heap {
     /// Free ranges: length by offset.
     free: BTreeMap<u64, u64>,
-    /// Freed ranges that are not given out yet.
+    /// Freed ranges that may not be allocated yet.
     quarantine: VecDeque<(Instant, u64, u64)>,
 }
 
 impl Arena {
-    /// Makes the arena of process block `block`; the first `reserved` bytes are for its tables.
+    /// Makes an arena with this name; the first `reserved` bytes are for its tables.
     pub(crate) fn new(name: &str, reserved: u64) -> io::Result<Self> {
         let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let mut view = Err(Errno::NOMEM.into());
@@ -155,9 +154,9 @@ impl Arena {
                 continue;
             }
             rustix::fs::ftruncate(&fd, size as u64)?;
-            // Growing is never needed and shrinking must be impossible once a peer has mapped it;
-            // the size may still change while sizes are tried, so SHRINK is sealed for the attempt
-            // that succeeds.
+            // Growing is never needed, and shrinking must be impossible once a peer has mapped the
+            // file. The size may still change while sizes are tried, so only the attempt that
+            // succeeds is sealed.
             if probe(&fd, size) {
                 rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
                 view = View::map(fd.as_fd());
@@ -170,7 +169,7 @@ impl Arena {
         Ok(Self { view, fd, heap: Mutex::new(heap) })
     }
 
-    /// Allocates zeroed, page-aligned bytes and gives their offset.
+    /// Allocates zeroed, page-aligned bytes and returns their offset.
     pub(crate) fn allocate(&self, len: u64) -> Option<u64> {
         let len = page_multiple(len)?;
         let mut heap = self.heap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -182,11 +181,11 @@ impl Arena {
         heap.take(len)
     }
 
-    /// Gives bytes back that were allocated with this length.
+    /// Frees bytes that were allocated with this length.
     pub(crate) fn free(&self, offset: u64, len: u64) {
         let Some(len) = page_multiple(len) else { return };
-        // The pages are given back at once; what is written there late is, once more, when the
-        // quarantine is over.
+        // The pages are freed at once, and again after the quarantine, because a late peer may have
+        // written to them.
         let _ = rustix::fs::fallocate(&self.fd, PUNCH, offset, len);
         let mut heap = self.heap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         heap.quarantine.push_back((Instant::now(), offset, len));
@@ -194,7 +193,7 @@ impl Arena {
 }
 
 impl Heap {
-    /// First fit.
+    /// Takes the first range that fits.
     fn take(&mut self, len: u64) -> Option<u64> {
         let (&offset, &free) = self.free.iter().find(|(_, free)| **free >= len)?;
         self.free.remove(&offset);
@@ -204,8 +203,8 @@ impl Heap {
         Some(offset)
     }
 
-    /// Moves ranges whose time is over (or all) from quarantine to the free list, joined with their
-    /// neighbours, and gives their pages back to the system, which also zeroes them.
+    /// Moves ranges whose quarantine is over (or all ranges) to the free list, joins them with
+    /// their neighbours, and frees their pages, which also zeroes them.
     fn release(&mut self, fd: &OwnedFd, all: bool) {
         while let Some(&(freed, offset, len)) = self.quarantine.front() {
             if !all && freed.elapsed() < QUARANTINE {
@@ -213,7 +212,7 @@ impl Heap {
             }
             self.quarantine.pop_front();
             if rustix::fs::fallocate(fd, PUNCH, offset, len).is_err() {
-                continue; // The bytes would not be zero: lose the range rather than give it out.
+                continue; // The bytes would not be zero: the range is lost rather than reused.
             }
             self.insert(offset, len);
         }
@@ -233,16 +232,16 @@ impl Heap {
     }
 }
 
-/// Whether this process may have a file of so many bytes. To try it would raise SIGXFSZ, which
-/// kills most programs.
+/// Whether this process may have a file of this size. An attempt would raise SIGXFSZ, which kills
+/// most programs.
 fn may_grow_to(size: u64) -> bool {
     rustix::process::getrlimit(Resource::Fsize).current.is_none_or(|limit| size <= limit)
 }
 
-/// Whether so much address space can be mapped.
+/// Whether this much address space can be mapped.
 fn probe(fd: &OwnedFd, size: usize) -> bool {
     let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
     let mapped = unsafe { rustix::mm::mmap(std::ptr::null_mut(), size, ProtFlags::READ, flags, fd, 0) };
     // SAFETY: the mapping was made in the line above and nothing refers to it.
     mapped.is_ok_and(|base| unsafe { rustix::mm::munmap(base, size) }.is_ok())

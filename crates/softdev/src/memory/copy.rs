@@ -1,4 +1,4 @@
-//! Moving bytes from a gather list to a scatter list.
+//! Copying bytes from a gather list to a scatter list.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
@@ -7,18 +7,18 @@ use crate::memory::slots::SLOT_PAYLOAD;
 
 pub(crate) mod streaming;
 
-/// Up to this many bytes, a cache line, storing one word after another is as fast as any other way.
+/// Up to this many bytes, a cache line, storing word after word is as fast as any other copy.
 const WORDWISE_BYTES: usize = 64;
 
-/// Bytes in this process.
+/// Bytes in the memory of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) addr: *mut u8,
     pub(crate) len: usize,
 }
 
-/// Copies bytes, past the cache where they are many. They may overlap, as a send to the own buffer
-/// does.
+/// Copies bytes; a large copy bypasses the cache. The ranges may overlap, as in a send to the
+/// sender's own buffer.
 ///
 /// # Safety
 /// `n` bytes are readable at `from` and writable at `to`.
@@ -26,36 +26,36 @@ pub(crate) struct Piece {
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     #[cfg(target_arch = "x86_64")]
     if streaming::pays(n)
-        && !cfg!(sanitized) // It does not see stores of so many bytes each.
+        && !cfg!(sanitized) // The sanitizer does not see stores of this size.
         && from.addr().abs_diff(to.addr()) >= n && is_x86_feature_detected!("avx")
     {
-        // SAFETY: AVX is there, the ranges do not overlap, and the caller vouches for them.
+        // SAFETY: AVX is available, the ranges do not overlap, and the caller guarantees both.
         unsafe { streaming::stream(from, to, n) };
         return;
     }
-    // SAFETY: the caller vouches for both ranges.
+    // SAFETY: the caller guarantees both ranges.
     unsafe { std::ptr::copy(from, to, n) };
 }
 
-/// Copies pieces one behind the other to `to` so that whoever watches the last bytes sees them
-/// last: programs wait for an RDMA write in this way.
+/// Copies pieces one after another to `to`. The last bytes become visible last: programs wait for
+/// an RDMA Write by watching them.
 ///
 /// # Safety
-/// The pieces are readable, `bytes` together, and so many bytes are writable at `to`.
+/// The pieces are readable and have `bytes` bytes together, and as many are writable at `to`.
 #[inline]
 pub(crate) unsafe fn write_in_order(from: &[Piece], bytes: usize, to: *mut u8) {
     match from {
         [piece] if bytes <= WORDWISE_BYTES && piece.addr.addr().abs_diff(to.addr()) >= bytes => {
-            // SAFETY: as the caller vouches; the ranges do not overlap.
+            // SAFETY: as the caller guarantees; the ranges do not overlap.
             unsafe { store_wordwise(piece.addr, to, bytes) };
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         _ => unsafe { write_long(from, bytes, to) },
     }
 }
 
-/// As [`write_in_order`], for any length: all but the last word in whatever order is fast, then
-/// that.
+/// As [`write_in_order`], for any length: first all but the last word, in the fastest order, then
+/// the last word.
 ///
 /// # Safety
 /// As [`write_in_order`].
@@ -64,7 +64,7 @@ unsafe fn write_long(from: &[Piece], bytes: usize, to: *mut u8) {
     let over = (to.addr() + bytes) % WORD;
     let last = bytes.min(if over == 0 { WORD } else { over });
     let body = bytes - last;
-    // Read before anything is written: a program may write to the memory that it writes from.
+    // Read before anything is written, because the ranges may overlap.
     let mut word = [0_u8; WORD];
     let mut at = 0;
     for piece in from {
@@ -83,15 +83,15 @@ unsafe fn write_long(from: &[Piece], bytes: usize, to: *mut u8) {
         unsafe { copy(piece.addr, to.add(at), n) };
         at += n;
     }
-    // What is copied by string instructions is ordered before a later store (Intel SDM vol. 3,
-    // 9.2.4; streaming stores have had their own fence).
+    // Stores of string instructions are ordered before a later store (Intel SDM vol. 3, 9.2.4);
+    // streaming stores have had their own fence.
     fence(Release);
     // SAFETY: the last bytes lie behind the body.
     unsafe { store_wordwise(word.as_ptr(), to.add(body), last) };
 }
 
-/// Stores bytes in ascending order, in aligned words as long as fit, so that no word crosses a
-/// cache line and each is seen whole.
+/// Stores bytes in ascending order, in aligned words as large as possible, so that no word crosses
+/// a cache line and each is seen whole.
 ///
 /// # Safety
 /// `n` bytes are readable at `from` and writable at `to`, and the ranges do not overlap.
@@ -134,7 +134,7 @@ pub(crate) unsafe fn store_wordwise(from: *const u8, to: *mut u8, n: usize) {
     let _ = at;
 }
 
-/// Copies what an RDMA read finds at `from` to the pieces, one behind the other.
+/// Copies the bytes of an RDMA Read from `from` to the pieces, one after another.
 ///
 /// # Safety
 /// The pieces are writable, and as many bytes as they have together are readable at `from`.
@@ -142,7 +142,7 @@ pub(crate) unsafe fn store_wordwise(from: *const u8, to: *mut u8, n: usize) {
 pub(crate) unsafe fn read_to(from: *const u8, to: &[Piece]) {
     let mut at = 0;
     for piece in to {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe {
             let from = from.add(at);
             if piece.len <= WORDWISE_BYTES && from.addr().abs_diff(piece.addr.addr()) >= piece.len {
@@ -155,26 +155,25 @@ pub(crate) unsafe fn read_to(from: *const u8, to: &[Piece]) {
     }
 }
 
-/// Stores the bytes of `from`, which fit, in the payload of a slot: in the commonest case without a
-/// detour over memory, where a load of several stores would wait until all stores before them are
-/// done.
+/// Stores the bytes of `from`, which fit, in the payload of a slot. The most common case avoids a
+/// copy in memory: a load that covers several stores would wait until all earlier stores are done.
 ///
 /// # Safety
 /// The bytes of `from` are readable.
 #[inline]
 pub(crate) unsafe fn store_payload(from: &[Piece], to: &[AtomicU64; SLOT_PAYLOAD / 8]) {
     if let [Piece { addr, len: 8 }] = *from {
-        // SAFETY: eight bytes are readable, as the caller vouches.
+        // SAFETY: eight bytes are readable, as the caller guarantees.
         return to[0].store(unsafe { addr.cast::<u64>().read_unaligned() }, Relaxed);
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     let bytes = unsafe { gather_small(from) };
     for (word, bytes) in to.iter().zip(bytes.chunks_exact(8)) {
         word.store(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
     }
 }
 
-/// Fills an array with the bytes of `from`; for payloads that fit in a slot.
+/// Gathers the bytes of `from` into an array, for payloads that fit in a slot.
 ///
 /// # Safety
 /// The bytes of `from` are readable.
@@ -191,7 +190,7 @@ unsafe fn gather_small(from: &[Piece]) -> [u8; SLOT_PAYLOAD] {
     bytes
 }
 
-/// Copies at most [`SLOT_PAYLOAD`] bytes without a call: by two moves that may overlap, of the
+/// Copies at most [`SLOT_PAYLOAD`] bytes without a call: by two moves, which may overlap, of the
 /// largest power of two that fits.
 ///
 /// # Safety
@@ -202,7 +201,7 @@ pub(crate) unsafe fn copy_small(from: *const u8, to: *mut u8, n: usize) {
     macro_rules! two_of {
         ($type:ty) => {{
             let last = n - size_of::<$type>();
-            // SAFETY: both moves lie within the n bytes, which the caller vouches for.
+            // SAFETY: both moves lie within the n bytes, which the caller guarantees.
             unsafe {
                 let head = from.cast::<$type>().read_unaligned();
                 let tail = from.add(last).cast::<$type>().read_unaligned();
@@ -237,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A program's memory around what is written: nothing else may change.
+    /// Checks a write, and that the bytes around it do not change.
     fn check_write(cuts: &[usize], offset: usize) {
         let total: usize = cuts.iter().sum();
         let source: Vec<u8> = (0..total).map(|i| (i % 251) as u8 + 1).collect();
@@ -247,17 +246,17 @@ mod tests {
             from.push(Piece { addr: source[at..].as_ptr().cast_mut(), len: *cut });
             at += cut;
         }
-        // Aligned as a buffer is.
+        // Aligned like a buffer.
         let mut target = vec![0_u64; (offset + total) / 8 + 3];
         let bytes = target.as_mut_ptr().cast::<u8>();
-        // SAFETY: source and target are live vectors of this test with room for so many bytes.
+        // SAFETY: both vectors are live and have room for these bytes.
         let found = unsafe {
             write_in_order(&from, total, bytes.add(offset));
             std::slice::from_raw_parts(bytes, target.len() * 8)
         };
         assert!(found[offset..offset + total] == source, "{cuts:?} at {offset}");
         assert!(found[..offset].iter().chain(&found[offset + total..]).all(|byte| *byte == 0));
-        // And back again in other cuts.
+        // Read back with other cuts.
         let mut back = vec![0_u8; total];
         let half = total / 2;
         let (first, second) = back.split_at_mut(half);
@@ -269,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_write_is_whole_whatever_its_length_and_place() {
-        // Few of them where each is interpreted.
+        // Fewer lengths for an interpreter.
         let (step, long) = if cfg!(miri) { (7, &[][..]) } else { (1, &[8191, 8192, 8200, 20_000][..]) };
         for offset in (0..16).step_by(step) {
             for n in (0..150).step_by(step).chain(long.iter().copied()) {
@@ -293,11 +292,11 @@ mod tests {
         }
     }
 
-    /// A reader that waits for the last bytes finds all the others in place.
+    /// A reader that waits for the last bytes finds all earlier bytes in place.
     #[test]
     fn whoever_sees_the_last_bytes_sees_all() {
-        // What Miri lets two threads reach at once they reach by words of one size: whole ones
-        // there.
+        // Miri allows concurrent accesses to a word by one size only, so the lengths there are
+        // whole words.
         let rounds = if cfg!(miri) { 2 } else { 200_u32 };
         let lengths: &[usize] = if cfg!(miri) { &[8, 64, 200] } else { &[8, 64, 65, 200, 4096, 40_000] };
         for &n in lengths {

@@ -1,20 +1,22 @@
-//! What stands in an arena, and who may write it.
+//! The layout of an arena, and which process may write each part.
 //!
 //! ```text
-//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | SharedMember x MEMBERS | SharedEnds x ENDS | lanes, posts and buffers
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS
+//!        | SharedMember x MEMBERS | SharedEnds x ENDS | lanes, posts and buffers
 //! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
-//! A lane is how messages arrive. The requester puts message `n` into slot `n mod size`, with its
-//! payload where that is small, and sets the slot's state to `done(n)`; the owner, polling, sees
-//! that. The owner writes no slot: how far a requester may go stands on a line of the owner's own
-//! ([`Credit`]), and where a larger payload is to go in the posts. There is no lock, and each step
-//! is one store, so that a process that dies leaves nothing half-done that others wait for.
+//! Messages arrive in a lane. The requester writes message `n` into slot `n mod size`, with its
+//! payload if that is small, and sets the slot's state to `done(n)`. The owner sees the state when
+//! it polls. The owner writes no slot, except to skip or reclaim one for datagrams: a line of the
+//! owner's says how far a requester may go ([`Credit`]), and the posts say where a larger payload
+//! goes. There is no lock, and each step is one store, so a process that dies leaves nothing
+//! half-done that others wait for.
 //!
-//! The lane of a connected queue pair has one requester, which publishes with a plain store: what
-//! its owner must know to end the connection, the requester says in its own table
-//! (`SharedQp::touching`). Several may send datagrams to one queue pair: each claims a slot first,
-//! by an exchange.
+//! The lane of a connected queue pair has one requester, which publishes with a plain store. The
+//! requester also names the queue pair in its own table while it uses it (`SharedQp::touching`):
+//! the owner needs this to end the connection. Several requesters may send datagrams to one queue
+//! pair: each first claims a slot by an atomic exchange.
 //!
 //! ```text
 //!   connected: done(n - size) ──► done(n)
@@ -34,49 +36,48 @@ use crate::sys::settings::MAX_DEVICES;
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
-/// Version of this layout: processes of different versions do not see each other.
+/// The version of this layout: processes of different versions do not see each other.
 pub(crate) const LAYOUT: u32 = 11;
 
-/// Start of an arena.
+/// The start of an arena.
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) magic: AtomicU64,
     pub(crate) layout: AtomicU32,
     pub(crate) block: AtomicU32,
-    /// Drawn by lot, so that a later process with the same block is not taken for this one.
+    /// A random number that distinguishes this process from later ones with the same block.
     pub(crate) life: AtomicU32,
-    /// Counts up whenever a queue pair of any process has joined a multicast group: see
-    /// `multicast`.
+    /// Incremented whenever a queue pair of any process joins a multicast group: see `multicast`.
     pub(crate) epoch: AtomicU32,
-    /// Entries of the table of members that were ever used.
+    /// The number of entries of the table of members that were ever used.
     pub(crate) members: AtomicU32,
-    /// What its process has found out of stores that bypass the cache: see `copy::streaming`.
+    /// What this process has measured about stores that bypass the cache: see `copy::streaming`.
     pub(crate) streaming: [AtomicU32; 2],
-    /// Whether one of the completion queues was ever owed an event.
+    /// Whether any of the completion queues was ever owed an event.
     pub(crate) owes: AtomicU32,
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
-    /// The devices' ports, for a model of their links.
+    /// The devices' ports, for link models.
     ports: [SharedPort; MAX_DEVICES as usize],
 }
 
-/// Locks of a process: few atomics on different words meet in one.
+/// The number of locks of a process: enough that atomics on different words rarely share one.
 pub(crate) const LOCKS: usize = 32;
 
-/// A lock that a process may die with: whoever waits takes it from the dead. See `foreign`.
+/// A lock whose holder may die: a process that waits takes it from a dead holder. See `foreign`.
 #[repr(C, align(64))]
 pub(crate) struct Lock {
-    /// Block and life of the process that holds it; 0 for nobody.
+    /// The block and the life of the process that holds it; 0 if it is free.
     pub(crate) holder: AtomicU64,
 }
 
-/// A queue pair, as its peers see it. Each line has one writer while messages are exchanged.
+/// A queue pair, as its peers see it. Each cache line has one writer while messages are exchanged.
 #[repr(C, align(256))]
 pub(crate) struct SharedQp {
-    /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to
+    /// `ibv_qp_state`. The owner writes it; a requester that finds a responder error sets it to
     /// ERR.
     pub(crate) state: AtomicU32,
-    /// Whole queue-pair number, 0 while the entry is unused.
+    /// The whole queue-pair number; 0 while the entry is unused.
     pub(crate) qp_num: AtomicU32,
     pub(crate) service: AtomicU32,
     pub(crate) dest_qp_num: AtomicU32,
@@ -86,47 +87,48 @@ pub(crate) struct SharedQp {
     /// uses it.
     pub(crate) generation: AtomicU32,
     pub(crate) recv_cq: AtomicU32,
-    /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its domain.
+    /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its protection domain.
     pub(crate) access: AtomicU32,
-    /// Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
+    /// The number of Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
     pub(crate) responder_resources: AtomicU32,
-    /// 1 where its receives get a time stamp.
+    /// 1 if its receives get a time stamp.
     pub(crate) stamped: AtomicU32,
     /// Its port: see `address::port_word`.
     pub(crate) port: AtomicU32,
-    /// Entry of its context.
+    /// The entry of its context.
     pub(crate) context: AtomicU32,
-    /// For the requesters: the next receive to be filled.
+    /// For requesters: the number of the next receive to fill.
     pub(crate) next: Line,
-    /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is
-    /// at work, or 0. Who takes a connection or memory away waits for it: see `reach`.
+    /// For its own requests: the queue pair that it sends to or whose memory it accesses; 0 if
+    /// none. A process that ends a connection or deregisters memory waits for this: see `reach`.
     pub(crate) touching: Line,
     pub(crate) posted: Posted,
 }
 
-/// What a requester reads of a queue pair when it begins, and when it has used up what it knew to
-/// be posted. On a line of its own, which the owner writes with every receive that it posts.
+/// What a requester reads of a queue pair at the start, and when it has used all receives that it
+/// knew to be posted. It is on a cache line of its own, because the owner writes it with every
+/// receive that it posts.
 #[repr(C, align(64))]
 pub(crate) struct Posted {
     /// See [`Credit`].
     pub(crate) credit: AtomicU64,
     pub(crate) ring_offset: AtomicU64,
-    /// Slots of the lane, a power of two.
+    /// The number of slots of the lane, a power of two.
     pub(crate) ring_size: AtomicU32,
-    /// Bytes of a post.
+    /// The size of a post in bytes.
     pub(crate) ring_stride: AtomicU32,
     pub(crate) rq_psn: AtomicU32,
     pub(crate) min_rnr_timer: AtomicU32,
-    /// The pool of its shared receive queue; 0 where it has receives of its own.
+    /// The pool of its shared receive queue; 0 if it has receives of its own.
     pub(crate) pool_offset: AtomicU64,
     pub(crate) pool_size: AtomicU32,
     pub(crate) pool_stride: AtomicU32,
-    /// The messages before this one have been taken; it may be behind.
+    /// The messages before this one have been taken; the value may lag behind.
     pub(crate) taken: AtomicU32,
 }
 
 /// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have
-/// valid elements with room for `room` bytes at least, so that a message that is no longer needs no
+/// valid elements and room for at least `room` bytes, so a message of at most that length needs no
 /// look at its receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Credit(u64);
@@ -138,7 +140,7 @@ impl Credit {
         Self(u64::from(tail) | u64::from(room) << 32 | u64::from(plain.min(Self::PLAIN_MAX)) << 40)
     }
 
-    /// Any word has a meaning.
+    /// Decodes a word; every value is valid.
     #[inline]
     pub(crate) const fn decode(word: u64) -> Self {
         Self(word)
@@ -149,13 +151,13 @@ impl Credit {
         self.0
     }
 
-    /// Number of the next receive to be posted.
+    /// The number of the next receive to be posted.
     #[inline]
     pub(crate) const fn tail(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether receive `n`, which is posted, is known to have room for so many bytes.
+    /// Whether the posted receive `n` is known to have room for `bytes` bytes.
     #[inline]
     pub(crate) const fn has_room(self, n: u32, bytes: u64) -> bool {
         (self.tail().wrapping_sub(n) as u64) <= self.0 >> 40 && bytes <= self.0 >> 32 & 0xff
@@ -163,8 +165,8 @@ impl Credit {
 }
 
 impl SharedQp {
-    /// Enters ERR from a state in which messages arrive; any other state is the owner's own doing
-    /// and stays.
+    /// Enters ERR from a state in which messages arrive. Any other state was set by the owner and
+    /// stays.
     #[cold]
     pub(crate) fn fail(&self) {
         let failed = |state| (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state).then_some(IBV_QPS_ERR);
@@ -178,18 +180,18 @@ pub(crate) struct Line {
     pub(crate) value: AtomicU32,
 }
 
-/// A completion queue, as those see it who complete receives in it.
+/// A completion queue, as seen by processes that complete receives in it.
 #[repr(C, align(64))]
 pub(crate) struct SharedCq {
     /// 0, or [`ARMED_ANY`] or [`ARMED_SOLICITED`].
     pub(crate) armed: AtomicU32,
-    /// The owner's descriptor of the writing end of the channel's pipe; -1 for none.
+    /// The owner's descriptor of the write end of the channel's pipe; -1 if there is none.
     pub(crate) channel_fd: AtomicI32,
-    /// Inode of that pipe, so that a descriptor that was closed and used again is not taken for it.
+    /// The inode of that pipe. It detects a descriptor that was closed and reused.
     pub(crate) channel_inode: AtomicU64,
-    /// What is written to the pipe: which queue has the event.
+    /// The value that is written to the pipe: it names the queue.
     pub(crate) handle: AtomicU64,
-    /// 1 where it has an event for which the pipe had no room.
+    /// 1 if the queue is owed an event, because the pipe had no room.
     pub(crate) owed: AtomicU32,
 }
 
@@ -215,14 +217,14 @@ const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
 pub(crate) const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
 pub(crate) const MEMBERS_AT: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
 const ENDS_AT: u64 = (MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64).next_multiple_of(64);
-/// Bytes at the start of an arena that the tables take: whole pages, so that what is behind them
-/// can be given back by pages.
+/// The size in bytes of the tables at the start of an arena: whole pages, so that the memory behind
+/// them can be freed by pages.
 pub(crate) const TABLES: u64 =
     (ENDS_AT + (ENDS * size_of::<SharedEnds>()) as u64).next_multiple_of(PAGE as u64);
 
 /// The tables of an arena.
 impl View {
-    /// The port of a device of its process, for a model of its link.
+    /// The port of one of the process's devices, for a link model.
     pub(crate) fn port(&self, device: u8) -> &SharedPort {
         &self.header().ports[usize::from(device % MAX_DEVICES)]
     }
@@ -253,7 +255,7 @@ impl View {
     }
 }
 
-/// The table entry that a key names.
+/// The table entry of a key.
 #[inline]
 pub(crate) fn mr_index(key: u32) -> u32 {
     (key >> 8) % MRS as u32
@@ -266,16 +268,16 @@ pub(crate) struct SharedMr {
     pub(crate) key: AtomicU32,
     pub(crate) pd: AtomicU32,
     pub(crate) access: AtomicU32,
-    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
+    /// 1 if the bytes lie in the arena at `offset`; 0 if only the owner has them mapped.
     pub(crate) in_arena: AtomicU32,
-    /// Address in the owner.
+    /// The address in the owner.
     pub(crate) addr: AtomicU64,
     pub(crate) length: AtomicU64,
     pub(crate) offset: AtomicU64,
 }
 
 impl SharedMr {
-    /// An entry that is not used.
+    /// Makes an unused entry.
     pub(crate) const fn new() -> Self {
         Self {
             key: AtomicU32::new(0),
@@ -292,15 +294,14 @@ impl SharedMr {
 // SAFETY: it consists of atomics only.
 unsafe impl Shared for SharedMr {}
 
-/// A context, as those see it who raise asynchronous events.
+/// A context, as seen by processes that raise asynchronous events.
 #[repr(C)]
 pub(crate) struct SharedContext {
-    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used
-    /// again is not taken for it.
+    /// The inode of the pipe for its events. It detects a descriptor that was closed and reused.
     pub(crate) inode: AtomicU64,
-    /// The owner's descriptor of the writing end; -1 for none.
+    /// The owner's descriptor of the write end; -1 if there is none.
     pub(crate) fd: AtomicI32,
-    /// Events that did not fit in the pipe.
+    /// The number of events that did not fit in the pipe.
     pub(crate) lost: AtomicU32,
 }
 
@@ -315,19 +316,19 @@ impl View {
     }
 }
 
-/// One end of a link, in shared memory: peers that read from this process's memory make its port
-/// send, and whatever they send makes it receive.
+/// A port of a link model, in shared memory. Peers that read from this process's memory make it
+/// send; peers that send to this process make it receive.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SharedPort {
-    /// When the port has sent all that it was given.
+    /// When the port will have sent everything that it was given.
     pub(crate) sends_until: Until,
-    /// When it has received all that is under way to it.
+    /// When the port will have received everything that is under way to it.
     pub(crate) receives_until: Until,
 }
 
-/// A point in time on a cache line of its own: one direction is written by another process than the
-/// other.
+/// A point in time on a cache line of its own, because different processes write the two
+/// directions.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Until(pub(crate) AtomicU64);
@@ -336,7 +337,7 @@ pub(crate) struct Until(pub(crate) AtomicU64);
 unsafe impl Shared for SharedPort {}
 
 impl SharedPort {
-    /// A port that is free.
+    /// Makes an idle port.
     pub(crate) const fn new() -> Self {
         Self { sends_until: Until(AtomicU64::new(0)), receives_until: Until(AtomicU64::new(0)) }
     }
@@ -361,16 +362,16 @@ impl View {
     }
 }
 
-/// The GIDs of both ends of datagrams that came to the process: see `ends`.
+/// The GIDs of the sender and the receiver of datagrams that came to the process: see `ends`.
 #[repr(C, align(64))]
 pub(crate) struct SharedEnds {
-    /// 0 while nobody has begun to make the entry.
+    /// 0 until a sender begins to make the entry.
     pub(crate) state: AtomicU32,
-    /// Of the sender's end and of the receiver's, in halves.
+    /// The sender's and the receiver's GID, in halves.
     pub(crate) gids: [AtomicU64; 4],
 }
 
-/// Entries of the table of ends, which have the numbers from 1.
+/// The number of entries of the table of ends; they are numbered from 1.
 pub(crate) const ENDS: usize = 254;
 
 // SAFETY: it consists of atomics only.

@@ -33,17 +33,17 @@ impl Pieces {
         self.bytes
     }
 
-    /// Their bytes, one behind the other, but no more than `most`.
+    /// Returns the bytes of the pieces in order, at most `most`.
     ///
     /// # Safety
     /// The pieces are readable.
     pub(crate) unsafe fn to_vec(&self, most: u64) -> Vec<u8> {
         let mut left = self.bytes.min(most) as usize;
         let mut bytes = Vec::with_capacity(left);
-        // A piece without bytes may have any address, also null, which no slice has.
+        // A piece without bytes may have any address, even null, which a slice cannot have.
         for piece in self.as_slice().iter().filter(|piece| piece.len > 0) {
             let n = piece.len.min(left);
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.addr, n) });
             left -= n;
         }

@@ -1,5 +1,5 @@
-//! Slots of a lane and the receives that are posted behind them: what a requester writes of a
-//! message, and where it goes.
+//! The slots of a lane, and the receives that are posted behind them: what a requester writes about
+//! a message, and where the payload goes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{self, Relaxed};
@@ -11,26 +11,28 @@ use crate::memory::arena::{Shared, View};
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, MAX_SGE, MAX_WR};
 use crate::sys::sync::{Cpu, atomics};
 
-/// A message in a lane. The owner of the lane believes none of it beyond what it has posted itself.
+/// A message in a lane. The owner of the lane trusts only what it has posted itself.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// Whose turn it is: see [`SlotState`].
+    /// The state of the slot: see [`SlotState`].
     pub(crate) state: AtomicU64,
-    /// Payload bytes, for UD with the GRH.
+    /// The payload in bytes, for UD with the GRH.
     pub(crate) byte_len: AtomicU32,
-    /// Immediate data, network byte order.
+    /// Immediate data, in network byte order.
     pub(crate) imm: AtomicU32,
-    /// The requester's queue-pair number; of a datagram, in the upper eight bits, the number of its
-    /// ends: see `ends`.
+    /// The requester's queue-pair number. For a datagram, the upper eight bits are the number of
+    /// its GIDs: see `ends`.
     pub(crate) sender: AtomicU32,
     /// `ibv_wc_status`.
     pub(crate) status: AtomicU8,
     /// `FLAG_*`.
     pub(crate) flags: AtomicU8,
-    /// Requester: service level in the low half, number of its device in the high one.
+    /// The requester's service level in the low half, and the number of its device in the high
+    /// half.
     pub(crate) service_level: AtomicU8,
     pub(crate) traffic_class: AtomicU8,
-    /// Index of the receive that was taken from a shared receive queue, which has at most `MAX_WR`.
+    /// The index of the receive that was taken from a shared receive queue, which has at most
+    /// `MAX_WR`.
     pub(crate) index: AtomicU16,
     pub(crate) stamp_high: AtomicU16,
     pub(crate) stamp_low: AtomicU32,
@@ -40,15 +42,16 @@ pub(crate) struct Slot {
 
 const _: () = assert!(MAX_WR as usize <= 1 << u16::BITS, "an index of a shared receive queue fits in a slot");
 
-/// Payload bytes that travel in a slot's own line: a small message costs one cache-line transfer.
+/// Payload bytes that fit in a slot's own cache line: a small message costs one cache-line
+/// transfer.
 pub(crate) const SLOT_PAYLOAD: usize = 32;
 
-/// A posted receive, for the requesters; its scatter list follows.
+/// A posted receive, as requesters see it; its scatter list follows.
 #[repr(C)]
 pub(crate) struct Post {
-    /// Bytes that it has room for.
+    /// The bytes that fit.
     pub(crate) room: AtomicU32,
-    /// Elements, with [`UNCHECKED`] where one of them was not valid when it was posted.
+    /// The number of elements, with [`UNCHECKED`] if one of them was invalid when it was posted.
     pub(crate) num_sge: AtomicU32,
     reserved: AtomicU64,
 }
@@ -68,7 +71,7 @@ pub(crate) const FLAG_SOLICITED: u8 = 4;
 /// The payload is in the lane's own memory: see [`Slots::bounce`].
 pub(crate) const FLAG_BOUNCED: u8 = 32;
 
-/// It was an RDMA write with immediate data: the payload is elsewhere.
+/// The message is an RDMA Write with immediate data: the payload is elsewhere.
 pub(crate) const FLAG_WRITE: u8 = 8;
 
 /// A datagram with a global route header.
@@ -83,7 +86,7 @@ pub(crate) struct SlotSge {
 }
 
 impl SlotSge {
-    /// The element as the verbs have it.
+    /// Returns the element as a structure of verbs.
     #[inline]
     pub(crate) fn load(&self) -> ibv_sge {
         let addr = self.addr.load(Relaxed);
@@ -99,7 +102,7 @@ impl SlotSge {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: it consists of atomics only.
 unsafe impl Shared for Slot {}
 
 // SAFETY: as above.
@@ -108,14 +111,14 @@ unsafe impl Shared for Post {}
 // SAFETY: as above.
 unsafe impl Shared for SlotSge {}
 
-/// The word that says whose turn a slot is.
+/// The state of a slot, one word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SlotState {
-    /// Nothing was ever there.
+    /// The slot was never used.
     Empty,
     /// The process of a block is placing the payload of datagram `n`.
     Claimed(u32, u32),
-    /// Message `n` is there.
+    /// Message `n` has arrived.
     Done(u32),
 }
 
@@ -129,15 +132,15 @@ impl SlotState {
         }
     }
 
-    /// Whether a word says that message `n` is there or being placed, or one after it: who has an
-    /// old number, because another thread has just polled, must not take what came since for
-    /// nothing and go to sleep.
+    /// Whether a word says that message `n` or a later one has arrived or is being placed. A thread
+    /// may hold an old number, because another thread has just polled. It must not overlook the
+    /// later message and go to sleep.
     #[inline]
     pub(crate) const fn is_over(word: u64, n: u32) -> bool {
         word & 0xff > 1 && ((word >> 32) as u32).wrapping_sub(n).cast_signed() >= 0
     }
 
-    /// Any word has a meaning: what no one of ours wrote counts as empty.
+    /// Decodes a word; every value is valid. A value that softdev does not write counts as empty.
     #[inline]
     pub(crate) const fn decode(word: u64) -> Self {
         let n = (word >> 32) as u32;
@@ -148,8 +151,8 @@ impl SlotState {
         }
     }
 
-    /// Whether message `n` of a lane with so many slots may take the slot: what was there before
-    /// has been taken.
+    /// Whether message `n` of a lane of `size` slots may take the slot: the message before it has
+    /// been taken.
     pub(crate) const fn is_free_for(self, n: u32, size: u32) -> bool {
         match self {
             Self::Empty => true,
@@ -159,7 +162,7 @@ impl SlotState {
     }
 }
 
-/// A lane and its posts in somebody's arena.
+/// A lane and its posts in the arena of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ring {
     pub(crate) offset: u64,
@@ -167,7 +170,7 @@ pub(crate) struct Ring {
     pub(crate) stride: u32,
 }
 
-/// The slots of a lane, and its posts, whose place was checked: reached without a further check.
+/// The slots and the posts of a lane. Their place was checked, so an access needs no further check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     base: NonNull<u8>,
@@ -178,22 +181,22 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own
-    /// memory.
+    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes through the lane's
+    /// own memory.
     #[inline]
     pub(crate) fn bounce(self, n: u32) -> NonNull<u8> {
         let at = (n % BOUNCES) as usize * BOUNCE_BYTES;
-        // SAFETY: `Ring::slots` has checked that so many bytes lie in the view.
+        // SAFETY: `Ring::slots` has checked that these bytes lie in the view.
         unsafe { self.bounces.add(at) }
     }
 
-    /// Whether what is posted stands in the lane, and not in a shared receive queue.
+    /// Whether the posts are in the lane, and not in a shared receive queue.
     #[inline]
     pub(crate) fn has_posts(self) -> bool {
         self.stride != 0
     }
 
-    /// Their number, a power of two.
+    /// The number of slots, a power of two.
     #[inline]
     pub(crate) fn size(self) -> u32 {
         self.mask + 1
@@ -207,11 +210,11 @@ impl Slots {
     pub(crate) unsafe fn slot<'a>(self, n: u32) -> &'a Slot {
         let at = (n & self.mask) as usize * size_of::<Slot>();
         // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller
-        // vouches that it is mapped; any bytes are a valid slot.
+        // guarantees that it is mapped; any bytes are a valid slot.
         unsafe { self.base.add(at).cast().as_ref() }
     }
 
-    /// What is posted as receive `n`, and its elements, of which there may be fewer than it says.
+    /// Returns the post of receive `n`, and its elements: there may be fewer than the post says.
     ///
     /// # Safety
     /// As [`slot`](Self::slot).
@@ -220,7 +223,7 @@ impl Slots {
         let at = (n & self.mask) as usize * self.stride as usize;
         let elements = (self.stride as usize).saturating_sub(size_of::<Post>()) / size_of::<SlotSge>();
         // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room
-        // for so many elements, and the caller vouches that it is mapped; any bytes are a valid
+        // for these elements, and the caller guarantees that it is mapped; any bytes are a valid
         // post and valid elements.
         unsafe {
             let post = self.posts.add(at).cast::<Post>();
@@ -230,24 +233,24 @@ impl Slots {
 }
 
 impl Ring {
-    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written
-    /// disturbs no other. A lane with a shared receive queue has no posts.
+    /// The size in bytes of a post with `max_sge` elements: whole cache lines, so that a write to
+    /// one post disturbs no other. A lane with a shared receive queue has no posts.
     pub(crate) fn stride_for(max_sge: u32) -> u32 {
         ((size_of::<Post>() + max_sge as usize * size_of::<SlotSge>()) as u32).next_multiple_of(64)
     }
 
-    /// Bytes of the whole.
+    /// The size in bytes, with the lane's own memory.
     pub(crate) fn bytes(self) -> u64 {
         self.lane_bytes() + u64::from(BOUNCES) * BOUNCE_BYTES as u64
     }
 
-    /// Bytes of the slots and the posts.
+    /// The size in bytes of the slots and the posts.
     pub(crate) fn lane_bytes(self) -> u64 {
         u64::from(self.size) * (size_of::<Slot>() as u64 + u64::from(self.stride))
     }
 
-    /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is
-    /// first used.
+    /// Whether this can be a ring of `view`. The values in a peer's table are checked once, when
+    /// they are first used.
     pub(crate) fn is_sane(self, view: &View) -> bool {
         self.size.is_power_of_two()
             && self.size <= MAX_WR.next_power_of_two()
@@ -257,14 +260,14 @@ impl Ring {
             && view.at(self.offset, self.bytes()).is_some()
     }
 
-    /// Its slots, if it can be a ring of `view`.
+    /// Returns the slots if this can be a ring of `view`.
     pub(crate) fn slots(self, view: &View) -> Option<Slots> {
         if !self.is_sane(view) {
             return None;
         }
         let lane = u64::from(self.size) * size_of::<Slot>() as u64;
         let base = view.at(self.offset, lane)?;
-        // Without posts, which nobody then looks at, some bytes that are there.
+        // Without posts, the pointer is unused; it points to some valid bytes.
         let has_posts = self.stride != 0;
         let posts = if has_posts { view.at(self.offset + lane, self.bytes() - lane)? } else { base };
         let bounces = view.at(self.offset + self.lane_bytes(), self.bytes() - self.lane_bytes())?;
@@ -275,15 +278,15 @@ impl Ring {
 atomics!(Cpu: AtomicPtr<Slot> => *mut Slot);
 
 impl Slot {
-    /// Says when the requester has completed it, in ticks: their low 48 bits. Only where the
-    /// receiver's queue has stamps.
+    /// Notes when the requester completed the message: the low 48 bits of the clock. Only used if
+    /// the receiver's queue has stamps.
     #[inline]
     pub(crate) fn set_stamp(&self, ticks: u64) {
         self.stamp_low.store(ticks as u32, Relaxed);
         self.stamp_high.store((ticks >> 32) as u16, Relaxed);
     }
 
-    /// When that was.
+    /// Returns these bits.
     #[inline]
     pub(crate) fn stamp(&self) -> u64 {
         u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
@@ -313,7 +316,7 @@ mod tests {
         for n in [0_u32, 8, 1 << 31, u32::MAX] {
             assert!(SlotState::Empty.is_free_for(n, 8));
             assert!(SlotState::Done(n.wrapping_sub(8)).is_free_for(n, 8));
-            assert!(SlotState::Done(n.wrapping_sub(24)).is_free_for(n, 8), "passed over by a reset");
+            assert!(SlotState::Done(n.wrapping_sub(24)).is_free_for(n, 8), "skipped by a reset");
             assert!(!SlotState::Done(n).is_free_for(n, 8));
             assert!(!SlotState::Done(n.wrapping_add(8)).is_free_for(n, 8));
             assert!(!SlotState::Claimed(n.wrapping_sub(8), 1).is_free_for(n, 8));

@@ -1,16 +1,16 @@
-//! Use without a lock, and its end: a requester says whose memory or connection it is at work in by
-//! two plain stores, and who takes that away pays for the order of the two (`membarrier(2)`) and
-//! waits.
+//! Access without a lock, and waiting for its end. A requester says by two plain stores whose
+//! memory or connection it uses. The process that takes the memory or the connection away pays for
+//! the order of the two (`membarrier(2)`) and waits.
 //!
-//! Either the requester finds that what it wants has been taken away, or who takes it finds the
-//! requester at work.
+//! Either the requester finds that its target is gone, or the process that takes the target away
+//! finds the requester at work.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sys::sync::{Atomic, Machine};
 
-/// Runs `work` while `touching` names whom it touches. The first thing that `work` does is to look
-/// whether it may.
+/// Runs `work` while `touching` names the queue pair `whom`. `work` must first check whether the
+/// access is still allowed.
 #[inline]
 pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, work: impl FnOnce() -> T) -> T {
     touching.store(whom, Relaxed);
@@ -20,9 +20,9 @@ pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, wo
     done
 }
 
-/// Waits until `touching` does not name `whom`, or `goes_on` says that it was long enough. Called
-/// after a right was taken away and then [`agree`](crate::transport::local::host::agree) has made
-/// sure that whoever begins from now on finds that.
+/// Waits until `touching` does not name `whom`, or `goes_on` returns false. Called after a right
+/// was taken away, and after [`agree`](crate::transport::local::host::agree) has made sure that
+/// every later access finds that.
 pub(crate) fn await_end<Word: Atomic<Value = u32>>(
     touching: &Word,
     whom: u32,
@@ -43,15 +43,15 @@ mod tests {
     use super::*;
     use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
 
-    /// The number of whoever owns the memory.
+    /// The number of the memory's owner.
     const OWNER: u32 = 7;
     const KEY: u32 = 9;
 
-    /// Memory that one process lets another reach, what it costs to take it back, and the words of
+    /// Memory that requesters access until its owner revokes the right, and the words of the
     /// requesters.
     struct Peers<Word> {
         memory: UnsafeCell<u32>,
-        /// As in a table of memory regions, but with no order of its own.
+        /// As in a table of memory regions, but without an order of its own.
         key: AtomicU32,
         touching: [Word; 2],
     }
@@ -60,8 +60,7 @@ mod tests {
         fn reach(&self, requester: usize) {
             touch(&self.touching[requester], OWNER, || {
                 if self.key.load(Relaxed) == KEY {
-                    // SAFETY: the memory is there as long as its key is; were it not, loom would
-                    // say so.
+                    // SAFETY: the memory is valid as long as its key is; otherwise loom reports it.
                     self.memory.with(|at| assert_eq!(unsafe { *at }, 1));
                 }
             });
@@ -73,12 +72,12 @@ mod tests {
             for touching in &self.touching[..requesters] {
                 await_end(touching, OWNER, || true);
             }
-            // SAFETY: nobody is at work there any more; were it not so, loom would say so.
+            // SAFETY: no requester accesses the memory any more; otherwise loom reports it.
             self.memory.with_mut(|at| unsafe { *at = 2 });
         }
     }
 
-    /// Requesters reach for memory, each `turns` times, while its owner takes it back.
+    /// Requesters access memory, each `turns` times, while its owner revokes the right.
     fn taken_back<Word>(
         requesters: usize,
         turns: usize,

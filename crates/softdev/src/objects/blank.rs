@@ -1,8 +1,8 @@
-//! Completions before more is known of them.
+//! Completions with only their first members set.
 
 use verbs::abi::*;
 
-/// A completion that says no more than this.
+/// Returns a completion with these members; all others are 0.
 #[inline]
 pub(crate) fn blank_completion(
     wr_id: u64,

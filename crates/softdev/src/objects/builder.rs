@@ -1,4 +1,4 @@
-//! Work requests that are being built by calls.
+//! Work requests that are built by calls.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -8,11 +8,11 @@ use verbs::abi::*;
 use crate::objects::work::operations;
 use crate::sys::spin::SpinLock;
 
-/// What is being built.
+/// The requests that are being built.
 pub(crate) struct Builder(pub(crate) SpinLock<Batch>);
 
 pub(crate) struct Batch {
-    /// As many as the send queue has room for.
+    /// As many requests as the send queue has room for.
     pub(crate) requests: Box<[MaybeUninit<ibv_send_wr>]>,
     /// `max_sge` for each request.
     pub(crate) elements: Box<[MaybeUninit<ibv_sge>]>,
@@ -22,13 +22,13 @@ pub(crate) struct Batch {
     pub(crate) max_inline: usize,
     /// Operations of the service, a bit for each `IBV_WR_*`.
     pub(crate) operations: u32,
-    /// Each request needs an address.
+    /// Whether each request needs an address.
     pub(crate) is_datagram: bool,
-    /// Requests begun; the first so many are initialised.
+    /// The number of requests begun; this many are initialised.
     pub(crate) count: usize,
-    /// The last request has its address.
+    /// Whether the last request has its address.
     pub(crate) addressed: bool,
-    /// The first error, 0 for none.
+    /// The first error; 0 if there is none.
     pub(crate) error: c_int,
 }
 

@@ -1,8 +1,8 @@
 //! Completion queues.
 //!
-//! A queue has two sources. Completions of this process's own work (sends, errors) stand in a list
-//! here. Completions of receives stand in the receive rings of the queue pairs that use the queue,
-//! where the requesters put them; polling looks at each ring in turn.
+//! Completions come from two places. Completions of this process's own work (sends, errors) are in
+//! a list here. Completions of receives are in the lanes of the queue pairs that use the queue,
+//! where requesters put them; polling looks at each lane in turn.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -26,39 +26,41 @@ use crate::transport::local::notify::notify;
 #[repr(C)]
 pub(crate) struct Cq {
     pub(crate) ibv: ibv_cq_ex,
-    /// Entry in this process's table.
+    /// The entry in this process's table.
     pub(crate) index: u32,
-    /// Tells it from others that had the entry before.
+    /// Distinguishes the queue from earlier ones with the same entry.
     pub(crate) serial: u32,
     pub(crate) host: &'static Host,
     pub(crate) entries: OwnLock<Entries>,
     pub(crate) peek: Peek,
-    /// For who reads completions member by member.
+    /// For programs that read completions member by member.
     pub(crate) extended: Option<Extended>,
-    /// Completions get a time stamp.
+    /// Whether completions get a time stamp.
     pub(crate) stamped: bool,
-    /// That of the last one that was taken, where the queue has stamps.
+    /// The stamp of the completion that was taken last, if the queue has stamps.
     pub(crate) stamp: AtomicU64,
-    /// Events taken from the channel, and those acknowledged: destruction waits until they agree.
+    /// Events taken from the channel, and events acknowledged: destruction waits until the counts
+    /// are equal.
     pub(crate) taken: AtomicU64,
     pub(crate) acknowledged: AtomicU64,
 }
 
-/// What an empty queue looks like from outside its lock: most polls find nothing, and how soon one
-/// finds something is part of every latency.
+/// What an empty queue looks like without its lock. Most polls find nothing, and how soon one finds
+/// something is part of every latency.
 #[derive(Default)]
 pub(crate) struct Peek {
-    /// Completions of this process's own work.
+    /// The number of completions of this process's own work.
     own: AtomicUsize,
-    /// Where the next receive will complete: [`NOWHERE`] where no queue pair's receives complete
-    /// here; null where those of several do. Slots are never unmapped, so a glance at one that has
-    /// just been given up is harmless.
+    /// Where the next receive will complete: [`NOWHERE`] if no queue pair's receives complete here,
+    /// null if those of several do. Slots are never unmapped, so a look at one that has just been
+    /// freed is harmless.
     next: Spot<AtomicPtr<Slot>, AtomicU32>,
-    /// State of that queue pair.
+    /// The state of that queue pair.
     state: AtomicPtr<AtomicU32>,
-    /// It takes its receives from a shared queue, which has to be looked after now and then.
+    /// Whether that queue pair takes its receives from a shared queue, which needs attention now
+    /// and then.
     is_shared: AtomicBool,
-    /// Glances that found nothing. Counts may be lost to another thread.
+    /// Quick checks that found nothing. Counts may be lost to another thread.
     in_vain: AtomicU32,
 }
 
@@ -67,17 +69,17 @@ pub(crate) struct Peek {
 static NOWHERE: Slot = unsafe { std::mem::zeroed() };
 static NOBODY: AtomicU32 = AtomicU32::new(IBV_QPS_RESET);
 
-/// Glances at an empty queue, of a queue pair whose receives are shared, before a look at it.
+/// Quick checks of an empty queue with a shared receive queue before a full look.
 const GLANCES: u32 = 64;
 
 impl Peek {
-    /// Whether nothing is there to be taken.
+    /// Whether there is nothing to take.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.has_nothing() && !(self.is_shared.load(Relaxed) && self.is_enough())
     }
 
-    /// Counts a glance in vain: whether it is time for a look all the same.
+    /// Counts a quick check in vain; returns whether a full look is due.
     #[inline]
     fn is_enough(&self) -> bool {
         let glances = self.in_vain.load(Relaxed);
@@ -88,11 +90,11 @@ impl Peek {
     #[inline]
     fn has_nothing(&self) -> bool {
         let (number, slot) = self.next.get();
-        // SAFETY: the pointer is null, to the one above, or to a slot of the own arena, which stays
-        // mapped as long as the process runs.
+        // SAFETY: the pointer is null, to the slot above, or to a slot of this process's arena,
+        // which stays mapped as long as the process runs.
         let Some(slot) = (unsafe { slot.as_ref() }) else { return false };
         let word = slot.state.load(Acquire);
-        // SAFETY: where there is a slot there is a state, of the same place.
+        // SAFETY: a slot is stored only after a state, and neither is ever unmapped.
         let state = unsafe { &*self.state.load(Relaxed) };
         self.own.load(Relaxed) == 0 && !SlotState::is_over(word, number) && state.load(Relaxed) != IBV_QPS_ERR
     }
@@ -101,27 +103,27 @@ impl Peek {
 pub(crate) struct Entries {
     pub(crate) own: Own,
     pub(crate) overrun: bool,
-    /// An overrun loses the oldest completion instead of failing the queue.
+    /// Whether an overrun loses the oldest completion instead of failing the queue.
     pub(crate) keeps_latest: bool,
-    /// Completions get a time stamp.
+    /// Whether completions get a time stamp.
     pub(crate) stamped: bool,
     /// The stamp of the completion that was taken last.
     pub(crate) stamp: u64,
     /// Queue pairs whose receives complete here.
     pub(crate) receivers: Vec<*const Qp>,
-    /// Uses by queue pairs, as send and as receive queue: while there are some, the queue cannot be
+    /// The number of uses by queue pairs, as send and as receive queue: a queue in use cannot be
     /// destroyed.
     pub(crate) users: usize,
-    /// Receiver that is looked at first.
+    /// The receiver that is looked at first.
     pub(crate) turn: usize,
-    /// Completions in a row that the receiver at `turn` gave.
+    /// Completions in a row from the receiver at `turn`.
     pub(crate) received_in_a_row: u32,
-    /// Completions in a row that `own` gave.
+    /// Completions in a row from `own`.
     pub(crate) own_in_a_row: u32,
 }
 
-// SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off
-// before they go.
+// SAFETY: the pointers are to queue pairs, which are shared between threads and remove themselves
+// before they are destroyed.
 unsafe impl Send for Entries {}
 
 impl Cq {
@@ -143,24 +145,25 @@ impl Cq {
         self.stamped
     }
 
-    /// What it has besides where it was made by `ibv_create_cq_ex`.
+    /// Returns the extension of a queue that `ibv_create_cq_ex` made.
     #[inline]
     pub(crate) fn extended(&self) -> Option<&Extended> {
         self.extended.as_ref()
     }
 
-    /// The stamp of the completion that was taken last. For whoever keeps others from polling.
+    /// Returns the stamp of the completion that was taken last. For callers that keep other threads
+    /// from polling.
     #[inline]
     pub(crate) fn last_stamp(&self) -> u64 {
         self.stamp.load(Relaxed)
     }
 
-    /// Adds a completion of this process's own work. False where the queue has overrun: then it
-    /// takes no more, and its owner is told so once (IBTA vol. 1, section 11.6.3.1).
+    /// Adds a completion of this process's own work. Returns false if the queue has overrun: it
+    /// takes no more completions, and its owner gets one event (IBTA vol. 1, section 11.6.3.1).
     ///
     /// Always inline: an entry that is passed in memory is written in small pieces and read in
-    /// large ones, and such a read waits until all stores before it are done, also the one that has
-    /// just published a message.
+    /// large ones. Such a read waits until all earlier stores are done, even the one that has just
+    /// published a message.
     #[inline(always)]
     pub(crate) fn push(&self, mut entry: Entry, solicited: bool) -> bool {
         if self.stamped {
@@ -198,10 +201,10 @@ impl Cq {
     pub(crate) fn look(&self, entries: &Entries) {
         self.peek.own.store(entries.own.len(), Relaxed);
         let only = match entries.receivers[..] {
-            // Its owner is told by a look.
+            // A full look tells the owner.
             _ if entries.overrun => None,
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before
-            // it goes.
+            // SAFETY: a queue pair removes itself from the list, under the lock that is held,
+            // before it is destroyed.
             [qp] => Some(unsafe { &*qp }),
             [] => {
                 self.peek.is_shared.store(false, Relaxed);
@@ -210,7 +213,7 @@ impl Cq {
             }
             _ => None,
         };
-        // A receive that was taken back from a dead peer has to be looked at again and again.
+        // A receive that was reclaimed from a dead peer has to be looked at again and again.
         let Some(qp) = only.filter(|qp| !qp.recovered()) else {
             return self.peek.next.set_nowhere(std::ptr::null_mut());
         };
@@ -220,12 +223,12 @@ impl Cq {
         self.peek.next.set((&raw const *slot).cast_mut(), number);
     }
 
-    /// A queue pair's sends are to complete here.
+    /// Lets a queue pair's sends complete here.
     pub(crate) fn attach_sender(&self) {
         self.entries.lock().users += 1;
     }
 
-    /// A queue pair's receives are to complete here.
+    /// Lets a queue pair's receives complete here.
     pub(crate) fn attach_receiver(&self, qp: *const Qp) {
         let mut entries = self.entries.lock();
         entries.users += 1;
@@ -233,7 +236,7 @@ impl Cq {
         self.look(&entries);
     }
 
-    /// Forgets one use by a queue pair, and its completions.
+    /// Removes one use by a queue pair, and its completions.
     pub(crate) fn detach(&self, qp: *const Qp) {
         let mut entries = self.entries.lock();
         entries.users -= 1;
@@ -242,14 +245,14 @@ impl Cq {
         self.look(&entries);
     }
 
-    /// Forgets a queue pair's completions (`RESET`).
+    /// Removes a queue pair's completions (`RESET`).
     pub(crate) fn clean(&self, qp: *const Qp) {
         let mut entries = self.entries.lock();
         entries.own.retain(|entry| entry.qp != qp);
         self.look(&entries);
     }
 
-    /// Runs `work` while nobody polls.
+    /// Runs `work` while no thread polls.
     pub(crate) fn quiet<T>(&self, work: impl FnOnce() -> T) -> T {
         let entries = self.entries.lock();
         let done = work();
@@ -258,11 +261,11 @@ impl Cq {
     }
 }
 
-/// What polling for a receive has found.
+/// The result of polling for a receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Taken {
     Nothing,
     Receive,
-    /// The queue pair has failed: what is posted has to be flushed.
+    /// The queue pair has failed: everything that is posted has to be flushed.
     Failure,
 }

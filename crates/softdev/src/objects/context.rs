@@ -13,29 +13,29 @@ use crate::objects::queue_pair::Qp;
 use crate::transport::local::address::Way;
 use crate::transport::message::Ends;
 
-/// What a parent domain stands for.
+/// The domains that a parent domain stands for.
 pub(crate) struct Parts {
     pub(crate) pd: *mut ibv_pd,
     pub(crate) td: *mut Td,
 }
 
-/// A context with what the device keeps for it.
+/// A context, with the device's data.
 #[repr(C)]
 pub(crate) struct Ctx {
     pub(crate) verbs: verbs_context,
-    /// Number of its device.
+    /// The number of its device.
     pub(crate) device: u8,
     /// Its asynchronous events.
     pub(crate) events: Events,
-    /// Queue pairs of this context with sends that wait: all that polling has to look at when
+    /// The number of this context's queue pairs with waiting sends: polling looks only at this if
     /// nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
-    /// What imitates a link, if anything does.
+    /// The thread of a link model, if there is one.
     pub(crate) keeper: Mutex<Option<Keeper>>,
 }
 
-/// Where the part of a [`Ctx`] that programs know begins.
+/// The offset of the part of a [`Ctx`] that programs know.
 pub(crate) const CONTEXT_AT: usize = offset_of!(Ctx, verbs.context);
 
 /// A protection domain. Its handle is its number in this process.
@@ -44,7 +44,7 @@ pub(crate) struct Pd {
     pub(crate) ibv: ibv_pd,
     /// Regions, queue pairs, address handles and parent domains in it.
     pub(crate) children: AtomicUsize,
-    /// What it stands for, if it is a parent domain.
+    /// The domains that it stands for, if it is a parent domain.
     pub(crate) parts: Option<Parts>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Ah {
     pub(crate) ibv: ibv_ah,
     pub(crate) attr: ibv_ah_attr,
     pub(crate) destination: Way,
-    /// Of a global route the GIDs at both ends, as they were when the handle was made.
+    /// For a global route, the GIDs of the sender and the receiver when the handle was made.
     pub(crate) ends: Option<&'static Ends>,
 }
 
@@ -90,6 +90,6 @@ impl Ctx {
 #[repr(C)]
 pub(crate) struct Td {
     pub(crate) context: *mut ibv_context,
-    /// Parent domains that it is part of.
+    /// The number of parent domains that contain it.
     pub(crate) users: AtomicUsize,
 }

@@ -1,24 +1,24 @@
-//! Asynchronous events: what happens to queue pairs, queues and ports that nobody has asked for at
-//! that moment.
+//! Asynchronous events of queue pairs, queues and ports.
 //!
-//! The events of a context come through a pipe, as those of a completion channel do: a record names
+//! The events of a context come through a pipe, like those of a completion channel. A record names
 //! the object by its handle, and by a serial number that a later object with the same handle does
-//! not have. Whoever finds that something has happened writes the record, this process or a peer,
-//! which opens the pipe through `/proc`. An event of an object that has gone is dropped; one that
-//! finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW` (the
-//! kernel has a list there, which ends only with its memory).
+//! not have. The process that detects an event writes the record: this process, or a peer, which
+//! opens the pipe through `/proc`. An event of a destroyed object is dropped. An event that finds
+//! the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW` (the kernel
+//! has a list, limited only by its memory).
 //!
-//! That a device's GIDs have changed nobody has to write: the kernel tells it. The descriptor that
-//! programs have is one of epoll(7), readable when the pipe is or when a socket of rtnetlink(7) has
-//! something to say of the addresses of any interface. Most of that is not about this device: it is
-//! looked at, and forgotten, when the program asks for an event.
+//! No process writes that a device's GIDs have changed, because the kernel reports it. Programs
+//! poll a descriptor of epoll(7). It is readable when the pipe is, or when a socket of rtnetlink(7)
+//! reports a change of any interface's addresses. Most changes do not concern this device: they are
+//! read and forgotten when the program asks for an event.
 //!
 //! # Invariants
 //!
-//! * Events of a context come through a pipe, and whoever finds the error writes to it, a peer too;
-//!   but for `IBV_EVENT_GID_CHANGE`, which comes where the table is another one than it was before.
-//!   Members of a multicast group stand in each process's arena; who joins counts up a word in all
-//!   of them, so that nobody has to ask the kernel again.
+//! * Events of a context come through a pipe. The process that detects the event writes to it, this
+//!   process or a peer. The exception is `IBV_EVENT_GID_CHANGE`, which the context itself raises
+//!   when its GID table has changed (and see [`Events::next`]).
+//! * The members of multicast groups are listed in each process's arena. A process that joins
+//!   increments a word in all arenas, so that no sender has to ask the kernel again.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -48,26 +48,26 @@ use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
 /// The events of a context.
 pub(crate) struct Events {
     host: &'static Host,
-    /// Number of the context's device.
+    /// The number of the context's device.
     device: u8,
     reading: OwnedFd,
     writing: OwnedFd,
     inode: u64,
-    /// What tells of addresses that come and go; none where GIDs are no addresses, and where the
-    /// system gives no such socket.
+    /// The socket that reports changes of addresses; `None` if GIDs are not addresses, or if the
+    /// system refuses such a socket.
     addresses: Option<OwnedFd>,
-    /// Which change of the device's GIDs the program knows of.
+    /// The last change of the device's GIDs that the program knows.
     known_change: AtomicU64,
-    /// Something has changed that could not be looked at yet.
+    /// Whether something has changed that could not be looked at yet.
     is_unseen: AtomicBool,
-    /// Entry of this process's table of contexts.
+    /// The entry of this process's table of contexts.
     pub(crate) index: u32,
     objects: Mutex<HashMap<(Kind, u32), Object>>,
     acknowledgement: Condvar,
 }
 
 impl Events {
-    /// A descriptor that is open as long as the context is.
+    /// Returns a descriptor that is open as long as the context.
     pub(crate) fn descriptor(&self) -> c_int {
         self.writing.as_raw_fd()
     }
@@ -76,7 +76,7 @@ impl Events {
 /// An object that can have events.
 struct Object {
     serial: u32,
-    /// What the program knows it by.
+    /// The program's pointer to it.
     address: usize,
     /// Events that the program has taken and not acknowledged.
     taken: usize,
@@ -86,11 +86,11 @@ struct Object {
 static INDEXES: Indexes<CONTEXTS> = Indexes::new();
 
 impl Events {
-    /// Makes a pipe, and an entry that tells peers of it. Also gives the descriptor that programs
+    /// Makes a pipe, and an entry that tells peers of it. Also returns the descriptor that programs
     /// poll.
     ///
     /// # Errors
-    /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
+    /// If there are no more descriptors, or no more entries for contexts (`EMFILE`).
     pub(crate) fn new(host: &'static Host, device: u8) -> io::Result<(Self, RawFd)> {
         let (reading, writing, inode) = pipe()?;
         rustix::io::ioctl_fionbio(&reading, true)?;
@@ -101,7 +101,7 @@ impl Events {
                 watch => watch.ok(),
             },
         };
-        // Only now, so that no change is missed.
+        // Only after the socket was made, so that no change is missed.
         let known_change = AtomicU64::new(gids_now().changes(device));
         let polled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for source in [&reading].into_iter().chain(&addresses) {
@@ -138,15 +138,15 @@ impl Events {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on an object can have events. Those of its handle with an older serial number are
-    /// another's.
+    /// Enables events of an object. An event of its handle with an older serial number belongs to
+    /// an earlier object.
     pub(crate) fn enter<T>(&self, kind: Kind, handle: u32, serial: u32, object: *mut T) {
         let address = object as usize;
         self.objects().insert((kind, handle), Object { serial, address, taken: 0 });
     }
 
-    /// An object goes: its events are dropped, and those that were taken are waited for until they
-    /// are acknowledged (man ibv_get_async_event).
+    /// Disables events of an object that is to be destroyed: drops its events, and waits until
+    /// those that were taken are acknowledged (man ibv_get_async_event).
     pub(crate) fn leave(&self, kind: Kind, handle: u32) {
         let mut objects = self.objects();
         if let Some(object) = objects.get_mut(&(kind, handle)) {
@@ -167,7 +167,7 @@ impl Events {
         }
     }
 
-    /// The object that a record is about, which then counts as taken.
+    /// Returns the event of a record, which then counts as taken.
     fn take(&self, record: Record) -> Option<ibv_async_event> {
         let kind = kind_of(record.event)?;
         let event = |element| Some(ibv_async_event { element, event_type: record.event });
@@ -191,11 +191,11 @@ impl Events {
         self.acknowledgement.notify_all();
     }
 
-    /// The next event; waits for it where the descriptor that programs poll does. A signal ends the
+    /// Returns the next event; blocks if the descriptor that programs poll does. A signal ends the
     /// wait as it ends one in read(2).
     ///
     /// A program that has found that descriptor readable expects an event, although the kernel may
-    /// have told of a change that concerns none of this device's GIDs. The program then gets
+    /// have reported a change that concerns none of this device's GIDs. The program then gets
     /// `GID_CHANGE` all the same, which is harmless, and does not block.
     pub(crate) fn next(&self, polled: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
         let waits = !fcntl_getfl(polled)?.contains(OFlags::NONBLOCK);
@@ -221,14 +221,14 @@ impl Events {
         }
     }
 
-    /// The next event that somebody has written to the pipe.
+    /// Returns the next event from the pipe.
     fn written(&self) -> Result<Option<ibv_async_event>, Errno> {
         let mut bytes = [0; RECORD_BYTES];
         loop {
             match rustix::io::read(&self.reading, &mut bytes) {
                 Ok(RECORD_BYTES) => {}
                 Err(Errno::AGAIN) => return Ok(None),
-                // Cannot be: the writing end is open here and every write is of so many.
+                // Impossible: the write end is open here, and every write has this length.
                 Ok(_) => return Err(Errno::IO),
                 Err(error) => return Err(error),
             }
@@ -238,7 +238,8 @@ impl Events {
         }
     }
 
-    /// Whether the device has other GIDs than the program knows of; from now on it knows.
+    /// Whether the device's GIDs differ from those that the program knows; from now on it knows
+    /// them.
     fn has_other_gids(&self) -> bool {
         let Some(addresses) = &self.addresses else { return false };
         if !netlink::drain(addresses) && !self.is_unseen.load(SeqCst) {
@@ -250,11 +251,11 @@ impl Events {
         self.known_change.swap(change, SeqCst) != change
     }
 
-    /// Ends the pipe, and the descriptor that programs poll.
+    /// Closes the pipe, and the descriptor that programs poll.
     pub(crate) fn close(self, polled: RawFd) {
         self.shared().fd.store(-1, SeqCst);
         self.host.forget_channel(self.writing.as_raw_fd(), self.inode);
-        // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
+        // SAFETY: `new` gave the descriptor up, and only its context, which is closed, has it.
         drop(unsafe { OwnedFd::from_raw_fd(polled) });
         INDEXES.give_back(self.index);
     }
@@ -299,7 +300,7 @@ mod tests {
         events.close(polled);
     }
 
-    /// Whatever a peer writes.
+    /// Whatever a peer writes, only events of existing objects are reported.
     #[test]
     fn events_of_nothing_are_dropped() {
         let (events, polled) = events();

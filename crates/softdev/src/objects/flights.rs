@@ -1,4 +1,4 @@
-//! What is under way on a link that is modelled.
+//! Messages under way on a modelled link.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use crate::transport::local::link::{Link, Ticks};
 /// Messages under way, and acknowledgements.
 #[derive(Default)]
 pub(crate) struct Flights {
-    /// The model, while there is one.
+    /// The link model, if there is one.
     pub(crate) link: Option<Link>,
-    /// What has arrived and asked for a completion: when that is due.
+    /// Requests that have arrived and asked for a completion, with the time when it is due.
     pub(crate) acknowledged: std::collections::VecDeque<(Ticks, Work)>,
     pub(crate) lead: Lead,
 }
 
-/// How long before a message is due its delivery begins, in nanoseconds: what finding that it is
-/// due and delivering it take is part of the link's latency, not added to it.
+/// How long before a message is due its delivery begins, in nanoseconds. The time to notice that it
+/// is due and to deliver it is part of the link's latency, not added to it.
 ///
-/// It follows what is seen of single messages, so that nine of ten are not there before their time.
-/// (The others are by less than a turn of the loop in which the program polls.)
+/// The lead follows the observations of single messages, so that nine of ten are not there before
+/// their time. (The others are early by less than an iteration of the program's polling loop.)
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lead(pub(crate) u64);
 
 impl Lead {
-    /// No delivery takes longer, unless the program has not polled: of that nothing is learnt.
+    /// No delivery takes longer, unless the program has not polled: then nothing is learnt.
     pub(crate) const MAX_NS: u64 = 400;
-    /// Steps for a message that was late, and for one that was early.
+    /// The steps after a late message, and after an early one.
     const MORE: u64 = 1;
     const LESS: u64 = 9;
 
-    /// Whether the delivery of what is due then has to begin.
+    /// Whether the delivery of a message that is due at `due` has to begin.
     pub(crate) fn is_up(self, due: Ticks, now: Ticks) -> bool {
         due <= now.after(Duration::from_nanos(self.0))
     }
 
-    /// A message that was due then is there now.
+    /// Learns from a message that was due at `due` and is there at `now`.
     pub(crate) fn learn(&mut self, due: Ticks, now: Ticks) {
         if now.ns_since(due) > 0 && now.ns_since(due) <= Self::MAX_NS {
             self.0 = (self.0 + Self::MORE).min(Self::MAX_NS);
@@ -71,7 +71,7 @@ mod tests {
         let mut lead = Lead::default();
         let mut early = 0;
         let mut late = 0;
-        // A delivery takes 100 to 163 ns, found out by a polling loop.
+        // In a polling loop, a delivery takes 100 to 163 ns.
         for i in 0..20_000_u64 {
             let due = START;
             let takes = 100 + i * 37 % 64;

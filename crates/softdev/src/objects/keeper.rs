@@ -1,11 +1,11 @@
-//! The thread that looks after a context.
+//! The thread that serves a context.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::transport::local::link::Link;
 
-/// A thread that carries on with what is long due, for a program that calls no verb.
+/// A thread that carries out what is overdue, for a program that calls no verb.
 pub(crate) struct Keeper {
     pub(crate) link: Link,
     pub(crate) ends: Arc<Ending>,

@@ -1,8 +1,8 @@
-//! What the objects that verbs make keep: queue pairs with their queues, completion queues, shared
-//! receive queues, contexts.
+//! The state of the objects that verbs make: queue pairs with their queues, completion queues,
+//! shared receive queues, contexts.
 //!
-//! The types stand apart from what happens when they are used (`engine`), because a queue pair is
-//! used by everything: with its methods beside it, 45 files needed each other.
+//! The types are separate from the code that uses them (`engine`), because everything uses a queue
+//! pair: with its methods in one place with it, 45 files depended on each other.
 
 pub(crate) mod blank;
 pub(crate) mod builder;

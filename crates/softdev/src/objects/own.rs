@@ -1,5 +1,5 @@
-//! Completions of a process's own work that wait to be polled: a ring, so that adding one and
-//! taking one are a few moves.
+//! Completions of a process's own work that wait to be polled: a ring, so that a push and a pop are
+//! a few moves.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use verbs::abi::{ibv_wc_opcode, ibv_wc_status};
 
 use crate::objects::queue_pair::Qp;
 
-/// A completion of a send of this process: no more than a poll needs to say the rest.
+/// A completion of a send of this process, with only what a poll needs to fill in the rest.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) wr_id: u64,
@@ -15,16 +15,16 @@ pub(crate) struct Entry {
     pub(crate) status: ibv_wc_status,
     pub(crate) opcode: ibv_wc_opcode,
     pub(crate) bytes: u32,
-    /// Send-queue position up to which work requests are retired when this is polled.
+    /// The send-queue position up to which work requests are retired when this is polled.
     pub(crate) retires: u32,
-    /// When it came into being; 0 in a queue without stamps.
+    /// When it was made; 0 in a queue without stamps.
     pub(crate) stamp: u64,
 }
 
-/// The completions, in their order.
+/// The completions in their order.
 pub(crate) struct Own {
-    /// As many as a power of two; those from `head` to `tail` are there. What was never used costs
-    /// no memory.
+    /// A power of two of entries; those from `head` to `tail` are in use. An entry that was never
+    /// used costs no memory.
     items: Box<[MaybeUninit<Entry>]>,
     capacity: usize,
     head: usize,
@@ -46,7 +46,7 @@ impl Own {
         self.len() >= self.capacity
     }
 
-    /// Adds one; false where there is no room. Always inline, as
+    /// Adds a completion; false if there is no room. Always inline, as
     /// [`Cq::push`](crate::objects::completion::Cq::push) is.
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
@@ -59,7 +59,7 @@ impl Own {
         true
     }
 
-    /// Takes the first one. To be read member by member, as it was written: see `push`.
+    /// Takes the first completion. Read it member by member, as it was written: see `push`.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<&Entry> {
         if self.head == self.tail {
@@ -71,7 +71,7 @@ impl Own {
         Some(unsafe { self.items[index].assume_init_ref() })
     }
 
-    /// Makes room for so many, which are not fewer than there are.
+    /// Changes the capacity, which must not be below the number of completions.
     pub(crate) fn resize(&mut self, capacity: usize) {
         let mut resized = Self::new(capacity);
         while let Some(entry) = self.pop() {
@@ -80,7 +80,7 @@ impl Own {
         *self = resized;
     }
 
-    /// Keeps only those of which this is true.
+    /// Keeps only completions for which `keeps` is true.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&Entry) -> bool) {
         for _ in 0..self.len() {
             let Some(entry) = self.pop().copied() else { return };

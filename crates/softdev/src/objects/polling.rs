@@ -1,4 +1,4 @@
-//! What a completion queue has besides that is read member by member.
+//! The extension of a completion queue that is read member by member.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -7,37 +7,37 @@ use verbs::abi::*;
 
 use crate::sys::spin::{Guard, SpinLock};
 
-/// What an extended queue has besides.
+/// The extension of a queue.
 pub(crate) struct Extended {
     /// Held from `start_poll` to `end_poll`.
     pub(crate) turn: SpinLock<()>,
-    /// The program promises that only one thread polls.
+    /// Whether the program promises that only one thread polls.
     pub(crate) single_threaded: bool,
-    /// Stamps are asked for as time of day.
+    /// Whether stamps are asked for as time of day.
     pub(crate) wallclock: bool,
     pub(crate) current: UnsafeCell<Current>,
 }
 
-// SAFETY: the completion is reached by whoever holds `turn` only.
+// SAFETY: only the holder of `turn` accesses the completion.
 unsafe impl Sync for Extended {}
 
 /// The completion that is being read.
 pub(crate) struct Current {
     pub(crate) wc: ibv_wc,
     pub(crate) stamp: u64,
-    /// What makes a stamp the time of day.
+    /// What to add to a stamp for the time of day.
     pub(crate) to_wallclock: u64,
 }
 
-/// What a queue is made from.
+/// The parameters of a new queue.
 pub(crate) struct Making {
     pub(crate) cqe: c_int,
     pub(crate) cq_context: *mut c_void,
     pub(crate) channel: *mut ibv_comp_channel,
     pub(crate) comp_vector: c_int,
-    /// An overrun loses the oldest completion instead of failing the queue.
+    /// Whether an overrun loses the oldest completion instead of failing the queue.
     pub(crate) keeps_latest: bool,
-    /// Completions get a time stamp.
+    /// Whether completions get a time stamp.
     pub(crate) stamped: bool,
     pub(crate) extended: Option<Extended>,
 }
@@ -65,7 +65,7 @@ impl Extended {
         }
     }
 
-    /// Keeps others from polling: for one call of `ibv_poll_cq`.
+    /// Keeps other threads from polling, for one call of `ibv_poll_cq`.
     #[inline]
     pub(crate) fn alone(&self) -> Guard<'_, ()> {
         self.begin();

@@ -1,4 +1,4 @@
-//! Queue pairs: creation, state changes, failure.
+//! The state of queue pairs.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicU8, AtomicU32};
@@ -15,37 +15,37 @@ use crate::sys::spin::SpinLock;
 use crate::transport::local::address::Way;
 use crate::transport::local::host::Host;
 
-/// A queue pair. What its peers see of it stands in this process's arena.
+/// A queue pair. The part that its peers see is in this process's arena.
 #[repr(C)]
 pub(crate) struct Qp {
     pub(crate) ibv: ibv_qp_ex,
     pub(crate) host: &'static Host,
-    /// What its peers see of it.
+    /// The part that its peers see.
     pub(crate) shared: &'static SharedQp,
-    /// Number of its protection domain.
+    /// The number of its protection domain.
     pub(crate) pd: u32,
-    /// Number of its device.
+    /// The number of its device.
     pub(crate) device: u8,
     pub(crate) cap: ibv_qp_cap,
     pub(crate) sq_sig_all: bool,
-    /// What modify_qp has set.
+    /// The attributes that `modify_qp` has set.
     pub(crate) attr: SpinLock<ibv_qp_attr>,
     /// Where the route of its connection led when it was set.
     pub(crate) way: SpinLock<Way>,
     pub(crate) send: OwnLock<SendQueue>,
-    /// Position up to which sends have left the queue.
+    /// The position up to which sends have left the queue.
     pub(crate) retired: AtomicU32,
-    /// Operations that its service has: a bit for each `IBV_WR_*`.
+    /// The operations of its service, a bit for each `IBV_WR_*`.
     pub(crate) operations: u32,
-    /// Reads and atomics that it may have under way (`max_rd_atomic`).
+    /// The number of Reads and atomics that it may have under way (`max_rd_atomic`).
     pub(crate) initiator_depth: AtomicU8,
     pub(crate) receiving: Receiving,
     /// The shared queue that it takes receives from, which lives at least as long.
     pub(crate) srq: Option<&'static Srq>,
-    /// Threads that hold the queue pair although no list that they have locked does: destruction
-    /// waits for them.
+    /// The number of threads that hold the queue pair although it is on no list that they have
+    /// locked: destruction waits for them.
     pub(crate) holders: AtomicU32,
-    /// For who builds work requests by calls.
+    /// For programs that build work requests by calls.
     pub(crate) builder: Option<Builder>,
 }
 

@@ -17,39 +17,40 @@ use crate::transport::local::pool::Area;
 /// The receiving side of a queue pair.
 pub(crate) struct Receiving {
     pub(crate) queue: OwnLock<ReceiveQueue>,
-    /// Number of the next receive to complete.
+    /// The number of the next receive to complete.
     pub(crate) head: AtomicU32,
-    /// Number of the next receive to be posted: what `queue` says, for whoever polls.
+    /// The number of the next receive to be posted: a copy of the one in `queue`, for pollers.
     pub(crate) tail: AtomicU32,
-    /// The queue pair has failed, and nobody sends to it any more: what is posted is flushed.
+    /// Whether the queue pair has failed, and no peer sends to it any more: everything that is
+    /// posted is flushed.
     pub(crate) closed: AtomicBool,
     pub(crate) ring: Ring,
     pub(crate) slots: Slots,
-    /// What is posted; nothing where the receives are those of a shared queue.
+    /// The posted receives; empty with a shared queue.
     pub(crate) wqes: Wqes,
-    /// Where the receives of a shared queue are, if it takes from one.
+    /// The place of the shared queue's receives, if there is one.
     shared_area: Option<Area>,
-    /// Looks at a receive that a peer is placing.
+    /// How often a receive was looked at that a peer is placing.
     pub(crate) doubts: AtomicU32,
-    /// A receive was taken back from a peer that had died.
+    /// Whether a receive was reclaimed from a peer that had died.
     pub(crate) recovered: AtomicBool,
 }
 
 /// What a queue pair's lock protects on the receiving side.
 #[derive(Default)]
 pub(crate) struct ReceiveQueue {
-    /// Number of the next receive to be posted.
+    /// The number of the next receive to be posted.
     pub(crate) tail: u32,
-    /// From this number on, all that is posted has `room`: see [`Credit`].
+    /// From this number on, all posted receives have `room`: see [`Credit`].
     pub(crate) plain_from: u32,
     pub(crate) room: u8,
-    /// Behind the last receive that has no more room than that.
+    /// The number after the last receive that has no more room than that.
     pub(crate) tight_until: u32,
 }
 
 impl ReceiveQueue {
-    /// Takes note of a receive with so much room, `None` where a look at it is needed; `head` is
-    /// the number of the next one to complete.
+    /// Adds a receive with this much room, `None` if it needs a look. `head` is the number of the
+    /// next receive to complete.
     #[inline]
     pub(crate) fn add(&mut self, room: Option<u8>, head: u32) -> Credit {
         let n = self.tail;
@@ -72,7 +73,7 @@ impl Receiving {
     pub(crate) fn new(arena: &Arena, cap: &ibv_qp_cap, shared_area: Option<Area>) -> Option<Self> {
         let size = cap.max_recv_wr.max(1).next_power_of_two();
         let max_sge = cap.max_recv_sge.max(1);
-        // As many messages as there are receives in the shared queue can wait to be polled.
+        // As many messages can wait to be polled as the shared queue has receives.
         let (size, stride) = shared_area.map_or((size, Ring::stride_for(max_sge)), |area| (area.size, 0));
         let mut ring = Ring { offset: 0, size, stride };
         ring.offset = arena.allocate(ring.bytes())?;
@@ -104,19 +105,19 @@ impl Receiving {
         posted.pool_stride.store(area.stride, Relaxed);
     }
 
-    /// Gives the lane back.
+    /// Frees the lane.
     pub(crate) fn free(&self, arena: &Arena) {
         arena.free(self.ring.offset, self.ring.bytes());
     }
 
-    /// Where the payload of message `n` is, if it went by the lane's own memory.
+    /// Returns where the payload of message `n` is, if it went through the lane's own memory.
     pub(crate) fn bounce(&self, n: u32) -> NonNull<u8> {
         self.slots.bounce(n)
     }
 
     #[inline]
     pub(crate) fn slot(&self, n: u32) -> &Slot {
-        // SAFETY: the slots lie in the own arena, which is never unmapped.
+        // SAFETY: the slots lie in this process's arena, which is never unmapped.
         unsafe { self.slots.slot(n) }
     }
 }

@@ -1,11 +1,11 @@
-//! Where the next receive will complete, for whoever looks at a completion queue without its lock.
+//! Where the next receive will complete, for a look at a completion queue without its lock.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::sys::sync::Atomic;
 
-/// A slot and the number of the receive that is to complete there. Written by whoever has the
-/// queue's lock, read by anybody.
+/// A slot, and the number of the receive that is to complete there. Only the holder of the queue's
+/// lock writes it; every thread may read it.
 #[derive(Default)]
 pub(crate) struct Spot<Slot, Number> {
     slot: Slot,
@@ -20,14 +20,14 @@ impl<Slot: Atomic, Number: Atomic<Value = u32>> Spot<Slot, Number> {
         self.number.store(number, Release);
     }
 
-    /// Notes that there is no one such place.
+    /// Notes that there is no single place.
     #[inline]
     pub(crate) fn set_nowhere(&self, nowhere: Slot::Value) {
         self.slot.store(nowhere, Release);
     }
 
-    /// The number before the slot: with an old number a later slot shows what there is, with an old
-    /// slot a later number would not.
+    /// Loads the number before the slot: an old number shows what is in a later slot, but a later
+    /// number would hide what is in an old slot.
     #[inline]
     pub(crate) fn get(&self) -> (u32, Slot::Value) {
         let number = self.number.load(Acquire);
@@ -49,7 +49,7 @@ mod tests {
     use crate::transport::local::arming::{arm, is_armed, shown, take};
     use crate::transport::local::lane::is_shown;
 
-    /// How somebody reads a spot.
+    /// How a thread reads a spot.
     type Get<Word> = fn(&Spot<Word, Word>) -> (u32, u32);
 
     /// A queue in which the receives of a lane of two slots complete.
@@ -57,15 +57,15 @@ mod tests {
         slots: [AtomicU64; 2],
         armed: AtomicU32,
         events: AtomicUsize,
-        /// Where they complete, a slot by its index.
+        /// Where they complete; a slot is given by its index.
         spot: Spot<Word, Word>,
         get: Get<Word>,
-        /// Number of the next receive to be taken: what the lock protects.
+        /// The number of the next receive to be taken: what the lock protects.
         head: Mutex<u32>,
     }
 
     impl<Word: Atomic<Value = u32>> Queue<Word> {
-        /// As a requester does.
+        /// Completes a receive like a requester.
         fn complete(&self, n: u32) {
             self.slots[n as usize % 2].store(SlotState::Done(n).encode(), Release);
             shown::<Loom>();
@@ -74,7 +74,7 @@ mod tests {
             }
         }
 
-        /// Polls for one completion: whether there was one.
+        /// Polls for one completion; returns whether there was one.
         fn poll(&self) -> bool {
             let (number, slot) = (self.get)(&self.spot);
             if !SlotState::is_over(self.slots[slot as usize].load(Acquire), number) {
@@ -88,8 +88,8 @@ mod tests {
         }
     }
 
-    /// Two receives complete while one thread polls, as often as is said, and another arms the
-    /// queue, polls and sleeps.
+    /// Two receives complete while one thread polls `polls` times, and another arms the queue,
+    /// polls and sleeps.
     fn sleeps<Word>(
         polls: usize,
         word: impl Fn() -> Word + Send + Sync + 'static,
@@ -117,7 +117,7 @@ mod tests {
             others.into_iter().for_each(|other| other.join().unwrap());
             let are_all_taken = *queue.head.lock().unwrap() == 2;
             let is_woken = queue.events.load(Relaxed) > 0;
-            assert!(found || are_all_taken || is_woken, "nobody wakes the sleeper");
+            assert!(found || are_all_taken || is_woken, "the sleeper is not woken");
         }
     }
 
@@ -143,6 +143,6 @@ mod tests {
             model::must_fail_within(Some(2), sleeps(1, without(Acquire), Spot::get)),
             model::must_fail_within(Some(2), sleeps(1, without(Release), Spot::get)),
         ];
-        assert_eq!(faults, ["nobody wakes the sleeper"; 3]);
+        assert_eq!(faults, ["the sleeper is not woken"; 3]);
     }
 }

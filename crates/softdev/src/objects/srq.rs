@@ -11,45 +11,45 @@ use crate::sys::own_lock::OwnLock;
 use crate::transport::local::host::Host;
 use crate::transport::local::pool::{Area, Pool};
 
-/// A shared receive queue. What requesters see of it stands in this process's arena.
+/// A shared receive queue. The part that requesters see is in this process's arena.
 #[repr(C)]
 pub(crate) struct Srq {
     pub(crate) ibv: ibv_srq,
     pub(crate) host: &'static Host,
-    /// Number of its protection domain.
+    /// The number of its protection domain.
     pub(crate) pd: u32,
     pub(crate) max_wr: u32,
     pub(crate) max_sge: u32,
     pub(crate) area: Area,
     pub(crate) pool: Pool,
     pub(crate) queue: OwnLock<SrqQueue>,
-    /// What is posted, by index.
+    /// The posted receives, by index.
     pub(crate) wqes: Wqes,
-    /// The receive queues of the pairs that take from it.
+    /// The receive queues of the queue pairs that take from it.
     pub(crate) members: Mutex<Vec<*const Receiving>>,
-    /// Looks at a queue that has run dry.
+    /// How often a queue that has run dry was looked at.
     pub(crate) doubts: AtomicU32,
 }
 
-// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take
-// themselves off the list before they go.
+// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which remove
+// themselves from the list before they are destroyed.
 unsafe impl Sync for Srq {}
 
 /// What the lock protects.
 pub(crate) struct SrqQueue {
-    /// Number of the next receive to be posted.
+    /// The number of the next receive to be posted.
     pub(crate) tail: u32,
-    /// Indexes that are not in use.
+    /// The unused indexes.
     pub(crate) free: Vec<u32>,
-    /// How each index is in use.
+    /// The use of each index.
     pub(crate) posted: Box<[Option<Use>]>,
 }
 
-/// An index that is in use.
+/// The use of an index.
 #[derive(Clone, Copy)]
 pub(crate) struct Use {
-    /// Number under which it was posted.
+    /// The number under which it was posted.
     pub(crate) k: u32,
-    /// Block of the process that has taken it, where its word has been used again since.
+    /// The block of the process that has taken it, if its word was reused since.
     pub(crate) taker: Option<u32>,
 }

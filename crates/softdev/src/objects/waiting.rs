@@ -11,32 +11,33 @@ pub(crate) struct Waiting {
     pub(crate) work: Work,
     pub(crate) task: AnyTask,
     pub(crate) payload: Payload,
-    /// Set with the first attempt that nobody answered.
+    /// When the peer first did not answer.
     pub(crate) unanswered_since: Option<Ticks>,
     pub(crate) rnr_retries: u8,
     pub(crate) not_before: Ticks,
-    /// Its time on a link that is modelled; none yet where it waits for reads to be over, or for
-    /// another attempt.
+    /// Its time on a modelled link; none yet if it waits for Reads to be over, or for another
+    /// attempt.
     pub(crate) schedule: Option<Schedule>,
-    /// It may send what the reads and atomics before it bring: it begins when they are over.
+    /// Whether it starts only when the Reads and atomics before it are over, because it may send
+    /// what they bring.
     pub(crate) fenced: bool,
     pub(crate) stage: Stage,
 }
 
-/// How far a work request has come on a link that is modelled.
+/// The progress of a work request on a modelled link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stage {
     Posted,
-    /// Its payload, if it has one, is no longer the program's.
+    /// Its payload, if it has one, is fetched.
     Fetched,
-    /// It has left, and that is all that its service will know.
+    /// It has left; its service learns no more.
     Sent,
-    /// It was found to be wrong when it should have been fetched.
+    /// It was found to be faulty when it should have been fetched.
     Faulty(ibv_wc_status),
 }
 
 impl Waiting {
-    /// Bytes that it moves.
+    /// Returns the bytes that it moves.
     pub(crate) fn payload_bytes(&self) -> u64 {
         let sum =
             |elements: &[ibv_sge]| elements.iter().map(|element| u64::from(element.length)).sum::<u64>();
@@ -48,7 +49,7 @@ impl Waiting {
         }
     }
 
-    /// Headers that it has on a link besides those of each packet.
+    /// Returns the headers that it has on a link in addition to those of each packet.
     pub(crate) fn extended(&self) -> Extended {
         let immediate = if self.work.imm.is_some() { Extended::IMMEDIATE } else { 0 };
         match &self.task {
@@ -60,7 +61,7 @@ impl Waiting {
         }
     }
 
-    /// Whether its peer answers with bytes: a read or an atomic.
+    /// Whether its peer answers with bytes: a Read or an atomic.
     pub(crate) fn is_answered(&self) -> bool {
         match &self.task {
             AnyTask::Send(_) => false,
@@ -70,20 +71,20 @@ impl Waiting {
 
     /// Whether another attempt is due.
     pub(crate) fn is_due(&self, now: Ticks, lead: Lead) -> bool {
-        // However short the way is, nothing arrives before it was fetched.
+        // However short the latency is, nothing arrives before it was fetched.
         let arrives = |schedule: Schedule| self.stage != Stage::Posted && lead.is_up(schedule.is_there, now);
         now >= self.not_before && self.schedule.is_none_or(arrives)
     }
 }
 
-/// Where a waiting payload is.
+/// The place of a waiting payload.
 pub(crate) enum Payload {
     /// In the program's memory, to be checked when it is sent.
     Elements(Vec<ibv_sge>),
-    /// As one of them.
+    /// One of them.
     Element([ibv_sge; 1]),
-    /// Copied when it was posted inline, or when a link that is modelled has fetched it.
+    /// Copied when it was posted inline, or when a modelled link has fetched it.
     Copied(Vec<u8>),
-    /// The beginning of a long one has been fetched, what is behind it has not.
+    /// The start of a long payload was fetched, the rest was not.
     Begun(Vec<u8>, Vec<ibv_sge>),
 }

@@ -1,4 +1,4 @@
-//! Work requests of the send queue: what one says of itself, and what is to be done.
+//! Work requests of the send queue: their content, and what to do.
 
 use verbs::abi::*;
 
@@ -6,7 +6,7 @@ use crate::transport::local::address::Way;
 use crate::transport::message::Datagram;
 use crate::transport::remote::Remote;
 
-/// What a work request says of itself.
+/// The content of a work request.
 #[derive(Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) position: u32,
@@ -14,9 +14,9 @@ pub(crate) struct Work {
     pub(crate) signaled: bool,
     pub(crate) solicited: bool,
     pub(crate) imm: Option<u32>,
-    /// What its completion names.
+    /// The operation that its completion names.
     pub(crate) opcode: ibv_wc_opcode,
-    /// Bytes that it moves, once they were found.
+    /// The bytes that it moves, once they are known.
     pub(crate) bytes: u32,
 }
 
@@ -36,25 +36,25 @@ impl Work {
     }
 }
 
-/// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of
-/// this number.
+/// A send: to the connected peer (`None`), or for a datagram, along a route to a queue pair of this
+/// number.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending(pub(crate) Option<(Way, u32, Datagram)>);
 
 impl Sending {
-    /// Whether it goes to whom it names, without a connection.
+    /// Whether it names its receiver, without a connection.
     pub(crate) fn is_datagram(&self) -> bool {
         self.0.is_some()
     }
 }
 
-/// Whom a task reaches.
+/// The receiver of a task.
 pub(crate) enum Destination {
-    /// The peer of the connection.
+    /// The connected peer.
     Connection,
     /// The queue pair of this number.
     Datagram(u32),
-    /// Nobody here.
+    /// No queue pair of this host.
     Nowhere,
 }
 
@@ -62,12 +62,12 @@ pub(crate) enum Destination {
 #[derive(Clone, Copy)]
 pub(crate) enum AnyTask {
     Send(Sending),
-    /// Reaches for the peer's memory.
+    /// Accesses the peer's memory.
     Reach(Remote),
 }
 
 impl AnyTask {
-    /// Whom it reaches.
+    /// Returns its receiver.
     pub(crate) fn destination(&self) -> Destination {
         match self {
             Self::Send(Sending(Some((Way::Port(_), number, _)))) => Destination::Datagram(*number),
@@ -77,17 +77,17 @@ impl AnyTask {
     }
 }
 
-/// A list of the program's, which may be null where it is empty.
+/// Returns a list of the program's, which may be null if it is empty.
 ///
 /// # Safety
-/// There are so many, readable as long as the list is used.
+/// The list has `count` elements, which are readable as long as it is used.
 #[inline]
 pub(crate) unsafe fn list_of<'a, T>(list: *const T, count: usize) -> &'a [T] {
-    // SAFETY: the caller vouches for them.
+    // SAFETY: the caller guarantees the elements.
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } }
 }
 
-/// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
+/// Returns the operations of a service, a bit for each `IBV_WR_*` (man ibv_post_send).
 pub(crate) fn operations(service: ibv_qp_type) -> u32 {
     let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;
     let unreliable = datagram | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -107,7 +107,7 @@ const IMMEDIATE: u32 = 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE_WITH_I
 /// Operations whose payload may be inline (man ibv_post_send): those that have one.
 pub(crate) const INLINE: u32 = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE | IMMEDIATE;
 
-/// What the completion of each `IBV_WR_*` names.
+/// The operation that the completion of each `IBV_WR_*` names.
 const COMPLETED: [ibv_wc_opcode; 7] = [
     IBV_WC_RDMA_WRITE,
     IBV_WC_RDMA_WRITE,
@@ -118,7 +118,7 @@ const COMPLETED: [ibv_wc_opcode; 7] = [
     IBV_WC_FETCH_ADD,
 ];
 
-/// What an attempt at a work request came to.
+/// The result of an attempt at a work request.
 pub(crate) enum Attempt {
     Completed(ibv_wc_status),
     NotReady,

@@ -1,5 +1,5 @@
-//! Posted receives as their owner keeps them: where no peer can write, so that what is polled is
-//! scattered to where the program wanted it, whatever a peer has made of the arena.
+//! Posted receives as their owner keeps them, where no peer can write. A message is therefore
+//! always scattered to the memory that the program named, whatever a peer has done to the arena.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -10,8 +10,8 @@ use crate::memory::arena::View;
 use crate::memory::slots::{Post, SlotSge, UNCHECKED};
 use crate::transport::local::region::{Access, locate};
 
-/// Posted receives by number, as many as a power of two. Written and read by different threads, but
-/// never the same one at a time: the queue's own counts say whose turn it is.
+/// Posted receives by number; their count is a power of two. Different threads write and read them,
+/// but never one receive at a time: the queue's own counts say whose turn it is.
 pub(crate) struct Wqes {
     items: Box<[Wqe]>,
     elements: Box<[SlotSge]>,
@@ -26,11 +26,11 @@ struct Wqe {
     num_sge: AtomicU32,
 }
 
-/// What a posted receive says of itself.
+/// The content of a posted receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receive {
     pub(crate) wr_id: u64,
-    /// Bytes that it has room for.
+    /// The bytes that fit.
     pub(crate) room: u32,
     pub(crate) num_sge: u32,
     /// Whether all elements were valid when it was posted.
@@ -38,7 +38,7 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// Writes a receive of these elements down for the requesters, and says what it is.
+    /// Writes a receive with these elements for the requesters, and returns its content.
     #[inline]
     pub(crate) fn show(
         wr_id: u64,
@@ -64,7 +64,7 @@ impl Receive {
 }
 
 impl Wqes {
-    /// Room for so many receives, a power of two, of so many elements.
+    /// Makes room for `size` receives, a power of two, of `max_sge` elements.
     pub(crate) fn new(size: u32, max_sge: u32) -> Self {
         let element =
             || SlotSge { addr: AtomicU64::new(0), length: AtomicU32::new(0), lkey: AtomicU32::new(0) };
@@ -80,7 +80,7 @@ impl Wqes {
         n as usize & (self.items.len() - 1)
     }
 
-    /// Keeps receive `n`, of at most as many elements as there is room for.
+    /// Stores receive `n`, which has at most `max_sge` elements.
     #[inline]
     pub(crate) fn store(&self, n: u32, receive: Receive, elements: &[ibv_sge]) {
         let index = self.index(n);
@@ -105,7 +105,7 @@ impl Wqes {
         }
     }
 
-    /// The elements of receive `n`, which has so many.
+    /// Returns the elements of receive `n`, which has `num_sge`.
     #[inline]
     pub(crate) fn elements(&self, n: u32, num_sge: u32) -> impl Iterator<Item = ibv_sge> {
         self.elements[self.index(n) * self.max_sge..].iter().take(num_sge as usize).map(SlotSge::load)

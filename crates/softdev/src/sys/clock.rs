@@ -1,31 +1,31 @@
-//! The clock of completion time stamps, and of imitated links.
+//! The clock of completion time stamps and of link models.
 //!
-//! It is the kernel's `CLOCK_MONOTONIC` in nanoseconds: all processes of a host share it, so a
-//! requester can stamp what it completes for its peer, and a program can compare a stamp with its
-//! own readings. (Processes in time namespaces of different offsets are the exception.)
+//! The clock is the kernel's `CLOCK_MONOTONIC` in nanoseconds. All processes of a host share it, so
+//! a requester can stamp a completion for its peer, and a program can compare a stamp with its own
+//! readings. (Processes in time namespaces with different offsets are the exception.)
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Its frequency (`hca_core_clock`): a tick is a nanosecond.
+/// The frequency of the clock (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
-/// Bits of a stamp that count (`completion_timestamp_mask`): 64 bits of nanoseconds last for
+/// The valid bits of a stamp (`completion_timestamp_mask`): 64 bits of nanoseconds last for
 /// centuries.
 pub(crate) const CLOCK_MASK: u64 = u64::MAX;
 
-/// Its time, about 20 ns per reading and no system call.
+/// Returns the time: about 20 ns per reading, and no system call.
 #[inline]
 pub(crate) fn now() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// Its time at the kernel's last tick, 1 to 10 ms ago, for a few nanoseconds.
+/// Returns the time at the kernel's last tick, 1 to 10 ms ago: a few nanoseconds per reading.
 #[inline]
 pub(crate) fn coarse() -> u64 {
     nanoseconds(ClockId::MonotonicCoarse)
 }
 
-/// The last moment whose low bits are these, as far as a line has room for them; now for 0: what is
-/// flushed says nothing of the time, and comes into being when it is found.
+/// Returns the last moment with these low bits, of which a slot has [`STAMP_BITS`]; now for 0. A
+/// flushed receive has no stamp, and completes when it is found.
 pub(crate) fn recent(bits: u64) -> u64 {
     before(now(), bits)
 }
@@ -35,14 +35,14 @@ fn before(now: u64, bits: u64) -> u64 {
     if bits == 0 { now } else { now.saturating_sub(now.wrapping_sub(bits) & (RANGE - 1)) }
 }
 
-/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion
-/// that is polled within so long tells which.
+/// The number of bits of a time stamp that fit in a slot: three days of nanoseconds. A completion
+/// that is polled within that time has an unambiguous stamp.
 const STAMP_BITS: u32 = 48;
 
-/// What has to be added to a stamp, wrapping, for nanoseconds since 1970.
+/// Returns what to add to a stamp, wrapping, for nanoseconds since 1970.
 pub(crate) fn to_wallclock() -> u64 {
-    // The wall clock is read between two readings of the other, so that the two are of one moment,
-    // nearly.
+    // The wall clock is read between two readings of the other clock, so that both times are of
+    // nearly the same moment.
     let before = now();
     let wall = nanoseconds(ClockId::Realtime);
     let after = now();
@@ -66,8 +66,8 @@ mod tests {
         let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let wall = Duration::from_nanos(now().wrapping_add(to_wallclock()));
         let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        // Whoever sets the clock meanwhile fails this; a CPU that is taken away between readings
-        // must not.
+        // The test fails if the wall clock is set meanwhile; it must not fail if the thread is
+        // preempted between readings.
         let slack = Duration::from_millis(200);
         assert!(before < wall + slack && wall < after + slack, "{before:?} {wall:?} {after:?}");
     }
@@ -82,6 +82,6 @@ mod tests {
             }
             assert_eq!(before(now, 0), now);
         }
-        assert_eq!(before(10, 20), 0, "what no requester of ours says");
+        assert_eq!(before(10, 20), 0, "no requester writes this");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-/// Sets `errno` and gives the null pointer that a verb returns with it.
+/// Sets `errno` and returns the null pointer that a verb returns with it.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
     // SAFETY: errno's location is valid in every thread.
     unsafe { *libc::__errno_location() = errno };

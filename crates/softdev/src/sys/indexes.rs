@@ -1,8 +1,8 @@
-//! Entries of a table: which are in use. Numbers come round as late as they can.
+//! Which entries of a table are in use. A free entry is reused as late as possible.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The entries of a table of `SIZE`.
+/// The entries of a table with `SIZE` entries.
 pub(crate) struct Indexes<const SIZE: usize>(Mutex<Used>);
 
 struct Used {
@@ -19,7 +19,7 @@ impl<const SIZE: usize> Indexes<SIZE> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An entry that is not in use; from now on it is.
+    /// Takes an unused entry.
     pub(crate) fn take(&self) -> Option<u32> {
         let Used { used, next } = &mut *self.used();
         used.resize(SIZE, false);

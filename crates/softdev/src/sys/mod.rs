@@ -1,4 +1,4 @@
-//! What the rest is made of: locks, clocks, orders between threads, limits, settings. This layer
+//! The foundation of the other layers: locks, clocks, memory orders, limits, settings. This layer
 //! knows nothing of verbs objects, peers or messages.
 
 pub(crate) mod clock;

@@ -1,4 +1,5 @@
-//! What the kernel says of the network interfaces of this process's namespace (rtnetlink(7)).
+//! The network interfaces of this process's network namespace, as the kernel reports them
+//! (rtnetlink(7)).
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -15,16 +16,18 @@ pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) mtu_bytes: u32,
     pub(crate) is_loopback: bool,
-    /// Whether somebody has taken it up (`IFF_UP`).
+    /// Whether the interface is up (`IFF_UP`).
     pub(crate) is_up: bool,
-    /// Its addresses that can be used, in the kernel's order: of IPv6, and of IPv4 mapped to that.
+    /// Its usable addresses in the kernel's order: IPv6 addresses, and IPv4 addresses mapped to
+    /// IPv6.
     pub(crate) addresses: Vec<[u8; 16]>,
 }
 
-/// A socket that has something to read whenever an interface or an address comes, goes or changes.
+/// Returns a socket that becomes readable whenever an interface or an address appears, disappears
+/// or changes.
 ///
 /// # Errors
-/// When there are no more descriptors, or a filter of system calls refuses such sockets.
+/// If there are no more descriptors, or a filter of system calls refuses such sockets.
 pub(crate) fn watch() -> Result<OwnedFd, Errno> {
     // linux/rtnetlink.h: a bit for each group.
     const LINKS: u32 = 1;
@@ -35,13 +38,13 @@ pub(crate) fn watch() -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// Takes all that a socket has been told: whether it was anything.
+/// Reads all messages of a socket; returns whether there were any.
 pub(crate) fn drain(socket: &OwnedFd) -> bool {
     let mut was_told = false;
     let mut bytes = [0; 4096];
     loop {
         match rustix::net::recv(socket, bytes.as_mut_slice(), RecvFlags::DONTWAIT) {
-            // More than it has room for: whatever it was, it was something.
+            // There were more messages than the socket has room for.
             Ok(_) | Err(Errno::NOBUFS) => was_told = true,
             Err(Errno::INTR) => {}
             Err(_) => return was_told,
@@ -49,12 +52,13 @@ pub(crate) fn drain(socket: &OwnedFd) -> bool {
     }
 }
 
-/// All interfaces, by their numbers. Where they change all the time, some may be as they were.
+/// Returns all interfaces, in the order of their numbers. If they change all the time, some may be
+/// outdated.
 ///
 /// # Errors
-/// When there are no more descriptors, or a filter of system calls refuses such sockets.
+/// If there are no more descriptors, or a filter of system calls refuses such sockets.
 pub(crate) fn interfaces() -> Result<Vec<Interface>, Errno> {
-    /// Attempts at a list that does not change while it is read.
+    /// Attempts to read a list that does not change meanwhile.
     const ATTEMPTS: usize = 3;
     let mut found = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -68,11 +72,11 @@ pub(crate) fn interfaces() -> Result<Vec<Interface>, Errno> {
 }
 
 fn open(flags: SocketFlags) -> Result<OwnedFd, Errno> {
-    // Without a protocol it is NETLINK_ROUTE.
+    // The default protocol is NETLINK_ROUTE.
     rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
 }
 
-/// All interfaces, and whether none has changed meanwhile.
+/// Returns all interfaces, and whether none has changed meanwhile.
 fn list() -> Result<(Vec<Interface>, bool), Errno> {
     let socket = open(SocketFlags::CLOEXEC)?;
     let mut found: Vec<Interface> = Vec::new();
@@ -87,23 +91,23 @@ fn list() -> Result<(Vec<Interface>, bool), Errno> {
     Ok((found, is_whole))
 }
 
-/// `RTM_GETLINK` and what it is answered by, `RTM_NEWLINK` (linux/rtnetlink.h).
+/// `RTM_GETLINK` and its answer, `RTM_NEWLINK` (linux/rtnetlink.h).
 const LINKS: [u16; 2] = [18, 16];
-/// `RTM_GETADDR` and `RTM_NEWADDR`.
+/// `RTM_GETADDR` and its answer, `RTM_NEWADDR`.
 const ADDRESSES: [u16; 2] = [22, 20];
-/// Bytes of `struct nlmsghdr`.
+/// The size of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// Asks for everything of a kind, and shows each answer's body: whether nothing has changed
-/// meanwhile.
+/// Requests everything of a kind and passes the body of each answer to `see`. Returns whether
+/// nothing has changed meanwhile.
 fn dump(socket: &OwnedFd, [asked, answered]: [u16; 2], mut see: impl FnMut(&[u8])) -> Result<bool, Errno> {
     const REQUEST_DUMP: u16 = 0x301;
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
     const INTERRUPTED: u16 = 0x10;
-    /// As many bytes as the kernel puts into one answer of a list (`netlink_dump()`).
+    /// The size of the kernel's answers in a list (`netlink_dump()`).
     const ANSWER: usize = 32 << 10;
-    /// `struct ifinfomsg`, of which `struct ifaddrmsg` is no longer than the half.
+    /// The size of `struct ifinfomsg`; `struct ifaddrmsg` is at most half as long.
     const BODY: usize = 16;
     let mut request = [0; HEADER + BODY];
     request[..4].copy_from_slice(&((HEADER + BODY) as u32).to_ne_bytes());
@@ -128,13 +132,13 @@ fn dump(socket: &OwnedFd, [asked, answered]: [u16; 2], mut see: impl FnMut(&[u8]
     }
 }
 
-/// The error of a `struct nlmsgerr`.
+/// Returns the error of a `struct nlmsgerr`.
 fn refusal(body: &[u8]) -> Errno {
     let code = word(body, 0).map_or(0, u32::cast_signed);
     if code < 0 { Errno::from_raw_os_error(-code) } else { Errno::IO }
 }
 
-/// What stands one behind the other, each with its length in front and begun at a multiple of 4.
+/// Splits bytes into parts. Each part contains its length, and starts at a multiple of 4.
 fn parts(mut bytes: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = length(bytes).filter(|length| (4..=bytes.len()).contains(length))?;
@@ -144,7 +148,7 @@ fn parts(mut bytes: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl Iter
     })
 }
 
-/// Type and value of each attribute (`struct rtattr`).
+/// Returns the type and the value of each attribute (`struct rtattr`).
 fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let parts = parts(bytes, |bytes| half(bytes, 0).map(usize::from));
     parts.filter_map(|part| Some((half(part, 2)?, &part[4..])))
@@ -158,7 +162,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// An interface without its addresses: `struct ifinfomsg` and its attributes.
+/// Parses an interface without its addresses: `struct ifinfomsg` and its attributes.
 fn interface(body: &[u8]) -> Option<Interface> {
     const UP: u32 = 1;
     const LOOPBACK: u32 = 8;
@@ -183,17 +187,17 @@ fn interface(body: &[u8]) -> Option<Interface> {
     Some(made)
 }
 
-/// An address that can be used, and the number of its interface: `struct ifaddrmsg` and its
-/// attributes.
+/// Parses a usable address and the number of its interface: `struct ifaddrmsg` and its attributes.
 fn address(body: &[u8]) -> Option<(u32, [u8; 16])> {
     const INET: u8 = 2;
     const INET6: u8 = 10;
-    /// Of the interface; where both ends of a line have addresses, the near one is `LOCAL`.
+    /// The interface's address. On a point-to-point link it is the peer's, and `LOCAL` is the
+    /// interface's.
     const ADDRESS: u16 = 1;
     const LOCAL: u16 = 2;
     const FLAGS: u16 = 8;
-    // linux/if_addr.h. An optimistic address is used while it is still being looked whether another
-    // host has it (RFC 4429).
+    // linux/if_addr.h. An optimistic address is used before it is known whether another host has it
+    // (RFC 4429).
     const OPTIMISTIC: u32 = 0x04;
     const FAILED: u32 = 0x08;
     const TENTATIVE: u32 = 0x40;
@@ -231,7 +235,7 @@ mod tests {
         made
     }
 
-    /// `struct ifaddrmsg` with attributes.
+    /// Returns a `struct ifaddrmsg` with attributes.
     fn body(family: u8, flags: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
         let index = 7_u32.to_ne_bytes();
         [[family, 24, flags, 0].as_slice(), &index, &attributes.concat()].concat()
@@ -246,7 +250,7 @@ mod tests {
         assert_eq!(address(&body(2, 0x80, &[far])), Some((7, mapped(2))));
         let six = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         assert_eq!(address(&body(10, 0, &[attribute(1, &six)])), Some((7, six)));
-        // Names of interfaces are no addresses, nor is what is cut off.
+        // An interface's name is not an address, nor is a truncated attribute.
         assert_eq!(address(&body(2, 0, &[attribute(3, b"lo\0")])), None);
         assert_eq!(address(&body(2, 0, &[attribute(1, &[10, 0])])), None);
         assert_eq!(address(&[2, 24]), None);
@@ -267,7 +271,7 @@ mod tests {
     fn loopback_is_found_as_the_system_has_it() {
         let found = match interfaces() {
             Ok(found) => found,
-            Err(error) => return eprintln!("SKIPPED: no socket of rtnetlink: {error}"),
+            Err(error) => return eprintln!("SKIPPED: no rtnetlink socket: {error}"),
         };
         let lo = found.iter().find(|interface| interface.is_loopback).expect("every namespace has one");
         assert_eq!(lo.name, "lo");

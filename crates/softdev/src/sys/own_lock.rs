@@ -1,20 +1,21 @@
-//! The lock of queues that one thread of a process uses most of the time.
+//! A biased lock, for queues that one thread of a process uses most of the time.
 //!
-//! Most queues are used by one thread only, and a locked instruction waits for every store before
-//! it, also for those that fetch a line from another CPU. So a lock that one thread takes again and
-//! again becomes that thread's own: it then takes it with plain stores. Any other thread that comes
-//! has it back first, which costs a system call (`membarrier`), and makes the lock hesitate longer
-//! before it becomes somebody's own again.
+//! Most queues are used by one thread only, and a locked instruction waits for all earlier stores,
+//! even for those that fetch a cache line from another CPU. A lock that one thread takes repeatedly
+//! is therefore biased towards that thread (`own`), which then takes it with plain stores. Any
+//! other thread must first revoke the bias. That costs a system call (`membarrier`), and doubles
+//! the number of times after which the lock is biased again.
 //!
-//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to
-//! be off its CPU. No lock is ever shared with another process: a process that is killed can leave
+//! Critical sections take tens of nanoseconds, so a waiting thread spins; it yields the CPU if the
+//! holder seems to be preempted. No lock is shared with another process, so a killed process leaves
 //! none behind.
 //!
 //! # Invariants
 //!
-//! * The thread that takes memory or a connection away pays for the order (`membarrier`) and waits;
-//!   a thread that uses memory makes two plain stores. A lock that one thread uses becomes its own
-//!   in the same way.
+//! * A thread that takes memory or a connection away pays for the memory order (`membarrier`) and
+//!   waits; a thread that uses memory makes two plain stores.
+//! * A biased lock works in the same way: its thread makes two plain stores, and the thread that
+//!   revokes the bias pays and waits.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
@@ -26,34 +27,34 @@ use rustix::thread::MembarrierCommand;
 use crate::sys::spin::wait_for;
 use crate::sys::sync::{Atomic, Cpu, Machine};
 
-/// So often a lock becomes a thread's own at most: two threads that take turns shall not pay for it
-/// for ever.
+/// The maximum number of times that a lock is biased: two threads that take turns must not pay for
+/// it for ever.
 const RETURNS_MAX: u32 = 10;
 
-/// The bits of [`OwnLock::own`] that say which time it is.
+/// The bits of [`OwnLock::own`] that number the biases of a lock.
 const TIME: usize = 15;
 
-const _: () = assert!(RETURNS_MAX as usize <= TIME, "each time that a lock is somebody's own has its flag");
+const _: () = assert!(RETURNS_MAX as usize <= TIME, "each bias of a lock has its flag");
 
-/// Whether a thread can be made to show its stores: otherwise no lock becomes anybody's own.
+/// Whether a thread can be made to show its stores: otherwise no lock is ever biased.
 static CAN_RETURN: AtomicBool = AtomicBool::new(false);
 
-/// Lets locks become threads' own from now on, where the kernel can have them back.
+/// Allows biased locks from now on, if the kernel can revoke a bias.
 pub(crate) fn allow_own_locks() {
     let registered = rustix::thread::membarrier(MembarrierCommand::RegisterPrivateExpedited);
     CAN_RETURN.store(registered.is_ok(), SeqCst);
 }
 
-/// What the lock needs of a machine besides.
+/// What the lock needs of a machine, in addition.
 pub(crate) trait Threads: Machine {
-    /// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many
-    /// after each time that another thread has had it back.
+    /// How often in a row a thread takes a new lock before the lock is biased towards it. The
+    /// number doubles with each revocation.
     const STREAK: u32;
 
-    /// Distinguishes the threads that are alive. Only of those whose number leaves [`TIME`] free
-    /// can a lock be the own.
+    /// Returns a number that distinguishes the threads that are alive. A lock can be biased towards
+    /// a thread only if the bits of [`TIME`] are clear in its number.
     fn this_thread() -> usize;
-    /// Whether a lock can be had back.
+    /// Whether a bias can be revoked.
     fn can_return() -> bool;
     /// As [`heavy`](Machine::heavy), towards the threads of this process.
     fn heavy_here();
@@ -72,26 +73,26 @@ impl Threads for Cpu {
     }
 
     fn heavy_here() {
-        // That the call succeeds was seen when the process registered for it.
+        // The registration has shown that the kernel has this call.
         let _ = rustix::thread::membarrier(MembarrierCommand::PrivateExpedited);
     }
 }
 
 pub(crate) struct OwnLock<T, Word = AtomicUsize, Flag = AtomicBool, const TIMES: usize = { TIME + 1 }> {
-    /// The thread whose own it is, and in the bits of [`TIME`] how often it was somebody's before;
-    /// 0 for nobody's. Changed by whoever holds `held`.
+    /// The thread that the lock is biased towards, and in the bits of [`TIME`] the number of the
+    /// bias; 0 without a bias. Changed only by the holder of `held`.
     own: Word,
-    /// That thread holds it, a flag for each time: one that was stopped between its look at `own`
-    /// and its store to the flag clears the flag of its own time again, not that of a thread whose
-    /// own the lock has become since.
+    /// Whether that thread holds the lock: one flag for each bias. A thread may be stopped between
+    /// its load of `own` and its store to the flag. It then clears the flag of its own bias, and
+    /// not the flag of a later bias of another thread.
     inside: [Flag; TIMES],
-    /// Somebody else holds it, or has it back.
+    /// Another thread holds the lock, or revokes the bias.
     held: Flag,
     habit: Habit,
     value: UnsafeCell<T>,
 }
 
-/// Who takes a lock that is nobody's own; under `held`.
+/// Which thread takes the unbiased lock; protected by `held`.
 #[derive(Default)]
 struct Habit {
     last: Cell<usize>,
@@ -99,12 +100,12 @@ struct Habit {
     returns: Cell<u32>,
 }
 
-// SAFETY: the value and the habit are reached only by whoever holds the lock.
+// SAFETY: only the holder of the lock accesses the value and the habit.
 unsafe impl<T: Send, Word: Sync, Flag: Sync, const TIMES: usize> Sync for OwnLock<T, Word, Flag, TIMES> {}
 
 pub(crate) struct Guard<'a, T, Flag: Atomic<Value = bool> = AtomicBool> {
     value: &'a UnsafeCell<T>,
-    /// What says that it is held.
+    /// The flag that says that the lock is held.
     flag: &'a Flag,
 }
 
@@ -135,8 +136,8 @@ where
             let flag = self.inside(own);
             debug_assert!(!flag.load(Relaxed), "taken twice by one thread");
             flag.store(true, Relaxed);
-            // Ordered by who has it back: that thread sees this store, or this one sees whose it is
-            // now.
+            // Ordered by the thread that revokes the bias: that thread sees this store, or this one
+            // sees that `own` has changed.
             Word::On::light();
             if self.own.load(Acquire) == own {
                 return Guard { value: &self.value, flag };
@@ -147,8 +148,8 @@ where
         Guard { value: &self.value, flag: &self.held }
     }
 
-    /// Takes it unless another thread seems to be in it just now: for whoever has nothing to do
-    /// that the other would not do, and holds what others need meanwhile.
+    /// Takes the lock unless another thread seems to hold it at the moment. For a caller whose work
+    /// the holder does as well, and that meanwhile holds something that other threads need.
     #[inline]
     pub(crate) fn lock_if_free(&self) -> Option<Guard<'_, T, Flag>> {
         let own = self.own.load(Relaxed);
@@ -157,13 +158,13 @@ where
         (is_mine || !is_held()).then(|| self.lock())
     }
 
-    /// Whether it is held by whose own it is, or was.
+    /// Returns the flag of a bias: whether its thread holds the lock.
     #[inline]
     fn inside(&self, own: usize) -> &Flag {
         &self.inside[(own & TIME) % TIMES]
     }
 
-    /// Takes a lock that is not this thread's own.
+    /// Takes a lock that is not biased towards this thread.
     #[inline]
     fn take(&self, thread: usize) {
         while self.held.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
@@ -180,8 +181,8 @@ where
         }
     }
 
-    /// From the next time on it is the thread's own. Called with `held`, which is only released
-    /// after this.
+    /// Biases the lock towards the thread, from the next time on. Called with `held`, which is
+    /// released only after this.
     #[cold]
     fn give_to(&self, thread: usize) {
         let Habit { streak, returns, .. } = &self.habit;
@@ -191,13 +192,14 @@ where
         }
     }
 
-    /// Makes it nobody's own. Called with `held`.
+    /// Revokes the bias. Called with `held`.
     #[cold]
     fn have_back(&self, own: usize) {
         let returns = &self.habit.returns;
         returns.set(returns.get() + 1);
         self.own.store(0, SeqCst);
-        // From here on its thread sees that, or what it has stored before is seen here.
+        // From here on, the thread sees that the bias is revoked, or its earlier stores are seen
+        // here.
         Word::On::heavy_here();
         let inside = self.inside(own);
         while inside.load(Acquire) {
@@ -206,9 +208,9 @@ where
     }
 }
 
-/// Distinguishes the threads that are alive. One that begins after another has ended may have its
-/// number, and with it its locks: the kernel and the C library order the two, which ThreadSanitizer
-/// does not know.
+/// Distinguishes the threads that are alive. A new thread may have the number of one that has
+/// ended, and with it the locks that are biased towards it: the kernel and the C library order the
+/// two threads, which ThreadSanitizer does not know.
 #[inline]
 fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(sanitized)))]
@@ -234,7 +236,7 @@ impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the only way to the value and there is one guard at a time.
+        // SAFETY: the guard is the only access to the value, and there is one guard at a time.
         unsafe { &*self.value.get() }
     }
 }
@@ -263,7 +265,7 @@ mod tests {
     use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker, Without};
 
     impl Threads for Loom {
-        /// Whoever takes it has it for his own from the next time on.
+        /// A lock is biased towards each thread that takes it, from the next time on.
         const STREAK: u32 = 0;
 
         fn this_thread() -> usize {
@@ -300,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Adds so often, as one thread does.
+    /// Adds `times` times, as one thread does.
     fn add(lock: &OwnLock<[u64; 2]>, times: u64) {
         for _ in 0..times {
             let mut both = lock.lock();
@@ -331,7 +333,7 @@ mod tests {
         add(&lock, 2);
         assert_eq!(lock.own.load(Relaxed), if CAN_RETURN.load(Relaxed) { this_thread() } else { 0 });
         std::thread::scope(|scope| scope.spawn(|| add(&lock, 1)).join().unwrap());
-        assert_eq!(lock.own.load(Relaxed), 0, "another thread has it back");
+        assert_eq!(lock.own.load(Relaxed), 0, "another thread revokes the bias");
         assert_eq!(*lock.lock(), [u64::from(Cpu::STREAK) + 3; 2]);
     }
 
@@ -348,13 +350,13 @@ mod tests {
             }
             let held = lock.lock_if_free().expect("no other thread is there");
             assert!(!is_free_elsewhere());
-            assert!(!is_free_elsewhere(), "who has not waited has taken nothing");
+            assert!(!is_free_elsewhere(), "a failed attempt takes nothing");
             drop(held);
             assert!(is_free_elsewhere());
         }
     }
 
-    /// Threads that have the lock back while its own thread is at it all the time.
+    /// Threads revoke the bias while the lock's thread takes the lock again and again.
     #[test]
     fn nothing_is_lost_while_a_lock_changes_hands() {
         allow_own_locks();
@@ -373,11 +375,10 @@ mod tests {
         }
     }
 
-    /// A lock of the models, on words of its own.
+    /// A lock of the models, with words of a model.
     type Modelled<Word, Flag, const TIMES: usize> = OwnLock<cell::UnsafeCell<u32>, Word, Flag, TIMES>;
 
-    /// Two threads take turns at counting, one of which may have the lock for its own when they
-    /// begin.
+    /// Two threads count in turn; the lock may be biased towards one of them at the start.
     fn count<Word, Flag, const TIMES: usize>(
         turns: [u32; 2],
         word: impl Fn() -> Word + Send + Sync + 'static,
@@ -395,7 +396,7 @@ mod tests {
             Flag: Atomic<Value = bool>,
         {
             for _ in 0..times {
-                // SAFETY: the lock is held; were that not enough, loom would say so.
+                // SAFETY: the lock is held; otherwise loom reports it.
                 lock.lock().with_mut(|n| unsafe { *n += 1 });
             }
         }
@@ -438,8 +439,8 @@ mod tests {
             model::must_fail(count::<_, _, 4>([1, 1], || Moved::<_, NoHeavy<Loom>>::of(word()), flag)),
             model::must_fail(count::<_, _, 4>([1, 1], word, without(Acquire))),
             model::must_fail(count::<_, _, 4>([1, 1], word, without(Release))),
-            // The flag of a time when it is another's is cleared by one that was stopped on its
-            // way.
+            // With one flag for all biases, a thread that was stopped clears the flag of another
+            // thread's bias.
             model::must_fail_within(Some(2), count::<_, _, 1>([2, 2], word, flag)),
         ];
         assert!(faults.iter().all(|why| why.contains("access")), "{faults:?}");

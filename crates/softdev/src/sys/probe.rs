@@ -1,15 +1,15 @@
-//! Whether memory of the program could be pinned: what an adapter's driver finds out when it
-//! registers memory.
+//! Whether the program's memory could be pinned: the check of an adapter's driver when it registers
+//! memory.
 //!
-//! The device pins nothing. But it makes the pages present as pinning does, so that a registration
-//! of memory that is not there, or must not be written, fails like on an adapter instead of killing
-//! the program at the first access.
+//! The device pins nothing, but it makes the pages present as pinning does. A registration of
+//! memory that does not exist, or must not be written, therefore fails as on an adapter, instead of
+//! killing the program at the first access.
 
 use std::fs;
 use std::sync::OnceLock;
 
-/// Whether all pages with these bytes are there, and may be written where that is asked for. They
-/// are then present.
+/// Whether all pages of these bytes exist, and may be written if `to_write` is set. The pages are
+/// then present.
 pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
     let page = page_size() as u64;
     let start = addr / page * page;
@@ -22,30 +22,30 @@ pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
     fs::read_to_string("/proc/self/maps").is_ok_and(|maps| is_mapped(&maps, start, end, to_write))
 }
 
-/// Bytes of memory that this machine has: no more can be pinned, and asking for more would end in a
-/// lack of memory.
+/// Returns the bytes of memory of this machine: no more can be pinned, and a request for more would
+/// exhaust the memory.
 pub(crate) fn memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     system.totalram.saturating_mul(u64::from(system.mem_unit))
 }
 
-/// Bytes of a page. (rustix's function for it reads the auxiliary vector, which does not hold under
-/// valgrind.)
+/// Returns the page size in bytes. (rustix's function reads the auxiliary vector, which is wrong
+/// under valgrind.)
 fn page_size() -> usize {
-    // SAFETY: the call reads nothing of the program's.
+    // SAFETY: the call reads no memory of the program.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Asks the kernel to fault pages in (madvise(2)): whether all of them are there. Mappings of
-/// devices are not.
+/// Asks the kernel to fault pages in (madvise(2)); returns whether all of them exist. Mappings of
+/// devices do not count.
 fn populate(start: u64, length: u64, to_write: bool) -> bool {
     let advice = if to_write { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
     // SAFETY: this advice changes no byte, whatever the range is.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, advice) == 0 }
 }
 
-/// Whether the kernel knows that advice (Linux 5.14): of a page that is there it refuses it only if
-/// not.
+/// Whether the kernel knows this advice (Linux 5.14): for an existing page, it refuses the advice
+/// only if it does not know it.
 fn has_populate() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
@@ -56,7 +56,7 @@ fn has_populate() -> bool {
 }
 
 /// Whether a list of mappings (proc_pid_maps(5)), which is in the order of addresses, allows
-/// reading, or also writing, of a whole range. It does not tell whether the file behind a mapping
+/// reading, or reading and writing, a whole range. It does not tell whether the file of a mapping
 /// is long enough.
 fn is_mapped(maps: &str, start: u64, end: u64, to_write: bool) -> bool {
     let needs: &[u8] = if to_write { b"rw" } else { b"r" };
@@ -74,7 +74,7 @@ fn is_mapped(maps: &str, start: u64, end: u64, to_write: bool) -> bool {
     reached >= end
 }
 
-/// Begin, end and rights of a line of such a list.
+/// Returns the start, the end and the rights of a line of that list.
 fn mapping(line: &str) -> Option<(u64, u64, &str)> {
     let mut words = line.split_ascii_whitespace();
     let (from, until) = words.next()?.split_once('-')?;
@@ -86,21 +86,21 @@ fn mapping(line: &str) -> Option<(u64, u64, &str)> {
 mod tests {
     use super::*;
 
-    /// Maps so many pages with these rights.
+    /// Maps `count` pages with these rights.
     fn pages(count: usize, protection: i32) -> u64 {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
         let addr = unsafe { libc::mmap(std::ptr::null_mut(), count * page_size(), protection, flags, -1, 0) };
         assert!(addr != libc::MAP_FAILED);
         addr as u64
     }
 
     fn unmap(addr: u64, count: usize) {
-        // SAFETY: the range is one that `pages` made, and nobody refers to it.
+        // SAFETY: `pages` made the range, and nothing refers to it.
         unsafe { libc::munmap(addr as *mut libc::c_void, count * page_size()) };
     }
 
-    /// By the advice, and as a kernel without it is asked.
+    /// Checks by the advice, and as on a kernel without it.
     fn both(addr: u64, length: u64, to_write: bool) -> bool {
         let page = page_size() as u64;
         let start = addr / page * page;

@@ -1,8 +1,7 @@
-//! What the environment says of the device: how many there are and what their links are.
+//! The settings of the device in the environment: the number of devices, and their links.
 //!
-//! A value that means nothing is an error, of [`settings`] and of every attempt to list the
-//! devices: a program that was to run on InfiniBand must not run on Ethernet because of a misspelt
-//! word.
+//! An invalid value is an error of [`settings`], and of every attempt to list the devices: a
+//! misspelt word must not make a program run on Ethernet instead of InfiniBand.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -11,42 +10,41 @@ use std::{env, fmt};
 use verbs::abi::*;
 use verbs::{BadLink, LinkModel};
 
-/// Environment variable: how many devices a process has.
+/// Environment variable: the number of devices of a process.
 pub const DEVICES_VARIABLE: &str = "RDMASCOPE_SOFTDEV_DEVICES";
 /// Environment variable: the link layer of all their ports.
 pub const LINK_LAYER_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK_LAYER";
-/// Environment variable: the link that they imitate, as [`LinkModel`] reads it.
+/// Environment variable: the link that they model, in the syntax of [`LinkModel`].
 pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
-/// Environment variable: the MTU of their ports, as [`PortMtu`] reads it. InfiniBand's stays.
+/// Environment variable: the MTU of their ports on Ethernet, in the syntax of [`PortMtu`].
 pub const MTU_VARIABLE: &str = "RDMASCOPE_SOFTDEV_MTU";
-/// Most devices that a process can have: as many as four bits of a message's description tell
-/// apart.
+/// The maximum number of devices of a process: four bits of a message name the device.
 pub const MAX_DEVICES: u8 = 16;
 
-/// What the environment says.
+/// The settings in the environment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Settings {
-    /// Devices: `softdev0` and so on.
+    /// The number of devices: `softdev0` and so on.
     pub devices: u8,
-    /// Link layer of their ports.
+    /// The link layer of their ports.
     pub link_layer: LinkLayer,
-    /// The link that they imitate; none: as fast as memory.
+    /// The link that they model; without one they are as fast as memory.
     pub link: Option<LinkModel>,
-    /// The MTU that their ports have on Ethernet.
+    /// The MTU of their ports on Ethernet.
     pub mtu: PortMtu,
 }
 
-/// The MTU of a port on Ethernet: the most payload bytes that a packet has.
+/// The MTU of a port on Ethernet: the maximum payload of a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PortMtu {
-    /// So many bytes: 256, 512, 1024, 2048 or 4096.
+    /// This many bytes: 256, 512, 1024, 2048 or 4096.
     Bytes(u16),
-    /// As many of these as the packets of the port's network interface have room for.
+    /// The largest of these that fits in a packet of the port's network interface.
     Netdev,
 }
 
 impl Default for PortMtu {
-    /// The most that there is, so that every host measures the same.
+    /// The largest MTU, so that every host measures the same.
     fn default() -> Self {
         Self::Bytes(4096)
     }
@@ -73,9 +71,9 @@ impl fmt::Display for PortMtu {
     }
 }
 
-/// A text is no MTU.
+/// The error of a text that is not an MTU.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a port's MTU is 256, 512, 1024, 2048 or 4096 bytes, or `netdev`: that of its network interface")]
+#[error("a port's MTU is 256, 512, 1024, 2048 or 4096 bytes, or `netdev` to fit its network interface")]
 pub struct BadMtu;
 
 /// A link layer.
@@ -83,12 +81,12 @@ pub struct BadMtu;
 pub enum LinkLayer {
     /// RoCE version 2: routes name GIDs.
     Ethernet,
-    /// InfiniBand: routes name LIDs, and GIDs where they are global.
+    /// InfiniBand: routes name LIDs, and also GIDs if they are global.
     Infiniband,
 }
 
 impl LinkLayer {
-    /// Its number in `ibv_port_attr`.
+    /// Returns its number in `ibv_port_attr`.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Ethernet => IBV_LINK_LAYER_ETHERNET,
@@ -97,10 +95,10 @@ impl LinkLayer {
     }
 }
 
-/// What the environment says of the device, looked at once.
+/// Returns the settings of the environment, which is read once.
 ///
 /// # Errors
-/// A sentence that says which variable has a value that means nothing, and which values there are.
+/// Names the variable whose value is invalid, and the valid values.
 pub fn settings() -> Result<Settings, &'static str> {
     found().as_ref().copied().map_err(String::as_str)
 }
@@ -115,8 +113,7 @@ fn found() -> &'static Result<Settings, String> {
     })
 }
 
-/// The link layer of this process's ports; Ethernet before anything was opened with settings that
-/// mean something.
+/// Returns the link layer of this process's ports; Ethernet if the settings are invalid.
 #[inline]
 pub(crate) fn link_layer() -> LinkLayer {
     found().as_ref().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
@@ -129,8 +126,8 @@ fn parse([devices, link_layer, link, mtu]: [Option<&str>; 4]) -> Result<Settings
             Ok(number) if (1..=MAX_DEVICES).contains(&number) => number,
             _ => {
                 return Err(format!(
-                    "{DEVICES_VARIABLE} is `{text}`, but softdev has 1 to {MAX_DEVICES} devices: set it to such a \
-                     number or unset it"
+                    "{DEVICES_VARIABLE} is `{text}`, but softdev has 1 to {MAX_DEVICES} devices: set it to one of \
+                     these numbers or unset it"
                 ));
             }
         },
@@ -190,7 +187,7 @@ mod tests {
             assert!(why.starts_with(&says), "{why}");
         }
         let why = parse([None, None, Some("fast"), None]).unwrap_err();
-        assert!(why.starts_with("RDMASCOPE_SOFTDEV_LINK: `fast` describes no link: "), "{why}");
+        assert!(why.starts_with("RDMASCOPE_SOFTDEV_LINK: `fast` is not a link: "), "{why}");
         for mtu in ["1500", "128", "8192", "Netdev", "", "0256"] {
             let why = parse([None, None, None, Some(mtu)]).unwrap_err();
             let says = format!("RDMASCOPE_SOFTDEV_MTU is `{mtu}`, but a port's MTU is 256, 512, 1024");

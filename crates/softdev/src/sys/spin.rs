@@ -1,7 +1,7 @@
-//! The lock between the threads of one process.
+//! A lock between the threads of one process.
 //!
-//! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to
-//! be off its CPU. No lock is ever shared with another process: a process that is killed can leave
+//! Critical sections take tens of nanoseconds, so a waiting thread spins; it yields the CPU if the
+//! holder seems to be preempted. No lock is shared with another process, so a killed process leaves
 //! none behind.
 
 use std::cell::UnsafeCell;
@@ -15,7 +15,7 @@ pub(crate) struct SpinLock<T, Flag = AtomicBool> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only by whoever holds the lock.
+// SAFETY: only the holder of the lock accesses the value.
 unsafe impl<T: Send, Flag: Sync> Sync for SpinLock<T, Flag> {}
 
 pub(crate) struct Guard<'a, T, Flag: Atomic<Value = bool> = AtomicBool>(&'a SpinLock<T, Flag>);
@@ -35,29 +35,30 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
         Guard(self)
     }
 
-    /// Takes the lock and keeps it until a [`held`](Self::held) guard goes.
+    /// Takes the lock and keeps it until a guard of [`held`](Self::held) is dropped.
     #[inline]
     pub(crate) fn hold(&self) {
         std::mem::forget(self.lock());
     }
 
-    /// As [`hold`](Self::hold), where the program promises that only one thread is there: one plain
-    /// store.
+    /// As [`hold`](Self::hold), if the program promises that only one thread takes the lock: one
+    /// plain store.
     #[inline]
     pub(crate) fn hold_alone(&self) {
         self.held.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody holds the lock.
+    /// Whether a thread holds the lock.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// The guard of a lock that is held across calls: releases it, unless it is forgotten.
+    /// Returns the guard of a lock that is held across calls. It releases the lock unless it is
+    /// forgotten.
     ///
     /// # Safety
-    /// The caller is who holds it, by [`hold`](Self::hold) or [`hold_alone`](Self::hold_alone), and
+    /// The caller holds the lock, by [`hold`](Self::hold) or [`hold_alone`](Self::hold_alone), and
     /// has no other guard.
     #[inline]
     pub(crate) unsafe fn held(&self) -> Guard<'_, T, Flag> {
@@ -82,7 +83,7 @@ impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the only way to the value and there is one guard at a time.
+        // SAFETY: the guard is the only access to the value, and there is one guard at a time.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -128,8 +129,8 @@ mod tests {
         assert_eq!(*lock.lock(), [300, 300]);
     }
 
-    /// Two threads that count under a lock with such a flag, each `turns` times. (Of three, two
-    /// that wait may take turns for ever: loom knows no fairness.)
+    /// Two threads count under a lock with this flag, each `turns` times. (With three threads, two
+    /// that wait may alternate for ever: loom knows no fairness.)
     fn count<Flag>(
         turns: u32,
         flag: impl Fn() -> Flag + Send + Sync + 'static,
@@ -142,7 +143,7 @@ mod tests {
             let lock = Arc::new(SpinLock { held: flag(), value });
             let work = move |lock: &SpinLock<cell::UnsafeCell<u32>, Flag>| {
                 for _ in 0..turns {
-                    // SAFETY: the lock is held; were that not enough, loom would say so.
+                    // SAFETY: the lock is held; otherwise loom reports it.
                     lock.lock().with_mut(|n| unsafe { *n += 1 });
                 }
             };

@@ -1,15 +1,15 @@
-//! What protocols between threads and processes are made of, so that one body of them runs on the
-//! CPU and under a model checker.
+//! The primitives of protocols between threads and processes. The same code of a protocol runs on
+//! the CPU and under a model checker.
 //!
-//! A protocol that is written over [`Atomic`] is compiled twice: with the standard library's
-//! atomics for the device, and in its tests with those of loom, which tries every interleaving and
-//! every value that the memory model lets a load return. What a model can tell and what not stands
-//! in `sync/model.rs`.
+//! A protocol that is written over [`Atomic`] is compiled twice: for the device with the standard
+//! library's atomics, and in its tests with the atomics of loom, which tries every interleaving and
+//! every value that the memory model lets a load return. `sync/model.rs` says what a model can show
+//! and what it cannot.
 //!
 //! # Invariants
 //!
-//! * A protocol between threads or processes is written over `sync::Atomic`: its loom model runs
-//!   the device's own code, and has a fault that it must find.
+//! * A protocol between threads or processes is written over `sync::Atomic`. Its loom model runs
+//!   the device's own code, and must find at least one planted fault.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
@@ -19,33 +19,33 @@ use rustix::thread::MembarrierCommand;
 #[cfg(test)]
 pub(crate) mod model;
 
-/// What a protocol needs besides its words.
+/// What a protocol needs in addition to its words.
 pub(crate) trait Machine {
-    /// Turns of a loop that waits for another thread before the CPU is given away.
+    /// Iterations of a loop that waits for another thread before it yields the CPU.
     const SPINS: u32;
 
-    /// The fence of whoever pays nothing for the order of his stores and loads: it orders nothing
-    /// but with the [`heavy`](Self::heavy) fence of somebody else, and towards that one it is as
-    /// sequentially consistent.
+    /// The fence of the side that pays nothing for the order of its stores and loads. Alone it
+    /// orders nothing; towards a [`heavy`](Self::heavy) fence of another thread it is sequentially
+    /// consistent.
     fn light();
-    /// The fence of whoever pays for both.
+    /// The fence of the side that pays for both.
     fn heavy();
     /// A sequentially consistent fence.
     fn full();
-    /// A turn of a loop that waits for another CPU.
+    /// An iteration of a loop that waits for another CPU.
     fn pause();
-    /// Gives the CPU away.
+    /// Yields the CPU.
     fn yield_cpu();
 }
 
-/// A word that several threads or processes reach.
+/// A word that several threads or processes access.
 pub(crate) trait Atomic {
     type Value: Copy + Debug + Eq;
     type On: Machine;
 
     fn load(&self, order: Ordering) -> Self::Value;
     fn store(&self, value: Self::Value, order: Ordering);
-    /// May fail where the word is as expected.
+    /// May fail even if the word has the expected value.
     fn compare_exchange_weak(
         &self,
         expected: Self::Value,
@@ -95,7 +95,7 @@ impl Machine for Cpu {
     }
 }
 
-/// Lets words of a machine be used in protocols.
+/// Implements [`Atomic`] for words of a machine.
 macro_rules! atomics {
     ($machine:ty: $($atomic:ty => $value:ty),*) => {$(
         impl $crate::sys::sync::Atomic for $atomic {

@@ -1,8 +1,8 @@
-//! A peer that writes anything anywhere in what it shares, while this process goes on working.
+//! A peer that writes any value anywhere in the shared memory while this process works.
 //!
 //! What must hold: no access outside the arena and the registered memory (the process would end, or
-//! the bytes around the registered ones would change), and no verb that does not return. What
-//! completes, and with what status, is anybody's guess.
+//! the bytes around the registered ones would change), and every verb returns. Which requests
+//! complete, and with what status, is not defined.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -15,14 +15,15 @@ use crate::PROVIDER;
 use crate::memory::layout::TABLES;
 use crate::transport::local::host::host;
 
-/// Makes the test program the process that is scribbled in: its arena is of no use afterwards.
+/// Makes the test program the victim, the process whose arena is overwritten. The arena is unusable
+/// afterwards.
 const VICTIM: &str = "RDMASCOPE_SOFTDEV_VICTIM";
-/// How long it is, and how long it may take to come to its end.
+/// How long the arena is overwritten, and how long the victim may take to end.
 const SCRIBBLING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes behind the tables that are scribbled in as well: lanes and posted receives.
+/// Bytes behind the tables that are overwritten as well: lanes and posted receives.
 const BEHIND: u64 = 1 << 20;
-/// A message, and what stands around the registered memory.
+/// The size of a message, and the value of the bytes around the registered memory.
 const BYTES: usize = 256;
 const MARK: u8 = 0x5a;
 
@@ -58,7 +59,7 @@ fn whatever_a_peer_writes_nothing_else_is_touched() {
     }
 }
 
-/// Numbers by lot (xorshift64; Marsaglia 2003).
+/// Random numbers (xorshift64; Marsaglia 2003).
 struct Lot(u64);
 
 impl Lot {
@@ -69,8 +70,8 @@ impl Lot {
         self.0
     }
 
-    /// A value that somebody might believe: small, large, random, or one that stands somewhere
-    /// already.
+    /// Returns a value that the process might accept: small, large, random, or derived from the
+    /// present one.
     fn value(&mut self, there: u64) -> u64 {
         match self.draw() % 6 {
             0 => self.draw(),
@@ -83,13 +84,13 @@ impl Lot {
     }
 }
 
-/// Writes to the arena until it is told to stop.
+/// Writes to the arena until `ends` is set.
 fn scribble(seed: u64, ends: &AtomicBool) {
     let mut lot = Lot(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let view = &host().unwrap().arena.view;
     let mut used = Vec::new();
     while !ends.load(Relaxed) {
-        // Where something stands is worth more than where nothing does.
+        // A word in use is a better target than an empty one.
         let anywhere = lot.draw() % ((TABLES + BEHIND) / 8) * 8;
         let offset = match lot.draw() % 4 {
             0 | 1 if !used.is_empty() => used[lot.draw() as usize % used.len()],
@@ -97,8 +98,8 @@ fn scribble(seed: u64, ends: &AtomicBool) {
             _ => anywhere,
         };
         let at = view.at(offset, 8).unwrap().cast::<u64>();
-        // SAFETY: the word lies in the own arena, which is never unmapped, and is aligned; all that
-        // stands there is atomic.
+        // SAFETY: the word lies in this process's arena, which is never unmapped, and is aligned;
+        // everything there is atomic.
         let word = unsafe { AtomicU64::from_ptr(at.as_ptr()) };
         let there = word.load(Relaxed);
         if there != 0 && used.len() < 4096 {
@@ -113,7 +114,7 @@ fn scribble(seed: u64, ends: &AtomicBool) {
 
 fn victim(seed: u64) {
     let mut around = vec![MARK; 3 * BYTES];
-    // SAFETY: objects are made and given back in order, and the bytes outlive their registration.
+    // SAFETY: objects are made and destroyed in order, and the bytes outlive their registration.
     unsafe {
         let context = (PROVIDER.open_device)(*(PROVIDER.get_device_list)(std::ptr::null_mut()));
         let ends = AtomicBool::new(false);
@@ -130,12 +131,13 @@ fn victim(seed: u64) {
     assert!(outside.copied().all(|byte| byte == MARK), "bytes around the registered ones have changed");
 }
 
-/// Everything that a connection of this process with itself can do, whether it succeeds or not.
+/// Does everything that a connection of this process with itself can do, whether it succeeds or
+/// not.
 ///
 /// # Safety
 /// The context is open; [`BYTES`] are readable and writable at `buffer`.
 unsafe fn round(context: *mut ibv_context, buffer: *mut u8) {
-    // SAFETY: as the caller vouches; what was not made is not used.
+    // SAFETY: as the caller guarantees; an object that was not made is not used.
     unsafe {
         let pd = (PROVIDER.alloc_pd)(context);
         let cq = (PROVIDER.create_cq)(context, 64, std::ptr::null_mut(), std::ptr::null_mut(), 0);
@@ -175,8 +177,8 @@ unsafe fn round(context: *mut ibv_context, buffer: *mut u8) {
 /// The queue pairs are alive.
 unsafe fn connect(context: *mut ibv_context, pair: [*mut ibv_qp; 2], access: u32) {
     let mut gid = ibv_gid::default();
-    // SAFETY: as the caller vouches; a change of state may be refused, then what follows is as
-    // well.
+    // SAFETY: as the caller guarantees; if a change of state is refused, the next ones are refused
+    // as well.
     unsafe {
         (PROVIDER.query_gid)(context, 1, 0, &raw mut gid);
         for (qp, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
@@ -214,7 +216,7 @@ unsafe fn connect(context: *mut ibv_context, pair: [*mut ibv_qp; 2], access: u32
 /// # Safety
 /// The queue pairs and the region are alive.
 unsafe fn exchange(pair: [*mut ibv_qp; 2], mr: *mut ibv_mr, addr: u64, turn: u32) {
-    // SAFETY: as the caller vouches; a refused request is as good as any.
+    // SAFETY: as the caller guarantees; a request may be refused.
     unsafe {
         let ops = &(*(*pair[0]).context).ops;
         let post_send = ops.post_send.unwrap();

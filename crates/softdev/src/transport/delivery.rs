@@ -1,8 +1,8 @@
-//! How a delivery ends.
+//! The result of a delivery.
 
 use crate::transport::message::Message;
 
-/// How a delivery ended.
+/// The result of a delivery.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Delivery {
     /// The payload is in place and the receive is complete.
@@ -13,7 +13,7 @@ pub(crate) enum Delivery {
     TooLong,
     /// The receive names memory that may not be written to; it was completed with an error.
     BadReceive,
-    /// Nobody there takes messages from here.
+    /// The peer takes no messages from this queue pair, or does not exist.
     NoAnswer,
     /// A remote access that no registration allows.
     Denied,
@@ -22,9 +22,9 @@ pub(crate) enum Delivery {
 }
 
 impl Delivery {
-    /// Whether the receive is complete. One that is too small completes, with an error, only on a
-    /// connection that can report it (class C of IBTA vol. 1, section 9.9.3); the others drop the
-    /// message and keep the receive (class D), and then there is nothing to announce; a needless
+    /// Whether the receive is complete. A receive that is too small completes, with an error, only
+    /// on a connection that can report it (class C of IBTA vol. 1, section 9.9.3). The others drop
+    /// the message and keep the receive (class D), and nothing needs to be announced; an unneeded
     /// announcement does no harm.
     pub(crate) fn completes(self, message: &Message<'_>) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! A message that is ready to be delivered, by whatever way.
+//! A message that is ready to be delivered, by any transport.
 
 use verbs::abi::*;
 
@@ -7,34 +7,34 @@ use crate::transport::local::address::is_group;
 
 /// A message that is ready to be delivered.
 pub(crate) struct Message<'a> {
-    /// Where its payload is, in this process.
+    /// The place of its payload in this process.
     pub(crate) pieces: &'a [Piece],
-    /// Payload bytes.
+    /// The payload in bytes.
     pub(crate) bytes: u64,
-    /// Immediate data, network byte order.
+    /// Immediate data, in network byte order.
     pub(crate) imm: Option<u32>,
     pub(crate) solicited: bool,
     /// The sending queue pair.
     pub(crate) src_qp: u32,
-    /// For a datagram.
+    /// The datagram's further data.
     pub(crate) datagram: Option<Datagram>,
-    /// The payload is in place already: an RDMA write.
+    /// Whether the payload is in place already: an RDMA Write.
     pub(crate) written: bool,
 }
 
-/// The GIDs at both ends of a route. Each pair is there once, so that two are the same where their
-/// addresses are.
+/// The GIDs of the sender and the receiver of a route. Each pair exists once, so equal pairs have
+/// the same address.
 pub(crate) type Ends = [ibv_gid; 2];
 
-/// What a datagram carries besides.
+/// The further data of a datagram.
 #[derive(Clone, Copy)]
 pub(crate) struct Datagram {
     pub(crate) qkey: u32,
     pub(crate) service_level: u8,
     pub(crate) traffic_class: u8,
-    /// Number of the device that it is from.
+    /// The number of the sending device.
     pub(crate) device: u8,
-    /// Where it comes from and where it goes, for one with a global route header.
+    /// The sender's and the receiver's GID, for a datagram with a global route header.
     pub(crate) ends: Option<&'static Ends>,
 }
 

@@ -1,5 +1,5 @@
-//! How messages get to other queue pairs: `target` is where the engine hands them over. Shared
-//! memory of one host (`local`) is the only way that there is yet.
+//! How messages reach other queue pairs: the engine hands them to a `target`. The only transport so
+//! far is shared memory of one host (`local`).
 
 pub(crate) mod delivery;
 pub(crate) mod local;

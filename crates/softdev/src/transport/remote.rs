@@ -21,11 +21,11 @@ pub(crate) enum Operation {
     FetchAdd(u64),
 }
 
-/// Bytes of an atomic (IBTA vol. 1, section 9.4.5).
+/// The size of an atomic in bytes (IBTA vol. 1, section 9.4.5).
 pub(crate) const ATOMIC_BYTES: u64 = 8;
 
 impl Remote {
-    /// What a request says of the peer's memory, in bytes on a link.
+    /// Returns the bytes of the request's header on a link.
     pub(crate) fn header_bytes(&self) -> u64 {
         match self.operation {
             Operation::Write | Operation::Read => Extended::RDMA,
@@ -33,13 +33,13 @@ impl Remote {
         }
     }
 
-    /// Whether a request is such a one.
+    /// Whether a request accesses the peer's memory.
     #[inline]
     pub(crate) fn is_asked_for(wr: &ibv_send_wr) -> bool {
         !matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
     }
 
-    /// What such a request asks for.
+    /// Returns the access that a request asks for.
     #[inline]
     pub(crate) fn of(wr: &ibv_send_wr) -> Self {
         if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -59,7 +59,7 @@ impl Remote {
         Self { operation, addr: rdma.remote_addr, key: rdma.rkey }
     }
 
-    /// What it does to the requester's own memory.
+    /// Returns how it accesses the requester's own memory.
     #[inline]
     pub(crate) fn local_access(&self) -> Access {
         if self.operation == Operation::Write { Access::Gather } else { Access::Scatter }
@@ -79,7 +79,8 @@ impl Remote {
         self.access() == Access::RemoteAtomic
     }
 
-    /// What the requester itself finds wrong with a request whose elements have so many bytes.
+    /// Returns the error that the requester itself finds in a request whose elements have `bytes`
+    /// bytes.
     #[inline]
     pub(crate) fn local_fault(&self, bytes: u64, initiator_depth: u8) -> Option<ibv_wc_status> {
         match self.operation {

@@ -1,7 +1,7 @@
-//! Where a queue pair's messages go: the seam between the send queue and what carries its messages.
+//! Where a queue pair's messages go: the boundary between the send queue and the transport.
 //!
-//! The engine asks a target for no more than what stands here, except that its short way (`eager`)
-//! looks for shared memory first. A transport that goes over a network becomes a second arm.
+//! The engine calls only these methods of a target, except that its fast path (`eager`) first looks
+//! for shared memory. A transport over a network would be a second variant.
 
 use verbs::abi::ibv_qp_type;
 
@@ -14,9 +14,9 @@ use crate::transport::local::target;
 use crate::transport::message::Message;
 use crate::transport::remote::Remote;
 
-/// A queue pair that messages go to, by the way that leads there.
+/// A queue pair that messages go to, by its transport.
 pub(crate) enum Target {
-    /// Through memory that this process and the other, or this process alone, have mapped.
+    /// Through memory that this process and its peer, or this process alone, have mapped.
     Local(target::Target),
 }
 
@@ -26,16 +26,17 @@ impl Target {
         target::Target::find(host, qp_num).map(Self::Local)
     }
 
-    /// Whether the queue pair is of this service, has its port at this end of a route and, for RC,
-    /// expects this packet sequence number: then it answers to one that is connected to it so. (UC
-    /// takes any number that a message begins with: IBTA vol. 1, section 9.8.2.)
+    /// Whether the queue pair has this service, has its port at this end of a route and, for RC,
+    /// expects this packet sequence number: then it answers a queue pair that is connected to it in
+    /// this way. (UC accepts any number in the first packet of a message: IBTA vol. 1, section
+    /// 9.8.2.)
     pub(crate) fn answers(&self, service: ibv_qp_type, end: End, psn: u32) -> bool {
         match self {
             Self::Local(target) => target.answers(service, end, psn),
         }
     }
 
-    /// Number of the queue pair.
+    /// Returns the number of the queue pair.
     pub(crate) fn number(&self) -> u32 {
         match self {
             Self::Local(target) => target.qp_num,
@@ -65,7 +66,7 @@ impl Target {
         }
     }
 
-    /// Whether the queue pair that was found is still there, in whatever state.
+    /// Whether the queue pair that was found still exists, in any state.
     #[inline]
     pub(crate) fn exists(&self) -> bool {
         match self {
@@ -73,7 +74,7 @@ impl Target {
         }
     }
 
-    /// The first message of a connection has arrived.
+    /// Notes that the first message of a connection has arrived.
     #[inline]
     pub(crate) fn greet(&self, host: &Host) {
         match self {
@@ -89,14 +90,14 @@ impl Target {
         }
     }
 
-    /// The code of the time after which a message that found no receive may be sent again.
+    /// Returns the code of the time after which a message that found no receive may be sent again.
     pub(crate) fn rnr_timer(&self) -> u32 {
         match self {
             Self::Local(target) => target.rnr_timer(),
         }
     }
 
-    /// The port at the other end, for a model of the link; `own` is this process's arena.
+    /// Returns the port of the peer, for a link model; `own` is this process's arena.
     pub(crate) fn port<'a>(&'a self, own: &'a View) -> &'a SharedPort {
         match self {
             Self::Local(target) => target.shared_port(own),

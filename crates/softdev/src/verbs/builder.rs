@@ -1,9 +1,9 @@
 //! Queue pairs whose work requests are built by calls (man ibv_wr_post).
 //!
-//! What is built between `wr_start` and `wr_complete` stands in memory that was allocated with the
-//! queue pair. An error is remembered and refuses the whole batch; a batch without one is posted as
-//! a list is. The builder's lock is not the send queue's: between the two calls the same thread may
-//! poll, and waiting sends go on.
+//! Requests between `wr_start` and `wr_complete` are built in memory that was allocated with the
+//! queue pair. An error is remembered and refuses the whole batch; a batch without one is posted
+//! like a list. The builder's lock is not the send queue's: between the two calls, the same thread
+//! may poll, and waiting sends make progress.
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -16,10 +16,10 @@ use crate::objects::queue_pair::Qp;
 use crate::objects::work::{INLINE, list_of, operations};
 use crate::sys::spin::Guard;
 
-/// The batch of a queue pair, while it is being built: nothing where nobody has begun.
+/// Returns the batch of a queue pair while it is being built; `None` if none was started.
 ///
 /// # Safety
-/// `qp` is a live queue pair of this device, and the calling thread is who has called `wr_start`.
+/// `qp` is a live queue pair of this device, and the calling thread has called `wr_start`.
 #[inline]
 unsafe fn batch<'a>(qp: *mut ibv_qp_ex) -> Option<(&'a Qp, Guard<'a, Batch>)> {
     // SAFETY: every ibv_qp_ex of this device is the first member of a Qp.
@@ -29,20 +29,20 @@ unsafe fn batch<'a>(qp: *mut ibv_qp_ex) -> Option<(&'a Qp, Guard<'a, Batch>)> {
     lock.is_held().then(|| (qp, unsafe { lock.held() }))
 }
 
-/// Works on the batch; the lock stays held.
+/// Runs `work` on the batch; the lock stays held.
 ///
 /// # Safety
 /// As for [`batch`].
 #[inline]
 unsafe fn build(qp: *mut ibv_qp_ex, work: impl FnOnce(&mut Batch, &Qp)) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: as the caller guarantees.
     if let Some((qp, guard)) = unsafe { batch(qp) } {
         work(&mut ManuallyDrop::new(guard), qp);
     }
 }
 
 unsafe extern "C" fn wr_start(qp: *mut ibv_qp_ex) {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let qp = unsafe { Qp::from(qp.cast()) };
     if let Some(Builder(lock)) = &qp.builder {
         lock.hold();
@@ -55,7 +55,7 @@ unsafe extern "C" fn wr_complete(qp: *mut ibv_qp_ex) -> c_int {
     // SAFETY: the caller has called wr_start for this queue pair.
     match unsafe { batch(qp) } {
         Some((qp, mut batch)) => batch.post(qp),
-        None => libc::EINVAL, // Nothing was started.
+        None => libc::EINVAL, // No batch was started.
     }
 }
 
@@ -64,8 +64,8 @@ unsafe extern "C" fn wr_abort(qp: *mut ibv_qp_ex) {
     drop(unsafe { batch(qp) });
 }
 
-/// The functions that begin a request, each with its operation, its immediate data and what it
-/// reaches for.
+/// Defines the functions that begin a request, each with its operation, its immediate data and its
+/// remote memory.
 macro_rules! builders {
     ($($name:ident($($arg:ident: $type:ty),*) = $opcode:ident, $imm:expr, $remote:expr;)*) => {$(
         unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $($arg: $type),*) {
@@ -88,7 +88,7 @@ builders! {
         IBV_WR_ATOMIC_FETCH_AND_ADD, 0, atomic(rkey, addr, add, 0);
 }
 
-/// Also of a send, which reaches for nothing.
+/// Also for a send, which accesses no remote memory.
 fn rdma(rkey: u32, remote_addr: u64) -> ibv_send_wr_remote {
     ibv_send_wr_remote { rdma: ibv_wr_rdma { remote_addr, rkey } }
 }
@@ -97,8 +97,8 @@ fn atomic(rkey: u32, remote_addr: u64, compare_add: u64, swap: u64) -> ibv_send_
     ibv_send_wr_remote { atomic: ibv_wr_atomic { remote_addr, compare_add, swap, rkey } }
 }
 
-/// The functions that the device has not: a program may call them without a look at whether they
-/// are there.
+/// Defines functions that the device does not support: a program may call them without checking
+/// that they exist.
 macro_rules! refused {
     ($($name:ident($($type:ty),*);)*) => {$(
         unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $(_: $type),*) {
@@ -127,21 +127,21 @@ unsafe extern "C" fn wr_set_sge(qp: *mut ibv_qp_ex, lkey: u32, addr: u64, length
 }
 
 unsafe extern "C" fn wr_set_sge_list(qp: *mut ibv_qp_ex, num_sge: usize, sg_list: *const ibv_sge) {
-    // SAFETY: the caller gives so many elements and has called wr_start for this queue pair.
+    // SAFETY: the caller passes this many elements and has called wr_start for this queue pair.
     unsafe { build(qp, |batch, _| batch.set_elements(list_of(sg_list, num_sge))) };
 }
 
 unsafe extern "C" fn wr_set_inline_data(qp: *mut ibv_qp_ex, addr: *mut c_void, length: usize) {
-    // SAFETY: the caller gives so many bytes and has called wr_start for this queue pair.
+    // SAFETY: the caller passes this many bytes and has called wr_start for this queue pair.
     unsafe { build(qp, |batch, _| batch.set_inline(&[ibv_data_buf { addr, length }])) };
 }
 
 unsafe extern "C" fn wr_set_inline_data_list(qp: *mut ibv_qp_ex, num_buf: usize, list: *const ibv_data_buf) {
-    // SAFETY: the caller gives so many buffers and has called wr_start for this queue pair.
+    // SAFETY: the caller passes this many buffers and has called wr_start for this queue pair.
     unsafe { build(qp, |batch, _| batch.set_inline(list_of(list, num_buf))) };
 }
 
-/// All functions, whatever was asked for, as mlx5 does.
+/// Installs all functions, whatever was asked for, as mlx5 does.
 pub(crate) fn install(qp: &mut ibv_qp_ex) {
     qp.wr_start = Some(wr_start);
     qp.wr_complete = Some(wr_complete);
@@ -166,7 +166,7 @@ pub(crate) fn install(qp: &mut ibv_qp_ex) {
     qp.wr_set_inline_data_list = Some(wr_set_inline_data_list);
 }
 
-/// `IBV_QP_EX_WITH_*` of a service: each stands at the bit of its `IBV_WR_*`.
+/// Returns `IBV_QP_EX_WITH_*` of a service: each is at the bit of its `IBV_WR_*`.
 pub(crate) fn builders_of(service: ibv_qp_type) -> u64 {
     u64::from(operations(service))
 }
@@ -182,12 +182,13 @@ const _: () = {
     assert!(IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV);
 };
 
-/// The builders of a queue pair that was made with some, else null (`ibv_qp_to_qp_ex`).
+/// Returns the builders of a queue pair that was made with builders; otherwise null
+/// (`ibv_qp_to_qp_ex`).
 ///
 /// # Safety
 /// As for libibverbs' function: a live queue pair of this device.
 pub unsafe extern "C" fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let has_builders = unsafe { Qp::from(qp) }.builder.is_some();
     if has_builders { qp.cast() } else { std::ptr::null_mut() }
 }
@@ -205,7 +206,7 @@ impl Batch {
         }
     }
 
-    /// Whether the last request is as it must be.
+    /// Refuses the batch if the last request is incomplete.
     #[inline]
     fn check_last(&mut self) {
         if !self.addressed {
@@ -233,7 +234,7 @@ impl Batch {
         }
         // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
         let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
-        // That its bytes are inline a setter says, not the program.
+        // A setter, not the program, says that the payload is inline.
         let flags = qp.ibv.wr_flags.load(Relaxed) & !IBV_SEND_INLINE;
         (wr.wr_id, wr.opcode, wr.send_flags) = (qp.ibv.wr_id.load(Relaxed), opcode, flags);
         (wr.imm_data, wr.wr) = (imm_data, remote);
@@ -242,7 +243,7 @@ impl Batch {
         self.count += 1;
     }
 
-    /// The request that setters are about.
+    /// Returns the request that setters change.
     #[inline]
     fn last(&mut self) -> Option<&mut ibv_send_wr> {
         if self.error != 0 {
@@ -256,7 +257,7 @@ impl Batch {
         Some(unsafe { self.requests[last].assume_init_mut() })
     }
 
-    /// Where the last request's payload is, or is to go.
+    /// Sets where the last request's payload is, or is to go.
     #[inline]
     pub(crate) fn set_elements(&mut self, list: &[ibv_sge]) {
         if list.len() > self.max_sge {
@@ -271,7 +272,7 @@ impl Batch {
         }
     }
 
-    /// Copies the last request's payload.
+    /// Copies the last request's payload, which is then inline.
     ///
     /// # Safety
     /// The bytes are readable.
@@ -292,8 +293,7 @@ impl Batch {
         let mut rest = own;
         for buf in list {
             let (to, behind) = rest.split_at_mut(buf.length);
-            // SAFETY: the caller vouches for the source; the destination has as many bytes and is
-            // the batch's own.
+            // SAFETY: the caller guarantees the bytes, and the batch's memory has as many.
             unsafe { std::ptr::copy_nonoverlapping(buf.addr.cast(), to.as_mut_ptr(), buf.length) };
             rest = behind;
         }
@@ -309,7 +309,7 @@ impl Batch {
         self.addressed = true;
     }
 
-    /// Posts all of it or nothing.
+    /// Posts all requests or none.
     #[inline]
     pub(crate) fn post(&mut self, qp: &Qp) -> c_int {
         self.check_last();
@@ -320,15 +320,15 @@ impl Batch {
         for (i, wr) in self.requests[..self.count].iter_mut().enumerate() {
             // SAFETY: the first `count` are initialised.
             let wr = unsafe { wr.assume_init_mut() };
-            // Of a request without elements it points to none.
+            // For a request without elements, this points to none.
             wr.sg_list = self.elements[i * max_sge..].as_mut_ptr().cast();
         }
-        // SAFETY: as above; the memory of a MaybeUninit is that of its value.
+        // SAFETY: as above; a MaybeUninit has the layout of its value.
         let requests =
             unsafe { std::slice::from_raw_parts(self.requests.as_ptr().cast::<ibv_send_wr>(), self.count) };
         // SAFETY: the setters have written as many elements as each request has, within the queue
-        // pair's limits; a datagram's address handle is alive as the program's other requests ask
-        // for it too.
+        // pair's limits; the program keeps a datagram's address handle alive, as for its other
+        // requests.
         unsafe { qp.post_together(requests) }.err().unwrap_or(0)
     }
 }

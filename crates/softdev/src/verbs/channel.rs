@@ -28,7 +28,7 @@ pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -
 
 pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
     let channel = channel.cast::<Channel>();
-    // SAFETY: the caller gives a live channel.
+    // SAFETY: the caller passes a live channel.
     if !unsafe { &*channel }.queues.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
         return libc::EBUSY;
     }
@@ -47,7 +47,7 @@ pub(crate) unsafe extern "C" fn get_cq_event(
     cq: *mut *mut ibv_cq,
     cq_context: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives a live channel of this device.
+    // SAFETY: the caller passes a live channel of this device.
     let Some(channel) = (unsafe { Channel::from(channel) }) else { return -1 };
     loop {
         let handle = match channel.read() {
@@ -60,13 +60,13 @@ pub(crate) unsafe extern "C" fn get_cq_event(
         let queues = channel.queues();
         channel.pay(&queues);
         let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
-            continue; // The queue has been destroyed since.
+            continue; // The queue was destroyed meanwhile.
         };
         // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the
         // acknowledgement.
         let found = unsafe { Cq::from(*raw) };
         found.taken.fetch_add(1, SeqCst);
-        // SAFETY: the caller gives two writable pointers.
+        // SAFETY: the caller passes two writable pointers.
         unsafe {
             cq.write(*raw);
             cq_context.write(found.ibv.cq_context);
@@ -76,6 +76,6 @@ pub(crate) unsafe extern "C" fn get_cq_event(
 }
 
 pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
-    // SAFETY: the caller gives a queue with events to acknowledge, so it is alive.
+    // SAFETY: the caller passes a queue with events to acknowledge, so it is alive.
     unsafe { Cq::from(cq) }.acknowledged.fetch_add(u64::from(nevents), SeqCst);
 }

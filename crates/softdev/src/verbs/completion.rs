@@ -1,4 +1,4 @@
-//! Completion queues: made, polled, armed and destroyed.
+//! Making, polling, arming and destroying completion queues.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -21,29 +21,29 @@ use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
 
 pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
     if cq.is_seen_empty() {
         return 0;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     unsafe { poll_closely(cq, num_entries, wc) }
 }
 
-/// As `poll_cq`, of a queue that is not seen to be empty. Apart from it, since most polls find
-/// nothing, and save no registers then.
+/// As `poll_cq`, for a queue that may not be empty. It is a separate function, so that the many
+/// polls that find nothing save no registers.
 ///
 /// # Safety
-/// There is room for so many completions.
+/// There is space for `num_entries` completions.
 #[inline(never)]
 unsafe fn poll_closely(cq: &Cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
     let _alone = cq.extended.as_ref().map(Extended::alone);
-    // SAFETY: the caller gives room for num_entries completions.
+    // SAFETY: the caller passes space for num_entries completions.
     unsafe { cq.take(num_entries, wc) }
 }
 
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
     arm(&cq.host.arena.view.cq(cq.index).armed, solicited_only != 0);
     0
@@ -57,17 +57,17 @@ pub(crate) unsafe extern "C" fn create_cq(
     comp_vector: c_int,
 ) -> *mut ibv_cq {
     let making = Making::plain(cqe, cq_context, channel, comp_vector);
-    // SAFETY: the caller gives an open context, and null or a live channel.
+    // SAFETY: the caller passes an open context, and null or a live channel.
     unsafe { create(context, making, |_| ()) }
 }
 
 /// Entries of the table of completion queues in use.
 static INDEXES: Indexes<CQS> = Indexes::new();
 
-/// Handles, which no two queues share. 0 is none's: see `channel`.
+/// The next handle; no two queues share one. 0 stands for no queue: see `channel`.
 static HANDLES: AtomicU64 = AtomicU64::new(1);
 
-/// Makes a queue, which `install` gives the functions that it has.
+/// Makes a queue, to which `install` gives its functions.
 ///
 /// # Safety
 /// The context is open and the channel null or alive.
@@ -123,13 +123,13 @@ pub(crate) unsafe fn create(
     shared.owed.store(0, SeqCst);
     shared.handle.store(handle, Relaxed);
     channel::attach(cq, handle, shared);
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     unsafe { Ctx::from(context) }.events.enter(Kind::CompletionQueue, index, handle as u32, cq);
     cq
 }
 
 pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(raw) };
     if cq.entries.lock().users != 0 {
         return libc::EBUSY;

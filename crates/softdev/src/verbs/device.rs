@@ -18,7 +18,8 @@ struct Device {
     number: u8,
 }
 
-/// The devices by number. Programs compare and print their pointers, so they are never freed.
+/// Returns a device by its number. Programs compare and print the pointers, so the devices are
+/// never freed.
 fn device(number: u8) -> *mut ibv_device {
     static DEVICES: Mutex<[usize; MAX_DEVICES as usize]> = Mutex::new([0; MAX_DEVICES as usize]);
     let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,8 +38,8 @@ impl Device {
         made.ibv.node_type = IBV_NODE_CA;
         made.ibv.transport_type = IBV_TRANSPORT_IB;
         set(&mut made.ibv.name, &format!("{DEVICE_PREFIX}{number}"));
-        // As the kernel would name its files, which `tree` makes. Without a path in
-        // `/sys/class/infiniband` programs know that it is no kernel's (`DeviceKind`).
+        // The kernel's names for such files, which `tree` makes. Programs know that the device is
+        // not the kernel's because it has no path in `/sys/class/infiniband` (`DeviceKind`).
         let uverbs = format!("{UVERBS}{number}");
         set(&mut made.ibv.dev_name, &uverbs);
         set(&mut made.ibv.dev_path, &format!("/sys/class/infiniband_verbs/{uverbs}"));
@@ -46,17 +47,18 @@ impl Device {
     }
 }
 
-/// Writes a string, which is followed by a zero where it fits with one.
+/// Writes a string into zeroes, so that a zero follows it if there is room.
 fn set(to: &mut [c_char], text: &str) {
     for (to, from) in to.iter_mut().zip(text.bytes()) {
-        *to = from.cast_signed();
+        // C has its characters signed on x86 and unsigned on Arm.
+        *to = c_char::from_ne_bytes([from]);
     }
 }
 
-/// The number of a device.
+/// Returns the number of a device.
 ///
 /// # Safety
-/// It is of the list.
+/// The device is in the list.
 pub(crate) unsafe fn number(device: *mut ibv_device) -> u8 {
     // SAFETY: every ibv_device of the list is the first member of a Device.
     unsafe { (*device.cast::<Device>()).number }
@@ -66,14 +68,14 @@ pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut
     let count = match settings() {
         Ok(settings) => settings.devices,
         Err(why) => {
-            // As libibverbs warns of what is wrong with its own configuration.
+            // libibverbs also prints what is wrong with its configuration.
             eprintln!("softdev: {why}");
             return fail(libc::EINVAL);
         }
     };
     let list: Vec<_> = (0..count).map(device).chain([std::ptr::null_mut()]).collect();
     if !num_devices.is_null() {
-        // SAFETY: the caller gives null or a writable integer.
+        // SAFETY: the caller passes null or a writable integer.
         unsafe { *num_devices = c_int::from(count) };
     }
     Box::into_raw(list.into_boxed_slice()).cast()
@@ -81,15 +83,15 @@ pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut
 
 pub(crate) unsafe extern "C" fn free_device_list(list: *mut *mut ibv_device) {
     let devices = (0..).take_while(|i| {
-        // SAFETY: the caller gives back what get_device_list made, which ends with null.
+        // SAFETY: the caller passes what get_device_list returned, which ends with null.
         !unsafe { *list.add(*i) }.is_null()
     });
     let slice = std::ptr::slice_from_raw_parts_mut(list, devices.count() + 1);
-    // SAFETY: get_device_list made a box of so many pointers.
+    // SAFETY: get_device_list made a box of this many pointers.
     drop(unsafe { Box::from_raw(slice) });
 }
 
 pub(crate) unsafe extern "C" fn get_device_name(device: *mut ibv_device) -> *const c_char {
-    // SAFETY: the caller gives a device of the list.
+    // SAFETY: the caller passes a device of the list.
     unsafe { (*device).name.as_ptr() }
 }

@@ -22,7 +22,7 @@ pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_
 
 pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
     let pd = pd.cast::<Pd>();
-    // SAFETY: the caller gives a live domain.
+    // SAFETY: the caller passes a live domain.
     if unsafe { &*pd }.children.load(SeqCst) != 0 {
         return libc::EBUSY;
     }
@@ -35,9 +35,9 @@ pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
 }
 
 pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
-    // SAFETY: the caller gives readable attributes.
+    // SAFETY: the caller passes readable attributes.
     let mut attr = unsafe { *attr };
-    // SAFETY: the caller gives a live domain.
+    // SAFETY: the caller passes a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     // SAFETY: a domain's context lives at least as long as the domain.
     let device = unsafe { Ctx::from(domain.ibv.context) }.device;
@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_att
         return fail(libc::EINVAL);
     }
     let destination = follow(&attr);
-    // Nothing says the ends of what goes to nobody.
+    // A datagram without a destination needs no GIDs.
     let says_ends = attr.is_global != 0 && destination != Way::Elsewhere;
     let source = if says_ends { source_of(device, &attr) } else { None };
     let ends = source.map(|source| kept([source, attr.grh.dgid]));
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_att
 }
 
 pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {
-    // SAFETY: the caller gives a handle that create_ah made and does not use it again.
+    // SAFETY: the caller passes a handle that create_ah made and does not use it again.
     let ah = unsafe { Box::from_raw(ah.cast::<Ah>()) };
     // SAFETY: a handle's domain lives at least as long as the handle.
     unsafe { &*ah.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);

@@ -14,12 +14,12 @@ pub(crate) unsafe extern "C" fn get_async_event(
     context: *mut ibv_context,
     event: *mut ibv_async_event,
 ) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let (ctx, fd) = unsafe { (Ctx::from(context), (*context).async_fd) };
     // SAFETY: the descriptor is open as long as the context.
     match ctx.events.next(unsafe { BorrowedFd::borrow_raw(fd) }) {
         Ok(found) => {
-            // SAFETY: the caller gives a writable event.
+            // SAFETY: the caller passes a writable event.
             unsafe { event.write(found) };
             0
         }
@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn get_async_event(
 }
 
 pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
-    // SAFETY: the caller gives an event that get_async_event made.
+    // SAFETY: the caller passes an event that get_async_event made.
     let ibv_async_event { element, event_type } = unsafe { *event };
     // SAFETY: the type says which member is set; its object is alive, since its destruction waits
     // for this.

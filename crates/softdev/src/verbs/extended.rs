@@ -1,5 +1,5 @@
-//! Extended verbs: queries whose callers say how much of the answer they have room for, so that
-//! structures can grow; shared receive queues by their extended attributes.
+//! Extended verbs: queries whose callers state the space for the answer, so that structures can
+//! grow, and shared receive queues with extended attributes.
 
 use std::ffi::c_int;
 
@@ -13,8 +13,8 @@ use crate::verbs::query::{query_device, query_port, query_rt_values};
 use crate::verbs::queue_pair::create_qp_ex;
 use crate::verbs::srq::create_srq;
 
-/// Gives a context the extended verbs that the device has. What is absent is refused with
-/// EOPNOTSUPP by the header's own functions, or by the library that stands for it.
+/// Installs the device's extended verbs in a context. The header's own functions, or the library in
+/// their place, refuse absent ones with EOPNOTSUPP.
 pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.query_port = Some(query_port_sized);
     verbs.query_device_ex = Some(query_device_ex);
@@ -25,14 +25,13 @@ pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.create_srq_ex = Some(create_srq_ex);
 }
 
-/// Writes as much of an answer as its reader has room for, and zeroes where the reader knows of
-/// more.
+/// Writes as much of an answer as fits, and zeroes if the reader knows a longer structure.
 ///
 /// # Safety
 /// There are `room` writable bytes.
 unsafe fn answer<T: Copy>(made: &T, to: *mut T, room: usize) {
     let known = room.min(size_of::<T>());
-    // SAFETY: the caller vouches for the room, of which the second call takes what the first
+    // SAFETY: the caller guarantees the space, of which the second call fills what the first
     // leaves.
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const *made).cast::<u8>(), to.cast::<u8>(), known);
@@ -40,20 +39,20 @@ unsafe fn answer<T: Copy>(made: &T, to: *mut T, room: usize) {
     }
 }
 
-/// man ibv_query_device_ex.
+/// `ibv_query_device_ex`(3).
 pub(crate) unsafe extern "C" fn query_device_ex(
     context: *mut ibv_context,
     input: *const ibv_query_device_ex_input,
     attr: *mut ibv_device_attr_ex,
     attr_size: usize,
 ) -> c_int {
-    // SAFETY: the caller gives null or readable input.
+    // SAFETY: the caller passes null or readable input.
     let asked = unsafe { input.as_ref() }.map_or(0, |input| input.comp_mask);
     if asked != 0 || attr_size < size_of::<ibv_device_attr>() {
         return libc::EINVAL;
     }
-    // SAFETY: all-zero bytes are a valid ibv_device_attr_ex: integers. What the device has not is
-    // zero in it.
+    // SAFETY: all-zero bytes are a valid ibv_device_attr_ex: integers. Zero stands for features
+    // that the device lacks.
     let mut made: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
     // SAFETY: the attributes are writable.
     let returned = unsafe { query_device(context, &raw mut made.orig_attr) };
@@ -65,12 +64,12 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     made.device_cap_flags_ex = u64::from(made.orig_attr.device_cap_flags);
     made.odp_caps = on_demand::CAPS;
     made.phys_port_cnt_ex = u32::from(made.orig_attr.phys_port_cnt);
-    // SAFETY: the caller gives so many writable bytes.
+    // SAFETY: the caller passes this many writable bytes.
     unsafe { answer(&made, attr, attr_size) };
     0
 }
 
-/// `ibv_query_port` as the header calls it.
+/// `ibv_query_port`, as the header calls it.
 unsafe extern "C" fn query_port_sized(
     context: *mut ibv_context,
     port: u8,
@@ -81,15 +80,15 @@ unsafe extern "C" fn query_port_sized(
     // SAFETY: the attributes are writable.
     let returned = unsafe { query_port(context, port, &raw mut made) };
     if returned == 0 {
-        // SAFETY: the caller gives so many writable bytes.
+        // SAFETY: the caller passes this many writable bytes.
         unsafe { answer(&made, attr, attr_size) };
     }
     returned
 }
 
-/// man ibv_create_srq_ex: of basic queues, which alone there are.
+/// `ibv_create_srq_ex`(3), for basic queues only.
 unsafe extern "C" fn create_srq_ex(_: *mut ibv_context, init: *mut ibv_srq_init_attr_ex) -> *mut ibv_srq {
-    // SAFETY: the caller gives readable and writable attributes.
+    // SAFETY: the caller passes readable and writable attributes.
     let init = unsafe { &mut *init };
     let has = |bit: u32| init.comp_mask & bit != 0;
     let known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;

@@ -1,4 +1,4 @@
-//! Memory regions: registered, deregistered; memory of the device's own.
+//! Registering and deregistering memory regions; memory of the device.
 
 use std::ffi::{c_int, c_void};
 use std::sync::PoisonError;
@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn reg_mr(
     if let Err(error) = check(host, addr as u64, length, access) {
         return fail(error);
     }
-    // SAFETY: the caller gives a live domain of this device.
+    // SAFETY: the caller passes a live domain of this device.
     let pd = unsafe { &*pd.cast::<Pd>() };
     let Some(key) = KEYS.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return fail(libc::ENOMEM);
@@ -45,10 +45,10 @@ pub(crate) unsafe extern "C" fn reg_mr(
     Box::into_raw(Box::new(mr))
 }
 
-/// Whether bytes can be registered with these rights, or the error number.
+/// Checks whether bytes can be registered with these rights; the error is an error number.
 pub(crate) fn check(host: &Host, addr: u64, length: usize, access: u32) -> Result<(), c_int> {
     let writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    // man ibv_reg_mr: remote write and atomic need local write too.
+    // man ibv_reg_mr: remote writes and atomics also need local write access.
     if length == 0 || (access & writes != 0 && access & IBV_ACCESS_LOCAL_WRITE == 0) {
         return Err(libc::EINVAL);
     }
@@ -56,7 +56,7 @@ pub(crate) fn check(host: &Host, addr: u64, length: usize, access: u32) -> Resul
     if addr.checked_add(length).is_none() {
         return Err(libc::EFAULT);
     }
-    // Pages on demand need not be there yet, and those of the arena always are.
+    // On-demand pages need not exist yet, and pages of the arena always do.
     if access & IBV_ACCESS_ON_DEMAND != 0 || host.arena.view.offset_of(addr, length).is_some() {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(crate) fn check(host: &Host, addr: u64, length: usize, access: u32) -> Resul
     if can_be_pinned(addr, length, to_write) { Ok(()) } else { Err(libc::EFAULT) }
 }
 
-/// Makes a region known, to this process and its peers.
+/// Publishes a region to this process and its peers.
 pub(crate) fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
     calibrate(host, usize::try_from(length).unwrap_or(usize::MAX));
     let offset = host.arena.view.offset_of(addr, length);
@@ -83,7 +83,7 @@ pub(crate) fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, ac
 }
 
 pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
-    // SAFETY: the caller gives a live region that reg_mr made, and does not use it again.
+    // SAFETY: the caller passes a live region that reg_mr made, and does not use it again.
     let mr = unsafe { Box::from_raw(mr) };
     // SAFETY: a region's domain lives at least as long as the region.
     let pd = unsafe { &*mr.pd.cast::<Pd>() };
@@ -93,16 +93,16 @@ pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     0
 }
 
-/// Takes a region away, and waits until nobody is at work in it.
+/// Removes a region, and waits until no process accesses it.
 pub(crate) fn withdraw(pd: &Pd, key: u32) {
     let own = &OWN[mr_index(key) as usize];
     own.key.store(0, SeqCst);
     if let Ok(host) = host() {
         host.arena.view.mr(key).key.store(0, SeqCst);
     }
-    // Whoever has found the region before finishes. Messages into memory of the arena need no
-    // waiting for, since that stays where it is and their receives are not complete before; of a
-    // peer's own access nobody learns otherwise.
+    // Wait for requesters that have found the region before. Messages into memory of the arena need
+    // no wait: that memory stays mapped, and their receives are not complete earlier. A peer's own
+    // access needs one, because nothing else reports its end.
     // SAFETY: a domain's context lives at least as long as the domain.
     let ctx = unsafe { Ctx::from(pd.ibv.context) };
     if own.access.load(Relaxed) & REMOTE != 0 {

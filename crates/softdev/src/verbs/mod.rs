@@ -1,5 +1,5 @@
-//! The functions that programs call, by object: they check arguments, make and destroy objects, and
-//! post. What happens then is the engine's.
+//! The functions that programs call, by object. They check arguments, make and destroy objects, and
+//! post; the engine does the rest.
 
 pub(crate) mod builder;
 pub(crate) mod channel;

@@ -1,8 +1,8 @@
 //! On-demand paging (man ibv_reg_mr, `IBV_ACCESS_ON_DEMAND`; man ibv_advise_mr).
 //!
-//! Nothing that is registered stays pinned: the device reaches memory as its process does, so that
-//! a page is there when it is touched. A region on demand differs only in that its registration
-//! does not look whether there is memory (`probe`), which makes the implicit one of the whole
+//! No registered memory stays pinned: the device accesses memory as its process does, so a page
+//! becomes present when it is accessed. An on-demand region differs only in that its registration
+//! does not check whether the memory exists (`probe`). This makes the implicit region of the whole
 //! address space possible.
 
 use std::ffi::c_int;
@@ -24,7 +24,7 @@ const WRITE: u32 = 1 << 2;
 /// `IBV_ODP_SUPPORT_READ` and `_ATOMIC`.
 const READ_AND_ATOMIC: u32 = 1 << 3 | 1 << 4;
 
-/// What can be done on demand.
+/// The operations that support on-demand paging.
 pub(crate) const CAPS: ibv_odp_caps = ibv_odp_caps {
     general_caps: GENERAL,
     rc_odp_caps: MESSAGES | WRITE | READ_AND_ATOMIC,
@@ -32,7 +32,7 @@ pub(crate) const CAPS: ibv_odp_caps = ibv_odp_caps {
     ud_odp_caps: MESSAGES,
 };
 
-/// `IBV_ADVISE_MR_ADVICE_PREFETCH` and the same for writing.
+/// `IBV_ADVISE_MR_ADVICE_PREFETCH`, and the same for writing.
 const PREFETCH: u32 = 0;
 const PREFETCH_WRITE: u32 = 1;
 /// `IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT`.
@@ -40,8 +40,8 @@ const PREFETCH_NO_FAULT: u32 = 2;
 /// `IBV_ADVISE_MR_FLAG_FLUSH`: done before the call returns.
 const FLUSH: u32 = 1;
 
-/// man ibv_advise_mr: the kernel is asked to have the pages; whether it has them changes nothing
-/// but time.
+/// `ibv_advise_mr`(3): asks the kernel for the pages. Whether they are present only affects the
+/// time.
 pub(crate) unsafe extern "C" fn advise_mr(
     pd: *mut ibv_pd,
     advice: u32,
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn advise_mr(
         return libc::EOPNOTSUPP;
     }
     let Ok(host) = host() else { return libc::ENODEV };
-    // SAFETY: the caller gives a live domain and so many elements.
+    // SAFETY: the caller passes a live domain and this many elements.
     let (pd, elements) =
         unsafe { (&*pd.cast::<Pd>(), std::slice::from_raw_parts(sg_list, num_sge as usize)) };
     for element in elements {
@@ -75,10 +75,10 @@ fn is_covered(view: &View, pd: &Pd, element: &ibv_sge, access: Access) -> bool {
     matches!(locate(view, None, pd.ibv.handle, element, access), Some(Place::Here(_)))
 }
 
-/// Asks the kernel for the pages of an element. What it cannot have is no error: the access that
-/// follows will tell.
+/// Asks the kernel for the pages of an element. A failure is no error: the access that follows
+/// reports it.
 fn prefetch(element: &ibv_sge) {
-    // All sizes of pages are multiples of this one.
+    // All page sizes are multiples of this one.
     const PAGE: u64 = 4096;
     let start = element.addr / PAGE * PAGE;
     let length = element.addr + u64::from(element.length) - start;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn advice_is_taken_for_what_is_registered() {
-        // SAFETY: objects are made, used and given back in order; the elements lie in memory that
+        // SAFETY: objects are made, used and destroyed in order; the elements lie in memory that
         // outlives them.
         unsafe {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());

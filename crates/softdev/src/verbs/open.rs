@@ -16,7 +16,7 @@ use crate::transport::local::host::host;
 use crate::verbs::{completion, device, extended, parent_domain, post};
 
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
-    // SAFETY: the caller gives a device of the list.
+    // SAFETY: the caller passes a device of the list.
     let number = unsafe { device::number(device) };
     let (events, async_fd) = match host().and_then(|host| Events::new(host, number)) {
         Ok(made) => made,
@@ -36,8 +36,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.ops.post_send = Some(post::post_send);
     ibv.ops.post_recv = Some(post::post_recv);
     ibv.ops.post_srq_recv = Some(post::post_srq_recv);
-    // Nobody gives commands by it, but programs duplicate it to share a device, which is then
-    // refused by name.
+    // The device takes no commands by it, but programs duplicate it to share a device, which is
+    // then refused by name.
     ibv.cmd_fd = events.descriptor();
     ibv.async_fd = async_fd;
     ibv.num_comp_vectors = 1;
@@ -54,24 +54,24 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
         // SAFETY: it was just made.
         unsafe { &*ctx }.set_link(settings.link.as_ref());
     }
-    // SAFETY: the context lies in what was just made.
+    // SAFETY: the context is a member of the Ctx that was just made.
     unsafe { &raw mut (*ctx).verbs.context }
 }
 
 pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
-    // SAFETY: the caller gives a context that open_device made.
+    // SAFETY: the caller passes a context that open_device made.
     port::leave(unsafe { Ctx::from(context) });
-    // SAFETY: as below; whoever looks after the context has to end before it is taken apart.
+    // SAFETY: as below; the keeper must end before the context is destroyed.
     drop(unsafe { Ctx::from(context) }.keeper.lock().unwrap_or_else(PoisonError::into_inner).take());
-    // SAFETY: the caller gives a context that open_device made and does not use it again.
+    // SAFETY: the caller passes a context that open_device made and does not use it again.
     let ctx = unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) };
     ctx.events.close(ctx.verbs.context.async_fd);
     0
 }
 
 pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
-    // SAFETY: the caller gives null or a readable model.
+    // SAFETY: the caller passes null or a readable model.
     ctx.set_link(unsafe { model.as_ref() })
 }

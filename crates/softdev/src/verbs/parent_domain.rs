@@ -1,8 +1,8 @@
 //! Thread domains and parent domains (man ibv_alloc_parent_domain).
 //!
-//! A parent domain stands for a protection domain: what is made in it is made in that one. The
-//! device takes no memory from a program's allocators, as the man page leaves to it, and has no
-//! locks that a thread domain would spare.
+//! A parent domain stands for a protection domain: its objects belong to that domain. The device
+//! takes no memory from a program's allocators, which the man page allows, and has no locks that a
+//! thread domain could avoid.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicUsize;
@@ -33,7 +33,7 @@ struct ParentInit {
 /// `IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS` and `_PD_CONTEXT`.
 const KNOWN: u32 = 0b11;
 
-/// Gives a context the verbs of this module.
+/// Installs the verbs of this module in a context.
 pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.alloc_td = alloc_td as *mut c_void;
     verbs.dealloc_td = dealloc_td as *mut c_void;
@@ -41,7 +41,7 @@ pub(crate) fn install(verbs: &mut verbs_context) {
 }
 
 unsafe extern "C" fn alloc_td(context: *mut ibv_context, init: *mut TdInit) -> *mut Td {
-    // SAFETY: the caller gives readable attributes.
+    // SAFETY: the caller passes readable attributes.
     if unsafe { (*init).comp_mask } != 0 {
         return fail(libc::EOPNOTSUPP);
     }
@@ -49,7 +49,7 @@ unsafe extern "C" fn alloc_td(context: *mut ibv_context, init: *mut TdInit) -> *
 }
 
 unsafe extern "C" fn dealloc_td(td: *mut Td) -> c_int {
-    // SAFETY: the caller gives a live thread domain.
+    // SAFETY: the caller passes a live thread domain.
     if unsafe { &*td }.users.load(SeqCst) != 0 {
         return libc::EBUSY;
     }
@@ -59,7 +59,7 @@ unsafe extern "C" fn dealloc_td(td: *mut Td) -> c_int {
 }
 
 unsafe extern "C" fn alloc_parent_domain(context: *mut ibv_context, init: *mut ParentInit) -> *mut ibv_pd {
-    // SAFETY: the caller gives readable attributes.
+    // SAFETY: the caller passes readable attributes.
     let init = unsafe { &*init };
     if init.comp_mask & !KNOWN != 0 {
         return fail(libc::EOPNOTSUPP);
@@ -67,7 +67,7 @@ unsafe extern "C" fn alloc_parent_domain(context: *mut ibv_context, init: *mut P
     if init.pd.is_null() {
         return fail(libc::EINVAL);
     }
-    // SAFETY: the caller gives a live domain, and null or a live thread domain.
+    // SAFETY: the caller passes a live domain, and null or a live thread domain.
     let (pd, td) = unsafe { (&*init.pd.cast::<Pd>(), init.td.as_ref()) };
     if pd.ibv.context != context || td.is_some_and(|td| td.context != context) || pd.parts.is_some() {
         return fail(libc::EINVAL);
@@ -81,9 +81,9 @@ unsafe extern "C" fn alloc_parent_domain(context: *mut ibv_context, init: *mut P
     Box::into_raw(Box::new(Pd { ibv, children: AtomicUsize::new(0), parts })).cast()
 }
 
-/// Lets go of what a parent domain stood for.
+/// Releases the domains of a parent domain.
 pub(crate) fn release(parts: &Parts) {
-    // SAFETY: a domain and a thread domain live as long as a parent domain has them: both count
+    // SAFETY: a domain and a thread domain live as long as a parent domain uses them: both count
     // their users.
     unsafe {
         (*parts.pd.cast::<Pd>()).children.fetch_sub(1, Relaxed);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_parent_domain_is_its_protection_domain() {
-        // SAFETY: objects are made, used and given back in order.
+        // SAFETY: objects are made, used and destroyed in order.
         unsafe {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());
             let context = (PROVIDER.open_device)(*list);

@@ -1,8 +1,8 @@
 //! Completion queues that are read member by member (man ibv_create_cq_ex).
 //!
-//! From `start_poll` to `end_poll` a thread has the queue for itself; a poll of another thread
-//! waits. The completion that it reads has left the queue already, so that whatever becomes of its
-//! queue pair it can be read.
+//! From `start_poll` to `end_poll`, a thread has the queue for itself, and a poll of another thread
+//! waits. The completion that it reads has already left the queue, so it can be read whatever
+//! happens to its queue pair.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ use crate::sys::errno::fail;
 use crate::sys::spin::SpinLock;
 use crate::verbs::completion::create;
 
-/// Completion fields that the device has (`IBV_WC_EX_WITH_*`).
+/// The completion fields that the device supports (`IBV_WC_EX_WITH_*`).
 const FIELDS: u32 = IBV_WC_EX_WITH_BYTE_LEN
     | IBV_WC_EX_WITH_IMM
     | IBV_WC_EX_WITH_QP_NUM
@@ -30,12 +30,12 @@ const FIELDS: u32 = IBV_WC_EX_WITH_BYTE_LEN
 const STAMPS: u32 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 const FLAGS: u32 = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
-/// man ibv_create_cq_ex. A parent domain asks for nothing of a queue here.
+/// `ibv_create_cq_ex`(3). A parent domain has no effect on a queue here.
 pub(crate) unsafe extern "C" fn create_cq_ex(
     context: *mut ibv_context,
     attr: *mut ibv_cq_init_attr_ex,
 ) -> *mut ibv_cq_ex {
-    // SAFETY: the caller gives readable attributes.
+    // SAFETY: the caller passes readable attributes.
     let attr = unsafe { &*attr };
     let flags = if attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS != 0 { attr.flags } else { 0 };
     let refused = attr.comp_mask & !(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) != 0
@@ -60,12 +60,11 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
         stamped: has(STAMPS),
         extended: Some(extended),
     };
-    // SAFETY: the caller gives an open context, and null or a live channel.
+    // SAFETY: the caller passes an open context, and null or a live channel.
     unsafe { create(context, making, |cq| install(cq, attr.wc_flags as u32)) }.cast()
 }
 
-/// The functions of a queue. Those of fields that cost nothing are there whether they were asked
-/// for or not.
+/// Installs the functions of a queue. Those of fields that cost nothing are always there.
 fn install(cq: &mut ibv_cq_ex, fields: u32) {
     cq.start_poll = Some(start_poll);
     cq.next_poll = Some(next_poll);
@@ -89,13 +88,13 @@ fn install(cq: &mut ibv_cq_ex, fields: u32) {
 }
 
 impl Cq {
-    /// Takes a completion to be read. Called by whoever has the turn.
+    /// Takes a completion to be read. Called by the holder of the turn.
     #[inline]
     fn advance(&self, extended: &Extended) -> c_int {
         if self.is_seen_empty() {
             return libc::ENOENT;
         }
-        // SAFETY: whoever has the turn is the only one here.
+        // SAFETY: only the holder of the turn is here.
         let current = unsafe { &mut *extended.current.get() };
         // SAFETY: there is room for one completion.
         match unsafe { self.take(1, &raw mut current.wc) } {
@@ -112,12 +111,12 @@ impl Cq {
 }
 
 unsafe extern "C" fn start_poll(cq: *mut ibv_cq_ex, attr: *mut ibv_poll_cq_attr) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq.cast()) };
-    // SAFETY: the caller gives null or readable attributes.
+    // SAFETY: the caller passes null or readable attributes.
     let asked = unsafe { attr.as_ref() }.map_or(0, |attr| attr.comp_mask);
     let Some(extended) = cq.extended().filter(|_| asked == 0) else { return libc::EINVAL };
-    // Most polls find nothing, and need no turn for that.
+    // Most polls find nothing, and need no turn.
     if cq.is_seen_empty() {
         return libc::ENOENT;
     }
@@ -127,38 +126,38 @@ unsafe extern "C" fn start_poll(cq: *mut ibv_cq_ex, attr: *mut ibv_poll_cq_attr)
         // SAFETY: this thread has just taken it.
         drop(unsafe { extended.turn.held() });
     } else if extended.wallclock {
-        // SAFETY: whoever has the turn is the only one here.
+        // SAFETY: only the holder of the turn is here.
         unsafe { (*extended.current.get()).to_wallclock = clock::to_wallclock() };
     }
     error
 }
 
 unsafe extern "C" fn next_poll(cq: *mut ibv_cq_ex) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq.cast()) };
     match cq.extended().filter(|extended| extended.turn.is_held()) {
         Some(extended) => cq.advance(extended),
-        None => libc::EINVAL, // Nothing was started.
+        None => libc::EINVAL, // No poll was started.
     }
 }
 
 unsafe extern "C" fn end_poll(cq: *mut ibv_cq_ex) {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq.cast()) };
     if let Some(extended) = cq.extended().filter(|extended| extended.turn.is_held()) {
-        // SAFETY: whoever ends a poll has started it and so has the turn.
+        // SAFETY: the thread that ends a poll has started it, and so holds the turn.
         drop(unsafe { extended.turn.held() });
     }
 }
 
-/// The functions that read the current completion.
+/// Defines the functions that read the current completion.
 macro_rules! readers {
     ($($name:ident -> $type:ty = |$current:ident| $value:expr;)*) => {$(
         unsafe extern "C" fn $name(cq: *mut ibv_cq_ex) -> $type {
-            // SAFETY: the caller gives a live queue of this device.
+            // SAFETY: the caller passes a live queue of this device.
             let cq = unsafe { Cq::from(cq.cast()) };
             let Some(extended) = cq.extended() else { return 0 };
-            // SAFETY: the caller is between start_poll and end_poll, and so the only one here.
+            // SAFETY: the caller is between start_poll and end_poll, so no other thread is here.
             let $current = unsafe { &*extended.current.get() };
             $value
         }

@@ -13,19 +13,19 @@ pub(crate) unsafe extern "C" fn post_send(
     mut wr: *mut ibv_send_wr,
     bad_wr: *mut *mut ibv_send_wr,
 ) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let qp = unsafe { Qp::from(qp) };
     let mut queue = qp.send.lock();
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
+    // SAFETY: the caller passes a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
         // SAFETY: as above; the elements are readable.
         if unsafe { qp.post_eagerly(&mut queue, request) } {
             wr = request.next;
             continue;
         }
-        // SAFETY: as above; an address handle, where the service has one, is alive.
+        // SAFETY: as above; an address handle, if the service has one, is alive.
         if let Err(errno) = unsafe { qp.post(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
+            // SAFETY: the caller passes a writable pointer.
             unsafe { bad_wr.write(wr) };
             return errno;
         }
@@ -39,16 +39,16 @@ pub(crate) unsafe extern "C" fn post_recv(
     mut wr: *mut ibv_recv_wr,
     bad_wr: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let qp = unsafe { Qp::from(qp) };
     let mut queue = qp.receiving.queue.lock();
     let before = qp.state();
     let mut posted = 0;
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
+    // SAFETY: the caller passes a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
         // SAFETY: as above; the elements are readable.
         if let Err(errno) = unsafe { qp.post_receive(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
+            // SAFETY: the caller passes a writable pointer.
             unsafe { bad_wr.write(wr) };
             posted = errno;
             break;
@@ -72,14 +72,14 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     mut wr: *mut ibv_recv_wr,
     bad_wr: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let srq = unsafe { Srq::from(srq) };
     let mut queue = srq.queue.lock();
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
+    // SAFETY: the caller passes a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
         // SAFETY: as above; the elements are readable.
         if let Err(errno) = unsafe { srq.post(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
+            // SAFETY: the caller passes a writable pointer.
             unsafe { bad_wr.write(wr) };
             return errno;
         }

@@ -1,4 +1,4 @@
-//! What the device, its ports and its clock are.
+//! Queries of the device, its ports and its clock.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,7 +19,7 @@ use crate::transport::local::gids::{Entry, active_mtu, gids};
 use crate::transport::local::host::guid;
 
 pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
     // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
     let mut made: ibv_device_attr = unsafe { std::mem::zeroed() };
@@ -27,7 +27,7 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
         *to = from.cast_signed();
     }
     made.node_guid = device_guid(device).to_be();
-    // All devices are of the one system.
+    // All devices belong to one system.
     made.sys_image_guid = guid().to_be();
     made.max_mr_size = u64::MAX;
     made.page_size_cap = 4096;
@@ -58,27 +58,27 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
     made.max_srq_wr = MAX_WR.cast_signed();
     made.max_srq_sge = MAX_SGE as c_int;
     made.phys_port_cnt = 1;
-    // SAFETY: the caller gives writable attributes.
+    // SAFETY: the caller passes writable attributes.
     unsafe { attr.write(made) };
     0
 }
 
-/// So that the number of blocks is seen to fit the 24 bits of a queue-pair number.
+/// The blocks fit the 24 bits of a queue-pair number.
 const _: () = assert!(BLOCKS as usize * QPS == 1 << 24);
 
-/// States of the link below a port (IBTA vol. 1, section 14.2.5.6).
+/// The physical state of a port with a link (IBTA vol. 1, section 14.2.5.6).
 const LINK_UP: u8 = 5;
 
-/// It looks for another end.
+/// The physical state of a port that looks for a link.
 const POLLING: u8 = 2;
 
 /// `ibv_port_attr.flags` of a port whose routes are all global (`IBV_QPF_GRH_REQUIRED`).
 const GRH_REQUIRED: u8 = 1;
 
-/// Time a subnet's packets take at most, as 4.096 us x 2^18: what subnet managers set by default.
+/// The maximum time of a packet in a subnet, 4.096 us x 2^18: the default of subnet managers.
 const SUBNET_TIMEOUT: u8 = 18;
 
-/// One virtual lane besides the management's (IBTA vol. 1, section 14.2.5.6).
+/// One virtual lane in addition to that of management (IBTA vol. 1, section 14.2.5.6).
 const VL0: u8 = 1;
 
 pub(crate) unsafe extern "C" fn query_port(
@@ -89,12 +89,12 @@ pub(crate) unsafe extern "C" fn query_port(
     if port_num != PORT {
         return libc::EINVAL;
     }
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
     let is_infiniband = link_layer() == LinkLayer::Infiniband;
     let is_down = port::is_down(ctx.device);
-    // Where there is no link and no rate, no value says so, and programs fail where they find none
-    // that they know (UCX: uct_ib_iface_query()). The lowest is given, 1X SDR.
+    // Without a link model there is no rate. No value says so, and programs fail if they find no
+    // rate that they know (UCX: uct_ib_iface_query()). The lowest rate is reported, 1X SDR.
     let rate = ctx.link().and_then(|link| link.rate);
     let (active_width, active_speed) = rate.map_or((1, 1), |rate| LinkSpeed::of(rate).codes());
     let made = ibv_port_attr {
@@ -115,12 +115,12 @@ pub(crate) unsafe extern "C" fn query_port(
         flags: if is_infiniband { 0 } else { GRH_REQUIRED },
         ..ibv_port_attr::default()
     };
-    // SAFETY: the caller gives writable attributes.
+    // SAFETY: the caller passes writable attributes.
     unsafe { attr.write(made) };
     0
 }
 
-/// An entry that holds nothing is a zero GID, as the kernel's files have it.
+/// `ibv_query_gid`(3). An empty entry is a zero GID, as in the kernel's files.
 pub(crate) unsafe extern "C" fn query_gid(
     context: *mut ibv_context,
     port: u8,
@@ -132,15 +132,15 @@ pub(crate) unsafe extern "C" fn query_gid(
         fail::<c_void>(libc::EINVAL);
         return -1;
     };
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
     let gid = held(&gids(), device, index).map_or(ibv_gid::default(), |held| held.gid);
-    // SAFETY: the caller gives a writable GID.
+    // SAFETY: the caller passes a writable GID.
     unsafe { entry.write(gid) };
     0
 }
 
-/// What packets of this process's ports look like (`ibv_gid_type`).
+/// Returns the kind of packets of this process's ports (`ibv_gid_type`).
 fn gid_type() -> u32 {
     match link_layer() {
         LinkLayer::Ethernet => IBV_GID_TYPE_ROCE_V2,
@@ -148,8 +148,8 @@ fn gid_type() -> u32 {
     }
 }
 
-/// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as
-/// the caller knows it. One that holds nothing is ENODATA.
+/// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the caller states the size
+/// of the entry. An empty entry is ENODATA.
 ///
 /// # Safety
 /// As for libibverbs' function: a live context of this device and a writable entry.
@@ -166,10 +166,10 @@ pub unsafe extern "C" fn query_gid_ex(
     }
     let number = u8::try_from(index).ok().filter(|index| *index < table_length());
     let (true, Some(number)) = (port == u32::from(PORT), number) else { return libc::EINVAL };
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
     let Some(held) = held(&gids(), device, number) else { return libc::ENODATA };
-    // SAFETY: the caller gives a writable entry that is as long as it says, which was checked.
+    // SAFETY: the caller passes a writable entry that is as long as it says, which was checked.
     unsafe { entry.write(shown(number, held)) };
     0
 }
@@ -184,12 +184,12 @@ fn shown(index: u8, held: Entry) -> ibv_gid_entry {
     }
 }
 
-/// All entries of the GID table that hold anything, of the one port.
+/// Returns the used entries of the GID table of the only port.
 ///
 /// # Safety
-/// A live context of this device.
+/// `context` is a live context of this device.
 pub unsafe fn used_gids(context: *mut ibv_context) -> Vec<ibv_gid_entry> {
-    // SAFETY: the caller gives a live context of this device.
+    // SAFETY: the caller passes a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
     let gids = gids();
     (0..table_length()).filter_map(|index| Some(shown(index, held(&gids, device, index)?))).collect()
@@ -205,14 +205,14 @@ pub(crate) unsafe extern "C" fn query_pkey(
         fail::<c_void>(libc::EINVAL);
         return -1;
     }
-    // SAFETY: the caller gives a writable key.
+    // SAFETY: the caller passes a writable key.
     unsafe { pkey.write(PKEY.to_be()) };
     0
 }
 
-/// man ibv_query_rt_values_ex. As adapters do, all of the clock's ticks stand in `tv_nsec`.
+/// `ibv_query_rt_values_ex`(3). As on adapters, all of the clock's ticks are in `tv_nsec`.
 pub(crate) unsafe extern "C" fn query_rt_values(_: *mut ibv_context, values: *mut ibv_values_ex) -> c_int {
-    // SAFETY: the caller gives readable and writable values.
+    // SAFETY: the caller passes readable and writable values.
     let values = unsafe { &mut *values };
     if values.comp_mask & !IBV_VALUES_MASK_RAW_CLOCK != 0 {
         return libc::EINVAL;
@@ -234,7 +234,7 @@ mod tests {
             raw_clock: libc::timespec { tv_sec: 7, tv_nsec: 7 },
         };
         let before = now();
-        // SAFETY: the values are readable and writable; the context is not looked at.
+        // SAFETY: the values are readable and writable; the context is not used.
         assert_eq!(unsafe { query_rt_values(std::ptr::null_mut(), &raw mut values) }, 0);
         let raw = values.raw_clock.tv_nsec.cast_unsigned();
         assert!((before..=now()).contains(&raw), "{raw} is not after {before}");

@@ -1,4 +1,4 @@
-//! Queue pairs: made, changed, asked and destroyed.
+//! Making, changing, querying and destroying queue pairs.
 
 use std::ffi::c_int;
 use std::sync::PoisonError;
@@ -34,11 +34,11 @@ use crate::verbs::multicast;
 static INDEXES: Indexes<QPS> = Indexes::new();
 
 pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
-    // SAFETY: the caller gives a live domain, live queues, and readable and writable attributes.
+    // SAFETY: the caller passes a live domain, live queues, and readable and writable attributes.
     unsafe { create(pd, &mut *init, false) }
 }
 
-/// Makes a queue pair, perhaps one with builders of work requests.
+/// Makes a queue pair, with or without builders of work requests.
 ///
 /// # Safety
 /// The domain and the queues are alive.
@@ -47,15 +47,15 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     if !service_known {
         return fail(libc::EOPNOTSUPP);
     }
-    // SAFETY: the caller gives null or a live queue, which lives at least as long as the queue
+    // SAFETY: the caller passes null or a live queue, which lives at least as long as the queue
     // pair.
     let srq = (!init.srq.is_null()).then(|| unsafe { Srq::from(init.srq) });
     if srq.is_some() {
-        // Without meaning (man ibv_create_qp), and there are none.
+        // They mean nothing with a shared queue (man ibv_create_qp).
         (init.cap.max_recv_wr, init.cap.max_recv_sge) = (0, 0);
     }
     let cap = init.cap;
-    // SAFETY: the caller gives a live domain and null or live queues.
+    // SAFETY: the caller passes a live domain and null or live queues.
     if !is_allowed(&cap) || !unsafe { is_of_one_context(pd, init) } {
         return fail(libc::EINVAL);
     }
@@ -68,7 +68,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         INDEXES.give_back(index);
         return fail(libc::ENOMEM);
     };
-    // SAFETY: the caller gives a live domain.
+    // SAFETY: the caller passes a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
     // SAFETY: the domain's context lives at least as long as the domain.
@@ -111,7 +111,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     qp.cast()
 }
 
-/// Whether there can be a queue pair of so much.
+/// Whether a queue pair with these capacities is possible.
 fn is_allowed(cap: &ibv_qp_cap) -> bool {
     cap.max_send_wr <= MAX_WR
         && cap.max_recv_wr <= MAX_WR
@@ -120,28 +120,28 @@ fn is_allowed(cap: &ibv_qp_cap) -> bool {
         && cap.max_inline_data <= MAX_INLINE
 }
 
-/// As much of a request's own memory as its elements take, as Soft-RoCE gives: there are programs
-/// (rdma_xclient) that send inline without having asked for it.
+/// Gives a request as much inline space as its elements take, like Soft-RoCE: some programs
+/// (rdma_xclient) send inline without having asked for it.
 fn with_room(cap: &mut ibv_qp_cap) -> ibv_qp_cap {
     let least = size_of::<ibv_sge>() as u32 * cap.max_send_sge;
     cap.max_inline_data = cap.max_inline_data.max(least).min(MAX_INLINE);
     *cap
 }
 
-/// Whether there are completion queues, and of the domain's context: handles of one mean nothing in
-/// another.
+/// Whether there are completion queues that belong to the domain's context: a handle of one context
+/// means nothing in another.
 ///
 /// # Safety
 /// The domain is alive, and the queues are null or alive.
 unsafe fn is_of_one_context(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> bool {
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     let of = |cq: *mut ibv_cq| !cq.is_null() && unsafe { (*cq).context == (*pd).context };
     of(init.send_cq) && of(init.recv_cq)
 }
 
-/// Makes a queue pair known to its peers and to its completion queue and context.
+/// Makes a queue pair known to its peers, its completion queues and its context.
 fn publish(qp: &Qp) {
-    // SAFETY: the caller of create_qp gave live queues.
+    // SAFETY: the caller of create_qp passed live queues.
     let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
     let shared = qp.shared();
     shared.state.store(IBV_QPS_RESET, Relaxed);
@@ -169,7 +169,7 @@ fn publish(qp: &Qp) {
 }
 
 pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let qp = unsafe { Qp::from(raw) };
     if multicast::is_member(qp.ibv.qp_num) {
         return libc::EBUSY;
@@ -209,7 +209,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
 }
 
 pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device and readable attributes.
+    // SAFETY: the caller passes a live queue pair of this device and readable attributes.
     let (qp, new) = unsafe { (Qp::from(raw), &*attr) };
     let mask = mask.cast_unsigned();
     let from = qp.state();
@@ -219,8 +219,8 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     if !current_as_said || !allowed || !is_valid(qp.device, new, mask) {
         return libc::EINVAL;
     }
-    // What keeps this process from a peer that lives stays so: later it would look like a peer that
-    // does not answer.
+    // An obstacle to a live peer does not go away: later it would look like a peer that does not
+    // answer.
     if mask & IBV_QP_DEST_QPN != 0
         && let Some(errno) = qp.host.obstacle(new.dest_qp_num)
     {
@@ -235,7 +235,7 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
             if to == IBV_QPS_RTS && from == IBV_QPS_RTR {
                 qp.warm_up();
             }
-            // Whatever had begun has ended: what waits begins anew in RTS.
+            // Everything that had begun has ended: waiting requests begin again in RTS.
             let tell = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY != 0 && new.en_sqd_async_notify != 0;
             if to == IBV_QPS_SQD && from != to && tell {
                 qp.raise(IBV_EVENT_SQ_DRAINED);
@@ -264,12 +264,12 @@ fn is_valid(device: u8, attr: &ibv_qp_attr, mask: u32) -> bool {
         && unless(IBV_QP_MAX_DEST_RD_ATOMIC, attr.max_dest_rd_atomic <= MAX_RD_ATOMIC)
 }
 
-/// Keeps the attributes in `mask`, and shows the peers those that concern them.
+/// Stores the attributes in `mask`, and shows peers those that concern them.
 fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
     /// Packet sequence numbers have 24 bits.
     const PSN: u32 = 0xff_ffff;
     if mask & IBV_QP_AV != 0 {
-        // The kernel is asked: not under a lock.
+        // This asks the kernel, so it is done without a lock.
         let way = follow(&new.ah_attr);
         *qp.way.lock() = way;
     }
@@ -313,7 +313,7 @@ pub(crate) unsafe extern "C" fn query_qp(
     _: c_int,
     init: *mut ibv_qp_init_attr,
 ) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
+    // SAFETY: the caller passes a live queue pair of this device.
     let qp = unsafe { Qp::from(raw) };
     let mut now = *qp.attr.lock();
     now.qp_state = qp.state();
@@ -328,7 +328,7 @@ pub(crate) unsafe extern "C" fn query_qp(
         qp_type: qp.ibv.qp_type,
         sq_sig_all: c_int::from(qp.sq_sig_all),
     };
-    // SAFETY: the caller gives two writable structures.
+    // SAFETY: the caller passes two writable structures.
     unsafe {
         attr.write(now);
         init.write(made);
@@ -337,15 +337,15 @@ pub(crate) unsafe extern "C" fn query_qp(
     0
 }
 
-/// What `create_qp_ex` looks at; whoever asks for more gets EOPNOTSUPP.
+/// The attributes that `create_qp_ex` knows; others give EOPNOTSUPP.
 const KNOWN: u32 = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-/// man ibv_create_qp_ex.
+/// `ibv_create_qp_ex`(3).
 pub(crate) unsafe extern "C" fn create_qp_ex(
     _: *mut ibv_context,
     init: *mut ibv_qp_init_attr_ex,
 ) -> *mut ibv_qp {
-    // SAFETY: the caller gives readable and writable attributes.
+    // SAFETY: the caller passes readable and writable attributes.
     let init = unsafe { &mut *init };
     let has = |bit: u32| init.comp_mask & bit != 0;
     let asked = if has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) { init.send_ops_flags } else { 0 };

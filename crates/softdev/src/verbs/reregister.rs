@@ -11,22 +11,22 @@ use crate::transport::local::host::host;
 use crate::transport::local::region::rights;
 use crate::verbs::memory::{check, publish, withdraw};
 
-/// What is to change.
+/// The parts of a region that change.
 const CHANGE_TRANSLATION: c_int = 1 << 0;
 const CHANGE_PD: c_int = 1 << 1;
 const CHANGE_ACCESS: c_int = 1 << 2;
 
-/// `IBV_REREG_MR_ERR_INPUT`: the region is as it was.
+/// `IBV_REREG_MR_ERR_INPUT`: the region is unchanged.
 const ERR_INPUT: c_int = -1;
-/// `IBV_REREG_MR_ERR_CMD`: what was asked for cannot be. The region is as it was here too.
+/// `IBV_REREG_MR_ERR_CMD`: the change is impossible. The region is unchanged here, too.
 const ERR_CMD: c_int = -4;
 
 /// `ibv_rereg_mr`: gives a region other bytes, another domain or other rights, under its old keys.
-/// Whatever uses the region meanwhile has finished before.
+/// Accesses under way finish first.
 ///
 /// # Safety
-/// As for libibverbs' function: a live region of this device, and where they are to change, a live
-/// domain of its context and bytes that stay mapped.
+/// As for libibverbs' function: a live region of this device; if they change, a live domain of its
+/// context, and bytes that stay mapped.
 pub unsafe extern "C" fn rereg_mr(
     mr: *mut ibv_mr,
     flags: c_int,
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn rereg_mr(
     length: usize,
     access: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives a live region.
+    // SAFETY: the caller passes a live region.
     let mr = unsafe { &mut *mr };
     let has = |flag: c_int| flags & flag != 0;
     let known = CHANGE_TRANSLATION | CHANGE_PD | CHANGE_ACCESS;
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_region_takes_on_other_bytes_another_domain_and_other_rights() {
-        // SAFETY: objects are made, used and given back in order; the bytes outlive their regions.
+        // SAFETY: objects are made, used and destroyed in order; the bytes outlive their regions.
         unsafe {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());
             let context = (PROVIDER.open_device)(*list);
@@ -103,7 +103,7 @@ mod tests {
             };
             let null = ptr::null_mut::<u8>();
             assert!(found(old, first.as_ptr(), 64, Access::RemoteRead));
-            // Nothing, unknown, incomplete, or rights that are not asked for.
+            // No change, an unknown or an incomplete one, or rights without their flag.
             for (flags, pd, length, access) in
                 [(0, old, 1, 0), (8, old, 1, 0), (1, old, 0, 0), (2, null.cast(), 1, 0)]
             {
@@ -114,7 +114,7 @@ mod tests {
             assert_eq!(change(CHANGE_ACCESS, null.cast(), null, 0, 2), ERR_CMD);
             // Nothing is mapped in the first page.
             assert_eq!(change(CHANGE_TRANSLATION, null.cast(), null.wrapping_add(8), 64, 0), ERR_CMD);
-            assert!(found(old, first.as_ptr(), 64, Access::RemoteRead), "the region is as it was");
+            assert!(found(old, first.as_ptr(), 64, Access::RemoteRead), "the region is unchanged");
 
             assert_eq!(change(CHANGE_TRANSLATION, null.cast(), second.as_mut_ptr(), second.len(), 0), 0);
             assert!(!found(old, first.as_ptr(), 1, Access::Gather));

@@ -1,4 +1,4 @@
-//! Making a completion queue longer or shorter.
+//! Resizing a completion queue.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,9 +8,9 @@ use verbs::abi::*;
 use crate::objects::completion::Cq;
 use crate::sys::limits::MAX_CQE;
 
-/// man ibv_resize_cq. Completions of receives stand in their own rings and so take no place.
+/// `ibv_resize_cq`(3). Completions of receives are in their lanes and need no entry.
 pub(crate) unsafe extern "C" fn resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
     let mut entries = cq.entries.lock();
     let unpolled = entries.own.len();

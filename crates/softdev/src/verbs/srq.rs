@@ -1,4 +1,4 @@
-//! Shared receive queues: made, changed, asked and destroyed.
+//! Making, changing, querying and destroying shared receive queues.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -18,14 +18,14 @@ use crate::transport::local::host::host;
 use crate::transport::local::pool::Area;
 use crate::transport::local::raise::Kind;
 
-/// Shared receive queues of this process.
+/// The number of shared receive queues of this process.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The next one's number, for its events.
+/// The number of the next one, for its events.
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
 
 pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
-    // SAFETY: the caller gives readable and writable attributes, and a live domain.
+    // SAFETY: the caller passes readable and writable attributes, and a live domain.
     let (init, domain) = unsafe { (&mut *init, &*pd.cast::<Pd>()) };
     let max_wr = init.attr.max_wr;
     let max_sge = init.attr.max_sge;
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
     pool.shared().number.store(number, Relaxed);
     (ibv.context, ibv.srq_context, ibv.pd) = (domain.ibv.context, init.srq_context, pd);
     ibv.handle = number;
-    // `srq_limit` means nothing at creation (man ibv_create_srq).
+    // `srq_limit` has no meaning at creation (man ibv_create_srq).
     let queue = SrqQueue {
         tail: 0,
         free: (0..max_wr).rev().collect(),
@@ -79,37 +79,37 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
 }
 
 pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr, mask: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device and readable attributes.
+    // SAFETY: the caller passes a live queue of this device and readable attributes.
     let (srq, attr) = unsafe { (Srq::from(srq), &*attr) };
     let mask = mask.cast_unsigned();
     if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
         return libc::EINVAL;
     }
     if mask & IBV_SRQ_MAX_WR != 0 {
-        return libc::EOPNOTSUPP; // As without IBV_DEVICE_SRQ_RESIZE.
+        return libc::EOPNOTSUPP; // As on a device without IBV_DEVICE_SRQ_RESIZE.
     }
     if mask & IBV_SRQ_LIMIT != 0 {
         if attr.srq_limit > srq.max_wr {
             return libc::EINVAL;
         }
         srq.pool.shared().limit.store(attr.srq_limit, SeqCst);
-        // Where there are fewer receives already, the next one that is taken raises the event, as
-        // Soft-RoCE has it (get_srq_wqe() in rxe_resp.c).
+        // If there are already fewer receives, the next one that is taken raises the event, as in
+        // Soft-RoCE (get_srq_wqe() in rxe_resp.c).
     }
     0
 }
 
 pub(crate) unsafe extern "C" fn query_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let srq = unsafe { Srq::from(srq) };
     let srq_limit = srq.pool.shared().limit.load(SeqCst);
-    // SAFETY: the caller gives writable attributes.
+    // SAFETY: the caller passes writable attributes.
     unsafe { attr.write(ibv_srq_attr { max_wr: srq.max_wr, max_sge: srq.max_sge, srq_limit }) };
     0
 }
 
 pub(crate) unsafe extern "C" fn destroy_srq(raw: *mut ibv_srq) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
+    // SAFETY: the caller passes a live queue of this device.
     let srq = unsafe { Srq::from(raw) };
     if !srq.members.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
         return libc::EBUSY;

@@ -1,5 +1,5 @@
-//! Two ends of a connection, or of datagrams, in this process: the near one sends over a link that
-//! is imitated.
+//! Two sides of a connection, or of datagrams, in this process. The near one sends over a modelled
+//! link.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use verbs::{
     SendRequest, Service, devices,
 };
 
-/// No wait is longer.
+/// The limit of each wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 const QKEY: u32 = 1;
-/// Where in its region the far end receives, and where it is written to.
+/// The places in the far side's region for received messages and for RDMA Writes.
 const RECEIVED: usize = 0;
 pub(crate) const WRITTEN: usize = 8192;
 const REGION_BYTES: usize = 16384;
 /// A datagram's payload is behind its global route header.
 const GRH_BYTES: usize = 40;
 
-/// What lies at one end.
+/// The objects of one side.
 pub(crate) struct End {
     pub(crate) cq: CompletionQueue,
     pub(crate) region: MemoryRegion,
@@ -39,13 +39,13 @@ impl End {
         Self { cq, region, pd, context }
     }
 
-    /// The completion that is there, if one is.
+    /// Returns a completion, if there is one.
     pub(crate) fn poll(&self) -> Option<Completion> {
         let mut room = [Completion::default()];
         self.cq.poll(&mut room).unwrap().first().copied()
     }
 
-    /// The word at an offset of the region.
+    /// Returns the word at an offset of the region.
     pub(crate) fn word(&self, offset: usize) -> u64 {
         let mut bytes = [0; 8];
         self.region.read(offset, &mut bytes).unwrap();
@@ -53,7 +53,7 @@ impl End {
     }
 }
 
-/// Both ends; the near one posts.
+/// Near and far side; the near one posts.
 pub(crate) struct Ends {
     service: Service,
     pub(crate) qp: QueuePair<ReadyToSend>,
@@ -64,13 +64,13 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Ends that are connected for a service, of which the near one has such a link and the far one
+    /// Makes sides that are connected for a service; the near one has this link, the far one has
     /// none.
     pub(crate) fn connected(service: Service, link: &str) -> Self {
         Self::with(service, 1, link)
     }
 
-    /// The same over RC, with so many reads under way at most.
+    /// The same over RC, with at most `reads` Reads under way.
     pub(crate) fn asking(reads: u8, link: &str) -> Self {
         Self::with(Service::Rc, reads, link)
     }
@@ -108,18 +108,19 @@ impl Ends {
         Self { service, qp, far_qp, handle, near, far }
     }
 
-    /// Makes the far end ready for one message.
+    /// Posts a receive at the far side.
     pub(crate) fn receive(&mut self) {
         let element = self.far.region.sge(RECEIVED, WRITTEN - RECEIVED).unwrap();
         self.far_qp.post_receive(&mut ReceiveRequest::new(0, vec![element])).unwrap();
     }
 
-    /// Where the far end finds the payload of a send.
+    /// Returns where the far side finds the payload of a send.
     pub(crate) fn received_at(&self) -> usize {
         if self.service == Service::Ud { RECEIVED + GRH_BYTES } else { RECEIVED }
     }
 
-    /// Posts a request for a completion; what the CPU has taken of it can be changed.
+    /// Posts a request for a completion. Returns it, so that the caller can change an inline
+    /// payload that was copied.
     pub(crate) fn post(&mut self, request: SendRequest) -> SendRequest {
         let mut request = request.signaled(true);
         if self.service == Service::Ud {
@@ -129,7 +130,7 @@ impl Ends {
         request
     }
 
-    /// Polls at the near end until it has so many completions, each with the time from `start` on.
+    /// Polls at the near side until it has `count` completions, each with the time since `start`.
     pub(crate) fn completions(&self, start: Instant, count: usize) -> Vec<(Completion, Duration)> {
         let mut found = Vec::new();
         while found.len() < count {

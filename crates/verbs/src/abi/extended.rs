@@ -1,4 +1,4 @@
-//! Structures of the extended verbs: what `<infiniband/verbs.h>` reaches through `verbs_context`,
+//! Structures of the extended verbs, which `<infiniband/verbs.h>` reaches through `verbs_context`,
 //! `ibv_qp_ex` and `ibv_cq_ex`.
 
 use std::ffi::{c_int, c_void};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use super::constants::*;
 use super::types::*;
 
-/// A function that no device here has: null.
+/// A function that no device here provides: null.
 pub type absent = *mut c_void;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct ibv_srq_init_attr_ex {
     pub tm_cap: ibv_tm_cap,
 }
 
-/// What an asynchronous event is about: which member counts follows from its type (man
+/// The object of an asynchronous event. The event's type determines which member is valid (man
 /// ibv_get_async_event).
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -219,7 +219,7 @@ pub struct ibv_poll_cq_attr {
     pub comp_mask: u32,
 }
 
-/// A queue pair whose work requests are built by calls instead of filled in (man ibv_wr_post).
+/// A queue pair with work requests that are built by calls (man ibv_wr_post).
 #[repr(C)]
 pub struct ibv_qp_ex {
     pub qp_base: ibv_qp,
@@ -252,8 +252,8 @@ pub struct ibv_qp_ex {
     pub wr_atomic_write: Option<unsafe extern "C" fn(*mut Self, u32, u64, *const c_void)>,
 }
 
-/// A completion queue that is read member by member (man ibv_create_cq_ex). It begins as an
-/// [`ibv_cq`] does.
+/// A completion queue that is read member by member (man ibv_create_cq_ex). Its start has the
+/// layout of [`ibv_cq`].
 #[repr(C)]
 pub struct ibv_cq_ex {
     /// `context` to `async_events_completed`.
@@ -299,9 +299,9 @@ impl Deref for ibv_cq_ex {
     }
 }
 
-/// What stands in front of every [`ibv_context`] whose `abi_compat` is all ones: the extended
-/// verbs. New members are added in front, and `sz` says how many there are; a null member is a verb
-/// that the device does not have.
+/// The extended verbs, which precede every [`ibv_context`] whose `abi_compat` is all ones. New
+/// members are added in front, and `sz` is the size; a null member is a verb that the device does
+/// not have.
 #[repr(C)]
 pub struct verbs_context {
     pub query_port: Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int>,
@@ -356,24 +356,24 @@ pub struct verbs_context {
     pub context: ibv_context,
 }
 
-/// What stands around a context; null where it has no extended verbs (`verbs_get_ctx` of the
+/// Returns the structure around a context; null if it has no extended verbs (`verbs_get_ctx` of the
 /// header).
 ///
 /// # Safety
 /// The context is open.
 #[inline]
 pub unsafe fn verbs_get_ctx(context: *mut ibv_context) -> *mut verbs_context {
-    // SAFETY: the caller vouches for the context.
+    // SAFETY: the caller guarantees that the context is open.
     if unsafe { (*context).abi_compat }.addr() != ABI_IS_EXTENDED {
         return std::ptr::null_mut();
     }
-    // SAFETY: with such a mark the context is the last member of a verbs_context.
+    // SAFETY: with this mark the context is the last member of a verbs_context.
     unsafe { context.byte_sub(offset_of!(verbs_context, context)).cast() }
 }
 
-/// An extended verb of an open context, if its library and its device have it (`verbs_get_ctx_op`
-/// of the header). Members are added in front, so an older library's context may begin behind the
-/// one that is asked for. Unsafe to expand where the context is not open.
+/// Evaluates to an extended verb of an open context, if its library and its device have it
+/// (`verbs_get_ctx_op` of the header). Members are added in front, so the structure of an older
+/// library may start behind the member. Unsafe to expand if the context is not open.
 #[macro_export]
 macro_rules! verbs_get_ctx_op {
     ($context:expr, $verb:ident) => {{

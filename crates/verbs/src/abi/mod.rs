@@ -1,7 +1,7 @@
 //! `<infiniband/verbs.h>` of rdma-core 44 in Rust.
 //!
-//! Names are C's, so that a reader finds them in the man pages. Enumerations are plain integers: a
-//! device may answer with a value that this version does not know, and that must not be undefined
+//! Names are C's, so that readers find them in the man pages. Enumerations are plain integers: a
+//! device may return a value that this version does not know, and that must not be undefined
 //! behaviour.
 
 #![allow(missing_docs, reason = "the names and their documentation are rdma-core's: see the man pages")]

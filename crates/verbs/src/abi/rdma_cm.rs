@@ -1,4 +1,4 @@
-//! `<rdma/rdma_cma.h>` of rdma-core 44: what is used of it.
+//! The part of `<rdma/rdma_cma.h>` of rdma-core 44 that is used.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,7 +11,7 @@ pub struct rdma_event_channel {
     pub fd: c_int,
 }
 
-/// `struct rdma_cm_id`; only librdmacm makes one.
+/// `struct rdma_cm_id`; only librdmacm makes it.
 #[repr(C)]
 pub struct rdma_cm_id {
     pub verbs: *mut ibv_context,
@@ -21,7 +21,7 @@ pub struct rdma_cm_id {
     pub route: rdma_route,
     pub ps: c_int,
     pub port_num: u8,
-    /// The event that a call without a channel has waited for.
+    /// The event that a synchronous call (without a channel) has waited for.
     pub event: *mut rdma_cm_event,
     pub send_cq_channel: *mut ibv_comp_channel,
     pub send_cq: *mut ibv_cq,
@@ -141,17 +141,17 @@ pub const RDMA_CM_EVENT_MULTICAST_ERROR: u32 = 13;
 pub const RDMA_CM_EVENT_ADDR_CHANGE: u32 = 14;
 pub const RDMA_CM_EVENT_TIMEWAIT_EXIT: u32 = 15;
 
-/// `RDMA_OPTION_ID`, the level of options of an identifier: its type of service, whether its
-/// address may be another's as well, whether one of all interfaces is of its own family alone.
+/// `RDMA_OPTION_ID`, the level of an identifier's options: type of service, address reuse, IPv6
+/// only.
 pub const RDMA_OPTION_ID: c_int = 0;
 pub const RDMA_OPTION_ID_TOS: c_int = 0;
 pub const RDMA_OPTION_ID_REUSEADDR: c_int = 1;
 pub const RDMA_OPTION_ID_AFONLY: c_int = 2;
 pub const RDMA_OPTION_ID_ACK_TIMEOUT: c_int = 3;
 
-/// Key of datagrams where nobody has said another.
+/// The default key of datagrams.
 pub const RDMA_UDP_QKEY: u32 = 0x0123_4567;
 
-/// Flags of a search for an address: it is one to listen at, and no name.
+/// Flags of an address lookup: for listening, and without name resolution.
 pub const RAI_PASSIVE: c_int = 1;
 pub const RAI_NUMERICHOST: c_int = 2;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 
 use super::constants::*;
 
-/// Members of `ibv_context_ops` that nothing calls any more.
+/// Members of `ibv_context_ops` that are never called any more.
 pub type compat = *mut c_void;
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -262,7 +262,7 @@ pub struct ibv_send_wr {
     pub imm_data: u32,
     pub wr: ibv_send_wr_remote,
     pub remote_srqn: u32,
-    /// `bind_mw` and `tso`, which nothing here uses.
+    /// `bind_mw` and `tso`, which are not used here.
     pub reserved: [u64; 6],
 }
 
@@ -377,7 +377,7 @@ pub struct ibv_context {
     pub async_fd: c_int,
     pub num_comp_vectors: c_int,
     pub mutex: libc::pthread_mutex_t,
-    /// [`ABI_IS_EXTENDED`] where a `verbs_context` stands around it.
+    /// [`ABI_IS_EXTENDED`] if the context is part of a `verbs_context`.
     pub abi_compat: *mut c_void,
 }
 

@@ -31,21 +31,21 @@ pub struct Manager {
     pub(super) set_option: unsafe extern "C" fn(*mut rdma_cm_id, c_int, c_int, *mut c_void, usize) -> c_int,
 }
 
-/// The system's librdmacm, which stays open as long as the process.
+/// Returns the system's librdmacm, which stays open as long as the process.
 ///
 /// # Errors
-/// When the library or a function of it is missing; always the same answer.
+/// The library or one of its functions is missing. The answer never changes.
 pub fn manager() -> Result<&'static Manager, &'static Missing> {
     static MANAGER: OnceLock<Result<Manager, Missing>> = OnceLock::new();
     MANAGER.get_or_init(load).as_ref()
 }
 
-/// Whether librdmacm finds software devices in this process, and no others: the library that
-/// `rdmascope exec` puts in front of libibverbs says so by a function of this name.
+/// Whether librdmacm finds only software devices in this process: the library that `rdmascope exec`
+/// preloads over libibverbs has a function of this name.
 #[must_use]
 pub fn is_emulated() -> bool {
     static IS_EMULATED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the name is a string. What is found is not called.
+    // SAFETY: the name is a C string. The function is not called.
     *IS_EMULATED
         .get_or_init(|| unsafe { !libc::dlsym(libc::RTLD_DEFAULT, c"rdmascope_manager".as_ptr()).is_null() })
 }

@@ -10,8 +10,8 @@ use crate::context::Transport;
 use crate::error::{Error, Result};
 use crate::queue_pair::{Connection, Init, QueuePair, ReadyToSend, Service};
 
-/// A place to wait for events. Each identifier that connects has one of its own, so that events
-/// need no sorting; those that a listener accepts share the listener's.
+/// An event channel. Each connecting identifier has its own, so that events need no sorting; the
+/// identifiers that a listener accepts share the listener's.
 pub struct Channel {
     pub(super) manager: &'static Manager,
     raw: *mut rdma_event_channel,
@@ -24,7 +24,7 @@ impl Channel {
         if raw.is_null() {
             return Err(Error::last("rdma_create_event_channel", "librdmacm"));
         }
-        // SAFETY: the descriptor is open. Waiting is done by poll, with a limit.
+        // SAFETY: the descriptor is open. `poll` waits instead, with a time limit.
         unsafe { libc::fcntl((*raw).fd, libc::F_SETFL, libc::O_NONBLOCK) };
         Ok(Self { manager, raw })
     }
@@ -37,10 +37,10 @@ impl Drop for Channel {
     }
 }
 
-/// An identifier: the manager's end of a connection.
+/// An identifier: the manager's handle of a connection.
 pub(super) struct Id {
     pub(super) raw: *mut rdma_cm_id,
-    /// Shared by a listener and what it accepts, hence counted.
+    /// A listener and its accepted identifiers share it.
     pub(super) channel: Arc<Channel>,
 }
 
@@ -54,7 +54,7 @@ unsafe impl Sync for Channel {}
 impl Drop for Id {
     fn drop(&mut self) {
         let manager = self.channel.manager;
-        // SAFETY: the identifier is alive and every event of it was acknowledged; its queue pair is
+        // SAFETY: the identifier is alive and all of its events are acknowledged; its queue pair is
         // not the manager's.
         unsafe {
             (manager.disconnect)(self.raw);
@@ -63,13 +63,13 @@ impl Drop for Id {
     }
 }
 
-/// What an event said; it is acknowledged when it has been read.
+/// The content of an event, which is acknowledged after it was read.
 pub(super) struct Event {
     pub(super) kind: u32,
-    /// The identifier that it is of: of a request for a connection, a new one.
+    /// The identifier of the event: for a connection request, a new one.
     pub(super) id: *mut rdma_cm_id,
     pub(super) param: rdma_cm_event_param,
-    /// First byte of the private data, the peer's number of the connection.
+    /// The first byte of the private data: the peer's number of the connection.
     pub(super) tag: Option<u8>,
 }
 
@@ -88,12 +88,12 @@ impl Id {
         self.channel.manager
     }
 
-    /// The next event, which must be of this kind.
+    /// Waits for the next event, which must be of this kind.
     pub(super) fn expect(&self, kind: u32, patience: Duration) -> Result<Event> {
         self.wanted(kind, self.event(kind, patience)?)
     }
 
-    /// An event, if it is of this kind.
+    /// Returns an event if it is of this kind.
     pub(super) fn wanted(&self, kind: u32, event: Event) -> Result<Event> {
         if event.kind == kind {
             return Ok(event);
@@ -101,7 +101,7 @@ impl Id {
         Err(Error::Manager { wanted: self.name(kind), got: self.name(event.kind) })
     }
 
-    /// The next event of any kind; errors name the one that is wanted.
+    /// Waits for the next event of any kind. Errors name the wanted kind.
     pub(super) fn event(&self, wanted: u32, patience: Duration) -> Result<Event> {
         let manager = self.manager();
         // SAFETY: the channel is alive.
@@ -120,8 +120,8 @@ impl Id {
         Error::check("rdma_get_cm_event", || self.name(wanted), returned)?;
         // SAFETY: the event is valid until it is acknowledged, which is below.
         let (kind, id, status, param) = unsafe { ((*raw).event, (*raw).id, (*raw).status, (*raw).param) };
-        // SAFETY: both members of the union begin with the private data; every event has one or
-        // zeroes.
+        // SAFETY: both members of the union begin with the private data; every event has private
+        // data or zeroes.
         let (data, len) = unsafe { (param.conn.private_data, param.conn.private_data_len) };
         let tag = (len > 0 && !data.is_null()).then(|| {
             // SAFETY: the private data has `len` bytes until the event is acknowledged.
@@ -137,12 +137,12 @@ impl Id {
     }
 
     fn name(&self, kind: u32) -> String {
-        // SAFETY: the function takes any number and gives a string that lives for ever.
+        // SAFETY: the function accepts any number and returns a static string.
         let text = unsafe { std::ffi::CStr::from_ptr((self.manager().event_str)(kind)) };
         text.to_string_lossy().into_owned()
     }
 
-    /// What the manager wants a queue pair's attributes to be in a state.
+    /// Returns the manager's attributes of a queue pair for a state.
     fn attributes(&self, state: ibv_qp_state) -> Result<(ibv_qp_attr, u32)> {
         let mut attr = ibv_qp_attr { qp_state: state, ..ibv_qp_attr::default() };
         let mut mask = 0;
@@ -152,8 +152,8 @@ impl Id {
         Ok((attr, mask.cast_unsigned()))
     }
 
-    /// Takes a queue pair to RTS with the manager's addresses and our own timing. On iWARP the
-    /// adapter does it.
+    /// Moves a queue pair to RTS with the manager's addresses and the timing of `tuning`. On iWARP
+    /// the adapter does this.
     pub(super) fn ready(
         &self,
         pair: QueuePair<Init>,
@@ -177,7 +177,8 @@ impl Id {
         pair.ready_to_send_as(&mut attr, mask)
     }
 
-    /// The parameters of a connection; `tag` must live until the call that takes them returns.
+    /// Returns the parameters of a connection; `tag` must live until the call that uses them
+    /// returns.
     pub(super) fn parameters(qp_num: u32, tuning: &Connection, tag: &u8) -> rdma_conn_param {
         rdma_conn_param {
             private_data: (&raw const *tag).cast(),
@@ -198,14 +199,14 @@ impl Id {
         }
         let mut class = class;
         let value = (&raw mut class).cast();
-        // A manager that cannot do it goes on without, as a network does that does not look at it.
+        // A manager without the option works without it, like a network that ignores the class.
         // SAFETY: the identifier is alive and the option is one readable byte.
         unsafe { (self.manager().set_option)(self.raw, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, value, 1) };
     }
 }
 
-/// Says which of the device's GIDs a route has, where the manager is emulated: the library has a
-/// table of its own, in which the same GID may have another index.
+/// Sets the own GID of a route if the manager is emulated: the library has a table of its own, in
+/// which the same GID may have another index.
 pub(super) fn set_own_gid(route: &mut ibv_ah_attr, tuning: &Connection) {
     if let (true, Some(global)) = (is_emulated(), tuning.route.global) {
         route.grh.sgid_index = global.gid_index;

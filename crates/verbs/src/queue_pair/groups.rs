@@ -1,4 +1,4 @@
-//! Multicast groups that a queue pair is a member of (IBTA vol. 1, section 10.5).
+//! The multicast groups of a queue pair (IBTA vol. 1, section 10.5).
 
 use super::{CanReceive, QpInner, QueuePair};
 use crate::abi::ibv_gid;
@@ -6,12 +6,13 @@ use crate::address::Gid;
 use crate::error::{Error, Result};
 
 impl<State: CanReceive> QueuePair<State> {
-    /// Joins a multicast group (`ibv_attach_mcast`), until it is dropped. On InfiniBand the subnet
-    /// manager must know of the membership, and `lid` is what it gave the group; elsewhere it is 0.
+    /// Joins a multicast group (`ibv_attach_mcast`) until this is dropped. On InfiniBand the subnet
+    /// manager must know the membership, and `lid` is the LID that it assigned to the group; on
+    /// Ethernet, `lid` is 0.
     ///
     /// # Errors
-    /// EINVAL where it is no datagram queue pair or no group; ENOMEM where the device has no room
-    /// for a member.
+    /// EINVAL if this is not a datagram queue pair, or the GID is not a group; ENOMEM if the device
+    /// has no space for a member.
     pub fn join(&mut self, group: Gid, lid: u16) -> Result<()> {
         let gid = ibv_gid { raw: group.0 };
         // SAFETY: the queue pair is alive and the GID is readable.
@@ -27,7 +28,7 @@ impl<State: CanReceive> QueuePair<State> {
 }
 
 impl QpInner {
-    /// Leaves all groups: a member cannot be destroyed (man ibv_destroy_qp).
+    /// Leaves all groups: a queue pair in a group cannot be destroyed (man ibv_destroy_qp).
     pub(super) fn leave_groups(&mut self) {
         for (gid, lid) in self.groups.drain(..) {
             // SAFETY: the queue pair is alive and joined this group; the GID is readable.

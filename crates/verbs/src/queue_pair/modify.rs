@@ -1,4 +1,4 @@
-//! A step of a queue pair's state (man ibv_modify_qp).
+//! State changes of a queue pair (man ibv_modify_qp).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -7,10 +7,9 @@ use crate::abi::*;
 use crate::error::{Error, Result, service_name};
 
 impl QpInner {
-    /// Changes attributes, the state among them.
+    /// Changes attributes, including the state.
     pub(super) fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
-        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is
-        // atomic.
+        // SAFETY: the queue pair is alive; of its members only the state changes, which is atomic.
         let qp = unsafe { &*self.raw };
         let qp_num = qp.qp_num;
         let service = qp.qp_type;

@@ -1,13 +1,13 @@
-//! What a case is, and how one is made of words.
+//! The cases, and their construction from words.
 
 /// How a case is run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::programs) enum Kind {
-    /// A program by itself.
+    /// One program.
     Alone(Vec<String>),
-    /// A program by itself that passes only if it prints this.
+    /// One program that passes only if it prints this text.
     Prints(Vec<String>, &'static str),
-    /// A program by itself that is compiled from this file of C, beside this one.
+    /// One program that is compiled from this C file in `xtask/src/programs`.
     Compiled(&'static str),
     /// Ranks of an MPI.
     Ranks(Ranks),
@@ -15,18 +15,18 @@ pub(in crate::programs) enum Kind {
     Pair(Pair),
 }
 
-/// Ranks of an MPI that run a program of ours.
+/// Ranks of an MPI that run a C program of `xtask/src/programs`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::programs) struct Ranks {
     pub(in crate::programs) mpi: Mpi,
-    /// What the launcher is given in its environment.
+    /// The environment variables of the launcher.
     pub(in crate::programs) environment: Vec<&'static str>,
     pub(in crate::programs) count: &'static str,
-    /// Its file, beside this one.
+    /// The program's file.
     pub(in crate::programs) program: &'static str,
-    /// What it is given, if anything.
+    /// The program's argument, if it has one.
     pub(in crate::programs) argument: Option<&'static str>,
-    /// What it prints where all has gone well.
+    /// The text that the program prints if it succeeds.
     pub(in crate::programs) prints: &'static str,
 }
 
@@ -56,14 +56,14 @@ pub(in crate::programs) struct Pair {
     pub(in crate::programs) ends: bool,
 }
 
-/// What a server has done when its client is started.
+/// The state of a server in which its client is started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::programs) enum Ready {
-    /// It listens on this TCP port, or has that UDP port.
+    /// The server listens on this TCP port, or has this UDP port.
     Socket(u16),
-    /// It listens on this port by RDMA CM.
+    /// The server listens on this port of RDMA CM.
     Manager(u16),
-    /// It has been started: it does not listen.
+    /// The server has been started: it does not listen.
     Started,
 }
 
@@ -80,7 +80,7 @@ pub(in crate::programs) struct Case {
 /// Arguments of `rdmascope exec`.
 pub(in crate::programs) type Device = &'static [&'static str];
 
-/// Ports of the cases, one each: away from those that perftest and qperf take by themselves.
+/// The port of the first case; each case has its own, none of the default ports of the programs.
 const FIRST_PORT: u16 = 21_000;
 
 pub(super) const ETHERNET: Device = &[];
@@ -91,7 +91,7 @@ pub(super) const LINK: Device = &["--link", "latency=5us"];
 
 /// The address of the server.
 pub(super) const HERE: &str = "127.0.0.1";
-/// In the words of a case: the server's port, and the address of a network interface.
+/// Placeholders in the words of a case: the server's port, and the address of a network interface.
 pub(super) const PORT: &str = "PORT";
 pub(in crate::programs) const INTERFACE: &str = "ADDRESS";
 
@@ -105,20 +105,20 @@ impl Cases {
         self.0.push(Case { name, device, kind, is_quick });
     }
 
-    /// A port for the next case.
+    /// The port of the next case.
     pub(super) fn port(&self) -> u16 {
         FIRST_PORT + self.0.len() as u16
     }
 
-    /// A program that is its own server, with `-p` for its port.
+    /// Adds a program that is its own server, with the option `-p` for the port.
     pub(super) fn own_server(&mut self, device: Device, line: &str, is_quick: bool) {
         let server = format!("{line} -p {PORT}");
         let pair = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Socket };
         self.pair(device, line, is_quick, &pair, true);
     }
 
-    /// A server and a client whose words have [`PORT`] for their port. `ends`: whether the server
-    /// ends by itself.
+    /// Adds a server and a client whose words have the placeholder [`PORT`]. `ends`: whether the
+    /// server ends by itself.
     pub(super) fn pair(&mut self, device: Device, name: &str, is_quick: bool, lines: &Lines<'_>, ends: bool) {
         let port = self.port();
         let words = |line: &str| words(&line.replace(PORT, &port.to_string()));
@@ -132,7 +132,7 @@ impl Cases {
     }
 }
 
-/// What a server and a client are started by.
+/// The command lines of a server and a client.
 pub(super) struct Lines<'a> {
     pub(super) server: &'a str,
     pub(super) client: &'a str,

@@ -2,16 +2,16 @@
 
 use super::case::{Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, Lines, PORT, Ready, words};
 
-/// Programs that have the same options at both ends, and of which the client has `-s` for the
-/// server's address: whether the server ends by itself, and whether the quick run has them.
+/// Programs whose server and client have the same options, but for the client's `-s` with the
+/// server's address: whether the server ends by itself, and whether the quick run has the program.
 const ALIKE: [(&str, bool, bool); 13] = [
     ("ucmatose", true, true),
     ("ucmatose -m", true, false),
     ("ucmatose -c 50", true, false),
     ("cmtime -c 100", false, true),
-    // By themselves these two exchange some hundred thousand messages, which takes minutes where
-    // CPUs have other work. `-T a` of rstream takes it for a failure if the other end has shut down
-    // while there are messages to read.
+    // By default, rstream and riostream exchange some hundred thousand messages, which takes
+    // minutes on busy CPUs. `-T a` of rstream fails if the peer has shut down before all messages
+    // are read.
     ("rstream -S 64 -C 500 -T v", true, true),
     ("rstream -S 100000 -C 20 -I 5 -T v", true, false),
     ("rstream -S 5000 -C 50 -T b", true, false),
@@ -23,8 +23,8 @@ const ALIKE: [(&str, bool, bool); 13] = [
     ("riostream -S 5000 -C 50 -T n", true, false),
 ];
 
-/// Others: the name, the server and the client, whether the server ends by itself, and whether the
-/// quick run has them. ADDRESS is that of a network interface.
+/// Other programs: the name, the server and the client, whether the server ends by itself, and
+/// whether the quick run has the program. ADDRESS is the address of a network interface.
 const OTHERS: [(&str, &str, &str, bool, bool); 11] = [
     ("rping", "rping -s -a HERE", "rping -c -a HERE -C 100", true, false),
     ("rping -V", "rping -s -a HERE -V", "rping -c -a HERE -C 100 -V", true, true),
@@ -39,15 +39,14 @@ const OTHERS: [(&str, &str, &str, bool, bool); 11] = [
     ("rdma_xclient -c x", "rdma_xserver -c x", "rdma_xclient -c x -s HERE", false, true),
 ];
 
-/// Those that are tried on InfiniBand as well.
+/// Programs that also run on InfiniBand.
 const ON_INFINIBAND: [&str; 4] = ["rping -V", "ucmatose", "rdma_client", "rstream -S 64 -C 500 -T v"];
 
-/// Those that have a port of their own, whatever they are told: the name, the server and the
-/// client.
+/// Programs with a fixed port: the name, the server and the client.
 const OWN_PORT: [(&str, &str, &str, Ready); 3] = [
     ("udaddy", "udaddy", "udaddy -s HERE", Ready::Manager(7174)),
     ("udaddy -c 10", "udaddy -c 10", "udaddy -c 10 -s HERE", Ready::Manager(7174)),
-    // Who takes part in a group does not listen, and waits for three seconds before it sends.
+    // A member of a multicast group does not listen, and waits for three seconds before it sends.
     (
         "mckey -m 239.1.2.3",
         "mckey -m 239.1.2.3 -b ADDRESS",
@@ -56,7 +55,7 @@ const OWN_PORT: [(&str, &str, &str, Ready); 3] = [
     ),
 ];
 
-/// All of them.
+/// Adds all cases.
 pub(super) fn cases(cases: &mut Cases) {
     for (line, ends, is_quick) in ALIKE {
         both(cases, line, [line, &format!("{line} -s HERE")], ends, is_quick);
@@ -71,16 +70,17 @@ pub(super) fn cases(cases: &mut Cases) {
             cases.pair(device, name, false, &lines, true);
         }
     }
-    // The datagrams of rsockets: a UDP socket says which queue pair it is.
+    // Datagrams of rsockets: a UDP socket exchanges the numbers of the queue pairs.
     let server = &format!("udpong -p {PORT}");
     let client = &format!("udpong -p {PORT} -s {HERE}");
     cases.pair(ETHERNET, "udpong", true, &Lines { server, client, ready: &Ready::Socket }, false);
     let port = cases.port();
     let kind = Kind::Alone(words(&format!("rping -c -a {HERE} -p {port}")));
-    cases.push(ETHERNET, "rping -c (to nobody)", true, kind);
+    cases.push(ETHERNET, "rping -c (no listener)", true, kind);
 }
 
-/// A server and a client with `-p` for their port, on Ethernet and where it is said on InfiniBand.
+/// Adds a server and a client with the option `-p` for the port, on Ethernet and, if
+/// [`ON_INFINIBAND`] has the name, on InfiniBand.
 fn both(cases: &mut Cases, name: &str, lines: [&str; 2], ends: bool, is_quick: bool) {
     let [server, client] = lines.map(|line| format!("{} -p {PORT}", line.replace("HERE", HERE)));
     let lines = Lines { server: &server, client: &client, ready: &Ready::Manager };

@@ -1,4 +1,4 @@
-//! Which programs run, how, and which of them make the quick run.
+//! The programs that run, with their arguments, and the programs of the quick run.
 
 mod case;
 mod manager;
@@ -9,7 +9,8 @@ use case::{Cases, ETHERNET, INFINIBAND, NAMESPACE, words};
 
 pub(super) use case::{Case, INTERFACE, Kind, Mpi, Pair, Ranks, Ready};
 
-/// The pingpong programs of rdma-core with their modes, on Ethernet.
+/// The pingpong programs of rdma-core with their modes on Ethernet, and whether the quick run has
+/// them.
 const PINGPONG: [(&str, &str, bool); 17] = [
     ("ibv_rc_pingpong", "-g 0", true),
     ("ibv_rc_pingpong", "-g 0 -e", false),
@@ -30,10 +31,10 @@ const PINGPONG: [(&str, &str, bool); 17] = [
     ("ibv_xsrq_pingpong", "-g 0", true),
 ];
 
-/// Programs that need no second one.
+/// Programs without a server.
 const ALONE: [(&str, bool); 3] = [("ibv_devices", true), ("ibv_devinfo -v", true), ("ibv_devinfo -l", false)];
 
-/// All cases but pyverbs'.
+/// All cases but the Python tests.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Cases::default();
     for (line, is_quick) in ALONE {
@@ -69,7 +70,7 @@ mod tests {
             Kind::Pair(Pair { ready: Ready::Socket(port) | Ready::Manager(port), .. }) => Some(*port),
             _ => None,
         };
-        // Programs that take no port have one of their own, below ours.
+        // Fixed ports of programs are below 21000.
         let ports: Vec<_> = cases.iter().filter_map(port).filter(|port| *port >= 21_000).collect();
         assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());
         assert!(names.iter().any(|name| *name == "ib_send_lat -c UD -n 1000"));

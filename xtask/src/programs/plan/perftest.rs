@@ -1,8 +1,8 @@
-//! perftest and qperf, without RDMA CM and with it.
+//! perftest and qperf, without and with RDMA CM.
 
 use super::case::{Cases, Device, ETHERNET, HERE, INFINIBAND, Lines, PORT, Ready, TWO_DEVICES};
 
-/// perftest's programs with the services that each has.
+/// perftest's programs with their services.
 const PERFTEST: [(&str, &[&str]); 8] = [
     ("ib_send_lat", &["RC", "UC", "UD"]),
     ("ib_send_bw", &["RC", "UC", "UD"]),
@@ -14,14 +14,14 @@ const PERFTEST: [(&str, &[&str]); 8] = [
     ("ib_atomic_bw", &["RC"]),
 ];
 
-/// Modes: arguments, words that the program's name must have, services, and whether the quick run
-/// has it.
+/// A mode: arguments, words of which the program's name must contain one, services, and whether the
+/// quick run has the mode.
 type Mode = (&'static str, &'static [&'static str], &'static [&'static str], bool);
 
 const ALL: &[&str] = &["RC", "UC", "UD"];
 const CONNECTED: &[&str] = &["RC", "UC"];
 
-/// Two CPUs that others use too make a ping-pong that polls slow, hence few messages.
+/// The modes. They have few messages, because a ping-pong that polls is slow on two busy CPUs.
 const MODES: [Mode; 32] = [
     ("-n 1000", &[], ALL, true),
     ("-n 20 -a", &["send_lat", "write_lat", "read_lat"], ALL, false),
@@ -38,8 +38,8 @@ const MODES: [Mode; 32] = [
     ("-n 1000 -s 4096 -m 1024", &["send", "write", "read"], CONNECTED, false),
     ("-n 1000 --use-srq", &["send"], ALL, false),
     ("-n 1000 --use-srq -q 4", &["send_bw"], &["RC"], true),
-    // What finds no receive is lost where nothing is acknowledged, and perftest waits a minute for
-    // it: here all fit.
+    // Over UC and UD, a message without a posted receive is lost, and perftest waits a minute for
+    // it: 50 messages find posted receives.
     ("-n 50 --use-srq -q 4", &["send_bw"], &["UC", "UD"], false),
     ("-n 1000 -e --use-srq", &["send_lat"], ALL, false),
     ("-n 5000 -r 5000", &["send"], ALL, false),
@@ -59,9 +59,9 @@ const MODES: [Mode; 32] = [
     ("-n 1000 -z", &["send_lat"], &["RC"], false),
 ];
 
-/// Modes in which perftest fails by itself with RDMA CM, of the services that are named. It
-/// connects the wrong way round; it posts receives to queue pairs that have a shared queue; and it
-/// loses credits, as without RDMA CM.
+/// Modes in which perftest itself fails with RDMA CM, for the given services. It connects in the
+/// wrong direction; it posts receives to queue pairs that have a shared queue; and it loses
+/// credits, as without RDMA CM.
 const NOT_BY_MANAGER: [(&str, &[&str]); 4] = [
     ("-n 1000 --reversed", ALL),
     ("-n 1000 --use-srq", &["UD"]),
@@ -69,10 +69,10 @@ const NOT_BY_MANAGER: [(&str, &[&str]); 4] = [
     ("-n 50 --use-srq -q 4", &["UD"]),
 ];
 
-/// Programs and services of the quick run with RDMA CM, in the first mode.
+/// The programs and services of the quick run with RDMA CM, in the first mode.
 const QUICK_BY_MANAGER: [(&str, &str); 2] = [("ib_send_lat", "UD"), ("ib_write_bw", "RC")];
 
-/// qperf's tests of RDMA as Debian builds it, which is without XRC, and whether the quick run has
+/// The RDMA tests of Debian's qperf, which is built without XRC, and whether the quick run has
 /// them.
 const QPERF: [(&str, bool); 21] = [
     ("rc_bi_bw", false),
@@ -98,7 +98,7 @@ const QPERF: [(&str, bool); 21] = [
     ("ver_rc_fetch_add", false),
 ];
 
-/// All of them.
+/// Adds all cases.
 pub(super) fn cases(cases: &mut Cases) {
     for (program, services) in PERFTEST {
         for service in services {
@@ -116,7 +116,7 @@ pub(super) fn cases(cases: &mut Cases) {
     by_manager(cases, TWO_DEVICES, "ib_send_lat -c RC -n 1000", false);
     for (test, is_quick) in QPERF {
         qperf(cases, INFINIBAND, test, is_quick);
-        // It leaves RDMA CM to RC.
+        // qperf uses RDMA CM only for RC.
         if test.starts_with("rc_") || test == "uc_lat" || test == "ud_lat" {
             qperf(cases, ETHERNET, &format!("{test} -cm 1"), test == "rc_lat");
         }
@@ -125,7 +125,7 @@ pub(super) fn cases(cases: &mut Cases) {
     qperf(cases, ETHERNET, "ud_lat", false);
 }
 
-/// A program of perftest with a service in a mode, without RDMA CM and with it.
+/// Adds a program of perftest with a service in a mode, without and with RDMA CM.
 fn perftest(cases: &mut Cases, program: &str, service: &str, mode: &Mode) {
     let (arguments, programs, services, is_quick) = mode;
     let is_named = programs.is_empty() || programs.iter().any(|name| program.contains(name));
@@ -135,7 +135,7 @@ fn perftest(cases: &mut Cases, program: &str, service: &str, mode: &Mode) {
     let has_service = arguments.contains("-c ");
     let option = if has_service { String::new() } else { format!(" -c {service}") };
     let line = format!("{program}{option} {arguments}");
-    // `-z` says what ends say each other before they measure by RDMA CM as well.
+    // With `-z`, server and client exchange their parameters by RDMA CM.
     if arguments.ends_with("-z") {
         let server = format!("{line} -p {PORT}");
         let lines = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Manager };
@@ -144,21 +144,21 @@ fn perftest(cases: &mut Cases, program: &str, service: &str, mode: &Mode) {
     cases.own_server(ETHERNET, &line, *is_quick);
     let is_first = *arguments == MODES[0].0;
     let fails = NOT_BY_MANAGER.iter().any(|(mode, of)| mode == arguments && of.contains(&service));
-    // librdmacm makes no queue pairs of UC: once is enough to see it refused.
+    // librdmacm creates no queue pairs of UC: one case is enough to see the refusal.
     let is_left_out = has_service || (service == "UC" && !is_first);
     if !fails && !is_left_out {
         by_manager(cases, ETHERNET, &line, is_first && QUICK_BY_MANAGER.contains(&(program, service)));
     }
 }
 
-/// A program of perftest that connects by RDMA CM.
+/// Adds a program of perftest that connects through RDMA CM.
 fn by_manager(cases: &mut Cases, device: Device, line: &str, is_quick: bool) {
     let server = format!("{line} -R -p {PORT}");
     let lines = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Manager };
     cases.pair(device, &format!("{line} -R"), is_quick, &lines, true);
 }
 
-/// A test of qperf, whose server waits for more.
+/// Adds a test of qperf, whose server does not end.
 fn qperf(cases: &mut Cases, device: Device, test: &str, is_quick: bool) {
     let name = format!("qperf {test}");
     let (test, options) = test.split_once(' ').unwrap_or((test, ""));

@@ -1,4 +1,4 @@
-//! What runs above verbs and RDMA CM: libfabric, UCX, and MPI over both.
+//! Programs above verbs and RDMA CM: libfabric, UCX, and MPI over both.
 
 use super::case::{
     Cases, Device, ETHERNET, HERE, INFINIBAND, Kind, LINK, Lines, Mpi, PORT, Ranks, Ready, words,
@@ -16,7 +16,7 @@ const FABRICS: [(&str, bool); 8] = [
     ("-p verbs;ofi_rxd -e rdm", false),
 ];
 
-/// Tests of `ucx_perftest` above transports (UCP).
+/// Tests of UCX's upper layer (UCP) in `ucx_perftest`.
 const UCP: [&str; 19] = [
     "tag_lat",
     "tag_bw",
@@ -33,14 +33,14 @@ const UCP: [&str; 19] = [
     "stream_bw",
     "ucp_am_lat",
     "ucp_am_bw",
-    // What takes a rendezvous.
+    // Messages that need a rendezvous.
     "tag_lat -s 100000",
     "tag_bw -s 100000",
     "ucp_get -s 100000",
     "ucp_am_bw -s 100000",
 ];
 
-/// Tests of `ucx_perftest` of transports (UCT), by transport.
+/// Tests of UCX's lower layer (UCT) in `ucx_perftest`, by transport.
 const UCT: [(&str, &[&str]); 2] = [
     (
         "rc",
@@ -62,12 +62,12 @@ const UCT: [(&str, &[&str]); 2] = [
     ("ud", &["am_lat", "am_lat -D zcopy", "am_bw", "put_lat", "fadd"]),
 ];
 
-/// What UCX takes messages by. RC wires up by UD, which `rc` has and `rc_verbs` has not.
+/// UCX's transports. RC needs UD to connect: `rc` includes it, `rc_verbs` does not.
 const TRANSPORTS: [&str; 2] = ["rc", "ud"];
 
-/// Ranks of MPI that send each other messages of all sizes and time small ones: the device, the
-/// implementation, UCX's transports, the least nanoseconds that a small message takes, and whether
-/// the quick run has them.
+/// Ranks of MPI that exchange messages of all sizes and time small ones: the device, the
+/// implementation, UCX's transports, the least time of a small message in ns, and whether the quick
+/// run has them.
 const PINGPONG: [(Device, Mpi, &str, &str, bool); 6] = [
     (ETHERNET, Mpi::Mpich, "rc,self", "0", false),
     (ETHERNET, Mpi::Mpich, "ud,self", "0", false),
@@ -77,8 +77,9 @@ const PINGPONG: [(Device, Mpi, &str, &str, bool); 6] = [
     (LINK, Mpi::OpenMpi, "rc,self", "5000", false),
 ];
 
-/// Ranks of MPI that verify messages, collective operations and one-sided access: the device, what
-/// is written before the number of ranks, and whether the quick run has them, two of them at that.
+/// Ranks of MPI that verify messages, collective operations and one-sided access: the device, the
+/// words of the name before the number of ranks, the transports, and whether the quick run has two
+/// ranks.
 const RANKS: [(Device, &str, Way, bool); 8] = [
     (ETHERNET, "UCX_TLS=rc,self mpirun.mpich", Way::Mpich("UCX_TLS=rc,self"), true),
     (ETHERNET, "UCX_TLS=ud,self mpirun.mpich", Way::Mpich("UCX_TLS=ud,self"), false),
@@ -90,16 +91,16 @@ const RANKS: [(Device, &str, Way, bool); 8] = [
     (INFINIBAND, "mpirun.openmpi --mca btl openib,self", Way::Openib, true),
 ];
 
-/// What an MPI takes messages by.
+/// The transports of an MPI.
 #[derive(Clone, Copy)]
 enum Way {
-    /// MPICH, which is built for UCX, with these transports.
+    /// MPICH over UCX with these transports.
     Mpich(&'static str),
     /// Open MPI over UCX with these transports.
     OpenMpiUcx(&'static str),
-    /// Open MPI over libfabric's messages, of connections that are made when they are needed.
+    /// Open MPI over libfabric's messages. It connects on demand.
     Ofi,
-    /// Open MPI over verbs. It connects by datagrams of its own, which it does on InfiniBand only.
+    /// Open MPI over verbs. It connects by its own datagrams, on InfiniBand only.
     Openib,
 }
 
@@ -111,7 +112,7 @@ impl Way {
     fn environment(self) -> Vec<&'static str> {
         match self {
             Self::Mpich(transports) => vec![transports],
-            // Open MPI leaves UCX out unless it knows the transports and the devices.
+            // Open MPI does not use UCX unless these lists have its transports and devices.
             Self::OpenMpiUcx(transports) => vec![
                 transports,
                 "OMPI_MCA_pml=ucx",
@@ -132,14 +133,14 @@ impl Way {
                 "OMPI_MCA_btl=openib,self",
                 "OMPI_MCA_btl_openib_allow_ib=1",
                 "OMPI_MCA_btl_openib_warn_no_device_params_found=0",
-                // It says why there is no way; longer help gets lost between its processes.
+                // Prints why there is no transport; longer help is lost between the processes.
                 "OMPI_MCA_btl_base_verbose=10",
             ],
         }
     }
 }
 
-/// All of them.
+/// Adds all cases.
 pub(super) fn cases(cases: &mut Cases) {
     fabrics(cases);
     ucx(cases);
@@ -169,7 +170,7 @@ fn ranks(way: Way, count: &'static str, program: &'static str, argument: Option<
     Kind::Ranks(Ranks { mpi: way.mpi(), environment, count, program, argument, prints })
 }
 
-/// libfabric, whose program has `-B` and `-P` for the server's port.
+/// Adds the cases of libfabric, whose program has the options `-B` and `-P` for the server's port.
 fn fabrics(cases: &mut Cases) {
     let kind = Kind::Prints(words("fi_info -p verbs"), "FI_PROTO_RDMA_CM_IB_RC");
     cases.push(ETHERNET, "fi_info -p verbs", true, kind);
@@ -209,7 +210,7 @@ fn ucx(cases: &mut Cases) {
     }
 }
 
-/// A test of `ucx_perftest`.
+/// Adds a test of `ucx_perftest`.
 fn perftest(cases: &mut Cases, name: &str, line: &str, is_quick: bool) {
     let server = format!("{line} -n 100 -w 10 -p {PORT}");
     let lines = Lines { server: &server, client: &format!("{server} {HERE}"), ready: &Ready::Socket };

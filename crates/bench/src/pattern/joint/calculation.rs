@@ -1,24 +1,23 @@
-//! A calculation that is to run while the library carries messages.
+//! A computation that runs while the library carries messages.
 //!
-//! The calculation is a fixed number of turns of a loop, which were timed before. Whatever takes
-//! the CPU from the rank (the library's own thread, an interrupt, another process) makes it longer,
-//! as it makes a real calculation longer. A loop that ran until the clock showed a given time would
-//! end on time however little it had computed, and the CPU time taken from it would count as
-//! overlap.
+//! The computation is a fixed number of turns of a loop, which was timed before. Whatever takes the
+//! CPU from the rank (the library's thread, an interrupt, another process) makes it longer, as it
+//! makes a real computation longer. A loop that ran until a given time would end on time however
+//! little it had computed, and the CPU time taken from it would count as overlap.
 
 use std::hint::black_box;
 
 use measure::clock::Clock;
 
-/// A number of turns.
+/// A number of turns of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calculation {
     turns: u64,
 }
 
 impl Calculation {
-    /// A calculation that takes this many ticks while the rank keeps its CPU. The shortest of
-    /// several timed runs gives the cost of a turn.
+    /// Returns a computation that takes this many ticks while the rank keeps its CPU. The shortest
+    /// of several timed runs determines the cost of a turn.
     pub(super) fn of(clock: Clock, ticks: f64) -> Self {
         let time = |_| {
             let begin = clock.now();
@@ -29,27 +28,27 @@ impl Calculation {
         Self { turns: (ticks * TIMED_TURNS as f64 / least as f64).round() as u64 }
     }
 
-    /// How many parts it can have, each of a turn at least.
+    /// The largest number of parts, each of at least one turn.
     pub(super) fn parts(self) -> u64 {
         self.turns.max(1)
     }
 
-    /// One of so many parts, which together have all turns: the first have one more where they are
-    /// not equal.
+    /// One of the parts of [`split`](Self::split). Together they have all turns: the first `more`
+    /// parts have one turn more.
     #[inline]
     pub(super) fn part(self, part: u64, [each, more]: [u64; 2]) -> Self {
         debug_assert!(each <= self.turns);
         Self { turns: each + u64::from(part < more) }
     }
 
-    /// The turns of each of so many parts, and how many parts have one more.
+    /// Returns the turns of each of `parts` parts, and how many parts have one more.
     pub(super) fn split(self, parts: u64) -> [u64; 2] {
         let parts = parts.max(1);
         [self.turns / parts, self.turns % parts]
     }
 
-    /// Runs it: a multiplication and an addition a turn, each of which needs the one before (the
-    /// generator of Knuth's MMIX).
+    /// Runs the computation: a multiplication and an addition per turn, each of which depends on
+    /// the one before (the generator of Knuth's MMIX).
     #[inline]
     pub(super) fn run(self) {
         let mut value = black_box(1u64);
@@ -62,7 +61,7 @@ impl Calculation {
     }
 }
 
-/// Some microseconds: much longer than two stamps take, much shorter than a turn of the scheduler.
+/// Some microseconds: much longer than two stamps, much shorter than a time slice of the scheduler.
 const TIMED_TURNS: u64 = 2000;
 const TIMES: usize = 50;
 
@@ -75,7 +74,7 @@ mod tests {
         let clock = Clock::monotonic();
         let one = Calculation::of(clock, 1e6).turns as f64;
         let two = Calculation::of(clock, 2e6).turns as f64;
-        // The CPU may have another speed for a moment; no clock of a machine is off by half.
+        // The CPU may change its speed for a moment; no clock of a machine is off by half.
         assert!(two / one > 1.0 && one > 0.0, "{one} {two}");
         assert_eq!(Calculation::of(clock, 0.0).turns, 0);
     }
@@ -97,7 +96,7 @@ mod tests {
     fn a_calculation_takes_the_time_that_it_was_made_for() {
         let clock = Clock::monotonic();
         let calculation = Calculation::of(clock, clock.ticks(std::time::Duration::from_micros(200)) as f64);
-        // Whatever takes the CPU away makes it longer, never shorter.
+        // Whatever takes the CPU makes the computation longer, never shorter.
         let time = |_| {
             let begin = clock.now();
             calculation.run();

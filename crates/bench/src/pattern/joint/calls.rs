@@ -1,4 +1,4 @@
-//! A rank's calls, each stamped before and after.
+//! The calls of a rank, with a stamp before and after each.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::pattern::outcome::Outcome;
 use crate::point::{Injection, Length, PointSpec};
 use crate::rank_clock::RankClock;
 
-/// A rank's share of a point in which all ranks do something together.
+/// A rank's share of a point of collective calls.
 pub(crate) struct Share<'a> {
     pub(crate) spec: &'a PointSpec,
     pub(crate) rank: u32,
@@ -29,15 +29,15 @@ pub(crate) struct Share<'a> {
     pub(crate) joint: Joint,
     pub(crate) start: Start,
     pub(crate) injection: Option<Injection>,
-    /// Whether a calculation is to overlap with each call, and how often that lets the library go
-    /// on.
+    /// Whether a computation overlaps with each call, and how often it calls the library's test
+    /// function.
     pub(crate) overlap: Option<u32>,
 }
 
-/// Makes a rank's calls.
+/// Makes the calls of a rank.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::WrongResult`] where a call did not do what it should.
+/// The errors of the endpoint; [`Error::WrongResult`] where a call had a wrong result.
 pub(crate) fn run<E: Collectives>(
     share: Share<'_>,
     endpoint: &mut E,
@@ -57,7 +57,7 @@ pub(crate) fn run<E: Collectives>(
     let (done, cpu) = match overlap {
         None => watched(clock, || stamps.take(endpoint, &mut starter, delays, &mut Alone)),
         Some(tests) => {
-            // How long the call takes alone says how long the calculation is to take.
+            // The computation takes as long as the call takes alone.
             stamps.take(endpoint, &mut starter, delays, &mut Alone)?;
             endpoint.meet()?;
             let pure = middle(stamps.own());
@@ -75,7 +75,7 @@ pub(crate) fn run<E: Collectives>(
         }
     };
     done?;
-    // Some start where others have not ended: what follows is no part of it.
+    // Some ways of starting let a rank start before others have ended: wait for all ranks here.
     endpoint.meet()?;
     let exchanged = starter.end(endpoint)?;
     checked(endpoint)?;
@@ -98,7 +98,7 @@ impl CollectivesVisitor for Share<'_> {
     }
 }
 
-/// Makes a call and looks whether it has done what it should.
+/// Makes a call and verifies its result.
 fn checked<E: Collectives>(endpoint: &mut E) -> Result<(), Error> {
     endpoint.clear()?;
     endpoint.meet()?;
@@ -106,18 +106,18 @@ fn checked<E: Collectives>(endpoint: &mut E) -> Result<(), Error> {
     endpoint.verify()
 }
 
-/// Stamps in ticks, by call.
+/// Stamps in ticks, in the order of the calls.
 struct Stamped {
     begun: Vec<u64>,
     ended: Vec<u64>,
-    /// Calls that this rank came to late.
+    /// Calls that this rank started late.
     late: Vec<u64>,
     warmup: u64,
 }
 
 impl Stamped {
-    /// Room for so many calls, in memory that is there: a page that comes when it is touched would
-    /// be part of a call.
+    /// Room for this many calls, in memory that is mapped: a page fault would be part of a call's
+    /// time.
     fn room(calls: u64, warmup: u64) -> Self {
         let room = usize::try_from(calls).unwrap_or(usize::MAX);
         let mut late = vec![UNTOUCHED; room];
@@ -125,12 +125,13 @@ impl Stamped {
         Self { begun: vec![UNTOUCHED; room], ended: vec![UNTOUCHED; room], late, warmup }
     }
 
-    /// What each call took, in ticks.
+    /// The time of each call, in ticks.
     fn own(&self) -> Vec<u64> {
         self.begun.iter().zip(&self.ended).map(|(begin, end)| end.saturating_sub(*begin)).collect()
     }
 
-    /// Makes the calls and stamps them, with delays in ticks before and after the first stamp.
+    /// Makes the calls and stamps them. `before` and `within` are delays in ticks before and after
+    /// the first stamp.
     fn take<E: Collectives, W: Work>(
         &mut self,
         endpoint: &mut E,
@@ -159,7 +160,7 @@ impl Stamped {
     }
 }
 
-/// The median, 0 of nothing.
+/// The median; 0 of an empty list.
 fn middle(mut ticks: Vec<u64>) -> f64 {
     ticks.sort_unstable();
     let upper = ticks.get(ticks.len() / 2).copied().unwrap_or(0);
@@ -167,5 +168,5 @@ fn middle(mut ticks: Vec<u64>) -> f64 {
     f64::midpoint(lower as f64, upper as f64)
 }
 
-/// Anything but zero, which a kernel may keep as no memory at all.
+/// Not zero, because a kernel may back a page of zeroes with no memory of its own.
 const UNTOUCHED: u64 = u64::MAX;

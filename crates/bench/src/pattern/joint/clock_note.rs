@@ -1,21 +1,21 @@
-//! What a table says of clocks that may be apart.
+//! The line below a table that says how well the clocks of ranks were compared.
 
 use measure::record::Point;
 use serde_json::Value;
 
-/// How far times between ranks may be off, of a point whose pattern has put its own values there;
-/// none where the ranks have one clock.
+/// Returns the line about the error of times between ranks, for a point whose pattern has recorded
+/// it; `None` where the ranks share one clock.
 pub(crate) fn clock_note(point: &Point, pattern: &str) -> Option<String> {
     let own = point.own.get(pattern)?;
     let bound_ns = own.get("clock_bound_ns").and_then(Value::as_f64)?;
     let mut note = format!(
-        "\n last-last, first-last and skew are known to {:.3} us, by which the clocks of the ranks may be apart",
+        "\n last-last, first-last and skew have an error of up to {:.3} us, because the ranks have different clocks",
         bound_ns / 1e3
     );
     let reversed = own.get("reversed").and_then(Value::as_u64).unwrap_or(0);
     if reversed > 0 {
         note += &format!(
-            "\n   of {reversed} calls the last rank seems to have ended before the last began: they count as 0 in last-last"
+            "\n   in {reversed} calls the last rank seems to end before the last rank starts: they count as 0 in last-last"
         );
     }
     Some(note + "\n")
@@ -38,8 +38,8 @@ mod tests {
         };
         assert_eq!(said(json!({ "t_min_ns": 1.0 })), None);
         let one = said(json!({ "clock_bound_ns": 1234.0, "reversed": 0 })).unwrap();
-        assert!(one.contains("skew are known to 1.234 us") && !one.contains("calls"), "{one}");
+        assert!(one.contains("skew have an error of up to 1.234 us") && !one.contains("calls"), "{one}");
         let two = said(json!({ "clock_bound_ns": 1234.0, "reversed": 3 })).unwrap();
-        assert!(two.contains("of 3 calls the last rank seems to have ended before"), "{two}");
+        assert!(two.contains("in 3 calls the last rank seems to end before"), "{two}");
     }
 }

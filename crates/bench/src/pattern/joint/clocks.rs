@@ -1,6 +1,6 @@
-//! The clocks of ranks that do not read the same one: exchanges of rank 0 with each of the others,
-//! before the calls, after them and in between, from which it follows what a clock shows when rank
-//! 0's shows something, and how well that is known.
+//! Comparison of the clocks of ranks that do not share one: rank 0 exchanges messages with each
+//! other rank before, between and after the calls. They tell what a rank's clock shows when rank
+//! 0's clock shows a given time, and how large the error is.
 
 use measure::clock::{Clock, Exchange, Nominal, Offset};
 
@@ -13,19 +13,20 @@ pub(super) struct Exchanges {
     rank: u32,
     ranks: u32,
     ours: Clock,
-    /// What is known of the rate of rank 0's clock.
+    /// The nominal rate of rank 0's clock.
     leading: Nominal,
-    /// Two stamps of this rank for each exchange. Those of rank 0 are rank by rank in each round.
+    /// Two stamps of this rank for each exchange. In each round, those of rank 0 are in the order
+    /// of the other ranks.
     stamps: Vec<u64>,
-    /// What rank 0 stamped, of the exchanges with this one.
+    /// What rank 0 stamped in the exchanges with this rank.
     told: Vec<u64>,
 }
 
 impl Exchanges {
-    /// Hears of rank 0's clock. All ranks call it.
+    /// Receives the nominal rate of rank 0's clock. All ranks call this.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     pub(super) fn new<E: Collectives>(endpoint: &mut E, rank: u32, ranks: u32) -> Result<Self, Error> {
         let ours = endpoint.clock();
         let own = Nominal::of(&ours);
@@ -37,10 +38,10 @@ impl Exchanges {
         Ok(Self { rank, ranks, ours, leading, stamps: Vec::new(), told: Vec::new() })
     }
 
-    /// A round of exchanges. All ranks call it.
+    /// Makes a round of exchanges. All ranks call this.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     pub(super) fn make<E: Collectives>(&mut self, endpoint: &mut E) -> Result<(), Error> {
         self.exchange(endpoint)?;
         let others = (self.ranks as usize).saturating_sub(1).max(1);
@@ -53,7 +54,7 @@ impl Exchanges {
         Ok(())
     }
 
-    /// Rounds that are kept, of which this rank has stamps with so many others.
+    /// The number of stored rounds, where this rank exchanges messages with `others` ranks.
     fn told_rounds(&self, others: usize) -> usize {
         self.stamps.len() / (2 * ROUND * others)
     }
@@ -75,7 +76,7 @@ impl Exchanges {
         Ok(())
     }
 
-    /// Rank 0's side of a round with another rank, which is then told all stamps.
+    /// Rank 0's side of a round with another rank, to which it then sends all its stamps.
     fn lead<E: Collectives>(&mut self, endpoint: &mut E, other: u32) -> Result<(), Error> {
         let first = self.stamps.len();
         for _ in 0..ROUND {
@@ -87,7 +88,8 @@ impl Exchanges {
         self.stamps[first..].iter().try_for_each(|stamp| endpoint.give(other, *stamp))
     }
 
-    /// What this rank's clock shows when rank 0's shows something, by the last rounds.
+    /// Returns what this rank's clock shows when rank 0's clock shows `leading`, by the last
+    /// rounds.
     ///
     /// # Errors
     /// [`Error::Clocks`] where the exchanges contradict each other.
@@ -110,14 +112,14 @@ impl Exchanges {
     }
 }
 
-/// Keeps every second round of so many stamps, the first and the last among them.
+/// Keeps every second round of stamps, and the last.
 fn forget(stamps: &mut Vec<u64>, round: usize) {
     let last = (stamps.len() / round).saturating_sub(1);
     let kept = stamps.chunks(round).enumerate().filter(|(index, _)| index % 2 == 0 || *index == last);
     *stamps = kept.flat_map(|(_, stamps)| stamps).copied().collect();
 }
 
-/// Exchanges of rank 0 with a rank, from what each of the two stamped.
+/// The exchanges of rank 0 with a rank, from the stamps of both.
 fn paired(leading: &[u64], other: &[u64]) -> Vec<Exchange> {
     let both = leading.chunks_exact(2).zip(other.chunks_exact(2));
     both.map(|(leading, other)| Exchange {
@@ -129,17 +131,18 @@ fn paired(leading: &[u64], other: &[u64]) -> Vec<Exchange> {
     .collect()
 }
 
-/// The exchanges with a rank, from all that rank 0 and that rank have stamped.
+/// The exchanges with a rank, from all stamps of rank 0 and of that rank.
 pub(super) fn of_rank(rank: usize, ranks: usize, leading: &[u64], other: &[u64]) -> Vec<Exchange> {
     let with_it = leading.chunks_exact(2 * ROUND).skip(rank.saturating_sub(1)).step_by((ranks - 1).max(1));
     let leading: Vec<u64> = with_it.flatten().copied().collect();
     paired(&leading, other)
 }
 
-/// What the other clock shows when the leading one shows something: the middle of what is possible.
+/// Returns what the other clock shows when the leading one shows `leading`: the middle of the
+/// range.
 fn shown_at(offset: &Offset, rate: f64, exchanges: &[Exchange], leading: u64) -> u64 {
     let mut shown = exchanges.last().map_or(0, |last| last.answered);
-    // The first step is off by the drift, the second by its square.
+    // The error of the first step is the drift, that of the second its square.
     for _ in 0..STEPS {
         let interval = offset.interval(shown);
         let off = i128::from(leading) - (interval.least + interval.largest) / 2;
@@ -148,13 +151,13 @@ fn shown_at(offset: &Offset, rate: f64, exchanges: &[Exchange], leading: u64) ->
     shown
 }
 
-/// Exchanges of a round: enough that one of them meets no interrupt.
+/// Exchanges of a round: enough that an interrupt does not delay all of them.
 pub(super) const ROUND: usize = 16;
-/// Rounds from which the next instants follow. A clock that is corrected meanwhile keeps no
-/// constant rate for long.
+/// Rounds from which the next instants follow. A clock that is being corrected keeps no constant
+/// rate for long.
 const ROUNDS_USED: usize = 4;
 const STEPS: usize = 3;
-/// Stamps of a rank, at most: with those of its calls it has to tell them.
+/// The largest number of stamps of a rank: it reports them with those of its calls.
 const STAMPS_MOST: usize = RAW_SAMPLES_MAX as usize / 8;
 
 #[cfg(test)]
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
     use crate::endpoint::wire::Wire;
 
-    /// Exchanges of two clocks of which the other one is ahead and fast.
+    /// Exchanges of two clocks of which the second is ahead and faster.
     fn exchanges(rounds: u64) -> (Vec<u64>, Vec<u64>) {
         let other = |true_ns: u64| 7_000_000 + true_ns + true_ns / 20_000;
         let mut stamps = (Vec::new(), Vec::new());

@@ -1,9 +1,9 @@
-//! A barrier of our own between ranks that share no memory.
+//! A barrier between ranks that share no memory, independent of the library.
 
 use crate::Error;
 use crate::endpoint::collectives::Collectives;
 
-/// A barrier of empty messages: in each round a rank tells one that is twice as far away as in the
+/// A barrier of empty messages: in each round a rank sends to the rank at twice the distance of the
 /// round before (Hensgen, Finkel and Manber 1988).
 pub(super) struct Dissemination {
     pub(super) rank: u32,
@@ -11,7 +11,7 @@ pub(super) struct Dissemination {
 }
 
 impl Dissemination {
-    /// Whom a rank tells in each round, and whom it waits for.
+    /// For each round, the rank to which this rank sends and the rank from which it receives.
     fn rounds(&self) -> impl Iterator<Item = [u32; 2]> + use<> {
         let Self { rank, ranks } = *self;
         let distances = std::iter::successors(Some(1_u32), |distance| distance.checked_mul(2));
@@ -20,10 +20,10 @@ impl Dissemination {
             .map(move |distance| [(rank + distance) % ranks, (rank + ranks - distance) % ranks])
     }
 
-    /// Goes on when all ranks have come.
+    /// Returns when all ranks have called it.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     pub(super) fn pass<E: Collectives>(&self, endpoint: &mut E) -> Result<(), Error> {
         self.rounds().try_for_each(|[to, from]| endpoint.swap(to, from))
     }

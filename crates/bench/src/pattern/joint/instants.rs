@@ -1,7 +1,7 @@
-//! Common instants at which ranks begin their calls.
+//! Common instants at which ranks start their calls.
 //!
-//! Ranks of several clocks look ahead for a millisecond at first, and then for ever longer: the
-//! first exchanges are so close to each other that they tell little of how the clocks part.
+//! Ranks with different clocks agree on instants for a millisecond at first, and then for longer
+//! and longer: the first exchanges follow each other so closely that they tell little of the drift.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use super::work::Work;
 use crate::Error;
 use crate::endpoint::collectives::Collectives;
 
-/// Instants that are twice as far apart as a call takes.
+/// Instants that are about twice the time of a call apart.
 pub(super) struct Instants {
     apart_ns: u64,
-    /// The first of them and the time from each to the next, in ticks of this rank's clock.
+    /// The first instant and the time from each to the next, in ticks of this rank's clock.
     first: u64,
     apart: Ratio,
     call: u64,
-    /// For how long instants are agreed on next, in ns: then ranks compare their clocks and agree
-    /// again. Ranks of one clock agree once.
+    /// The time, in ns, for which the ranks agree on instants next; then they compare their clocks
+    /// and agree again. Ranks with one clock agree once.
     span_ns: Option<u64>,
-    /// No instant is so many ticks ahead: the point's time limit.
+    /// The point's time limit, in ticks: no instant is farther ahead.
     limit: u64,
 }
 
-/// So many ticks for so many calls: a whole number of ticks for one is not exact enough.
+/// A number of ticks for a number of calls: whole ticks per call would not be exact enough.
 struct Ratio {
     ticks: u64,
     calls: u64,
 }
 
 impl Instants {
-    /// Agrees on how far apart they are: some calls are made for that, which all together may take
-    /// the point's time limit.
+    /// Agrees on the time between instants. For that the ranks make some calls, which together may
+    /// take as long as the point's time limit.
     ///
     /// # Errors
-    /// What the endpoint says; [`Error::Clocks`] where a rank says that its calls take longer.
+    /// The errors of the endpoint; [`Error::Clocks`] where a rank's calls take longer.
     pub(super) fn new<E: Collectives, W: Work>(
         endpoint: &mut E,
         delays: [u64; 2],
@@ -63,11 +63,11 @@ impl Instants {
         })
     }
 
-    /// The next instant, by this rank's clock.
+    /// Returns the next instant, by this rank's clock.
     ///
     /// # Errors
-    /// What the endpoint says; [`Error::Clocks`] where clocks of ranks cannot be compared, or an
-    /// instant is behind the point's time limit.
+    /// The errors of the endpoint; [`Error::Clocks`] where the clocks cannot be compared, or an
+    /// instant is after the point's time limit.
     #[inline]
     pub(super) fn next<E: Collectives>(
         &mut self,
@@ -83,7 +83,7 @@ impl Instants {
         Ok(instant)
     }
 
-    /// Agrees on the next instants, which rank 0 chooses by its clock.
+    /// Agrees on the next instants. Rank 0 chooses them by its clock.
     #[cold]
     fn agree<E: Collectives>(
         &mut self,
@@ -110,11 +110,11 @@ impl Instants {
             let last = first.checked_add(ticks).filter(|last| *last <= last_allowed);
             last.map(|_| [first, ticks]).ok_or_else(too_late)
         });
-        // All leave together: who went on would wait for those that cannot.
+        // All ranks stop together: a rank that continued would wait for a rank that cannot.
         let has_failed = endpoint.largest(u64::from(agreed.is_err()))? > 0;
         let [first, ticks] = agreed?;
         if has_failed {
-            let reason = "another rank finds no common instants by its clock".to_owned();
+            let reason = "another rank cannot compute common instants by its clock".to_owned();
             return Err(Error::Clocks { reason });
         }
         self.first = first;
@@ -123,11 +123,11 @@ impl Instants {
     }
 }
 
-/// Twice the time of a call that the slowest rank tells, and what a clock and a loop take.
+/// Returns twice the time of the slowest rank's calls, and the time of a clock and a loop.
 fn apart_ns(usual_ns: u64, limit: Duration) -> Result<u64, Error> {
     if u128::from(usual_ns) > limit.as_nanos() {
         let reason =
-            format!("a rank says that a call of it takes {usual_ns} ns, beyond the point's time limit");
+            format!("a rank reports that one call takes {usual_ns} ns, longer than the point's time limit");
         return Err(Error::Clocks { reason });
     }
     Ok(usual_ns.saturating_mul(2).saturating_add(APART_LEAST.as_nanos() as u64))
@@ -135,10 +135,10 @@ fn apart_ns(usual_ns: u64, limit: Duration) -> Result<u64, Error> {
 
 #[cold]
 fn too_late() -> Error {
-    Error::Clocks { reason: "a call is to begin at an instant behind the point's time limit".to_owned() }
+    Error::Clocks { reason: "a call would start after the point's time limit".to_owned() }
 }
 
-/// The time of one call and the delays before and within it, in ticks.
+/// Returns the time of one call and of the delays before and within it, in ticks.
 #[inline]
 pub(super) fn time_once<E: Collectives, W: Work>(
     endpoint: &mut E,
@@ -152,14 +152,14 @@ pub(super) fn time_once<E: Collectives, W: Work>(
     Ok(clock.now().since(begin))
 }
 
-/// Calls that tell how long one takes.
+/// The number of calls that determine how long a call takes.
 pub(super) const PILOT: usize = 100;
-/// Beside twice the time of a call: what a clock and a loop take.
+/// Added to twice the time of a call: what a clock and a loop take.
 const APART_LEAST: Duration = Duration::from_micros(10);
-/// All ranks have heard of the first instant by then.
+/// All ranks have received the first instant by then.
 const BEGIN_AFTER: Duration = Duration::from_millis(2);
-/// Time until clocks are compared again, in ns: at first, and at most. In the latter, two of them
-/// part by less than a microsecond.
+/// The time until the clocks are compared again, in ns: the first, and the largest. Within the
+/// largest, two clocks drift apart by less than a microsecond.
 const SPAN_FIRST_NS: u64 = 1_000_000;
 const SPAN_MOST_NS: u64 = 50_000_000;
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_instant_behind_the_time_limit_is_refused_by_all() {
-        // The other rank has told so.
+        // What the other rank has sent.
         for (told, is_refused) in [(1 << 62, true), (u64::MAX, true), (0, false)] {
             let [mut wire, _] = Wire::pair(&[], |_| {});
             wire.hears(told);

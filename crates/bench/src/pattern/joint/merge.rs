@@ -1,10 +1,10 @@
-//! What the calls of all ranks come to.
+//! Merges the stamps of all ranks into times.
 //!
 //! With s and e the stamps of a rank r before and after a call: own = e_r - s_r; slowest = max own,
-//! which no comparison of clocks changes;
-//! skew = max s - min s; last_last = max e - max s, which no rank that came late spoils; first_last
-//! = max e - min s, the time of the operation as a whole (Hunold and Carpen-Amarie 2016). t_min,
-//! t_max and t_avg are taken over the ranks' means, as the OSU and the Intel MPI Benchmarks do.
+//! which needs no comparison of clocks; skew = max s - min s; last_last = max e - max s, which does
+//! not change when a rank is late; first_last = max e - min s, the time of the operation as a whole
+//! (Hunold and Carpen-Amarie 2016). t_min, t_max and t_avg are taken over the ranks' means, as the
+//! OSU and the Intel MPI Benchmarks do.
 
 use measure::record::{LatencyKind, Status, Timed};
 use measure::samples::Samples;
@@ -18,15 +18,15 @@ use crate::endpoint::collectives::{CALLS, WRITES};
 use crate::pattern::outcome::{KeptSamples, Merged, Outcome, Source};
 use crate::point::PointSpec;
 
-/// Puts the calls of all ranks together.
+/// Merges the calls of all ranks.
 pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<CallStamps>>) -> Merged {
-    // It was not measured, or has failed: that stands.
+    // The point was not measured or failed: its status stays.
     if outcomes.is_empty() {
         return Merged::of(outcomes);
     }
     let told: Vec<CallStamps> = told.into_iter().flatten().collect();
     let (Some(first), true) = (told.first(), told.len() == outcomes.len()) else {
-        let error = "a rank has not told when its calls began and ended".to_owned();
+        let error = "a rank has not reported when its calls started and ended".to_owned();
         return Merged::without_numbers(Status::Failed { error });
     };
     if told.iter().any(|other| other.begun.len() != first.begun.len()) {
@@ -40,23 +40,23 @@ pub(crate) fn merge(spec: &PointSpec, outcomes: &[Outcome], told: Vec<Option<Cal
     let late = late(&told);
     if late as f64 > LATE_SHARE_MAX * first.begun.len() as f64 {
         merged.unstable.push(format!(
-            "some rank came late to {late} of {} calls, which then did not begin together",
+            "at least one rank was late for {late} of {} calls, so that the ranks did not start these together",
             first.begun.len()
         ));
     }
     merged
 }
 
-/// Keeps the times of all calls by kind, the headline first, with the bound of those between two
-/// ranks.
+/// Keeps the times of all calls by kind, the main latency first, with the bound of times between
+/// two ranks.
 ///
 /// # Errors
-/// Why some are not known.
+/// Why some of the times are unknown.
 fn keep(spec: &PointSpec, told: &[CallStamps], merged: &mut Merged) -> Result<(), String> {
     let own = told.iter().enumerate().map(|(rank, stamps)| times::own(rank, stamps));
     let slowest = slowest(&own.collect::<Result<Vec<_>, _>>()?);
     keep_kind(spec, LatencyKind::Slowest, slowest, 0.0, merged);
-    let times = Times::of(told).map_err(|reason| format!("{reason}; times between ranks are not known"))?;
+    let times = Times::of(told).map_err(|reason| format!("{reason}; times between ranks are unknown"))?;
     let bound_ns = times.bound_ns;
     let between = between(&times.calls);
     for (kind, ns) in between.kinds {
@@ -64,7 +64,7 @@ fn keep(spec: &PointSpec, told: &[CallStamps], merged: &mut Merged) -> Result<()
         let p50_ns = p50_ns.filter(|_| kind == LatencyKind::LastLast);
         if let Some(p50_ns) = p50_ns.filter(|p50_ns| bound_ns > *p50_ns * BOUND_SHARE_MAX) {
             merged.unstable.push(format!(
-                "times between ranks are known to {:.3} us, by which their clocks may be apart, and the operation itself takes \
+                "times between ranks have an error of up to {:.3} us, because their clocks differ, but the operation takes only \
                  {:.3} us",
                 bound_ns / 1e3,
                 p50_ns / 1e3
@@ -78,7 +78,8 @@ fn keep(spec: &PointSpec, told: &[CallStamps], merged: &mut Merged) -> Result<()
     Ok(())
 }
 
-/// Keeps the times of all calls of a kind, of which each may be off by a bound; gives their median.
+/// Keeps the times of all calls of a kind, each with an error of up to `bound_ns`; returns their
+/// median.
 fn keep_kind(
     spec: &PointSpec,
     kind: LatencyKind,
@@ -100,17 +101,17 @@ fn keep_kind(
     Some(p50_ns)
 }
 
-/// The time that the slowest rank takes for each call, of the ranks' own times.
+/// The own time of the slowest rank, for each call.
 fn slowest(own: &[Vec<f64>]) -> Vec<u64> {
     let of_call = |call: usize| whole(largest(&mut own.iter().map(|calls| calls[call])));
     (0..own.first().map_or(0, Vec::len)).map(of_call).collect()
 }
 
-/// What only stamps by one clock tell.
+/// Times between ranks, which need stamps by one clock.
 struct Between {
     /// Times of all calls, in ns, by kind.
     kinds: [(LatencyKind, Vec<u64>); 3],
-    /// Calls of which the last rank seems to have ended before the last began.
+    /// Calls that the last rank seems to have ended before the last rank started.
     reversed: usize,
 }
 
@@ -139,12 +140,12 @@ fn largest(times: &mut dyn Iterator<Item = f64>) -> f64 {
     times.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Clocks may be apart by more than a call takes: such a time counts as none.
+/// Rounds a time. Clocks may differ by more than a call takes: a negative time counts as 0.
 fn whole(ns: f64) -> u64 {
     ns.round().max(0.0) as u64
 }
 
-/// Calls that some rank came to late.
+/// The number of calls for which at least one rank was late.
 fn late(told: &[CallStamps]) -> usize {
     let mut late: Vec<u64> = told.iter().flat_map(|rank| rank.late.iter().copied()).collect();
     late.sort_unstable();
@@ -152,7 +153,7 @@ fn late(told: &[CallStamps]) -> usize {
     late.len()
 }
 
-/// The least, the largest and the mean of the ranks' means, and what a calculation hides.
+/// The smallest, the largest and the mean of the ranks' means, and the overlap with a computation.
 fn means(outcomes: &[Outcome], told: &[CallStamps]) -> Value {
     let means: Vec<f64> =
         outcomes.iter().filter_map(|outcome| Some(outcome.latency.as_ref()?.mean_ns)).collect();
@@ -170,7 +171,7 @@ fn means(outcomes: &[Outcome], told: &[CallStamps]) -> Value {
     own
 }
 
-/// RDMA Writes of all ranks in a call, where they were counted.
+/// RDMA Writes of all ranks per call, where they were counted.
 fn writes(outcomes: &[Outcome]) -> Option<f64> {
     let of_call = |outcome: &Outcome| {
         let [calls, writes] = [CALLS, WRITES].map(|name| outcome.counters.get(name).copied());
@@ -179,10 +180,9 @@ fn writes(outcomes: &[Outcome]) -> Option<f64> {
     outcomes.iter().map(of_call).sum()
 }
 
-/// Above this share of calls that some rank came to late, they did not begin at the instants that
-/// are said.
+/// Above this share of late calls, the calls did not start as the plan says.
 const LATE_SHARE_MAX: f64 = 0.05;
-/// Above this share of the operation's time, a bound leaves little of it.
+/// Above this share of the operation's time, the bound is too large for the time to be useful.
 const BOUND_SHARE_MAX: f64 = 0.5;
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! What all ranks do together, timed on every rank: how they begin each call together, what each
-//! stamps, and what the stamps of all come to.
+//! Collective calls, timed on every rank: how the ranks start each call together, what each rank
+//! stamps, and how the stamps of all ranks are merged.
 //!
 //! ```text
-//! start.rs: how calls begin ─► calls.rs: a rank's calls ─► stamps.rs: what it tells ─► merge.rs
-//!    └ clocks.rs: those of several hosts, compared by messages ───► times.rs: stamps by one clock
-//!    work.rs: what is between the stamps ─┘     overlap.rs: what a calculation beside them hides ─┘
+//! start.rs: how calls start ─► calls.rs: a rank's calls ─► stamps.rs: what it reports ─► merge.rs
+//!    └ clocks.rs: clocks of several hosts, compared by messages ──► times.rs: stamps by one clock
+//!    work.rs: what is between the stamps ─┘     overlap.rs: how much of a call a computation hides
 //! ```
 //!
 //! # Invariants
 //!
-//! * A rank stamps a call right before and right after it, and nothing else is between the stamps
-//!   but a delay that a test asks for, or the calculation of a call that is to overlap with one.
-//! * What a call brings is compared with what it should have brought before the first call that is
-//!   timed and after the last, never in between. A wrong result fails the point.
-//! * A call that a rank came to late is kept and counted.
+//! * A rank stamps a call right before and right after it. Nothing else is between the stamps
+//!   except a delay that a test asks for, or the computation that overlaps with the call.
+//! * The result of a call is verified before the first call that is timed and after the last, never
+//!   in between. A wrong result fails the point.
+//! * A call for which a rank was late is kept and counted.
 
 mod calculation;
 mod calls;

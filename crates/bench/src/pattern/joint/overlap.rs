@@ -1,10 +1,10 @@
-//! How much of a call a calculation beside it hides.
+//! How much of a call a computation hides.
 
 use serde_json::{Map, Value, json};
 
 use super::stamps::OverlapTimes;
 
-/// What the ranks' times come to, for the record; nothing where not all have told some.
+/// Returns the overlap of the ranks' times, for the record; nothing where a rank has reported none.
 ///
 /// * `overlap` is that of the Intel MPI Benchmarks (IMB-NBC, "Measuring Communication and
 ///   Computation Overlap"): (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu) within 0 and 1, of the
@@ -12,8 +12,8 @@ use super::stamps::OverlapTimes;
 /// * `overlap_osu` is that of the OSU Micro-Benchmarks (`osu_iallreduce` and so on): 1 - (t_ovrl -
 ///   t_cpu) / t_pure, at least 0, of the means over the ranks.
 ///
-/// Both programs take means over the calls; here they are medians, which a call that lost its CPU
-/// does not move.
+/// Both programs take means over the calls; here they are medians, which a preempted call does not
+/// change.
 pub(super) fn of(told: &[Option<OverlapTimes>]) -> Map<String, Value> {
     let Some(all) = told.iter().copied().collect::<Option<Vec<OverlapTimes>>>() else { return Map::new() };
     let slowest = all.iter().max_by(|one, other| one.overlapped_ns.total_cmp(&other.overlapped_ns));
@@ -35,7 +35,7 @@ pub(super) fn of(told: &[Option<OverlapTimes>]) -> Map<String, Value> {
 }
 
 impl OverlapTimes {
-    /// As the Intel MPI Benchmarks define it; none where there is nothing to hide.
+    /// As the Intel MPI Benchmarks define it; `None` where there is nothing to hide.
     fn overlap(self) -> Option<f64> {
         let hidden = self.pure_ns + self.calculated_ns - self.overlapped_ns;
         let most = self.pure_ns.min(self.calculated_ns);
@@ -65,8 +65,8 @@ mod tests {
             let one = times(100.0, 100.0, overlapped);
             assert_eq!((one.overlap(), one.overlap_osu()), (Some(imb), Some(osu)), "{overlapped}");
         }
-        // A calculation of half the time can hide half of the call: that is all of it for one, and
-        // half for the other.
+        // A computation of half the time can hide half of the call: an overlap of 1 for IMB, and of
+        // 0.5 for OSU.
         let half = times(100.0, 50.0, 100.0);
         assert_eq!((half.overlap(), half.overlap_osu()), (Some(1.0), Some(0.5)));
         assert_eq!(times(100.0, 100.0, 300.0).overlap(), Some(0.0));

@@ -2,7 +2,7 @@
 
 use measure::clock::Clock;
 
-/// Lets some ticks pass, if there are any.
+/// Waits for this many ticks, if there are any.
 #[inline]
 pub(super) fn pass(clock: Clock, ticks: u64) {
     if ticks > 0 {

@@ -1,4 +1,4 @@
-//! What a rank tells of its calls.
+//! What a rank reports of its calls.
 
 use measure::clock::{Domain, Nominal};
 use serde::{Deserialize, Serialize};
@@ -7,29 +7,29 @@ use crate::Error;
 use crate::pattern::outcome::Told;
 use crate::rank_clock::RankClock;
 
-/// When a rank began and ended each call, in ticks of its clock.
+/// When a rank started and ended each call, in ticks of its clock.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallStamps {
-    /// Which clock it is, and what is known of its rate.
+    /// The clock, and its nominal rate.
     pub(crate) clock: Domain,
     pub(crate) nominal: Nominal,
-    /// How many calls there are, and how many this rank came to late. The columns travel behind the
-    /// message, in this order.
+    /// The number of calls, and the number for which this rank was late. The columns follow the
+    /// message in this order.
     calls: usize,
     lates: usize,
     exchange_stamps: usize,
-    /// What its calls and a calculation beside them took, where there was one.
+    /// The times of its calls and of the computation that overlaps with them, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) overlap: Option<OverlapTimes>,
     #[serde(skip)]
     pub(crate) begun: Vec<u64>,
     #[serde(skip)]
     pub(crate) ended: Vec<u64>,
-    /// Numbers of calls.
+    /// The numbers of the calls for which this rank was late.
     #[serde(skip)]
     pub(crate) late: Vec<u64>,
-    /// What it stamped to compare clocks; nothing where the ranks have one.
+    /// The stamps that compare clocks; empty where the ranks have one clock.
     #[serde(skip)]
     pub(crate) exchanged: Vec<u64>,
 }
@@ -55,7 +55,7 @@ impl CallStamps {
         }
     }
 
-    /// The same with what a calculation beside the calls took.
+    /// Adds the times of overlapped calls.
     pub(super) fn with(self, overlap: Option<OverlapTimes>) -> Self {
         Self { overlap, ..self }
     }
@@ -65,11 +65,11 @@ impl CallStamps {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OverlapTimes {
-    /// The call alone.
+    /// The call without a computation.
     pub(crate) pure_ns: f64,
-    /// The calculation within it.
+    /// The computation within the call.
     pub(crate) calculated_ns: f64,
-    /// Both.
+    /// The call with the computation.
     pub(crate) overlapped_ns: f64,
 }
 
@@ -95,7 +95,7 @@ impl Told for CallStamps {
             return broken(format!("{} stamps are left that belong to no column", columns.len()));
         }
         if let Some(call) = self.late.iter().find(|call| **call >= self.calls as u64) {
-            return broken(format!("a rank came late to call {call} of {}", self.calls));
+            return broken(format!("a rank was late for call {call} of {}", self.calls));
         }
         Ok(())
     }
@@ -132,6 +132,6 @@ mod tests {
         let mut columns = told().take_columns();
         columns[4] = 2;
         let no_call = told().put_columns(&mut columns).unwrap_err().to_string();
-        assert!(no_call.contains("came late to call 2 of 2"), "{no_call}");
+        assert!(no_call.contains("was late for call 2 of 2"), "{no_call}");
     }
 }

@@ -1,4 +1,4 @@
-//! How ranks begin each call together.
+//! How ranks start each call together.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::endpoint::collectives::Collectives;
 
-/// What a rank does before each call.
+/// What a rank does before each call so that all ranks start together.
 pub(super) struct Starter {
     way: Way,
-    /// Where the ranks have several clocks.
+    /// Present where the ranks have different clocks.
     exchanges: Option<Exchanges>,
-    /// When those are compared between calls, where instants do not say it.
+    /// How often the clocks are compared between calls, unless instants determine it.
     pace: Pace,
     /// The point's time limit.
     limit: Duration,
@@ -32,7 +32,7 @@ enum Way {
     Own(Barrier),
 }
 
-/// Something that is due after so many calls, the same on all ranks.
+/// Something that is due after every so many calls, the same number on all ranks.
 struct Pace {
     every: u64,
     passed: u64,
@@ -41,7 +41,7 @@ struct Pace {
 impl Pace {
     const NEVER: Self = Self { every: u64::MAX, passed: 0 };
 
-    /// Every second or so: some calls tell how many that are. All ranks call it.
+    /// A pace of about one second, determined by some calls. All ranks call this.
     fn of<E: Collectives, W: Work>(endpoint: &mut E, delays: [u64; 2], work: &mut W) -> Result<Self, Error> {
         let clock = endpoint.clock();
         let begin = clock.now();
@@ -54,7 +54,7 @@ impl Pace {
         Ok(Self { every: (every_ns / (taken_ns / PILOT as u64).max(1)).max(1), passed: 0 })
     }
 
-    /// Whether it is due before this call.
+    /// Returns whether it is due before this call.
     #[inline]
     fn is_due(&mut self) -> bool {
         let is_due = self.passed == self.every;
@@ -63,7 +63,7 @@ impl Pace {
     }
 }
 
-/// What a rank is among those that begin together.
+/// What a rank knows about the ranks that start together.
 pub(super) struct Among {
     pub(super) rank: u32,
     pub(super) ranks: u32,
@@ -74,11 +74,11 @@ pub(super) struct Among {
 }
 
 impl Starter {
-    /// Agrees with the other ranks on how calls begin. A few calls are made for that, where the
-    /// instants have to be as far apart as they take.
+    /// Agrees with the other ranks on how calls start. For instants, the ranks make some calls,
+    /// whose time determines how far apart the instants are.
     ///
     /// # Errors
-    /// What the endpoint says; [`Error::Clocks`] where clocks of ranks cannot be compared.
+    /// The errors of the endpoint; [`Error::Clocks`] where the clocks of ranks cannot be compared.
     pub(super) fn new<E: Collectives>(
         start: Start,
         endpoint: &mut E,
@@ -86,7 +86,7 @@ impl Starter {
         delays: [u64; 2],
     ) -> Result<Self, Error> {
         let Among { rank, ranks, barrier, has_one_clock, limit } = among;
-        // What one rank finds out, all have to know.
+        // All ranks must know what one of them finds out.
         let mut exchanges = None;
         if endpoint.largest(u64::from(!has_one_clock))? > 0 {
             let mut several = Exchanges::new(endpoint, rank, ranks)?;
@@ -108,10 +108,10 @@ impl Starter {
         Ok(starter)
     }
 
-    /// Agrees once more, for work that takes longer.
+    /// Agrees again, for work that takes longer.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     pub(super) fn prepare<E: Collectives, W: Work>(
         &mut self,
         endpoint: &mut E,
@@ -124,8 +124,8 @@ impl Starter {
         self.compare_now_and_then(endpoint, delays, work)
     }
 
-    /// Several clocks are compared between calls, too: what is known of them is worth the less, the
-    /// further away the next comparison is.
+    /// Has different clocks compared between calls, too: the farther away the next comparison is,
+    /// the less is known of them.
     fn compare_now_and_then<E: Collectives, W: Work>(
         &mut self,
         endpoint: &mut E,
@@ -138,7 +138,7 @@ impl Starter {
         Ok(())
     }
 
-    /// Waits until the next call begins; whether this rank came too late for it.
+    /// Waits until the next call starts; returns whether this rank is late for it.
     #[inline]
     pub(super) fn wait<E: Collectives>(&mut self, endpoint: &mut E) -> Result<bool, Error> {
         if self.pace.is_due()
@@ -161,11 +161,11 @@ impl Starter {
         }
     }
 
-    /// Compares the clocks once more, where there are several; gives what this rank has stamped for
+    /// Compares the clocks once more, where there are several; returns the stamps of this rank for
     /// that.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     pub(super) fn end<E: Collectives>(self, endpoint: &mut E) -> Result<Vec<u64>, Error> {
         let Some(mut exchanges) = self.exchanges else { return Ok(Vec::new()) };
         exchanges.make(endpoint)?;
@@ -173,8 +173,8 @@ impl Starter {
     }
 }
 
-/// Waits until the clock shows something; whether it has shown more before. Until shortly before
-/// that, other ranks of this CPU and the library go on, and the point's time limit holds.
+/// Waits until the clock shows `instant`; returns whether the instant had passed before. Until
+/// shortly before, other ranks of this CPU and the library may run, and the time limit holds.
 #[inline]
 fn until<E: Collectives>(endpoint: &mut E, instant: u64) -> Result<bool, Error> {
     let clock = endpoint.clock();
@@ -189,9 +189,9 @@ fn until<E: Collectives>(endpoint: &mut E, instant: u64) -> Result<bool, Error> 
     Ok(is_late)
 }
 
-/// In that, two clocks part by less than a microsecond more than they did before.
+/// Within this time, two clocks drift apart by less than a microsecond.
 const COMPARED_EVERY: Duration = Duration::from_secs(1);
-/// What an endpoint may take to come back from being idle.
+/// The time that an endpoint may need to return from idling.
 const SPIN: Duration = Duration::from_micros(20);
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! The stamps of all ranks as times by the clock of rank 0.
+//! The stamps of all ranks, converted to times by the clock of rank 0.
 
 use measure::clock::{Nominal, Offset, holds_one_clock};
 
 use super::clocks::of_rank;
 use super::stamps::CallStamps;
 
-/// Times in ns since rank 0 began its first call.
+/// Times in ns since rank 0 started its first call.
 #[derive(Debug)]
 pub(super) struct Times {
-    /// By rank, the begin and the end of each call.
+    /// By rank, the start and the end of each call.
     pub(super) calls: Vec<Vec<[f64; 2]>>,
-    /// How far a time between stamps of two ranks may be from the truth; 0 of one clock.
+    /// The largest error of a time between stamps of two ranks; 0 for one clock.
     pub(super) bound_ns: f64,
 }
 
 impl Times {
-    /// Of what the ranks tell.
+    /// Converts the stamps of all ranks.
     ///
     /// # Errors
     /// Why the clocks cannot be compared.
@@ -29,7 +29,7 @@ impl Times {
             calls.push(times);
             bounds.push(bound_ns);
         }
-        // The two that are known worst may be those that a time lies between.
+        // A time may lie between the two ranks whose clocks are known worst.
         bounds.sort_unstable_by(f64::total_cmp);
         let bound_ns = bounds.iter().rev().take(2).sum();
         Ok(Self { calls, bound_ns })
@@ -39,7 +39,7 @@ impl Times {
 /// The time of each call of a rank by its own clock, in ns.
 ///
 /// # Errors
-/// Why it has none: no clock runs as this one is said to.
+/// Why there are none: the nominal rate of the clock is not possible.
 pub(super) fn own(rank: usize, stamps: &CallStamps) -> Result<Vec<f64>, String> {
     if let Some(claim) = stamps.nominal.fault() {
         return Err(format!("the clock of rank {rank} is said to {claim}; calibrate it again"));
@@ -49,7 +49,7 @@ pub(super) fn own(rank: usize, stamps: &CallStamps) -> Result<Vec<f64>, String> 
     Ok(stamps.begun.iter().zip(&stamps.ended).map(taken).collect())
 }
 
-/// The times of a rank, and how far they may be off.
+/// Returns the times of a rank, and their largest error.
 fn of_one(
     told: &[CallStamps],
     (rank, stamps): (usize, &CallStamps),
@@ -58,7 +58,7 @@ fn of_one(
     let first = &told[0];
     let both = stamps.begun.iter().zip(&stamps.ended);
     let exchanges = of_rank(rank, told.len(), &first.exchanged, &stamps.exchanged);
-    // What exchanges refute is not believed, whatever the hosts say.
+    // Hosts may claim one clock, but exchanges that refute it are decisive.
     let is_one = stamps.clock.shares_with(&first.clock) && holds_one_clock(&exchanges, 0);
     if rank == 0 || is_one {
         let ns_per_tick = 1e9 / first.nominal.tick_hz;

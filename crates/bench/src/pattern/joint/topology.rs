@@ -1,4 +1,4 @@
-//! The ranks of a point in which all do something together.
+//! The ranks of a point of collective calls.
 
 use super::choices::Start;
 use crate::endpoint::collectives::Joint;
@@ -6,7 +6,7 @@ use crate::pattern::defaults::Defaults;
 use crate::point::{Operation, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
-/// So many ranks that do something together, and begin so.
+/// The topology of `ranks` ranks that call `joint` together and start as `start` says.
 pub(crate) fn topology(spec: &PointSpec, ranks: u32, start: Start, joint: Joint) -> Topology {
     // A library connects its ranks itself.
     let links = if spec.message.endpoint.is_verbs() { Links::mesh(ranks) } else { Links::ring(ranks) };
@@ -15,7 +15,7 @@ pub(crate) fn topology(spec: &PointSpec, ranks: u32, start: Start, joint: Joint)
     Topology { together, ..Topology::of_one(main) }
 }
 
-/// How verbs carry what ranks do together: by RDMA Writes that ask for a completion now and then.
+/// The defaults over verbs: RDMA Writes, of which every Nth asks for a completion.
 pub(crate) fn defaults() -> Defaults {
     Defaults { operation: Operation::Write, signal_interval: None, ..Defaults::default() }
 }

@@ -6,12 +6,12 @@ use super::calculation::Calculation;
 use crate::Error;
 use crate::endpoint::collectives::Collectives;
 
-/// Something that all ranks do together.
+/// A collective call, with what a rank does while it is under way.
 pub(super) trait Work {
-    /// Does it once; `call` is its number where it counts.
+    /// Makes the call once; `call` is its number where it is timed.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     fn once<E: Collectives>(&mut self, endpoint: &mut E, call: Option<usize>) -> Result<(), Error>;
 }
 
@@ -25,24 +25,23 @@ impl Work for Alone {
     }
 }
 
-/// The call, and a calculation between its start and its end.
+/// The call, with a computation between its start and its end.
 pub(super) struct Overlapped {
     clock: Clock,
     calculation: Calculation,
-    /// What its parts have of it.
+    /// How the computation is split into parts.
     split: [u64; 2],
-    /// How often the calculation is interrupted to let the library go on.
+    /// How often the computation is interrupted by a call of the library's test function.
     tests: u64,
-    /// What the calculation took in each call that counts, without those interruptions, in ticks.
+    /// The time of the computation in each timed call, without these interruptions, in ticks.
     pub(super) calculated: Vec<u64>,
 }
 
 impl Overlapped {
-    /// A calculation of so many ticks.
+    /// A call with a computation of this many ticks.
     pub(super) fn new(clock: Clock, ticks: f64, tests: u32, calls: usize) -> Self {
         let calculation = Calculation::of(clock, ticks);
-        // The parts are before the tests, between them and behind them. A short calculation has
-        // few.
+        // The parts are before, between and after the tests. A short computation has few parts.
         let tests = u64::from(tests).min(calculation.parts() - 1);
         let split = calculation.split(tests + 1);
         Self { clock, calculation, split, tests, calculated: vec![u64::MAX; calls] }

@@ -1,8 +1,8 @@
-//! The axes of a program of somebody else.
+//! The axes of applications.
 
 use crate::axis::{self, AxisRow};
 
-/// All of them: its points have no messages of this program, and none of the axes of those.
+/// All axes of an application. It has none of the axes of messages, because it sends its own.
 pub(super) const ONLY: &[&AxisRow] = &[
     axis::APPLICATION.row,
     axis::ENDPOINT.row,

@@ -1,5 +1,5 @@
-//! Runs an application, and takes the numbers of a point from what it prints (S16 and R10 of the
-//! evaluations).
+//! Runs an application, and reads the metrics of a point from its output (Sur et al. 2007, section
+//! 3.5; Subramoni et al. 2009).
 //!
 //! # In a plan
 //!
@@ -7,8 +7,8 @@
 //! [[application]]
 //! name = "sort"
 //! command = ["sort", "--parallel={ranks}", "{input}"]
-//! launcher = "none"                    # or "mpi", as for ranks of MPI; or a template of its own
-//! files = { input = "words.txt" }      # copied beside it; or { name = "words.txt", text = "..." }
+//! launcher = "none"                    # or "mpi", as for ranks of MPI; or a command template
+//! files = { input = "words.txt" }      # copied into its directory; or { name = "words.txt", text = "..." }
 //! environment = { LC_ALL = "C" }
 //! ranks_allowed = [1, 2]               # or "any", "squares", "powers_of_two"
 //! install = "apt-get install coreutils"
@@ -39,7 +39,7 @@
 //!
 //! # Invariants
 //!
-//! * A repetition is a whole run of the program: a start, and an end.
+//! * A repetition is a whole run of the program, from its start to its exit.
 
 mod axes;
 mod check;
@@ -86,7 +86,7 @@ impl Pattern for Programs {
         Topology { ranks: 1, parts: Vec::new(), together: Vec::new() }
     }
 
-    /// What stands in the place of endpoints runs the program.
+    /// Never called: the program's runner replaces the endpoints.
     fn run<E: DrivenEndpoint>(_rank: Rank<'_, E>) -> Result<(Outcome, Option<Ran>), PointError> {
         Err(out_of_order("run a program"))
     }
@@ -94,18 +94,18 @@ impl Pattern for Programs {
     fn merge(spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<Ran>>) -> Merged {
         let asked = spec.application.as_ref().map_or(&[][..], |spec| &spec.application.metric);
         if told.is_empty() {
-            // It was not run, and the point says why.
+            // The program was not run, and the point has the reason.
             return Merged::default();
         }
         let Some(mut ran) = told.into_iter().flatten().next() else {
-            let error = "rank 0 has told nothing of its program".to_owned();
+            let error = "rank 0 has not reported the result of its program".to_owned();
             return Merged::without_numbers(Status::Failed { error });
         };
-        // What the plan says of a number is not the rank's to say.
+        // The unit and the direction of a metric are those of the plan, whatever the rank reports.
         for metric in asked {
             match ran.metrics.get_mut(&metric.name) {
                 Some(found) => (found.unit, found.better) = (metric.unit.clone(), metric.better),
-                None => _ = ran.failure.get_or_insert_with(|| format!("rank 0 has told no {}", metric.name)),
+                None => _ = ran.failure.get_or_insert_with(|| format!("rank 0 reported no {}", metric.name)),
             }
         }
         ran.metrics.retain(|name, _| asked.iter().any(|metric| metric.name == *name));

@@ -1,4 +1,4 @@
-//! Programs of somebody else: a line for each run, with what it says of itself.
+//! The table of applications: a line for each run, with the metrics that the program reports.
 
 use measure::presentation::Presentation;
 use measure::quantity::{At, Counted, number};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub(super) static SHOWN: Presentation = Presentation {
     row_axes: &["application", "ranks", "mode", "mpi_transport"],
-    // Of points of another program version, which tables of latencies show.
+    // For points of other versions of the program, which tables of latencies show.
     column_axes: &["size_bytes"],
     label: &["{application}", "{ranks} ranks"],
     table: |point| own(point).map(|_| &RUNS),
@@ -19,7 +19,7 @@ pub(super) static SHOWN: Presentation = Presentation {
             "application.metrics.*",
             Dimension::Number,
             |point, at| metric(point, at)?.get("value")?.as_f64(),
-            "{} as the program says it",
+            "{} as the program reports it",
         )
         .counted_in(|point, at| {
             let found = metric(point, at)?;
@@ -37,33 +37,33 @@ pub(super) static SHOWN: Presentation = Presentation {
             "application.cpu_ns",
             Dimension::Time,
             |point, _| Some(used(point, "user_ns")? + used(point, "system_ns")?),
-            "the time of CPUs that the program took, with its launcher",
+            "the CPU time of the program and its launcher",
         )
         .offered(),
         number(
             "application.user_ns",
             Dimension::Time,
             |point, _| used(point, "user_ns"),
-            "the time of CPUs that the program took in its own code, with its launcher",
+            "the CPU time of the program and its launcher in user space",
         ),
         number(
             "application.system_ns",
             Dimension::Time,
             |point, _| used(point, "system_ns"),
-            "the time of CPUs that the program took in the kernel, with its launcher",
+            "the CPU time of the program and its launcher in the kernel",
         ),
         number(
             "application.max_rss_bytes",
             Dimension::Number,
             |point, _| used(point, "max_rss_bytes"),
-            "the largest resident set of a process of the program or of its launcher, in bytes",
+            "the largest resident set of a process of the program or its launcher, in bytes",
         ),
     ],
     ..Presentation::PLAIN
 };
 
 static RUNS: Table = Table {
-    title: "programs, as they say of themselves",
+    title: "programs, with the metrics that they report",
     says_direction: false,
     columns: &[
         Column::new("program", Cell::Axis("application")).left(16),
@@ -72,7 +72,7 @@ static RUNS: Table = Table {
         Column::new("wall[s]", Cell::Number("application.wall_ns", SECONDS)).wide(9),
         Column::new("CPU[s]", Cell::Number("application.cpu_ns", SECONDS)).wide(9),
         Column::new("RSS[MiB]", Cell::Number("application.max_rss_bytes", MEBIBYTES)).wide(9),
-        Column::new("  it says", Cell::Text(|view| Some(metrics(view.point)))).left(0),
+        Column::new("  metrics", Cell::Text(|view| Some(metrics(view.point)))).left(0),
     ],
     notes: &[],
     ..Table::PLAIN
@@ -81,7 +81,7 @@ static RUNS: Table = Table {
 const SECONDS: Print = Print { scale: Scale::By(1e9), decimals: Decimals::Fixed(3) };
 const MEBIBYTES: Print = Print { scale: Scale::By((1 << 20) as f64), decimals: Decimals::Fixed(1) };
 
-/// What the record has of the program.
+/// What the record has about the program.
 fn own(point: &Point) -> Option<&Value> {
     point.own.get("application")
 }
@@ -94,13 +94,13 @@ fn used(point: &Point, name: &str) -> Option<f64> {
     own(point)?.get("usage")?.get(name)?.as_f64()
 }
 
-/// The mode of a point: of its own variables, or what MPI carries messages over.
+/// The mode of a point: its named variables, or the transport of MPI.
 fn mode(point: &Point) -> String {
     let axis = |name| point.axes.get(name).and_then(Value::as_str);
     axis("mode").or_else(|| axis("mpi_transport")).map_or_else(|| "plain".to_owned(), plain)
 }
 
-/// Every metric with its unit.
+/// All metrics with their units.
 fn metrics(point: &Point) -> String {
     let metrics = own(point).and_then(|own| own.get("metrics")?.as_object());
     let all = metrics.into_iter().flatten().filter_map(|(name, found)| {

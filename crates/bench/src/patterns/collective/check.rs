@@ -27,7 +27,7 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ways to call that an operation has not.
+/// Refuses ways of calling that an operation does not have.
 fn calls(check: &Check<'_>) -> Result<(), Error> {
     let calls = check.0.axes.get(axis::COLLECTIVE_CALL);
     let apart = calls.iter().find(|call| call.is_nonblocking());
@@ -35,7 +35,7 @@ fn calls(check: &Check<'_>) -> Result<(), Error> {
     let own = operations.find(|operation| operation.has_blocks_of_their_own());
     if let (Some(call), Some(operation)) = (apart, own) {
         let what = format!("{} {}", call.word(), operation.word());
-        let why = "only operations with equal blocks are called so: give collective_call blocking";
+        let why = "only operations with equal blocks can be called so: give collective_call blocking";
         return check.refuse("collective_call", &what, why);
     }
     let equal = check.0.axes.get(axis::COLLECTIVE).into_iter().find(|of| !of.has_blocks_of_their_own());
@@ -51,13 +51,13 @@ fn calls(check: &Check<'_>) -> Result<(), Error> {
         return check.refuse(
             "mpi_tests",
             &what,
-            "they interrupt a calculation: give collective_call overlapped",
+            "they interrupt a computation: give collective_call overlapped",
         );
     }
     Ok(())
 }
 
-/// Refuses what ranks do not do over verbs, of any combination.
+/// Refuses combinations that ranks cannot carry out over verbs.
 fn over_verbs(check: &Check<'_>) -> Result<(), Error> {
     let axes = &check.0.axes;
     for operation in axes.get(axis::COLLECTIVE) {

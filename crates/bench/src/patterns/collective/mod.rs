@@ -1,4 +1,4 @@
-//! Collective operations, each call timed on every rank (R8, R9, G21).
+//! Collective operations, with each call timed on every rank (Subramoni et al. 2009).
 //!
 //! # In a plan
 //!
@@ -92,7 +92,7 @@ impl Pattern for Collectives {
     }
 }
 
-/// What the ranks of a point do.
+/// What the ranks of a point call.
 fn joint(spec: &PointSpec) -> Joint {
     let settings = Settings::of(spec);
     Joint::Collective(CollectiveSpec {

@@ -1,4 +1,4 @@
-//! What a plan asks of collective operations beside their messages.
+//! The settings of collective operations.
 
 use crate::endpoint::collectives::{Algorithm, Blocks, Collective, CollectiveCall, Element, Reduction};
 use crate::pattern::joint::Start;

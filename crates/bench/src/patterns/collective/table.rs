@@ -1,5 +1,5 @@
-//! Calls that all ranks make together: the columns of the OSU and the Intel MPI Benchmarks, and
-//! what only stamps of all ranks tell.
+//! The table of collective calls: the columns of the OSU and the Intel MPI Benchmarks, and times
+//! that follow from the stamps of all ranks.
 
 use measure::presentation::Presentation;
 use measure::quantity::number;
@@ -22,77 +22,77 @@ pub(super) static SHOWN: Presentation = Presentation {
             "collective.t_min_ns",
             Dimension::Time,
             |point, _| of(point, "t_min_ns"),
-            "the least of the ranks' mean times in a call",
+            "the smallest of the ranks' mean times of a call",
         )
         .offered(),
         number(
             "collective.t_max_ns",
             Dimension::Time,
             |point, _| of(point, "t_max_ns"),
-            "the largest of the ranks' mean times in a call",
+            "the largest of the ranks' mean times of a call",
         ),
         number(
             "collective.t_avg_ns",
             Dimension::Time,
             |point, _| of(point, "t_avg_ns"),
-            "the mean of the ranks' mean times in a call",
+            "the mean of the ranks' mean times of a call",
         )
         .offered(),
         number(
             "collective.t_pure_ns",
             Dimension::Time,
             |point, _| of(point, "t_pure_ns"),
-            "the median time of a nonblocking call alone, of the rank with the largest collective.t_ovrl_ns",
+            "the median time of a nonblocking call alone, on the rank with the largest collective.t_ovrl_ns",
         ),
         number(
             "collective.t_cpu_ns",
             Dimension::Time,
             |point, _| of(point, "t_cpu_ns"),
-            "the median time of the calculation within a call, of the rank with the largest collective.t_ovrl_ns",
+            "the median time of the computation within a call, on the rank with the largest collective.t_ovrl_ns",
         ),
         number(
             "collective.t_ovrl_ns",
             Dimension::Time,
             |point, _| of(point, "t_ovrl_ns"),
-            "the median time of a call and the calculation within it, of the slowest rank",
+            "the median time of a call with a computation within it, on the slowest rank",
         )
         .offered(),
         number(
             "collective.overlap",
             Dimension::Number,
             |point, _| of(point, "overlap"),
-            "the share of a call that a calculation hides, as the Intel MPI Benchmarks define it",
+            "the share of a call that a computation hides, as the Intel MPI Benchmarks define it",
         )
         .offered(),
         number(
             "collective.overlap_osu",
             Dimension::Number,
             |point, _| of(point, "overlap_osu"),
-            "the share of a call that a calculation hides, as the OSU Micro-Benchmarks define it",
+            "the share of a call that a computation hides, as the OSU Micro-Benchmarks define it",
         ),
         number(
             "collective.late",
             Dimension::Number,
             |point, _| of(point, "late"),
-            "calls that a rank came to late",
+            "calls for which at least one rank was late",
         ),
         number(
             "collective.clock_bound_ns",
             Dimension::Time,
             |point, _| of(point, "clock_bound_ns"),
-            "how far times between ranks may be off, where ranks have several clocks",
+            "the largest error of times between ranks, where ranks have different clocks",
         ),
         number(
             "collective.reversed",
             Dimension::Number,
             |point, _| of(point, "reversed"),
-            "calls of which the last rank seems to end before the last begins, where ranks have several clocks",
+            "calls in which the last rank seems to end before the last rank starts, where ranks have different clocks",
         ),
         number(
             "collective.writes",
             Dimension::Number,
             |point, _| of(point, "writes"),
-            "RDMA Writes of all ranks in a call, over verbs",
+            "RDMA Writes of all ranks per call, over verbs",
         ),
     ],
     ..Presentation::PLAIN
@@ -121,7 +121,7 @@ static CALLS: Table = Table {
 };
 
 static OVERLAPPED: Table = Table {
-    title: "one call with a calculation in it, on all ranks",
+    title: "one call with a computation in it, on all ranks",
     says_direction: false,
     columns: &[
         Column::new("#ranks", Cell::Axis("ranks")).wide(6),
@@ -143,20 +143,20 @@ static OVERLAPPED: Table = Table {
 };
 
 const OVERLAPPED_NOTES: &str = "
- medians over the calls, of the rank with the largest t_ovrl. t_pure: the call and MPI_Wait alone; t_cpu: a calculation of the
-   same length between the two, without the MPI_Test calls in it; t_ovrl: all of it
- overlap: (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu), as the Intel MPI Benchmarks define it; OSU: as osu_iallreduce and its
-   like define it, 1 - (t_ovrl - t_cpu) / t_pure of the means over the ranks
- slowest: the slowest rank's own time; last-last: from the last rank's begin to the last rank's end; first-last: from the first
-   begin to the last end; skew: from the first begin to the last; late: calls that some rank reached after their instant
+ times are medians over the calls, on the rank with the largest t_ovrl. t_pure: the call and MPI_Wait alone; t_cpu: a computation
+   of the same length between the two, without its MPI_Test calls; t_ovrl: all of it
+ overlap: (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu), as the Intel MPI Benchmarks define it; OSU: 1 - (t_ovrl - t_cpu) /
+   t_pure of the means over the ranks, as osu_iallreduce and similar programs define it
+ slowest: the longest time of a rank; last-last: from the last rank's start to the last rank's end; first-last: from the first
+   start to the last end; skew: from the first start to the last start; late: calls that a rank started after the common instant
 ";
 
 const NOTES: &str = "
  t_min, t_max, t_avg: over the ranks, of each rank's mean, as the OSU and the Intel MPI Benchmarks print them
- the others are medians over the calls. slowest: the slowest rank's own time; last-last: from the last rank's begin to the
-   last rank's end; first-last: from the first begin to the last end; skew: from the first begin to the last
- late: calls that some rank reached after the instant at which all were to begin
- ways: n of a dissemination over verbs; #writes: RDMA Writes of all ranks in a call
+ other times are medians over the calls. slowest: the longest time of a rank; last-last: from the last rank's start to the last
+   rank's end; first-last: from the first start to the last end; skew: from the first start to the last start
+ late: calls that at least one rank started after the common instant
+ ways: n of a dissemination over verbs; #writes: RDMA Writes of all ranks per call
 ";
 
 const NAME: &str = "collective";

@@ -1,5 +1,5 @@
-//! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every
-//! round is timed.
+//! One to n, n to one (Hoefler et al. 2006): one rank exchanges messages with n others at once, and
+//! every round is timed.
 
 pub(crate) mod check;
 pub(crate) mod choices;
@@ -40,13 +40,13 @@ impl Pattern for FanOut {
     };
     type Told = ();
 
-    /// In a round of one to n, a queue pair has one message under way, or, where one queue pair
-    /// serves all, one for each: n queues of a stream's depth would be more than the completion
-    /// queues of some devices hold.
+    /// In a round, a queue pair has one outstanding message or, where one queue pair serves all
+    /// peers, one for each: n queues as deep as a stream's would exceed the completion queues of
+    /// some devices.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let depth = given.get(axis::PEERS).into_iter().fold(DEPTH, u32::max);
         let mut axes = Settings::usual();
-        // Only datagrams go to groups.
+        // Only datagrams go to multicast groups.
         if are_all(given, axis::OPERATION, |operation| operation == Operation::Multicast) {
             axes.push(axis::SERVICE.value(Service::Ud));
         }
@@ -74,7 +74,8 @@ impl Pattern for FanOut {
     }
 }
 
-/// Where the others timed another kind of latency than the root, that and theirs taken together.
+/// Where the leaves timed another kind of latency than the root: the root's latency, and the
+/// leaves' merged one.
 fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
     let kind = |outcome: &Outcome| outcome.latency.as_ref().map(|latency| latency.kind);
     let Some(first) = outcomes.first().and_then(|outcome| outcome.latency.clone()) else {
@@ -90,7 +91,7 @@ fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
     both.into_iter().map(timed_alone).collect()
 }
 
-/// More than the messages that a queue pair of a fan-out has under way.
+/// More than the outstanding messages of a queue pair of a fan-out.
 const DEPTH: u32 = 16;
-/// The size of the paper's figure over the number of hosts (H16).
+/// The size in Hoefler et al. 2006, Figure 6, over the number of hosts.
 const SIZE_BYTES: u64 = 1;

@@ -1,4 +1,4 @@
-//! A point of one to n: what its ranks do, and what becomes of what they record.
+//! A rank's share of a fan-out.
 
 use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
 use measure::samples::Recorder;
@@ -17,10 +17,10 @@ use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Operation, PointSpec};
 
-/// The rank that talks to all others.
+/// The rank that exchanges messages with all others.
 const ROOT: u32 = 0;
 
-/// One rank of a point of one to n.
+/// Runs one rank of a fan-out.
 pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     let spec = rank.spec;
     let clock = rank.clock();
@@ -46,14 +46,14 @@ pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, P
     Ok(Outcome { throughput, ..outcome })
 }
 
-/// Throughput as size by latency (H15): the payload that a root sends to all leaves, or fetches
-/// from them, in the median time.
+/// The throughput as size by latency (Hoefler et al. 2006, section 4.1): the payload that the root
+/// sends to all leaves, or fetches from them, in the median time.
 fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(Settings::of(spec).peers) * 1e9 / (latency.p50_ns.max(1) as f64);
     Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
 }
 
-/// What a rank that records does.
+/// The rounds of a rank that times them.
 struct Rounds<'a, E> {
     endpoint: &'a mut E,
     spec: &'a PointSpec,
@@ -64,7 +64,7 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, is_root } = self;
         let Settings { peers, notify, .. } = Settings::of(spec);
-        // The target of a Write has no completion.
+        // A Write causes no completion at its target.
         let is_silent = spec.message.operation == Operation::Write;
         let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
         let warmup = spec.warmup;

@@ -1,10 +1,10 @@
-//! One to n, n to one (H1 to H6): the root posts a message to each of n leaves without waiting in
-//! between, and waits until all have answered.
+//! One to n, n to one (Hoefler et al. 2006): the root posts a message to each of n leaves without
+//! waiting in between, and waits until all have answered.
 //!
-//! Every round is timed and begins when the one before is over, so the start-up of the pipeline is
-//! charged to each (H9). Operations that fetch, of which the other end knows nothing, have two
-//! stages (H5): the root fetches from all leaves; then it signals to them, each fetches from the
-//! root and times that itself, and signals back.
+//! Every round is timed and starts when the one before is over, so each includes the start-up of
+//! the pipeline. Operations that fetch, which the other rank does not notice, have two stages: the
+//! root fetches from all leaves; then it signals to the leaves, each leaf fetches from the root,
+//! times that itself, and signals back.
 
 use measure::samples::Recorder;
 
@@ -12,11 +12,11 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::{Length, Notify};
 
-/// Which rounds there are, as the root counts them.
+/// The number and the end of the rounds, as the root counts them.
 struct Rounds {
     warmup: u64,
     length: Length,
-    /// Rounds that have begun, and when those that count are over.
+    /// Rounds that have started, and when those that count are over.
     begun: u64,
     end: u64,
 }
@@ -26,7 +26,7 @@ impl Rounds {
         Self { warmup, length, begun: 0, end: u64::MAX }
     }
 
-    /// Begins a round: whether it counts, and whether it is the last.
+    /// Starts a round; returns whether it counts, and the mark that says whether it is the last.
     #[inline]
     fn begin(&mut self, endpoint: &impl Endpoint) -> (bool, Mark) {
         if self.begun == self.warmup {
@@ -42,10 +42,10 @@ impl Rounds {
 }
 
 /// Sends to all leaves and waits for their answers: records the whole time of a round, from before
-/// the first post to after the last arrival (H3).
+/// the first post to after the last arrival.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends the rounds.
+/// The errors of the endpoint; [`Error::Deadline`] when a message is lost, which ends the rounds.
 pub(crate) fn root<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
@@ -76,8 +76,8 @@ pub(crate) fn root<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from all leaves and waits for what comes, which it records; then lets them fetch from
-/// here.
+/// Fetches from all leaves, waits for the bytes and records the time; then lets the leaves fetch
+/// from this rank.
 ///
 /// # Errors
 /// As [`root`].
@@ -136,8 +136,8 @@ pub(crate) fn fetching_leaf<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches once from every rank that this one talks to; gives the time from before the first post
-/// until all has come, in ticks.
+/// Fetches once from every peer; returns the time from before the first post until all bytes have
+/// arrived, in ticks.
 #[inline]
 fn fetch<E: Endpoint>(endpoint: &mut E, notify: Notify) -> Result<u64, Error> {
     let clock = endpoint.clock();
@@ -160,7 +160,7 @@ fn fetch<E: Endpoint>(endpoint: &mut E, notify: Notify) -> Result<u64, Error> {
         }
     }
     let ticks = clock.now().since(begin);
-    // The completions of what has landed are no part of it.
+    // Completions that follow the arrival of the bytes are not timed.
     endpoint.flush()?;
     Ok(ticks)
 }

@@ -1,11 +1,11 @@
-//! What a plan asks of a fan-out beside its messages.
+//! The settings of a fan-out.
 
 use super::choices::{Mesh, Notify};
 use crate::pattern::settings::settings;
 
 settings! {
     usual {
-        // 1:1, beside which every other n stands.
+        // 1:1, with which every other n is compared.
         peers: u32 = PEERS or 1,
     }
     asked {

@@ -1,8 +1,8 @@
-//! Rounds of one to n: the round, a message of it, and the rate that both come to.
+//! The table of rounds of one to n: the time of a round, of a message of it, and the throughput.
 //!
-//! A row says its n and its size, so that a table over either can be read down. Fetches have two
-//! rows: the round in which one fetches from n, and below it the one in which n fetch from one, all
-//! of whose times are taken together.
+//! A row has its n and its size, so that a reader can follow either. Fetches have two rows: the
+//! round in which one rank fetches from n, and below it the round in which n ranks fetch from one,
+//! with the times of all of them.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::quantity::{At, latency};
@@ -32,7 +32,7 @@ static ROUNDS: Table = Table {
         Column::new("mean[us]", Cell::Statistic("mean_ns", US3)).wide(10),
         Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(10),
         Column::new("per message[us]", Cell::Number("per_message.p50_ns", US3)).wide(15),
-        Column::new("mavericks", Cell::Statistic("mavericks.count", WHOLE)).wide(10),
+        Column::new("outliers", Cell::Statistic("mavericks.count", WHOLE)).wide(10),
         Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(11),
     ],
     rows: Rows::PerKind,
@@ -43,19 +43,19 @@ static ROUNDS: Table = Table {
 fn notes(point: &Point) -> Option<String> {
     let rule = &point.latency.as_ref()?.mavericks.rule;
     Some(format!(
-        "\n per message: the typical time of a round by #peers; BW: #peers messages of #bytes in that typical time\n \
-         mavericks: samples {}, which are counted and never dropped\n",
+        "\n per message: the median time of a round, divided by #peers; BW: #peers messages of #bytes in that median time\n \
+         outliers: samples {}; they are counted and never dropped\n",
         plain(rule)
     ))
 }
 
-/// From the root to each of its peers.
+/// Messages flow from the root to each of its peers.
 fn flows(axes: &Axes, _: Direction) -> Option<Traffic> {
     let peers = axes.get("peers")?.as_u64()?.try_into().ok()?;
     Some(Traffic::of(axes, (1..=peers).map(|peer| (0, peer)).collect()))
 }
 
-/// What a message takes as one of n (H14 of the evaluations).
+/// The latency of a round, of which a message is one of n (Hoefler et al. 2006, Figure 3).
 fn of_round<'a>(point: &'a Point, _: At<'_>) -> Option<&'a Latency> {
     point.axes.get("peers").and(point.latency.as_ref())
 }

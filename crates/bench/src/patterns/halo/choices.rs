@@ -1,4 +1,4 @@
-//! The words of halo exchanges: how sides are exchanged, and the grid of ranks.
+//! The words of halo exchanges: the methods, and the grid of ranks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,17 +15,16 @@ choice! {
         Neighbour = "neighbour",
         /// Four MPI_Irecv, four MPI_Isend, and MPI_Waitall for all of them.
         Nonblocking = "nonblocking",
-        /// The same with requests that are made once: MPI_Startall, MPI_Waitall.
+        /// As nonblocking, with requests that are created once: MPI_Startall, MPI_Waitall.
         Persistent = "persistent",
-        /// Four MPI_Put between two MPI_Win_fence. In memory that ranks share it is a copy.
+        /// Four MPI_Put between two MPI_Win_fence. In shared memory it is a copy.
         Put = "put",
         /// MPI_Sendrecv in each of the four directions, one after the other.
         Sendrecv = "sendrecv",
     }
 }
 
-/// A torus of ranks: so many rows of so many. Rank r has the row r / columns and the column
-/// r % columns.
+/// A torus of ranks with rows and columns. Rank r is in row r / columns and column r % columns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Grid {
     pub(crate) rows: u32,
@@ -33,13 +32,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// How many ranks it has.
+    /// The number of ranks.
     pub(crate) fn ranks(self) -> u32 {
         self.rows * self.columns
     }
 
-    /// The neighbours of a rank: above, below, to the left, to the right, which is the order of
-    /// MPI's Cartesian topologies.
+    /// The neighbours of a rank: above, below, left and right, in the order of MPI's Cartesian
+    /// topologies.
     pub(crate) fn neighbours(self, rank: u32) -> [u32; SIDES] {
         let Self { rows, columns } = self;
         let row = rank / columns;
@@ -48,16 +47,16 @@ impl Grid {
         [at(row + rows - 1, column), at(row + 1, column), at(row, column + columns - 1), at(row, column + 1)]
     }
 
-    /// Whether both neighbours in the dimension of a side are the same rank.
+    /// Whether both neighbours of a rank in the dimension of `side` are the same rank.
     pub(crate) fn is_narrow(self, side: usize) -> bool {
         (if side < 2 { self.rows } else { self.columns }) <= 2
     }
 }
 
-/// The sides of a rank's block.
+/// The number of sides of a rank's block.
 pub(crate) const SIDES: usize = 4;
 
-/// The side at which a neighbour receives what is sent from this one.
+/// The side at which the neighbour receives what this rank sends from `side`.
 pub(crate) fn opposite(side: usize) -> usize {
     side ^ 1
 }
@@ -65,10 +64,12 @@ pub(crate) fn opposite(side: usize) -> usize {
 impl FromStr for Grid {
     type Err = String;
 
-    /// `4x2`.
+    /// Parses rows and columns, such as `4x2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("{text:?} is no grid: write rows and columns, such as 4x2, of at most {RANKS_MAX} ranks")
+            format!(
+                "{text:?} is not a grid: write rows and columns, such as 4x2, of at most {RANKS_MAX} ranks"
+            )
         };
         let (rows, columns) = text.split_once('x').ok_or_else(wrong)?;
         let number =
@@ -100,7 +101,7 @@ impl<'de> Deserialize<'de> for Grid {
     }
 }
 
-/// More than one machine can run as processes, and more than a slip of the pen should start.
+/// More processes than one machine can run, so that a typing error does not start too many.
 const RANKS_MAX: u32 = 1024;
 
 #[cfg(test)]

@@ -38,17 +38,17 @@ pub(super) const COMMAND: Command = Command {
         Subject::over(
             Carrier::Verbs,
             "verbs",
-            "RDMA Writes into the memory of the neighbours, which poll the end of each side",
+            "RDMA Writes into the memory of the neighbours, which poll the last byte of each side",
         ),
     ],
     examples: "
-  rdmascope halo mpi                   64 values a side, 2 ranks, all methods in turn
+  rdmascope halo mpi                   64 values a side, all methods in turn
   rdmascope halo nonblocking --grid 2x2 --values 0,1,16,256,1024
                                        over the values of a side
   rdmascope halo verbs --values 0,8,64,1024
                                        the same without MPI
   rdmascope halo mpi --grid 4x4 --mpi 'srun --mpi=pmix -n {ranks}'
-                                       16 ranks, started by the site's own launcher
-  rdmascope run sur-2007               the evaluation that this is from",
+                                       16 ranks, started by the site's launcher
+  rdmascope run sur-2007               the paper that has this benchmark",
     ..Command::new("halo", "Measure the exchange of a block's sides between neighbours on a torus of ranks")
 };

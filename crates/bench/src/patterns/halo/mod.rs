@@ -1,5 +1,5 @@
 //! Halo exchange: each rank of a torus has a block of values and exchanges the values on its four
-//! sides with its neighbours (S12 to S15).
+//! sides with its neighbours (Sur et al. 2007, section 3.4).
 //!
 //! # In a plan
 //!
@@ -87,18 +87,18 @@ impl Pattern for Halo {
     }
 }
 
-/// What the ranks of a point do.
+/// What the ranks of a point exchange.
 fn joint(spec: &PointSpec) -> Joint {
     let Settings { grid, halo_method, .. } = Settings::of(spec);
     Joint::Halo(HaloSpec { grid, method: halo_method, side_bytes: spec.message.size() })
 }
 
-/// Bytes of a side.
+/// The bytes of a side.
 fn size_bytes(axes: &Axes) -> u64 {
     VALUE_BYTES * axis::SIDE_VALUES.at(axes).map_or(0, u64::from)
 }
 
-/// Some cache lines.
+/// The default: some cache lines.
 const SIDE_VALUES: u32 = 64;
 /// A value in double precision.
 const VALUE_BYTES: u64 = 8;

@@ -1,4 +1,4 @@
-//! What a plan asks of halo exchanges.
+//! The settings of halo exchanges.
 
 use super::choices::{Grid, HaloMethod};
 use crate::pattern::joint::Start;

@@ -1,4 +1,4 @@
-//! Halo exchanges: what a collective operation's table shows, by grid and values of a side.
+//! The table of halo exchanges: the times of collective calls, by grid and values of a side.
 
 use measure::presentation::Presentation;
 use measure::quantity::number;
@@ -19,39 +19,39 @@ pub(super) static SHOWN: Presentation = Presentation {
             "halo.t_min_ns",
             Dimension::Time,
             |point, _| of(point, "t_min_ns"),
-            "the least of the ranks' mean times in an exchange",
+            "the smallest of the ranks' mean times of an exchange",
         ),
         number(
             "halo.t_max_ns",
             Dimension::Time,
             |point, _| of(point, "t_max_ns"),
-            "the largest of the ranks' mean times in an exchange",
+            "the largest of the ranks' mean times of an exchange",
         )
         .offered(),
         number(
             "halo.t_avg_ns",
             Dimension::Time,
             |point, _| of(point, "t_avg_ns"),
-            "the mean of the ranks' mean times in an exchange",
+            "the mean of the ranks' mean times of an exchange",
         )
         .offered(),
         number(
             "halo.late",
             Dimension::Number,
             |point, _| of(point, "late"),
-            "exchanges that a rank came to late",
+            "exchanges for which at least one rank was late",
         ),
         number(
             "halo.clock_bound_ns",
             Dimension::Time,
             |point, _| of(point, "clock_bound_ns"),
-            "how far times between ranks may be off, where ranks have several clocks",
+            "the largest error of times between ranks, where ranks have different clocks",
         ),
         number(
             "halo.reversed",
             Dimension::Number,
             |point, _| of(point, "reversed"),
-            "exchanges of which the last rank seems to end before the last begins, where ranks have several clocks",
+            "exchanges in which the last rank seems to end before the last rank starts, where ranks have different clocks",
         ),
     ],
     ..Presentation::PLAIN
@@ -79,8 +79,8 @@ static EXCHANGES: Table = Table {
 
 const NOTES: &str = "
  #values, #bytes: of each side; t_min, t_max, t_avg: over the ranks, of each rank's mean
- the others are medians over the exchanges. slowest: the slowest rank's own time; last-last: from the last rank's begin to
-   the last rank's end; skew: from the first begin to the last; late: exchanges that some rank reached after their instant
+ other times are medians over the exchanges. slowest: the longest time of a rank; last-last: from the last rank's start to the
+   last rank's end; skew: from the first start to the last start; late: exchanges that a rank started after the common instant
 ";
 
 const NAME: &str = "halo";

@@ -1,14 +1,14 @@
-//! The words of messages that are timed one way: which instant they carry.
+//! The words of one-way messages: which stamp a message carries.
 
 use crate::point::choice::choice;
 
 choice! {
-    /// Which instant a message carries in its first eight bytes.
+    /// Which stamp a message carries in its first eight bytes.
     pub enum Stamp {
-        /// When the device fetched the message. The sender writes the time into the message again
-        /// and again until it is known to be sent (V24).
+        /// When the device fetched the message. The sender writes the time into the message
+        /// repeatedly until it knows that the message was sent.
         Sent = "sent",
-        /// When it was posted. The sender keeps that, and the message carries none.
+        /// When the message was posted. The sender keeps this stamp, and the message carries none.
         Submitted = "submitted",
     }
 }

@@ -6,7 +6,7 @@ use crate::point::Operation;
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} one-way latency",
-    // Immediate data says a message's number.
+    // Immediate data carries the number of a message.
     subjects: &[
         Subject::verbs("send", Operation::SendImm, "Send with immediate data, which numbers messages"),
         Subject::verbs(
@@ -18,16 +18,16 @@ pub(super) const COMMAND: Command = Command {
     over: NO_LIBRARY,
     without: &[axis::QUEUE_PAIRS.row, axis::SGE.row],
     examples: "
-  rdmascope one-way send --local       32 B over RC, every message by itself
+  rdmascope one-way send --local       32 B over RC, one message at a time
   rdmascope one-way send --local -c UC -I 64 --burst all -Q 64
-                                       a flood, inline and seldom signalled
+                                       one burst, inline, every 64th signalled
   rdmascope one-way send --local --poll hybrid --pause 1ms
                                        poll for receives, sleep for sends
   rdmascope one-way write --local --stamp sent
-                                       from the device's fetch of the message
+                                       timed from the fetch of the message
   rdmascope one-way send --listen 0.0.0.0
                                        on node7: waits, and prints the key
   rdmascope one-way send node7 --key KEY -a
-                                       on another host: with the clocks' bound",
-    ..Command::new("one-way", "Measure messages one way, with stamps of both ends")
+                                       on another host, with a bound of clocks",
+    ..Command::new("one-way", "Measure messages one way, with stamps of both ranks")
 };

@@ -1,4 +1,4 @@
-//! The stamps of both ranks, put together.
+//! Merges the stamps of both ranks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use crate::pattern::Watched;
 use crate::pattern::outcome::{KeptSamples, Source};
 use crate::point::PointSpec;
 
-/// What the messages of a point come to.
+/// The merged stamps of a point.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// Every kind of latency, the headline first.
+    /// Every kind of latency, the main one first.
     pub kinds: Vec<Timed>,
-    /// What else is known.
+    /// What the record has in addition.
     pub one_way: OneWay,
     /// Raw samples by kind, where the plan keeps them.
     pub samples: Vec<KeptSamples>,
     /// Counters of messages.
     pub counters: BTreeMap<String, u64>,
-    /// Why the numbers should not be trusted, if so.
+    /// Why the numbers are unstable, if so.
     pub unstable: Option<String>,
 }
 
-/// Puts the stamps of rank 0 and rank 1 together.
+/// Merges the stamps of rank 0 and rank 1.
 ///
 /// # Errors
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where
@@ -55,18 +55,18 @@ pub(crate) fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> R
 pub(crate) struct Messages<'a> {
     spec: &'a PointSpec,
     stamps: Both<'a>,
-    /// What is timed first of all, and from which stamp on.
+    /// The main latency, and the stamp at which it starts.
     kind: LatencyKind,
     start: Column,
-    /// Those of the warm-up.
+    /// Messages of the warm-up.
     first: usize,
     all: usize,
-    /// Those that seem to arrive before they began.
+    /// Messages that seem to arrive before they were sent.
     negative: u64,
 }
 
 impl<'a> Messages<'a> {
-    /// Of a point whose headline is a kind of latency, from one of rank 0's stamps to the arrival.
+    /// The messages of a point whose main latency is `kind`, from the stamp `start` to the arrival.
     ///
     /// # Errors
     /// As [`merge`].
@@ -83,12 +83,12 @@ impl<'a> Messages<'a> {
         Ok(Self { spec, stamps, kind, start, first, all, negative: 0 })
     }
 
-    /// Those that count.
+    /// The numbers of the messages that count.
     pub(crate) fn counted(&self) -> Range<usize> {
         self.first..self.all
     }
 
-    /// Number and latency in ns of those that count and have arrived.
+    /// Number and latency in ns of the messages that count and have arrived.
     pub(crate) fn arrived(&mut self) -> Vec<(usize, u64)> {
         self.stamps.latencies(self.start, self.counted(), &mut self.negative)
     }
@@ -103,8 +103,8 @@ impl<'a> Messages<'a> {
         self.stamps.within(from, to, self.first)
     }
 
-    /// All that is known, with the messages that have [`arrived`](Self::arrived), and times of
-    /// other kinds.
+    /// Merges the messages that have [`arrived`](Self::arrived) with times of other kinds and
+    /// counters.
     ///
     /// # Errors
     /// [`Error::TooFewMessages`] where nothing arrived.
@@ -157,8 +157,8 @@ fn ns_of(messages: &[(usize, u64)]) -> Vec<u64> {
     messages.iter().map(|(_, ns)| *ns).collect()
 }
 
-/// Statistics of each kind, with its samples or their distribution. A kind of which there is no
-/// sample is left out.
+/// Statistics of each kind, with its samples or their distribution. A kind without samples is left
+/// out.
 fn keep(
     spec: &PointSpec,
     kinds: Vec<(LatencyKind, Vec<u64>)>,
@@ -179,8 +179,8 @@ fn keep(
     (timed, kept)
 }
 
-/// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and
-/// empties, which is what is measured: then each burst has one.
+/// The series in which a shift shows a change of the machine. Within a burst, latency changes as a
+/// queue fills and empties, which is what the pattern measures; then each burst has one value.
 fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f64> {
     let Settings { burst, pause_ns, .. } = Settings::of(spec);
     let burst = burst.map_or(usize::MAX, |burst| burst as usize);
@@ -206,19 +206,19 @@ fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {
     Some(Gaps { rank, threshold_ns, count, kept, total_ns, longest_ns })
 }
 
-/// The gaps that a rank kept: all, or the first ones.
+/// The number of preemptions that a rank kept: all, or the first ones.
 fn gaps_kept(end: &Stamped) -> u64 {
     end.column(Column::Gaps).len() as u64 / 2
 }
 
 /// The time between stamps of rank 0 and of rank 1.
 enum Time {
-    /// One clock: ns in a tick.
+    /// One clock: ns per tick.
     One(f64),
     Two {
         offset: Box<Offset>,
         ns_per_tick: f64,
-        /// Rank 1's clock less rank 0's in the middle of the point, in ns.
+        /// Rank 1's clock minus rank 0's in the middle of the point, in ns.
         offset_ns: f64,
         bound_ns: f64,
         exchanges: u64,
@@ -229,7 +229,7 @@ impl Time {
     fn of(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Self, Error> {
         let exchanges = exchanges(spec, sender, receiver);
         let ns_per_tick = 1e9 / sender.clock.tick_hz;
-        // What exchanges refute is not believed, whatever the hosts say.
+        // Hosts may claim one clock, but exchanges that refute it are decisive.
         if sender.domain.shares_with(&receiver.domain) && holds_one_clock(&exchanges, 0) {
             return Ok(Self::One(ns_per_tick));
         }
@@ -248,7 +248,7 @@ impl Time {
         Ok(Self::Two { offset: Box::new(offset), ns_per_tick, offset_ns, bound_ns, exchanges })
     }
 
-    /// From a stamp of rank 0 to one of rank 1, in ns; negative where the first is later.
+    /// The time from a stamp of rank 0 to one of rank 1, in ns; negative where the first is later.
     fn across(&self, ours: u64, theirs: u64) -> f64 {
         match self {
             Self::One(_) => self.within(ours, theirs),
@@ -256,13 +256,13 @@ impl Time {
         }
     }
 
-    /// From a stamp of rank 0 to another, in ns.
+    /// The time from a stamp of rank 0 to another, in ns.
     fn within(&self, from: u64, to: u64) -> f64 {
         let (Self::One(ns_per_tick) | Self::Two { ns_per_tick, .. }) = self;
         to.wrapping_sub(from).cast_signed() as f64 * ns_per_tick
     }
 
-    /// Statistics of a kind of latency, with the bounds of what compares two clocks.
+    /// Statistics of a kind of latency, with bounds where it compares two clocks.
     fn latency(&self, spec: &PointSpec, kind: LatencyKind, samples_ns: &[u64]) -> Option<Latency> {
         match (self, kind) {
             (
@@ -321,8 +321,8 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// Number and latency in ns, from one of rank 0's stamps to its reception, of those of some
-    /// messages that arrived.
+    /// Number and latency in ns, from one of rank 0's stamps to the arrival, of the messages of a
+    /// range that arrived.
     fn latencies(&self, start: Column, of: Range<usize>, negative: &mut u64) -> Vec<(usize, u64)> {
         let carried = start == Column::Sent;
         let starts = if carried { self.receiver.column(start) } else { self.sender.column(start) };
@@ -333,21 +333,21 @@ impl Both<'_> {
             .map(|(message, (start, end))| {
                 let ns = self.time.across(*start, *end).round();
                 *negative += u64::from(ns < 0.0);
-                // A float becomes the nearest integer that there is.
+                // The conversion saturates: a negative time becomes 0.
                 (message, ns as u64)
             })
             .collect()
     }
 
-    /// Times between two stamps of rank 0 in ns, of the messages from `first` on that have both.
+    /// Times between two stamps of rank 0 in ns, of the messages from `first` on with both stamps.
     fn within(&self, from: Column, to: Column, first: usize) -> Vec<u64> {
         let pairs = self.sender.column(from).iter().zip(self.sender.column(to));
         let known = pairs.skip(first).filter(|(from, to)| **from != Stamps::NONE && **to != Stamps::NONE);
         known.map(|(from, to)| self.time.within(*from, *to).round() as u64).collect()
     }
 
-    /// Share of the messages from `first` on whose completion was seen before their reception; not
-    /// of two clocks, whose bound is wider than what lies between the two.
+    /// The share of the messages from `first` on whose completion was seen before their reception.
+    /// `None` with two clocks, whose bound is wider than the difference of the two stamps.
     fn completed_first(&self, first: usize) -> Option<f64> {
         if matches!(self.time, Time::Two { .. }) {
             return None;
@@ -363,8 +363,8 @@ impl Both<'_> {
         (count > 0).then(|| before as f64 / count as f64)
     }
 
-    /// For how long each rank that watched did not run while a message was in flight, in ns; of a
-    /// rank whose gaps were not all kept, only of what came before the last that was.
+    /// For how long each rank was preempted while a message was in flight, in ns. A rank that did
+    /// not keep all preemptions is left out where the message arrived after the last that it kept.
     fn stolen(&self, gaps: &[Option<GapList>; 2], message: usize) -> Vec<(u32, u64)> {
         let submitted = self.sender.column(self.start)[message];
         let received = self.receiver.column(Column::Received)[message];
@@ -383,11 +383,11 @@ impl Both<'_> {
     }
 }
 
-/// The gaps of a rank, in the order of time.
+/// The preemptions of a rank, in the order of time.
 struct GapList {
-    /// Beginning and end, in ticks of the rank's clock.
+    /// Start and end, in ticks of the rank's clock.
     gaps: Vec<(u64, u64)>,
-    /// The end of the last of them, where later ones were not kept.
+    /// The end of the last preemption, where later ones were not kept.
     known_until: Option<u64>,
 }
 
@@ -399,7 +399,7 @@ impl GapList {
         Some(Self { gaps, known_until })
     }
 
-    /// How much of the time from 0 to `end_ns` lies in gaps, in ns.
+    /// How much of the time from 0 to `end_ns` the rank was preempted, in ns.
     fn within(&self, at: &impl Fn(u64) -> f64, end_ns: f64) -> u64 {
         let start = self.gaps.partition_point(|(_, end)| at(*end) <= 0.0);
         let inside = self.gaps[start..].iter().map(|(from, to)| (at(*from), at(*to)));

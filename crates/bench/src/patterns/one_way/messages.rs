@@ -1,8 +1,9 @@
-//! One way (V6 to V44): messages go from rank 0 to rank 1, and each end stamps every one.
+//! One-way messages (Potter 2018): messages go from rank 0 to rank 1, and each rank stamps every
+//! one.
 //!
-//! The sender posts in bursts. A burst ends when all of it is known to be sent and the receiver has
-//! answered, with a message that is not measured; a pause is the least time from one post to the
-//! next. What both ends stamped is put together by who has both (`crate::one_way`).
+//! The sender posts in bursts. A burst ends when the sender knows that all of it was sent, and the
+//! receiver has answered with a message that is not measured. A pause is the shortest time from one
+//! post to the next. The coordinator merges the stamps of both ranks.
 
 use std::time::Duration;
 
@@ -15,20 +16,20 @@ use crate::pattern::Watch;
 /// How messages follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Messages in all, those of the warm-up too.
+    /// The number of all messages, warm-up included.
     pub messages: u64,
     /// Messages that are posted without waiting for the receiver.
     pub burst: u64,
-    /// Least time from one post to the next.
+    /// The shortest time from one post to the next.
     pub pause: Duration,
-    /// Whether the message that was posted is stamped again and again until it is known to be sent.
+    /// Whether the sender stamps a posted message repeatedly until it knows that it was sent.
     pub until_sent: bool,
     /// Whether messages cannot be lost.
     pub is_reliable: bool,
 }
 
 impl Pace {
-    /// How long nothing comes where something must have been lost.
+    /// After this time without a message, the awaited message is lost.
     fn patience(&self) -> Duration {
         QUIET + 2 * self.pause
     }
@@ -39,22 +40,23 @@ impl Pace {
     }
 }
 
-/// Where stamps of messages go, by their number.
+/// Keeps stamps by the number of a message.
 pub(crate) trait Stamper {
-    /// A message was about to be posted.
+    /// Records when a message was about to be posted.
     fn submitted(&mut self, message: u64, at: Ticks);
-    /// A message was known to be sent.
+    /// Records when the sender learnt that a message was sent.
     fn completed(&mut self, message: u64, at: Ticks);
-    /// A message was seen, and with it the stamp that it carried.
+    /// Records when a message was received, and the stamp that it carried.
     fn received(&mut self, message: u64, at: Ticks, carried: Option<Ticks>);
-    /// The last message of a burst was answered (rank 1), or its answer came (rank 0).
+    /// Records when the last message of a burst was answered (rank 1), or its answer arrived (rank
+    /// 0).
     fn answered(&mut self, burst: u64, at: Ticks);
 }
 
 /// Posts the messages (rank 0).
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when the receiver does not answer.
+/// The errors of the endpoint; [`Error::Deadline`] when the receiver does not answer.
 pub(crate) fn submit<E: Endpoint, S: Stamper>(
     endpoint: &mut E,
     stamper: &mut S,
@@ -86,7 +88,7 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
         if answer(endpoint, pace, burst, &mut sender)? {
             stamper.answered(burst, clock.now());
         } else if burst + 1 == pace.bursts() {
-            // The receiver may not know that nothing more comes.
+            // The receiver may not know that no more messages follow.
             endpoint.send_sync_as(CLOSING)?;
         }
         endpoint.replenish()?;
@@ -94,8 +96,8 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
     endpoint.flush()
 }
 
-/// Waits for the answer to a burst; where messages can be lost, not for ever. Gives whether it
-/// came.
+/// Waits for the answer to a burst, and where messages can be lost, for a limited time. Returns
+/// whether the answer arrived.
 fn answer<E: Endpoint>(
     endpoint: &mut E,
     pace: &Pace,
@@ -109,7 +111,7 @@ fn answer<E: Endpoint>(
     loop {
         match endpoint.try_receive()? {
             Some(arrival) if arrival.is_greeting && arrival.number == burst => break,
-            // An answer that was given up.
+            // A late answer to a burst that was given up.
             Some(_) => endpoint.replenish()?,
             None => {
                 let now = sender.clock.now();
@@ -125,18 +127,18 @@ fn answer<E: Endpoint>(
     Ok(true)
 }
 
-/// What the sender knows of its messages.
+/// The state of the sender.
 struct Sender<'w> {
     clock: Clock,
     /// Requests that were sent before the first message.
     before: u64,
-    /// Messages that are known to be sent.
+    /// Messages that the sender knows to be sent.
     sent: u64,
     watch: &'w mut Watch,
 }
 
 impl Sender<'_> {
-    /// Posts a message, as soon as there is room; gives its stamp.
+    /// Posts a message as soon as there is room; returns its stamp.
     #[inline]
     fn post<E: Endpoint, S: Stamper>(
         &mut self,
@@ -161,7 +163,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Stamps the last of the messages that were posted until it is known to be sent.
+    /// Stamps the last posted message repeatedly until the sender knows that it was sent.
     #[inline]
     fn restamp<E: Endpoint, S: Stamper>(
         &mut self,
@@ -185,7 +187,7 @@ impl Sender<'_> {
         if sent == self.sent {
             return Ok(false);
         }
-        // Of several that complete at once, only the one that asked for it has a time.
+        // Of several messages that complete together, only the signalled one has a time.
         stamper.completed(sent - 1, self.clock.now());
         self.sent = sent;
         Ok(true)
@@ -208,12 +210,12 @@ impl Sender<'_> {
     }
 }
 
-/// Takes the messages (rank 1), and answers each burst. Gives the number of the greeting that ended
-/// it, where one did.
+/// Receives the messages (rank 1), and answers each burst. Returns the number of the greeting that
+/// ended this, if one did.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not
-/// bring all.
+/// The errors of the endpoint; [`Error::Deadline`] when no message arrives, or some are missing
+/// over a reliable service.
 pub(crate) fn take<E: Endpoint, S: Stamper>(
     endpoint: &mut E,
     stamper: &mut S,
@@ -235,13 +237,13 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
             if !progress.is_open {
                 break;
             }
-            // Its end was lost. The answer has no stamp: it follows no message.
+            // The end of the burst was lost. The answer has no stamp, as it follows no message.
             endpoint.send_sync_as(burst_number(progress.bursts))?;
             progress.ends(progress.bursts, clock.now());
             continue;
         };
         if arrival.is_greeting {
-            // The sender has closed, or goes on with what follows.
+            // The sender has closed, or has gone on to the exchanges.
             endpoint.replenish()?;
             heard = Some(arrival.number);
             break;
@@ -273,8 +275,8 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
     Ok(heard)
 }
 
-/// Takes messages that the last of all has overtaken, where so many have not come: until they have,
-/// or nothing comes any more. Gives the number of the greeting that ended it, where one did.
+/// Receives messages that the very last message has overtaken, until all missing ones have arrived,
+/// or none arrives for some time. Returns the number of the greeting that ended this, if one did.
 fn await_late<E: Endpoint, S: Stamper>(
     endpoint: &mut E,
     stamper: &mut S,
@@ -310,23 +312,23 @@ fn await_late<E: Endpoint, S: Stamper>(
 
 /// The number of the answer to a burst.
 fn burst_number(burst: u64) -> u32 {
-    // A point has far fewer.
+    // A point has far fewer bursts than 2^32.
     burst as u32
 }
 
-/// How far the receiver has come, and how long it waits for more.
+/// The progress of the receiver, and how long it waits for the next message.
 struct BurstProgress {
     clock: Clock,
     is_reliable: bool,
     /// In ticks.
     patience: u64,
-    /// Bursts in all.
+    /// The number of all bursts.
     all: u64,
-    /// Bursts that are over.
+    /// The number of bursts that are over.
     bursts: u64,
-    /// Whether a message of the next one has come.
+    /// Whether a message of the next burst has arrived.
     is_open: bool,
-    /// Where nothing comes until then, in ticks, something was lost.
+    /// If no message arrives before this instant, in ticks, one was lost.
     until: u64,
 }
 
@@ -338,21 +340,21 @@ impl BurstProgress {
         Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }
     }
 
-    /// How long nothing comes where something was lost, in ticks; for ever where nothing can be, or
-    /// nobody can tell.
+    /// After this time without a message, in ticks, one was lost. Infinite where no message can be
+    /// lost, or the receiver cannot tell.
     #[inline]
     fn limit(&self) -> u64 {
         match (self.is_reliable, self.is_open) {
             (true, _) => u64::MAX,
             (false, true) => self.patience,
-            // The sender must have ended although its last burst never came, nor its closing.
+            // The sender must have ended, although its last burst and its closing never arrived.
             (false, false) if self.bursts > 0 && self.bursts + 1 == self.all => 4 * self.patience,
             (false, false) => u64::MAX,
         }
     }
 
-    /// Whether it is too early to give up, although it seems that nothing came until then: this end
-    /// may not have looked.
+    /// Whether it is too early to give up, although no message seems to have arrived in time: this
+    /// rank may not have polled.
     #[cold]
     fn has_time(&mut self, quiet: Duration, now: Ticks) -> bool {
         let left = self.limit().checked_sub(self.clock.ticks(quiet));
@@ -360,8 +362,7 @@ impl BurstProgress {
         left.is_some()
     }
 
-    /// Takes note of a message of a burst that came at an instant; gives whether it is not late,
-    /// with all it belongs to over.
+    /// Records the arrival of a message of a burst; returns whether the burst is not over yet.
     #[inline]
     fn continues(&mut self, burst: u64, now: Ticks) -> bool {
         let is_new = burst >= self.bursts;
@@ -372,7 +373,7 @@ impl BurstProgress {
         is_new
     }
 
-    /// Takes note that a burst was over at an instant.
+    /// Records when a burst was over.
     #[inline]
     fn ends(&mut self, burst: u64, now: Ticks) {
         (self.bursts, self.is_open) = (burst + 1, false);
@@ -385,12 +386,12 @@ impl BurstProgress {
     }
 }
 
-/// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of
-/// each at rank 0, `arrived` and `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a
-/// greeting that rank 1 has taken already.
+/// Exchanges messages that are not measured, and stamps them: `sent` and `returned` of each at rank
+/// 0, `arrived` and `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a greeting that
+/// rank 1 has already received.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when one is lost.
+/// The errors of the endpoint; [`Error::Deadline`] when a message is lost.
 pub(crate) fn exchange<E: Endpoint>(
     endpoint: &mut E,
     is_first: bool,
@@ -418,18 +419,19 @@ pub(crate) fn exchange<E: Endpoint>(
     endpoint.flush()
 }
 
-/// Numbers of greetings that answer no burst.
+/// The first number of greetings that answer no burst: the sender has no more messages.
 const CLOSING: u32 = 1 << 28;
-/// The receiver has made its arrays.
+/// The receiver has allocated its arrays.
 pub(crate) const READY: u32 = CLOSING + 1;
-/// The first number of exchanges before and after the messages.
+/// The first number of the exchanges before the messages.
 pub(crate) const BEFORE: u32 = CLOSING + (1 << 16);
-/// As [`BEFORE`].
+/// The first number of the exchanges after the messages.
 pub(crate) const AFTER: u32 = CLOSING + (2 << 16);
-/// Exchanges before and as many after the messages, where the ranks have clocks of their own.
+/// The number of exchanges before the messages, and after them, where the ranks have different
+/// clocks.
 pub(crate) const EXCHANGES: u32 = 64;
 
-/// Messages of a burst that do not come for so long are lost: far above any pause of a healthy
+/// After this time without a message of a burst, it is lost: far above any pause of a healthy
 /// sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 

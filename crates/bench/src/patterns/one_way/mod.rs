@@ -1,4 +1,4 @@
-//! Messages that are timed one way: what each rank stamps, and what the stamps of both come to.
+//! One-way messages: what each rank stamps, and how the stamps of both ranks are merged.
 //!
 //! ```text
 //! rank 0: submitted, completed ─┐
@@ -7,10 +7,10 @@
 //!
 //! # Invariants
 //!
-//! * Messages that are timed one way carry their numbers. Each end stamps what it sees, and the
-//!   coordinator puts the stamps together. Two clocks are compared by what must be true (no message
-//!   arrives before it is sent): a stamp of the other clock becomes an interval. The assumptions
-//!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
+//! * One-way messages carry their numbers. Each rank stamps what it observes, and the coordinator
+//!   merges the stamps. Two clocks are compared by causality (no message arrives before it is
+//!   sent): a stamp of the other clock becomes an interval. The assumptions are those of
+//!   `clock::Nominal`. If messages contradict them, the point has a reason and no number.
 
 pub(crate) mod check;
 pub(crate) mod choices;
@@ -20,9 +20,9 @@ pub(crate) mod messages;
 mod run;
 mod settings;
 mod stamped;
-/// Messages of a one-way point: one run of the thesis (V10).
+/// Messages of a point: one run of Potter 2018.
 const ITERATIONS: u64 = 8000;
-/// The thesis's size: a value and its meta data (V11).
+/// The size in Potter 2018: a value of 8 B and its metadata of 24 B.
 const SIZE_BYTES: u64 = 32;
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, Length, Operation, PointSpec};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
-/// A line for each kind of latency, as every pattern with several kinds has.
+/// A line for each kind of latency, as for every pattern with several kinds.
 static SHOWN: Presentation = Presentation { traffic: Traffic::between_two, ..Presentation::PLAIN };
 
 /// The pattern.
@@ -67,7 +67,7 @@ impl Pattern for OneWay {
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: SIZE_BYTES,
-            // Messages are told apart by their immediate data.
+            // Immediate data numbers the messages.
             operation: Operation::SendImm,
             axes: [Settings::usual(), vec![axis::SEND_POLL.value(None)]].concat(),
             ..Defaults::default()
@@ -98,7 +98,7 @@ impl Pattern for OneWay {
 }
 
 impl Joined {
-    /// What the point comes to.
+    /// The merged point.
     pub(crate) fn merged(self, outcomes: &[Outcome]) -> Merged {
         let Self { kinds, one_way, samples, counters, unstable } = self;
         let unstable = unstable.into_iter().collect();
@@ -106,7 +106,7 @@ impl Joined {
     }
 }
 
-/// What a point is whose stamps cannot be put together.
+/// The status of a point whose stamps cannot be merged.
 pub(crate) fn why(error: &Error) -> Status {
     let words = error.to_string();
     match error.is_limit() {

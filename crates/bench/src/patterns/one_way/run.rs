@@ -1,4 +1,4 @@
-//! A rank's part of a point whose messages are timed one way.
+//! A rank's share of a point of one-way messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,10 +25,10 @@ use crate::patterns::one_way::messages::{
 use crate::point::{Length, PointSpec, Service};
 use crate::rank_clock::RankClock;
 
-/// A rank's share: 0 posts, 1 takes.
+/// Runs a rank's share: rank 0 posts messages, rank 1 receives them.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
     let spec = rank.spec;
     let number = rank.rank;
@@ -40,8 +40,8 @@ pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Opti
     Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
 }
 
-/// What the rank stamps, and what the messages cost the calling thread beside the stamps.
-/// `has_one_clock` says whether both ranks read the same one.
+/// Returns the stamps of the rank, and the CPU time of the messages without the exchanges.
+/// `has_one_clock` says whether both ranks read the same clock.
 fn stamp<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
@@ -57,13 +57,13 @@ fn stamp<E: Endpoint>(
     let mut exchanged = Vec::with_capacity(4 * count as usize);
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
     let (heard, cpu) = if rank == 0 {
-        // Not before the receiver has made its arrays.
+        // The receiver allocates its arrays first.
         endpoint.await_sync_of(READY)?;
         endpoint.replenish()?;
         let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
         (done.map(|()| None)?, cpu)
     } else {
-        // The greeting is the sender's cue: nothing may stand between it and the first message.
+        // The sender starts at this greeting: nothing may delay the receiver after it.
         let (heard, cpu) = watched(clock, || {
             endpoint.send_sync_as(READY)?;
             take(endpoint, &mut stamps, &mut watch, &pace)
@@ -71,7 +71,7 @@ fn stamp<E: Endpoint>(
         (heard?, cpu)
     };
     exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
-    // Whoever sleeps does not run because it has nothing to do.
+    // A rank that sleeps has no preemptions to watch for: it does not run while it sleeps.
     let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
     let watch = (!sleeps).then_some(watch);
     Ok((Stamped::by(rank_clock, watch, stamps.columns(exchanged)), cpu))
@@ -89,11 +89,11 @@ fn pace(spec: &PointSpec) -> Pace {
     }
 }
 
-/// The stamps of a rank, made before the first message.
+/// The stamps of a rank, allocated before the first message.
 struct Arrays {
-    /// Posted, or received.
+    /// When messages were posted, or received.
     first: Stamps,
-    /// Completed, or sent.
+    /// When messages completed, or were sent.
     second: Option<Stamps>,
     answered: Stamps,
     rank: u32,
@@ -112,7 +112,7 @@ impl Arrays {
         })
     }
 
-    /// What was stamped, and the exchanges before and after.
+    /// The stamps as columns, with those of the exchanges before and after.
     fn columns(self, exchanged: Vec<u64>) -> BTreeMap<Column, Vec<u64>> {
         let (first, second) = match self.rank {
             0 => (Column::Submitted, Column::Completed),

@@ -1,4 +1,4 @@
-//! What a plan asks of messages that are timed one way.
+//! The settings of one-way messages.
 
 use super::choices::Stamp;
 use crate::pattern::defaults::BURST;

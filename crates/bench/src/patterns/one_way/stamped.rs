@@ -1,4 +1,4 @@
-//! What a rank stamped, on its way to who puts the stamps of both ranks together.
+//! The stamps that a rank sends to the coordinator, which merges those of both ranks.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +10,48 @@ use crate::pattern::outcome::Told;
 use crate::pattern::{Watch, Watched};
 use crate::rank_clock::RankClock;
 
-/// What a rank stamped, in ticks of its clock.
+/// The stamps of a rank, in ticks of its clock.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stamped {
-    /// Which clock it is.
+    /// The clock that stamped.
     pub domain: Domain,
-    /// Its rate.
+    /// The nominal rate of the clock.
     pub clock: Nominal,
-    /// Gaps in its time; absent where it slept.
+    /// The preemptions that the rank noticed; absent where it slept.
     pub watched: Option<Watched>,
-    /// How long each column is. Columns travel behind the message, in this order.
+    /// The length of each column. The columns follow the message, in this order.
     lengths: BTreeMap<Column, usize>,
     #[serde(skip)]
     columns: BTreeMap<Column, Vec<u64>>,
 }
 
-/// Stamps of one sort.
+/// What a list of stamps is of.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Column {
     /// By burst: rank 1 was about to answer it, or rank 0 had the answer.
     Answered,
-    /// By message: it was known to be sent.
+    /// By message: rank 0 learnt that it was sent.
     Completed,
-    /// By sample of a pipeline: it was due, and it was generated.
+    /// By sample of a pipeline that was generated: when it was due.
     Due,
     /// Of exchanges before and after the messages, two stamps each: sent and returned (rank 0),
     /// arrived and answered (rank 1).
     Exchanged,
-    /// Beginning and end of each gap in turn.
+    /// Start and end of each preemption, in order.
     Gaps,
-    /// By message: it was seen.
+    /// By message: rank 1 received it.
     Received,
-    /// By message: the stamp that it carried, of rank 0's clock.
+    /// By message: the stamp that it carried, by rank 0's clock.
     Sent,
-    /// By message: it was about to be posted; of a pipeline, when it was generated, if its node
-    /// took it.
+    /// By message: rank 0 was about to post it. By sample of a pipeline that the endpoint took:
+    /// when it was generated.
     Submitted,
 }
 
 impl Stamped {
-    /// What was stamped by a clock.
+    /// Stamps by a clock.
     pub(crate) fn new(
         domain: Domain,
         clock: Nominal,
@@ -62,7 +62,7 @@ impl Stamped {
         Self { domain, clock, watched, lengths, columns }
     }
 
-    /// What a rank stamped, and the gaps that it saw where it did not sleep.
+    /// The stamps of a rank, with the preemptions that it noticed where it did not sleep.
     pub(crate) fn by(
         rank_clock: &RankClock,
         watch: Option<Watch>,
@@ -75,14 +75,14 @@ impl Stamped {
         Self::new(rank_clock.domain.clone(), Nominal::of(&rank_clock.clock), watched, columns)
     }
 
-    /// A column; empty where it was not stamped.
+    /// A column; empty where there are no such stamps.
     pub(crate) fn column(&self, column: Column) -> &[u64] {
         self.columns.get(&column).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Told for Stamped {
-    /// As they travel: in the order of [`Column`].
+    /// The columns in the order of [`Column`].
     fn take_columns(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.columns).into_values().flatten().collect()
     }

@@ -63,7 +63,7 @@ fn stamps_of_both_ranks_become_latencies_of_each_kind() {
     assert_eq!(one_way.clocks, Clocks::One);
     assert_eq!(one_way.first.unwrap().max_ns, 400);
     assert_eq!((one_way.with_first.as_ref().unwrap().count, one_way.with_first.unwrap().max_ns), (4, 400));
-    // Of those with both stamps, one completed 50 ns before it was received and one 25 ns after.
+    // Of those with both stamps, one completed 50 ns before its reception and one 25 ns after.
     assert_eq!(one_way.completed_first_share, Some(0.5));
     assert_eq!((one_way.negative, one_way.gaps.len()), (0, 0));
     let counters: Vec<_> = merged.counters.into_iter().collect();
@@ -88,15 +88,15 @@ fn a_shift_inside_a_burst_is_what_is_measured_and_one_between_bursts_is_not() {
     let once: fn(u64) -> u64 = |i| if i < 1000 { 400 } else { 800 };
     for burst in [Some(1), Some(100)] {
         let shift = shifts(burst, once).unwrap_or_else(|| panic!("no shift with bursts of {burst:?}"));
-        assert!(shift.contains("at 50 % of the point"), "{shift}");
+        assert!(shift.contains("at 50 % of the measurement"), "{shift}");
     }
     assert_eq!(shifts(None, once), None, "one burst has one level");
 }
 
 #[test]
 fn the_largest_is_explained_by_what_its_ends_saw() {
-    // Four messages, one of which takes 20 us; rank 1 did not run for 18 us of that, nor for 12 us
-    // after all of them.
+    // One of the four messages takes 20 us; rank 1 was preempted for 18 us of that, and for 12 us
+    // after the last message.
     let sender = [(Column::Submitted, &[10_000, 20_000, 80_000, 90_000][..]), (Column::Gaps, &[])];
     let gaps = [(Column::Gaps, &[22_000, 58_000, 100_000, 124_000][..])];
     let receiver = [(Column::Received, &[10_400, 60_000, 80_400, 90_400][..]), gaps[0]];
@@ -128,7 +128,8 @@ fn a_gap_that_was_not_in_the_way_explains_nothing() {
 
 #[test]
 fn after_the_last_gap_that_was_kept_nothing_is_explained() {
-    // Rank 1 kept one gap of two; the largest message comes after it, and one of 10.1 us before.
+    // Rank 1 kept one of two preemptions. The largest latency comes after it, one of 10.1 us
+    // before.
     let sender = [(Column::Submitted, &[10_000, 40_000, 90_000][..]), (Column::Gaps, &[])];
     let receiver = [(Column::Received, &[30_200, 40_400, 150_000][..]), (Column::Gaps, &[10_100, 30_300])];
     let nothing = Watched { longest: 40, total: 0, count: 0, ..WATCHED };
@@ -143,12 +144,11 @@ fn after_the_last_gap_that_was_kept_nothing_is_explained() {
     let kept = |one_way: &OneWay| one_way.gaps.iter().map(|gaps| gaps.kept).collect::<Vec<_>>();
     assert_eq!((kept(&part), kept(&whole)), (vec![None, Some(1)], vec![None, None]));
     let largest = |one_way: OneWay| (one_way.largest.unwrap().gaps_ns, one_way.above_explained["10000"]);
-    assert_eq!(largest(part), (BTreeMap::from([(0, 0)]), 1), "nobody knows what rank 1 did");
+    assert_eq!(largest(part), (BTreeMap::from([(0, 0)]), 1), "rank 1's later preemptions are unknown");
     assert_eq!(largest(whole), (BTreeMap::from([(0, 0), (1, 0)]), 1));
 }
 
-/// Bursts of one message each between two hosts: transit times there, 1 us in the middle, and back,
-/// 3 us.
+/// Bursts of one message each between two hosts. A message takes about 1 us, its answer 3 us.
 fn hosts(messages: u64, skew: &str) -> (Stamped, Stamped) {
     let skew: Skew = skew.parse().unwrap();
     let theirs = |ticks: u64| skew.apply(ticks, HZ);
@@ -174,13 +174,12 @@ fn of_two_clocks_the_truth_lies_inside_the_bound() {
         let told: Skew = skew.parse().unwrap();
         assert_eq!(exchanges, 1000);
         assert!(drift_ppm[0] <= told.drift_ppm && told.drift_ppm <= drift_ppm[1], "{skew}: {drift_ppm:?}");
-        // The least round trip is 900 + 50 + 3000 ns, and half of it all that can be known.
+        // The shortest round trip is 900 + 50 + 3000 ns; its half is the best possible bound.
         assert!((1900.0..2100.0).contains(&bound_ns), "{skew}: {bound_ns}");
         let latency = &merged.kinds[0].latency;
         let median = latency.p50_ns as f64;
         assert!((median - 1000.0).abs() <= bound_ns, "{skew}: {median} +- {bound_ns}");
-        // The truth is that all are above 890 ns and none above 10 us, of which stamps can tell the
-        // second only.
+        // All are above 890 ns and none above 10 us; the stamps can only prove the second.
         let bounds = &latency.share_above_bounds;
         assert_eq!(
             (bounds["890"], bounds["10000"]),
@@ -235,7 +234,7 @@ fn columns_travel_behind_their_message() {
     let mut told: Stamped = serde_json::from_value(after.told.take().unwrap()).unwrap();
     told.put_columns(&mut after.columns).unwrap();
     assert_eq!((told, &after.samples[..]), (before, &[5, 6][..]));
-    // What is cut short, or says that it is longer than anything, is an error and no panic.
+    // Columns that are cut short, or claim a huge length, are an error and no panic.
     assert!(matches!(
         Stamped::put_columns(&mut told_again(), &mut vec![1; 4]),
         Err(Error::BrokenFrame { .. })
@@ -244,7 +243,7 @@ fn columns_travel_behind_their_message() {
     assert!(matches!(Reply::from_frame(frame), Err(Error::BrokenFrame { .. })));
 }
 
-/// What speaks of five stamps, which travel apart.
+/// A report that announces five stamps, which are sent separately.
 fn told_again() -> Stamped {
     stamped("a", None, &[(Column::Gaps, &[7, 8]), (Column::Received, &[1, 2, 3])])
 }

@@ -8,26 +8,26 @@ pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} response times at a set rate",
     ranks: Ranks::All,
     subjects: &[
-        Subject::send("Send to a posted receive, and back"),
-        Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data, and back"),
+        Subject::send("Send to a posted receive, and an answer"),
+        Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data, and an answer"),
         Subject::read("RDMA Read"),
         Subject::atomic("Atomic operation on eight bytes"),
     ],
     over: NO_LIBRARY,
     without: &[axis::QUEUE_PAIRS.row],
     examples: "
-  rdmascope open-loop send             2 B, 10,000 in a second for a second
+  rdmascope open-loop send             2 B, 10,000 per second for a second
   rdmascope open-loop send --rate 1k,10k,100k,1M
-                                       until the device cannot keep up
+                                       up to rates that the device cannot carry
   rdmascope open-loop send --loaders 0,1,4 --load incast
                                        while others write to the answering rank
   rdmascope open-loop read --loaders 0..3 --load outcast --load-size 1MiB -D 5
-                                       while others read from the asking rank
+                                       while others read from the sending rank
   rdmascope open-loop send --loaders 2 --hosts n1,n2,n3,n4 --via 'ssh {host}'
                                        a rank on each host
   rdmascope run load                   latency over rate and load, with a report",
     ..Command::new(
         "open-loop",
-        "Measure messages at a set rate, each from when it is due, while other ranks load the device",
+        "Measure messages at a set rate, each from when it was due, while other ranks load the device",
     )
 };

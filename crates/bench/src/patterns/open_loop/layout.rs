@@ -1,20 +1,20 @@
-//! The ranks of an open loop: two that exchange messages, others that load the device, and how
-//! these are told when.
+//! The ranks of an open loop: two that exchange messages, loaders, and the messages that start and
+//! stop the loaders.
 
 use super::choices::Load;
 use super::settings::Settings;
 use crate::point::{Memory, MessageSpec, Operation, PointSpec, QueuePoll, Service, Setup};
 use crate::topology::{Flow, Links, Part, PartSpec, Topology, Usage};
 
-/// What loads the device while messages are exchanged at a set rate.
+/// The messages of the load.
 pub(super) const LOAD: Part = Part(1);
-/// How those who load it are told when.
+/// The messages that start and stop the loaders.
 pub(super) const CONTROL: Part = Part(2);
 
-/// The first rank of an open loop that loads it, after the two that exchange its messages.
+/// The first rank of the load, after the two that exchange messages.
 const FIRST_LOADER: u32 = 2;
 
-/// Two ranks that exchange messages, and others that load the device meanwhile.
+/// The topology: two ranks that exchange messages, and the ranks of the load.
 pub(super) fn topology(spec: &PointSpec) -> Topology {
     let settings = &Settings::of(spec);
     let each: u64 = if settings.load == Load::Beside { 2 } else { 1 };
@@ -30,13 +30,13 @@ pub(super) fn topology(spec: &PointSpec) -> Topology {
     topology
 }
 
-/// Floods over a reliable connection, which tells the loader how far it is.
+/// The part of the load: streams over RC, whose acknowledgements show the progress.
 fn load_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     let each = settings.load_bytes.max(1);
     let message = MessageSpec {
         operation: settings.load.operation(),
         size_bytes: settings.load_bytes,
-        // Often enough to know how far it is.
+        // Often enough to follow the progress.
         signal_interval: (LOAD_SIGNALED_BYTES / each).clamp(1, LOAD_SIGNAL_INTERVAL) as u32,
         tx_depth: LOAD_DEPTH,
         outstanding_reads: None,
@@ -48,7 +48,7 @@ fn load_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     PartSpec { part: LOAD, message, usage, links, joint: None }
 }
 
-/// A byte from rank 0 to each loader, and one back.
+/// The part of the control messages: a byte from rank 0 to each loader, and one back.
 fn control_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     let message = MessageSpec {
         operation: Operation::Send,
@@ -69,7 +69,7 @@ fn control_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     PartSpec { part: CONTROL, message, usage, links, joint: None }
 }
 
-/// What messages beside the main ones have in common: nothing that a plan varies of those.
+/// The settings of load and control messages, which do not depend on those of the main messages.
 fn beside(spec: &PointSpec) -> MessageSpec {
     MessageSpec {
         service: Service::Rc,
@@ -83,7 +83,7 @@ fn beside(spec: &PointSpec) -> MessageSpec {
     }
 }
 
-/// The ranks between which and this one a load goes.
+/// The ranks that exchange messages of the load with this rank.
 fn loads_with(settings: &Settings, rank: u32, ranks: u32) -> Vec<u32> {
     let end = match settings.load {
         Load::Beside if rank >= FIRST_LOADER => return vec![rank ^ 1],
@@ -111,12 +111,12 @@ impl Settings {
     }
 }
 
-/// Messages that a loader has under way: perftest's.
+/// The outstanding messages of a loader: perftest's.
 const LOAD_DEPTH: u32 = 128;
-/// Every how many messages of a load one asks for a completion, at most, and every how many bytes.
+/// The most messages of a load, and the most bytes, between two that ask for a completion.
 const LOAD_SIGNAL_INTERVAL: u64 = 16;
 const LOAD_SIGNALED_BYTES: u64 = 256 << 10;
-/// More than the messages that rank 0 and a loader have under way.
+/// More than the outstanding control messages of rank 0 and a loader.
 const CONTROL_DEPTH: u32 = 8;
 
 #[cfg(test)]

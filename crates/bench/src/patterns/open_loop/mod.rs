@@ -1,4 +1,4 @@
-//! Messages go forth at a set rate, each is answered and timed from when it was due, while other
+//! Messages go out at a set rate, each is answered and timed from when it was due, while other
 //! ranks load the device.
 //!
 //! # In a plan
@@ -9,17 +9,17 @@
 //! pattern = "open-loop"
 //! duration = "1s"
 //! [experiment.axes]
-//! rate_hz = [1000, 100000]             # messages that are due in a second
-//! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
-//! load = "incast"                      # to the answering rank; or "outcast": from the asking one; or "beside"
+//! rate_hz = [1000, 100000]             # messages that are due per second
+//! loaders = [0, 1, 4]                  # ranks that load the device
+//! load = "incast"                      # to the answering rank; or "outcast": from the sending rank; or "beside"
 //! load_bytes = "64KiB"
 //! ```
 //!
 //! # Invariants
 //!
-//! * A message of a set rate is timed from when it is due, so that a stalled sender is not
-//!   forgiven. A point whose rate was not held is unstable. A point that takes more than twice its
-//!   time is not measured: its quantiles would be those of the waiting time.
+//! * A message of a set rate is timed from when it was due, so that a stall of the sender counts. A
+//!   point whose rate was not held is unstable. A point that takes more than twice its time is not
+//!   measured: its percentiles would only show how long it ran.
 
 pub(crate) mod check;
 pub(crate) mod choices;
@@ -60,7 +60,7 @@ impl Pattern for OpenLoop {
     };
     type Told = Told;
 
-    /// Axes of a load are had only where there is one.
+    /// Only points with loaders have the axes of the load.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let is_loaded = given.numbers(axis::LOADERS.row).any(|loaders| loaders > 0);
         let load = [axis::LOAD.value(LOAD), axis::LOAD_BYTES.value(LOAD_BYTES)];
@@ -100,7 +100,7 @@ impl Pattern for OpenLoop {
     }
 }
 
-/// So many messages may be under way, so that a stall does not keep the next from being posted when
+/// Enough outstanding messages that a stall does not keep the next messages from being posted when
 /// they are due.
 const DEPTH: u32 = 2048;
 

@@ -1,4 +1,4 @@
-//! A point with messages at a set rate: what its ranks do, and what they say of it.
+//! A rank's share of a point with messages at a set rate.
 
 use std::time::Duration;
 
@@ -24,19 +24,19 @@ use crate::point::{Length, PointSpec, Service};
 use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
-/// What a rank tells.
+/// What a rank reports.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Told {
-    /// When its messages were timed, to count what others did meanwhile.
+    /// When its messages were timed, to count the load in that time.
     pub(super) timed: Option<Window>,
-    /// How its load went.
+    /// The progress of its load.
     pub(super) passed: Option<FloodProgress>,
 }
 
 impl outcome::Told for Told {}
 
-/// One rank of it.
+/// Runs one rank of a point.
 pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
     let spec = rank.spec;
     let number = rank.rank;
@@ -69,12 +69,12 @@ pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome
             done?;
             Ok((Outcome { cpu, ..Outcome::default() }, None))
         }
-        // Its adapter does all there is to do.
+        // The adapter does all the work.
         _ => Ok((Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }, None)),
     }
 }
 
-/// Messages that are to count; a plan's duration has become a number of them.
+/// The number of messages that count; a plan's duration has been converted to it.
 fn messages(spec: &PointSpec) -> u64 {
     match spec.length {
         Length::Iterations(messages) => messages,
@@ -82,8 +82,8 @@ fn messages(spec: &PointSpec) -> u64 {
     }
 }
 
-/// Messages that may be under way: where each takes a receive, one is always with who has just
-/// taken a message.
+/// The most outstanding messages. Where each takes a receive, one receive is always held by a rank
+/// that has just received a message.
 fn window(spec: &PointSpec) -> usize {
     let receives = spec.message.rx_fill.saturating_sub(1).max(1);
     let window = if spec.message.operation.is_fetch() {
@@ -94,18 +94,17 @@ fn window(spec: &PointSpec) -> usize {
     window as usize
 }
 
-/// How long a point may take whose rate is not held: twice the time of all its messages, and a
+/// The time limit of a point whose rate is not held: twice the time of all its messages, and a
 /// second.
 fn limit(spec: &PointSpec, rate_hz: u64) -> Duration {
     let all = (spec.warmup + messages(spec)) as f64 / rate_hz as f64;
     Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
 }
 
-/// What it may take of the time that is left for the point: the answers to the last have to come,
-/// too.
+/// The share of the remaining time that the messages may take: their last answers take time, too.
 const LIMIT_SHARE: f64 = 0.75;
 
-/// Rank 0: exchanges the messages while others load the device, if there are some.
+/// Rank 0: exchanges the messages while loaders, if any, load the device.
 fn ask<E: Endpoint>(
     endpoint: &mut E,
     control: Option<&mut E>,
@@ -152,7 +151,7 @@ fn ask<E: Endpoint>(
     Ok((outcome, window))
 }
 
-/// The rate at which messages were posted; none of a single one.
+/// The rate at which messages were posted; `None` for a single message.
 fn posted(kept: &RateKept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
     let [first, last] = kept.posts;
     let messages_per_s =
@@ -161,16 +160,17 @@ fn posted(kept: &RateKept, spec: &PointSpec, clock: Clock) -> Option<Throughput>
     is_rate.then(|| Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni))
 }
 
-/// What is wrong where the rate was not held.
+/// Why the point is unstable, where the rate was not held.
 fn not_held(kept: &RateKept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
     let RateKept { messages, late, waited, .. } = kept;
     (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
         let rate_hz = Settings::of(spec).rate_hz;
-        let late = format!("{late} of {messages} messages were posted when the next was due already");
+        let percent = 100.0 * *late as f64 / *messages as f64;
+        let late = format!("{percent:.1} % of {messages} messages were posted after the next was due");
         let waited = match waited {
             0 => String::new(),
             waited => format!(
-                ", {waited} as {} were under way already (tx_depth and rx_depth allow no more)",
+                ", and {waited} waited because {} were outstanding (the limit of tx_depth and rx_depth)",
                 schedule.window
             ),
         };
@@ -178,15 +178,15 @@ fn not_held(kept: &RateKept, schedule: &Schedule, spec: &PointSpec) -> Option<St
     })
 }
 
-/// Above this share of late messages the device was not asked at the rate that is said.
+/// Above this share of late messages, the rate was not held.
 const LATE_SHARE_MAX: f64 = 0.01;
 
-/// Messages that are posted when they are due, while others load the device.
+/// Messages that are posted when they are due, while loaders load the device.
 struct Ask<'a, E> {
     endpoint: &'a mut E,
     control: Option<&'a mut E>,
     schedule: &'a Schedule,
-    /// Of rtt and of lateness.
+    /// The recorders of rtt and lateness.
     times: [&'a mut HistogramSamples; 2],
     kept: &'a mut RateKept,
 }
@@ -199,13 +199,13 @@ impl<E: Endpoint> Timed for Ask<'_, E> {
         }
         let mut times = Times { response, rtt, lateness };
         let (asked, cpu) = watched(endpoint.clock(), || schedule::ask(endpoint, &mut times, schedule));
-        // Whatever became of it: the others wait for that.
+        // The loaders wait for this, also after an error.
         let ended = control.map_or(Ok(()), schedule::end);
         (asked.and_then(|asked| ended.map(|()| *kept = asked)), cpu)
     }
 }
 
-/// A rank that loads the device.
+/// Runs a rank that loads the device.
 fn load<E: DrivenEndpoint>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
     let rank_clock = rank.rank_clock;
     let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {

@@ -1,9 +1,9 @@
-//! Open loop: messages go forth when they are due, whether or not those before are answered, and
-//! each is timed from when it was due. Who waits for a slow answer before the next message asks
-//! less when it would have to wait longest, and never knows (coordinated omission).
+//! Open loop: messages go out when they are due, whether or not earlier ones are answered, and each
+//! is timed from when it was due. A sender that waited for a slow answer would send less just when
+//! messages have to wait longest, and would not notice (coordinated omission).
 //!
-//! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are
-//! at it, and tells them when it has its answers.
+//! Other ranks may load the device. Rank 0 tells the loaders when to start, waits until all of them
+//! send, and tells them to stop when it has its answers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,31 +19,31 @@ use crate::pattern::flood::{AT_ONCE, Burst};
 /// When messages are due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
-    /// From one message to the next, in ticks.
+    /// The time from one message to the next, in ticks.
     pub period: f64,
     /// Messages before the first that counts, at the same rate.
     pub warmup: u64,
     /// Messages that count.
     pub messages: u64,
-    /// Messages without an answer, at most: what the queues hold. One that finds as many is late.
+    /// The most outstanding messages: what the queues hold. Further messages wait and may be late.
     pub window: usize,
-    /// Whether the operation brings the answer itself.
+    /// Whether the operation itself brings the answer.
     pub fetches: bool,
-    /// How long all may take, until the last is posted.
+    /// The time limit until the last message is posted.
     pub limit: Duration,
     /// Whether messages cannot be lost.
     pub is_reliable: bool,
 }
 
 impl Schedule {
-    /// How long nothing comes before a message counts as lost, in ticks. The answer that comes
-    /// instead of the lost one's may not say to what it is: its time would be another message's.
+    /// After this time without an answer, in ticks, a message counts as lost. The next answer may
+    /// not identify its message, and its time would then be that of another message.
     fn patience(&self, clock: Clock) -> u64 {
         if self.is_reliable { u64::MAX } else { clock.ticks(QUIET) + self.period as u64 }
     }
 }
 
-/// Where the times of messages go.
+/// The recorders of the times of messages.
 #[derive(Debug)]
 pub(super) struct Times<'a, R, S> {
     /// From when a message was due to its answer.
@@ -54,25 +54,25 @@ pub(super) struct Times<'a, R, S> {
     pub lateness: &'a mut S,
 }
 
-/// How the schedule was kept, by the messages that count.
+/// How the schedule was kept, of the messages that count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct RateKept {
-    /// How many there were: as many as there were to be, unless the limit was over.
+    /// Their number: all of the schedule, unless the limit was over before.
     pub messages: u64,
-    /// Those that were posted when the next was due already.
+    /// Messages that were posted after the next was due.
     pub late: u64,
-    /// Those that were due when there was no room for them.
+    /// Messages that were due when there was no room for them.
     pub waited: u64,
     /// When the first and the last were posted, in ticks.
     pub posts: [u64; 2],
-    /// When the last answer came, in ticks.
+    /// When the last answer arrived, in ticks.
     pub end: u64,
-    /// Those that were never answered, of which there is no time.
+    /// Messages that were never answered, and have no time.
     pub lost: u64,
 }
 
 impl RateKept {
-    /// Takes note of a message that counts, which was posted at an instant.
+    /// Records the post of a message that counts.
     #[inline]
     fn posted(&mut self, now: u64, is_first: bool, is_late: bool, has_waited: bool) {
         self.late += u64::from(is_late);
@@ -81,14 +81,14 @@ impl RateKept {
     }
 }
 
-/// Posts messages when they are due and takes the answers as they come: in their order, or where
-/// messages can be lost and answers say to what they are, in any. When half of its limit is over,
-/// those that count begin in any case; when all of it is, the one that is posted next is the last:
-/// a device that cannot keep up would only be waited for ever longer.
+/// Posts messages when they are due and takes the answers as they arrive: in order, or in any order
+/// where messages can be lost and answers carry numbers. When half of the limit is over, the
+/// warm-up ends in any case; when all of it is over, the next message is the last: a point with a
+/// device that cannot keep up would take longer and longer.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::NotAnswered`] when a message is lost that may be and answers do
-/// not say to what they are, or when nothing is answered any more.
+/// The errors of the endpoint; [`Error::NotAnswered`] when a message is lost and answers carry no
+/// numbers, or when no message is answered any more.
 pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     times: &mut Times<'_, R, S>,
@@ -152,7 +152,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
             let lost = under_way.lose_all(warmup).filter(|_| sent == all && answers.taken > 0);
             kept.lost += lost.ok_or(Error::NotAnswered { answered: answers.taken, sent })?;
         } else {
-            // Where one that is lost takes the room, there is some as soon as that is needed.
+            // A lost message that is overtaken is given up as soon as its room is needed.
             let is_next = has_room || (sent < all && under_way.is_overtaken());
             endpoint.idle_until(Ticks(if is_next { next } else { lost_at }))?;
         }
@@ -161,7 +161,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     Ok(RateKept { messages: all - warmup, ..kept })
 }
 
-/// Lets whoever answers go, where the last message may be among what was lost.
+/// Lets the answering rank stop, where the last message may be lost.
 fn part<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     if endpoint.numbers() > 0 {
         endpoint.send_sync()?;
@@ -169,25 +169,24 @@ fn part<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     endpoint.flush()
 }
 
-/// How long nothing comes where a message must have been lost.
+/// After this time without an answer, a message is lost.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Messages that were posted, from the first that is neither answered nor given up.
+/// Posted messages, from the first that is neither answered nor given up.
 struct UnderWay {
-    /// When each was due and posted; none of one that is answered, though one before it is not.
-    /// Never more than there is room for.
+    /// When each was due and posted; `None` for an answered message after an unanswered one. At
+    /// most `room` entries.
     sent: VecDeque<Option<[u64; 2]>>,
     room: usize,
-    /// Messages before them.
+    /// The number of messages before them.
     settled: u64,
-    /// How many numbers of messages there are, where answers carry them; 0 where they come in their
-    /// order.
+    /// How many different numbers answers carry; 0 where answers arrive in order and carry none.
     numbers: u64,
 }
 
 impl UnderWay {
     fn new(room: usize, numbers: u64) -> Self {
-        // An answer that is late must not have the number of a message that is under way.
+        // A late answer must not have the number of an outstanding message.
         let is_told = numbers >= 4 * room as u64;
         let numbers = if is_told { numbers } else { 0 };
         Self { sent: VecDeque::with_capacity(room), room, settled: 0, numbers }
@@ -197,8 +196,8 @@ impl UnderWay {
         self.sent.len() < self.room
     }
 
-    /// Takes note of an answer: gives the message that it is to, and when that was due and posted;
-    /// nothing of one that came twice or too late.
+    /// Records an answer: returns its message, and when that was due and posted; `None` for an
+    /// answer that arrived twice or too late.
     #[inline]
     fn settle(&mut self, number: Option<u64>) -> Option<(u64, [u64; 2])> {
         let (number, numbers) = match (number, self.numbers) {
@@ -212,13 +211,13 @@ impl UnderWay {
         Some((message, times))
     }
 
-    /// Whether one after the first is answered and the first is not: that was lost, or its answer
-    /// was.
+    /// Whether the first message is not answered, but a later one is: the first message or its
+    /// answer was lost.
     fn is_overtaken(&self) -> bool {
         self.sent.iter().any(Option::is_none)
     }
 
-    /// Gives up the first message, if it is overtaken; gives which that was.
+    /// Gives up the first message if it is overtaken; returns its number.
     fn lose_overtaken(&mut self) -> Option<u64> {
         if !self.is_overtaken() {
             return None;
@@ -230,8 +229,8 @@ impl UnderWay {
         Some(lost)
     }
 
-    /// Gives up all, where it is known which are answered; gives how many that were from a message
-    /// on.
+    /// Gives up all messages; returns how many of those from `from` on were lost, where answers
+    /// carry numbers.
     fn lose_all(&mut self, from: u64) -> Option<u64> {
         let is_lost = |(message, times): &(u64, Option<[u64; 2]>)| times.is_some() && *message >= from;
         let first = self.settled;
@@ -240,7 +239,7 @@ impl UnderWay {
         (self.numbers > 0).then_some(lost)
     }
 
-    /// Leaves those behind that are answered.
+    /// Removes answered messages from the front.
     fn pass(&mut self) {
         while let Some(None) = self.sent.front() {
             self.sent.pop_front();
@@ -249,11 +248,11 @@ impl UnderWay {
     }
 }
 
-/// Answers each message until the last has come or, where messages can be lost, until who asks says
-/// that there are no more.
+/// Answers each message until the last has arrived or, where messages can be lost, until rank 0
+/// sends the word that there are no more.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(super) fn answer<E: Endpoint>(endpoint: &mut E, period: Duration) -> Result<(), Error> {
     let clock = endpoint.clock();
     let is_lossy = endpoint.numbers() > 0;
@@ -261,7 +260,7 @@ pub(super) fn answer<E: Endpoint>(endpoint: &mut E, period: Duration) -> Result<
     let patience = 2 * QUIET + 2 * period;
     loop {
         let Some(arrival) = endpoint.try_receive()? else {
-            // Whoever asks may have said so in vain.
+            // The word of rank 0 may have been lost.
             if is_lossy && has_begun && endpoint.quiet() > patience {
                 break;
             }
@@ -287,18 +286,18 @@ struct Answers {
     /// Requests that were complete before the first message.
     before: u64,
     taken: u64,
-    /// The number of the one that was taken last.
+    /// The number of the last answer.
     latest: Option<u64>,
 }
 
 impl Answers {
-    /// Those of the messages that are sent from now on.
+    /// The answers to messages that are sent from now on.
     fn to_come<E: Endpoint>(endpoint: &mut E, fetches: bool) -> Result<Self, Error> {
         let before = if fetches { endpoint.try_sent()? } else { 0 };
         Ok(Self { fetches, before, taken: 0, latest: None })
     }
 
-    /// Takes the next if it has come.
+    /// Takes the next answer, if it has arrived.
     #[inline]
     fn comes<E: Endpoint>(&mut self, endpoint: &mut E) -> Result<bool, Error> {
         let has_come = match self.fetches {
@@ -313,10 +312,10 @@ impl Answers {
     }
 }
 
-/// Tells all that load the device to begin, and waits until each is at it.
+/// Tells all loaders to start, and waits until each of them sends.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when one of them does not answer.
+/// The errors of the endpoint; [`Error::Deadline`] when a loader does not answer.
 pub(super) fn begin<C: Endpoint>(control: &mut C) -> Result<(), Error> {
     let loaders = control.lanes();
     for _ in 0..loaders {
@@ -328,10 +327,10 @@ pub(super) fn begin<C: Endpoint>(control: &mut C) -> Result<(), Error> {
     control.replenish()
 }
 
-/// Tells them to stop.
+/// Tells all loaders to stop.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(super) fn end<C: Endpoint>(control: &mut C) -> Result<(), Error> {
     for _ in 0..control.lanes() {
         control.send(Mark::Last)?;
@@ -339,11 +338,11 @@ pub(super) fn end<C: Endpoint>(control: &mut C) -> Result<(), Error> {
     control.flush()
 }
 
-/// Loads the device from when rank 0 says so, for as long as it wants, and counts what is
-/// acknowledged. Says that it is at it when the first messages are done.
+/// Loads the device from when rank 0 tells it to start until rank 0 tells it to stop, and counts
+/// acknowledged messages. Answers rank 0 when the first messages are complete.
 ///
 /// # Errors
-/// What the endpoints say; [`Error::Deadline`] when nobody says when it is over.
+/// The errors of the endpoints; [`Error::Deadline`] when rank 0 does not tell it to stop.
 pub(crate) fn load<E: Endpoint, C: Endpoint>(
     endpoint: &mut E,
     control: &mut C,

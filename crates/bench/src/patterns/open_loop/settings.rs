@@ -1,4 +1,4 @@
-//! What a plan asks of messages at a set rate, and of the load beside them.
+//! The settings of messages at a set rate, and of the load.
 
 use super::choices::Load;
 use crate::pattern::defaults::{RATE_HZ, SIZE_BYTES_STREAM};
@@ -15,7 +15,7 @@ settings! {
     }
 }
 
-/// Where a load goes.
+/// The default load.
 pub(super) const LOAD: Load = Load::Incast;
-/// Payload of a message of a load.
+/// The default payload of a message of the load.
 pub(super) const LOAD_BYTES: u64 = SIZE_BYTES_STREAM;

@@ -1,5 +1,5 @@
-//! Messages at a set rate: how long each took from when it was due, and what loaded the device
-//! meanwhile.
+//! The table of messages at a set rate: how long each took from when it was due, and the load on
+//! the device.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::record::{Axes, Direction, Point};
@@ -38,7 +38,7 @@ static RATES: Table = Table {
     ..Table::PLAIN
 };
 
-/// An axis of the load, where there is one.
+/// An axis of the load, where the point has loaders.
 fn of_load(point: &Point, axis: &str) -> Option<String> {
     let is_loaded = point.axes.get("loaders").is_none_or(|loaders| loaders != 0);
     point.axes.get(axis).filter(|_| is_loaded).map(text::value)
@@ -52,18 +52,18 @@ fn late(view: &View<'_>) -> Option<String> {
 
 fn losses(point: &Point) -> Vec<String> {
     let lost = point.counters.get("messages_lost").filter(|lost| **lost > 0);
-    let line = |lost| format!("     # {lost} messages or their answers were lost: those are no samples");
+    let line = |lost| format!("     # {lost} messages or their answers were lost; they are no samples");
     lost.map(line).into_iter().collect()
 }
 
 const NOTES: &str = "
  each message is timed from when it was due at the set rate, however late it was posted, to its answer
- late: messages that were posted when the next was due already; load: what the loaders carried together meanwhile, in
-   messages of #load bytes; fairness: Jain's index of what each carried (Jain, Chiu and Hawe 1984), 1 where all carried
-   the same; link: the share of what the load's links carry at best, where that is known
+ late: messages that were posted after the next was due; load: the throughput of all loaders in that time, in messages of
+   #load bytes; fairness: Jain's index of the loaders' throughputs (Jain, Chiu and Hawe 1984), 1 if all are equal; link: the
+   share of the load's link limit, if the link is known
 ";
 
-/// Those of the load: a throughput of this pattern counts nothing else.
+/// The flows of the load, which is the only throughput of this pattern.
 fn flows(axes: &Axes, direction: Direction) -> Option<Traffic> {
     let loaders: u32 =
         axes.get("loaders")?.as_u64()?.try_into().ok().filter(|_| direction == Direction::Load)?;

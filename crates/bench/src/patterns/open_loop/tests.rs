@@ -17,14 +17,14 @@ fn passed(seen: Vec<(u64, u64)>) -> FloodProgress {
     FloodProgress { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0, 1500], seen }
 }
 
-/// What a rank that asks from when to when, one that answers and one that loads come to.
+/// Merges a rank that asks during `timed`, a rank that answers, and a rank that loads.
 fn merged(timed: Option<[u64; 2]>, load: FloodProgress, outcomes: &mut Vec<Outcome>) -> Merged {
     let timed = timed.map(|span| Window { clock: load.clock.clone(), span });
     let told = vec![Some(Told { timed, passed: None }), None, Some(Told { timed: None, passed: Some(load) })];
     OpenLoop::merge(&spec(), outcomes, told)
 }
 
-/// What a load carries counts while messages are timed, and not before.
+/// The messages of a load count while other messages are timed, and not before.
 #[test]
 fn a_load_counts_beside_what_is_timed() {
     let slow = (0..=100).map(|done| (10 * done, done));
@@ -49,6 +49,6 @@ fn a_load_that_is_hardly_counted_leaves_the_messages_that_were_timed() {
     let loads = Outcome { throughput: Some(own), ..Outcome::default() };
     let mut outcomes = vec![Outcome::default(), Outcome::default(), loads];
     let load = merged(None, passed(vec![(0, 0), (1400, 16)]), &mut outcomes);
-    assert!(load.unstable[0].starts_with("the load: so little was done"));
+    assert!(load.unstable[0].starts_with("the load: too few messages"));
     assert_eq!((load.throughput, &outcomes[2].throughput, load.status), (None, &None, None));
 }

@@ -1,7 +1,9 @@
-//! What the calls of a program cost its CPU (H19): batches of one call between two stamps.
+//! What calls cost the CPU (Hoefler et al. 2006, section 4.2): batches of one call between two
+//! stamps.
 //!
-//! A poll costs some nanoseconds and a stamp more, so calls are timed in batches. What a batch
-//! needs is made ready before the first stamp, and what it leaves is put away behind the second.
+//! A poll costs some nanoseconds and a stamp costs more, so calls are timed in batches. What a
+//! batch needs is prepared before the first stamp, and what it leaves behind is removed after the
+//! second.
 
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use crate::Error;
 use crate::endpoint::calls::{Batch, Calls, Step};
 use crate::endpoint::{Endpoint, Mark};
 
-/// How much of a step is timed.
+/// The numbers of calls and batches of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     /// Calls in a batch; at least 1.
@@ -23,12 +25,11 @@ pub(super) struct Count {
     pub batches: u64,
 }
 
-/// Times batches until enough of them were whole, and records the time of each; gives how many were
-/// not: those in which a poll found nothing that should have found something are no batches of the
-/// step.
+/// Times batches until enough of them were complete, and records the time of each. Returns the
+/// number of incomplete batches: those in which a poll found nothing although it should have.
 ///
 /// # Errors
-/// What the calls say.
+/// The errors of the calls.
 pub(super) fn time<B: Batch, R: Recorder>(
     batch: &mut B,
     recorder: &mut R,
@@ -55,11 +56,11 @@ pub(super) fn time<B: Batch, R: Recorder>(
     Ok(incomplete)
 }
 
-/// Times a post or a poll, at the rank that has it. Where messages go to a rank or come from it,
-/// that one [answers](answer). Gives how many batches were incomplete.
+/// Times a post or a poll, at the rank of this step. Where messages go to the other rank or come
+/// from it, that rank [answers](answer). Returns the number of incomplete batches.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when the peer or a message is lost.
+/// The errors of the endpoint; [`Error::Deadline`] when the peer or a message is lost.
 pub(super) fn overhead<E: Calls, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
@@ -78,7 +79,7 @@ pub(super) fn overhead<E: Calls, R: Recorder>(
     Ok(incomplete)
 }
 
-/// The other rank: sends `gives` messages whenever it has received `takes`, until one is the last.
+/// Runs the other rank: sends `gives` messages whenever it has received `takes`, until the last.
 ///
 /// # Errors
 /// As [`overhead`].
@@ -107,12 +108,12 @@ struct Hot<'a, E> {
     step: Step,
     calls: u32,
     is_answered: bool,
-    /// Time that completions of a batch are given to be there before they are polled for, in ticks.
+    /// How long to wait for the completions of a batch before polling for them, in ticks.
     settle: u64,
 }
 
 impl<E: Calls> Hot<'_, E> {
-    /// Lets all of a batch complete without a look at it.
+    /// Waits, without polling, until all completions of a batch should be there.
     fn settle(&mut self) -> Result<(), Error> {
         let clock = self.endpoint.clock();
         let until = Ticks(clock.now().0.saturating_add(self.settle));
@@ -124,8 +125,7 @@ impl<E: Calls> Hot<'_, E> {
         }
     }
 
-    /// Takes longer next time where a completion was not there yet, and a little less where all
-    /// were.
+    /// Lengthens the wait if a completion was not there yet, and shortens it a little if all were.
     fn adapt(&mut self, done: u32) {
         self.settle = match done < self.calls {
             true => self.settle.saturating_mul(2),
@@ -133,7 +133,7 @@ impl<E: Calls> Hot<'_, E> {
         };
     }
 
-    /// Takes the completions of so many sends.
+    /// Takes the completions of `left` sends.
     fn take_sends(&mut self, mut left: u32) -> Result<(), Error> {
         while left > 0 {
             match self.endpoint.poll_sends(1)? {
@@ -144,7 +144,7 @@ impl<E: Calls> Hot<'_, E> {
         Ok(())
     }
 
-    /// Takes so many messages, without room for others in their place.
+    /// Takes `left` messages, without posting receives in their place.
     fn take_receives(&mut self, mut left: u32) -> Result<(), Error> {
         while left > 0 {
             match self.endpoint.poll_receives(1)? {
@@ -161,7 +161,7 @@ impl<E: Calls> Hot<'_, E> {
         self.endpoint.flush()
     }
 
-    /// Waits until the peer has received a batch of messages, and has room for another one.
+    /// Waits until the peer has received a batch of messages, and has room for the next.
     fn await_answer(&mut self) -> Result<(), Error> {
         if self.is_answered {
             self.endpoint.receive()?;
@@ -186,7 +186,7 @@ impl<E: Calls> Batch for Hot<'_, E> {
                 self.ask()?;
                 self.take_receives(self.calls)
             }
-            // There is nothing to wait for, but the deadline is kept there.
+            // There is nothing to wait for, but this call checks the deadline.
             _ => self.endpoint.idle_until(self.endpoint.clock().now()),
         }
     }
@@ -223,10 +223,10 @@ impl<E: Calls> Batch for Hot<'_, E> {
     }
 }
 
-/// First time that completions are given to be there: some messages of a fast adapter.
+/// The first time to wait for completions: the time of some messages of a fast adapter.
 const SETTLE: Duration = Duration::from_micros(10);
-/// A whole batch shortens that time by this part, so that one late completion does not lengthen all
-/// of the point.
+/// A complete batch shortens the wait by this part, so that one late completion does not lengthen
+/// the whole point.
 const SETTLE_STEPS: u64 = 64;
 
 #[cfg(test)]

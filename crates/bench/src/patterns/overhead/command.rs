@@ -8,7 +8,7 @@ use crate::pattern::command::Command;
 pub(super) const COMMAND: Command = Command {
     title: |_| "What calls cost",
     counts: "batches",
-    // Of large messages and regions fewer batches are enough.
+    // For large messages and regions, fewer batches are enough.
     given: &[("bytes_max", "1GiB")],
     without: &[
         axis::OUTSTANDING_READS.row,
@@ -20,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
     ],
     figures: |experiments| vec![costs(experiments)],
     examples: "
-  rdmascope overhead --local           what every call costs, of messages of 64 B
+  rdmascope overhead --local           the cost of every call, at 64 B
   rdmascope overhead --local -s 4..4KiB --step post_send,poll_send -c UD
   rdmascope overhead --local -s 4KiB..64MiB --step register_cold,register_warm
   rdmascope overhead --local -I 256 -s 4..256 --step post_send
@@ -33,14 +33,14 @@ pub(super) const COMMAND: Command = Command {
   rdmascope overhead node7 --key KEY   on another host: measures with node7",
     ..Command::new(
         "overhead",
-        "Measure what each call of a program costs its CPU: posts, polls, registration, set-up",
+        "Measure what each verbs call costs the CPU: posts, polls, registration, set-up",
     )
 };
 
 /// A row for each step, a column for each size.
 fn costs(experiments: Vec<String>) -> Figure {
     Figure {
-        caption: Some("A batch's time divided by its calls, the stamp's share included.".to_owned()),
+        caption: Some("The time of a batch, divided by its calls. It includes the stamp's share.".to_owned()),
         experiments,
         x: Some("step".to_owned()),
         y: Some("cost.ns".to_owned()),

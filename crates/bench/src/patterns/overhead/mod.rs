@@ -1,40 +1,40 @@
-//! One call of a program is timed by itself, in batches (H19).
+//! One verbs call is timed by itself, in batches (Hoefler et al. 2006, section 4.2).
 //!
 //! # In a plan
 //!
 //! ```toml
-//! [[experiment]]                       # what calls cost, timed in batches: cost.ns
+//! [[experiment]]                       # the cost of calls, timed in batches: cost.ns
 //! name = "calls"
 //! pattern = "overhead"
 //! iterations = 1000                    # batches
 //! [experiment.axes]
-//! step = ["post_send", "poll_empty"]   # all of them: point::Step
-//! batch = "step"                       # calls between two stamps, or a number of them
+//! step = ["post_send", "poll_empty"]   # all steps: point::Step
+//! batch = "step"                       # calls between two stamps: a number, or that of the step
 //! ```
 //!
 //! # Connections of RDMA CM
 //!
-//! Rank 0 times both steps, and rank 1 is the peer, a process of its own. Before the first stamp
-//! each rank has made a queue pair and taken it to INIT, as for `connect_qp`, and rank 0 an event
-//! channel.
+//! Rank 0 times both steps, and rank 1 is the peer, in another process. Before the first stamp each
+//! rank has created a queue pair and moved it to INIT, as for `connect_qp`, and rank 0 has created
+//! an event channel.
 //!
 //! * `rdma_cm_connect` is, at rank 0, `rdma_create_id`, `rdma_resolve_addr`, `rdma_resolve_route`,
 //!   `rdma_connect`, the wait for each of their events (`poll`, `rdma_get_cm_event`,
 //!   `rdma_ack_cm_event`), RTR and RTS (`rdma_init_qp_attr` and `ibv_modify_qp`, twice) and
-//!   `rdma_establish`. Rank 1's part of it lies between `rdma_connect` and its event: it takes the
-//!   request from a listener that waits in `poll`, takes its queue pair to RTS and calls
+//!   `rdma_establish`. Rank 1's part happens between `rdma_connect` and its event: it takes the
+//!   request from a listener that waits in `poll`, moves its queue pair to RTS and calls
 //!   `rdma_accept`.
-//! * `rdma_cm_disconnect` is `rdma_disconnect` and the wait for its event, which the call of
-//!   `rdma_disconnect` at rank 1 causes.
+//! * `rdma_cm_disconnect` is `rdma_disconnect` and the wait for its event, which rank 1 causes by
+//!   its call of `rdma_disconnect`.
 //!
-//! What RDMA CM adds to a set-up by hand is `rdma_cm_connect` without `connect_qp`, which is rank
-//! 0's RTR and RTS alone. Queue pairs and identifiers are destroyed behind the second stamp.
+//! The cost that RDMA CM adds to a set-up by hand is `rdma_cm_connect` minus `connect_qp`, which is
+//! only rank 0's RTR and RTS. Queue pairs and identifiers are destroyed after the second stamp.
 //!
 //! # Invariants
 //!
-//! * What costs less than a stamp is timed in batches of calls that are all alike, with all that
-//!   they need made ready before. A batch in which a poll finds nothing is none; the stamp that a
-//!   batch includes is said beside it, never taken off.
+//! * Calls that cost less than a stamp are timed in batches of equal calls, with everything that
+//!   they need prepared before. A batch in which a poll finds nothing does not count. The stamp
+//!   that a batch includes is shown next to its time and never subtracted.
 
 mod batches;
 pub(crate) mod check;
@@ -81,7 +81,7 @@ impl Pattern for Overhead {
     };
     type Told = Cost;
 
-    /// The steps are those of verbs that the operations have.
+    /// By default all verbs calls that apply to the operations.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let arrives = given.get(axis::OPERATION).into_iter().all(Operation::arrives);
         let steps = Step::OF_VERBS.into_iter().filter(|step| arrives || !step.is_of_receiver());
@@ -120,7 +120,7 @@ struct Share<'a> {
 impl CallsVisitor for Share<'_> {
     type Done = Result<(Outcome, Option<Cost>), Error>;
 
-    /// Times the step of the point, or does for the rank that times it what a peer does.
+    /// Times the step of the point, or acts as the peer of the rank that times it.
     fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done {
         let Self { spec, rank, clock } = self;
         let settings = Settings::of(spec);
@@ -161,8 +161,8 @@ impl CallsVisitor for Share<'_> {
     }
 }
 
-/// Batches of calls: enough for an interval of about a percent, and over in a second where a call
-/// takes a millisecond.
+/// The number of batches: enough for a confidence interval of about a percent, and done in a second
+/// if a call takes a millisecond.
 const ITERATIONS: u64 = 1000;
-/// A cache line: of what is posted inline, about as much as every adapter takes.
+/// A cache line: about the most that every adapter posts inline.
 const SIZE_BYTES: u64 = 64;

@@ -1,4 +1,4 @@
-//! What a plan asks of calls that are timed by themselves.
+//! The settings of the pattern `overhead`.
 
 use crate::pattern::settings::settings;
 use crate::point::{PointSpec, Step};
@@ -11,7 +11,7 @@ settings! {
 }
 
 impl Settings {
-    /// Calls between two stamps.
+    /// The number of calls between two stamps.
     pub(super) fn batch(&self, spec: &PointSpec) -> u32 {
         let room = spec.message.tx_depth.min(spec.message.rx_fill);
         self.batch.unwrap_or_else(|| self.step.batch(room))

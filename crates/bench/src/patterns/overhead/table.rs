@@ -1,6 +1,6 @@
-//! Calls that are timed by themselves, in batches: a line for each step.
+//! The table of calls that are timed in batches: a line for each step.
 //!
-//! Times are those of a batch divided by its calls; `stamp` is the part of them that is a stamp's.
+//! Times are those of a batch, divided by its calls; `stamp` is the share of a stamp in them.
 
 use measure::presentation::Presentation;
 use measure::record::{Cost, Latency, Point};
@@ -17,14 +17,14 @@ pub(super) static SHOWN: Presentation = Presentation {
 };
 
 static CALLS: Table = Table {
-    title: "per call: a batch's time divided by its calls, a stamp's share included",
+    title: "per call: the time of a batch divided by its calls, with a stamp's share",
     says_direction: false,
     columns: &[
         Column::new("step", Cell::Text(|view| Some(plain(&view.point.cost.as_ref()?.step)))).left(18),
         SIZE.wide(10),
         Column::new("#calls", Cell::Text(|view| Some(view.point.cost.as_ref()?.calls.to_string()))).wide(7),
         Column::new("#batches", Cell::Statistic("count", WHOLE)).wide(9),
-        Column::new("typical[ns]", Cell::Number("cost.ns", CALL)).wide(11),
+        Column::new("median[ns]", Cell::Number("cost.ns", CALL)).wide(11),
         Column::new("95% from", Cell::Text(|view| end(view.point, 0))).wide(10),
         Column::new("to", Cell::Text(|view| end(view.point, 1))).wide(10),
         Column::new("min[ns]", Cell::Text(|view| each(view.point, |_, batches| batches.min_ns as f64)))
@@ -36,7 +36,7 @@ static CALLS: Table = Table {
     ..Table::PLAIN
 };
 
-/// A time in ns, with three digits or more of those that a call of some nanoseconds needs.
+/// A time in ns, with at least three digits, which a call of some nanoseconds needs.
 const CALL: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Of(decimals) };
 
 fn decimals(ns: f64) -> usize {
@@ -55,7 +55,7 @@ fn end(point: &Point, index: usize) -> Option<String> {
     Some(time(point.cost.as_ref()?.ci95_ns?[index]))
 }
 
-/// A time of a batch divided by its calls.
+/// A time of a batch, divided by its calls.
 fn each(point: &Point, of: impl Fn(&Cost, &Latency) -> f64) -> Option<String> {
     let (cost, batches) = point.cost.as_ref().zip(point.latency.as_ref())?;
     Some(time(of(cost, batches) / f64::from(cost.calls)))

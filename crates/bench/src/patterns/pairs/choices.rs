@@ -1,13 +1,13 @@
-//! The words of several pairs: what they do.
+//! The words for what pairs do.
 
 use crate::point::choice::choice;
 
 choice! {
     /// What several pairs do at the same time.
     pub enum Traffic {
-        /// A message goes forth and one comes back, each begun by all pairs of a host together.
+        /// A message goes out and one comes back. All pairs of a host start each message together.
         PingPong = "ping_pong",
-        /// A flood with a bounded outstanding window, counted in the time that all pairs are at it.
+        /// Messages follow each other within a window, counted while all pairs send.
         Stream = "stream",
     }
 }

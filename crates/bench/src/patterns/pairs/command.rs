@@ -14,8 +14,8 @@ pub(super) const COMMAND: Command = Command {
     subjects: &[
         Subject::send("Send to a posted receive: half a round trip"),
         Subject::write("RDMA Write to a peer that polls its memory: half a round trip"),
-        Subject::read("RDMA Read: the whole time"),
-        Subject::atomic("Atomic operation on eight bytes: the whole time"),
+        Subject::read("RDMA Read: the whole round trip"),
+        Subject::atomic("Atomic operation on eight bytes: the whole round trip"),
     ],
     over: NO_LIBRARY,
     given: &[("pairs", "1,2,4,8")],
@@ -25,9 +25,9 @@ pub(super) const COMMAND: Command = Command {
   rdmascope pairs read --pairs 1..4 -s 1..1KiB
                                        over message size
   rdmascope pairs write --stream -s 64KiB
-                                       what all pairs carry together
+                                       the throughput of all pairs together
   rdmascope pairs send --hosts n1,n2 --via 'ssh {host}'
-                                       one end of each pair on either host
-  rdmascope run sur-2007               the evaluation that this is from",
-    ..Command::new("pairs", "Measure several pairs that do the same at the same time")
+                                       one rank of each pair on either host
+  rdmascope run sur-2007               the paper that has this benchmark",
+    ..Command::new("pairs", "Measure several pairs of ranks that exchange messages at the same time")
 };

@@ -1,5 +1,6 @@
-//! Pairs of ranks that all do the same at the same time (S2 to S11). Those that send on one host
-//! begin every message that is timed, or their flood, together: by a barrier in shared memory.
+//! Pairs of ranks that do the same at the same time (Sur et al. 2007, sections 3.1 to 3.3). The
+//! senders of one host start every timed message, or their streams, together: after a barrier in
+//! shared memory.
 
 use measure::samples::Recorder;
 
@@ -10,12 +11,12 @@ use crate::pattern::Progress;
 use crate::pattern::flood::{AT_ONCE, Burst};
 use crate::point::Length;
 
-/// Sends a message when all others do, waits for its answer and records that time, again and again;
-/// a fetch is its own answer. Who leads the barrier records, too, how far apart all began.
+/// Repeatedly sends a message when all other senders do, waits for its answer and records the time;
+/// a fetch is its own answer. The rank that leads the barrier also records the skew.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost, or another rank does not
-/// come to the barrier.
+/// The errors of the endpoint; [`Error::Deadline`] when a message is lost, or another rank does not
+/// reach the barrier.
 pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     barrier: &mut Barrier,
@@ -56,7 +57,7 @@ pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint.flush()
 }
 
-/// Waits until all have come to the barrier, for which no endpoint can sleep.
+/// Waits at the barrier for all senders. The wait polls, because no endpoint can sleep for it.
 #[inline]
 fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Error> {
     barrier.pass(|| {
@@ -65,8 +66,8 @@ fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Erro
     })
 }
 
-/// Floods the peer from when all others do until all of them are done with theirs, so that none is
-/// alone for a while; counts what is acknowledged.
+/// Streams messages to the peer, from when all other senders start until all are done, so that no
+/// stream runs alone for a while. Counts acknowledged messages.
 ///
 /// # Errors
 /// As [`bounce`].
@@ -112,10 +113,10 @@ pub(crate) fn flood<E: Endpoint>(
     Ok(Burst { begin, end, messages, total: total + 1 })
 }
 
-/// Takes all that a flood sends, until it says that it has been the last.
+/// Receives a stream until the message that is marked as its last.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(crate) fn drain<E: Endpoint>(endpoint: &mut E, warmup: u64) -> Result<u64, Error> {
     let mut received = 0;
     let mut ends = if warmup > 0 { 2 } else { 1 };

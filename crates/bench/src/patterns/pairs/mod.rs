@@ -1,4 +1,5 @@
-//! Several pairs do the same at the same time, a process each (S2 to S11).
+//! Several pairs do the same at the same time, a process each (Sur et al. 2007, sections 3.1 to
+//! 3.3).
 
 pub(crate) mod check;
 pub(crate) mod choices;
@@ -39,7 +40,7 @@ impl Pattern for Pairs {
         axes: settings::AXES,
         ..Row::named("pairs")
     };
-    /// How a rank's flood went.
+    /// The progress of a rank's stream.
     type Told = FloodProgress;
 
     fn defaults(given: &AxisList, carrier: Carrier) -> Defaults {
@@ -59,13 +60,13 @@ impl Pattern for Pairs {
         }
     }
 
-    /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the
-    /// other one (S15).
+    /// Pairs have adjacent ranks. With a cyclic placement on two hosts, both ranks of a pair are
+    /// therefore on different hosts (Sur et al. 2007, section 3.4).
     fn topology(spec: &PointSpec) -> Topology {
         let Settings { pairs, traffic } = Settings::of(spec);
         let usage = match traffic {
             Traffic::PingPong => Usage::ALTERNATING,
-            // How far a flood is, its completions tell.
+            // Completions show how many messages of a stream are done.
             Traffic::Stream => Usage { flow: Flow::Flood, is_one_way: true, ..Usage::ALTERNATING },
         };
         let ranks = pairs.saturating_mul(2);
@@ -92,9 +93,9 @@ impl Pattern for Pairs {
     }
 }
 
-/// Long enough for pairs that share CPUs to have many turns each.
+/// Long enough that pairs which share CPUs run many times each.
 const DURATION_S: f64 = 0.5;
-/// A flood of pairs is counted by its completions: often enough to know how far it was.
+/// Completions count the messages of a stream: this interval is short enough to follow it.
 const SIGNAL_INTERVAL: u32 = 16;
 
 #[cfg(test)]

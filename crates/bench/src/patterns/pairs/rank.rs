@@ -1,4 +1,4 @@
-//! A point of several pairs: what its ranks do, and what they say of it.
+//! A rank's share of a point of pairs.
 
 use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
@@ -22,7 +22,7 @@ use crate::pattern::timed::{Timed, latency_outcome, packets, timed};
 use crate::point::{Length, PointSpec};
 use crate::rank_clock::RankClock;
 
-/// One rank of a point of several pairs.
+/// Runs one rank of a point of pairs.
 pub(super) fn pairs<E: DrivenEndpoint>(
     mut rank: Rank<'_, E>,
 ) -> Result<(Outcome, Option<FloodProgress>), PointError> {
@@ -39,7 +39,7 @@ pub(super) fn pairs<E: DrivenEndpoint>(
     }
 }
 
-/// The rank that does what the other end of its pair wants.
+/// Runs the rank that responds to the sender of its pair.
 fn respond<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
@@ -48,7 +48,7 @@ fn respond<E: Endpoint>(
 ) -> Result<Outcome, Error> {
     let is_flood = traffic == Traffic::Stream;
     if spec.message.operation.is_fetch() || (is_flood && !spec.message.operation.arrives()) {
-        // Its adapter does all there is to do.
+        // The adapter does all the work.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
     }
     let (done, cpu) = watched(clock, || match traffic {
@@ -72,7 +72,7 @@ fn bounce<E: Endpoint>(
     Ok(Outcome { cpu, skew, ..latency_outcome(&samples, kind, spec, 1) })
 }
 
-/// A message that goes forth and back while others do.
+/// Messages that go out and come back, started together with those of other pairs.
 struct Bounce<'a, E> {
     endpoint: &'a mut E,
     barrier: &'a mut Barrier,

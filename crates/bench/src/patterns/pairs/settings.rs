@@ -1,11 +1,11 @@
-//! What a plan asks of several pairs beside their messages.
+//! The settings of pairs.
 
 use super::choices::Traffic;
 use crate::pattern::settings::settings;
 
 settings! {
     usual {
-        // One pair, beside which every other number of them stands.
+        // One pair, with which other numbers of pairs are compared.
         pairs: u32 = PAIRS or 1,
         traffic: Traffic = TRAFFIC or Traffic::PingPong,
     }

@@ -1,6 +1,6 @@
-//! Several pairs at once: what all of them together had, and how evenly.
+//! The tables of pairs: the latency or throughput of all pairs together, and the fairness.
 //!
-//! A row says how many pairs and its size, so that a table over either can be read down.
+//! A row has the number of pairs and the size, so that a reader can follow either.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::quantity::{At, latency};
@@ -44,7 +44,7 @@ static LATENCIES: Table = Table {
 };
 
 static STREAMS: Table = Table {
-    title: "throughput of all pairs, one way, in the time that all are at it",
+    title: "throughput of all pairs, one way, while all pairs send",
     says_direction: false,
     columns: &[
         COUNT,
@@ -60,7 +60,7 @@ static STREAMS: Table = Table {
     ..Table::PLAIN
 };
 
-/// The least and the largest throughput of a pair, where there are several.
+/// The smallest and the largest throughput of a pair, where there are several.
 fn range(view: &View<'_>) -> Option<String> {
     let one = view.bandwidth.one();
     let own = || view.point.ends.iter().filter_map(|end| Some(end.throughput.as_ref()?.bytes_per_s / one));
@@ -69,12 +69,12 @@ fn range(view: &View<'_>) -> Option<String> {
 }
 
 const NOTES: &str = "
- pairs begin each message, or their streams, together; skew: the time from the first to the last beginning of a message
+ pairs start each message, or their streams, together; skew: from the first to the last start of a message
  fairness: Jain's index (Jain, Chiu and Hawe 1984) of the pairs' throughputs, or of the inverse of their mean latencies:
-   1 where all had the same, 1 / #pairs where one had all
+   1 if all pairs got the same, 1 / #pairs if one pair got all
 ";
 
-/// From each even rank to the next.
+/// Messages flow from each even rank to the next rank.
 fn flows(axes: &Axes, direction: Direction) -> Option<Traffic> {
     let pairs: u32 =
         axes.get("pairs")?.as_u64()?.try_into().ok().filter(|_| direction == Direction::Pairs)?;

@@ -1,4 +1,5 @@
-//! Ping-pong (G18): a node sends only after it has received; every message is timed at both ends.
+//! Ping-pong (Gamess and Ortiz-Zuazaga 2016, section V): a rank sends only after it has received,
+//! and both ranks time every message.
 
 use measure::samples::Recorder;
 
@@ -6,16 +7,15 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
-/// Bounces a message between two ranks and records, at this one, the time between consecutive
-/// receives: a round trip each. Rank 0 serves first and, where the span is a time, says which
-/// message is the last.
+/// Bounces a message between two ranks and records, at this rank, the time between consecutive
+/// receives: a round trip each. Rank 0 sends first and, with a duration, marks the last message.
 ///
 /// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The
-/// stamp of a receive is taken right after the answer was posted, while it is under way: what a
-/// stamp costs is then no part of the round trip.
+/// stamp of a receive is taken right after the answer was posted, while the answer is under way, so
+/// that the cost of a stamp is no part of the round trip.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
+/// The errors of the endpoint; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
 pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,

@@ -6,7 +6,7 @@ pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} latency",
     subjects: &[
         Subject::send("Send to a posted receive: half the round trip of a ping-pong"),
-        Subject::write("RDMA Write: half the round trip of a ping-pong whose ends poll their memory"),
+        Subject::write("RDMA Write: half the round trip of a ping-pong whose ranks poll their memory"),
         Subject::read("RDMA Read: the whole round trip"),
         Subject::atomic("Atomic operation on eight bytes: the whole round trip"),
         Subject::mpi_put("MPI_Put and the call that completes it, by default MPI_Win_flush"),
@@ -14,12 +14,12 @@ pub(super) const COMMAND: Command = Command {
     ],
     over: NO_LIBRARY,
     examples: "
-  rdmascope lat send --local           2 B over RC, 1000 messages, both ends here
+  rdmascope lat send --local           2 B over RC, 1000 messages, both ranks here
   rdmascope lat send --local -s 4KiB -n 100000 -c UC
   rdmascope lat send --local -a -I 64  all sizes, up to 64 B inline
   rdmascope lat send --local -e -D 10  sleep for completions, for ten seconds
   rdmascope lat write --local -a       the target polls its memory: ib_write_lat
-  rdmascope lat write --local --imm    the target is told by a completion
+  rdmascope lat write --local --imm    the target waits for a completion
   rdmascope lat read --local -s 4KiB   the whole round trip: ib_read_lat
   rdmascope lat atomic --local -A CMP_AND_SWAP
   rdmascope lat tcp --local            TCP_RR: half a round trip, transactions
@@ -31,5 +31,5 @@ pub(super) const COMMAND: Command = Command {
   rdmascope lat send --listen 0.0.0.0  on node7: waits, and prints the key
   rdmascope lat send node7 --key KEY -a -c UC
                                        on another host: measures with node7",
-    ..Command::new("lat", "Measure latency, from flags that perftest's users know")
+    ..Command::new("lat", "Measure latency, with flags that perftest's users know")
 };

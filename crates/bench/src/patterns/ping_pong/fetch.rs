@@ -1,5 +1,5 @@
-//! Round trips of operations that the peer's adapter answers alone: RDMA Read and atomics (G16);
-//! puts and gets of MPI, with the call that completes each.
+//! Round trips of operations that the peer's adapter answers by itself, RDMA Read and atomics, and
+//! puts and gets of MPI with the call that completes them.
 
 use measure::samples::Recorder;
 
@@ -7,11 +7,11 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
-/// Fetches again and again, each when the one before is complete, and records the time between
+/// Fetches repeatedly, each time when the previous fetch is complete, and records the time between
 /// consecutive completions: a round trip each. The peer has nothing to do.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when nothing is answered any more.
+/// The errors of the endpoint; [`Error::Deadline`] when a fetch is not answered.
 pub(crate) fn fetch<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
@@ -35,7 +35,7 @@ pub(crate) fn fetch<E: Endpoint, R: Recorder>(
     Ok(())
 }
 
-/// One round trip.
+/// Makes one round trip.
 #[inline]
 fn once<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     endpoint.send(Mark::Last)?;

@@ -1,5 +1,6 @@
-//! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is
-//! answered by an adapter alone, and a put or a get of MPI is complete without an answer.
+//! A message goes out, one comes back, and both ranks time every one (Gamess and Ortiz-Zuazaga
+//! 2016, section V). The peer's adapter alone answers a fetch; a put or a get of MPI completes
+//! without an answer.
 
 mod bounce;
 mod command;
@@ -66,15 +67,15 @@ impl Pattern for PingPong {
         if fetches {
             endpoint.release()?;
         }
-        // The first interval ends with the message after the warm-up; where one goes forth, another
-        // comes back.
+        // The first interval ends with the message after the warm-up. Each message that goes out is
+        // answered by another.
         let messages = (samples.count() + spec.warmup + 1) * if fetches { 1 } else { 2 };
         let cpu = cpu.map(|cpu| cpu.of(messages));
         Ok((Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) }, None))
     }
 }
 
-/// What is timed.
+/// The kind of latency of the samples.
 fn kind(spec: &PointSpec) -> LatencyKind {
     if spec.message.mpi.operation.is_one_sided() {
         LatencyKind::OneSided
@@ -85,18 +86,18 @@ fn kind(spec: &PointSpec) -> LatencyKind {
     }
 }
 
-/// A target of RDMA Write cannot sleep.
+/// Refuses a target of RDMA Write that sleeps.
 fn check(check: &Check<'_>) -> Result<(), Error> {
     let sleeps = check.0.axes.get(axis::POLL).iter().any(|poll| poll.queues().0.sleeps());
     if sleeps && check.has(axis::OPERATION, Operation::Write) {
         let what = format!("{} with a receiver that sleeps", Operation::Write.name());
-        let why = "the target is told of nothing that it could sleep for: use write_imm";
+        let why = "an RDMA Write causes no completion at the receiver: use write_imm";
         return check.refuse("poll", &what, why);
     }
     Ok(())
 }
 
-/// A message that goes forth and back.
+/// A message that goes out and comes back.
 struct Bounce<'a, E> {
     endpoint: &'a mut E,
     spec: &'a PointSpec,

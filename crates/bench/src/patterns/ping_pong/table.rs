@@ -1,5 +1,5 @@
-//! A message forth and one back: perftest's columns, over sockets those that users of netperf and
-//! qperf look for.
+//! The tables of round trips: perftest's columns, and over sockets the columns of netperf and
+//! qperf.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::quantity::{cpu_ns_per_message, lost, number};
@@ -19,7 +19,7 @@ pub(super) static SHOWN: Presentation = Presentation {
         "transactions_per_s",
         Dimension::Number,
         |p, _| per_second(p),
-        "transactions in a second",
+        "transactions per second",
     )
     .offered()],
     ..Presentation::PLAIN
@@ -62,12 +62,12 @@ fn cpu(view: &View<'_>) -> Option<String> {
 
 fn losses(point: &Point) -> Option<String> {
     let lost = point.counters.get("messages_lost").filter(|lost| **lost > 0)?;
-    Some(format!("     # {lost} messages were lost and asked for again: those transactions are no samples"))
+    Some(format!("     # {lost} messages were lost and repeated: these transactions are no samples"))
 }
 
-/// Transactions in a second, each a message forth and one back: the inverse of the mean time of
-/// one. Where messages were lost, and the others waited for what was asked for again: those that
-/// nothing marred in the time of all.
+/// Transactions per second, each a message out and one back: the inverse of the mean time of a
+/// transaction. Where messages were lost, the number of undisturbed transactions, divided by the
+/// whole time: the others waited for a repetition.
 fn per_second(point: &Point) -> Option<f64> {
     if let Some(reported) = &point.reported {
         return Some(1e9 / (2.0 * reported.mean_ns?)).filter(|rate| rate.is_finite());

@@ -1,4 +1,4 @@
-//! The stamps of both ends, put together, and what became of each step.
+//! Merges the stamps of both ranks, and determines what became of each step.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::patterns::one_way::{Column, Joined, Messages, Stamped};
 use crate::point::PointSpec;
 
-/// Puts the stamps of rank 0 and rank 1 together.
+/// Merges the stamps of rank 0 and rank 1.
 ///
 /// # Errors
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::NoSamples`] where nothing
@@ -26,13 +26,13 @@ pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Res
     messages.put_together(&arrived, others, fates.counters())
 }
 
-/// What became of the steps from `first` on, as counters: also where nothing arrived, and nothing
-/// can be put together.
+/// The counters of what became of the steps from `first` on, also where no sample arrived and
+/// [`merge`] fails.
 pub(crate) fn fates(first: usize, source: &Stamped, target: &Stamped) -> BTreeMap<String, u64> {
     Fates::of(columns(source, target), first).counters()
 }
 
-/// What both ends stamped of each step, as [`Fates::of`] asks for it.
+/// The stamps of both ranks for each step, in the order of [`Fates::of`].
 fn columns<'a>(source: &'a Stamped, target: &'a Stamped) -> [&'a [u64]; 3] {
     [source.column(Column::Due), source.column(Column::Submitted), target.column(Column::Received)]
 }
@@ -42,19 +42,19 @@ fn columns<'a>(source: &'a Stamped, target: &'a Stamped) -> [&'a [u64]; 3] {
 struct Fates {
     /// No sample was generated.
     missed: u64,
-    /// The node had no room for it.
+    /// The endpoint had no room for the sample.
     refused: u64,
-    /// The node took it before the first sample arrived that did.
+    /// The endpoint took the sample, but no sample had arrived yet, and this one did not.
     early: u64,
-    /// The node took it, and one before it had arrived.
+    /// The endpoint took the sample, an earlier one had arrived, and this one did not.
     lost: u64,
     received: u64,
 }
 
 impl Fates {
-    /// By when each step was due, if a sample was generated; when it was generated, if its node
-    /// took it; when it came. Those before `first` tell whether something had arrived, and count no
-    /// further.
+    /// Counts the steps by three lists of stamps: when each step was due, if a sample was
+    /// generated; when it was generated, if the endpoint took it; when it arrived. Steps before
+    /// `first` only tell whether a sample had arrived.
     fn of([due, submitted, received]: [&[u64]; 3], first: usize) -> Self {
         let is = |stamps: &[u64], step: usize| stamps.get(step).is_some_and(|stamp| *stamp != Stamps::NONE);
         let mut fates = Self::default();
@@ -75,7 +75,7 @@ impl Fates {
         fates
     }
 
-    /// Whether any has.
+    /// Fails where no sample arrived.
     fn have_arrived(&self) -> Result<(), Error> {
         let Self { missed, refused, early, lost, received } = *self;
         let unsent = refused + early + lost;
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(fates.counters()["messages_not_transmitted"], 1);
         assert!(fates.have_arrived().is_ok());
         let none = Fates::of([&due, &submitted, &received], 7).have_arrived().unwrap_err().to_string();
-        let told = "no sample arrived: 1 of 2 steps missed, the samples of 1 not transmitted or lost: ";
+        let told = "no sample arrived: 1 of 2 steps missed, 1 samples unsent or lost: ";
         assert!(none.starts_with(told), "{none}");
     }
 }

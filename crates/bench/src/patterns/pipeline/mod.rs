@@ -1,11 +1,11 @@
-//! Samples at a fixed rate: a generator with a timer, a node at each end, and what both ends
-//! stamped put together.
+//! Samples at a fixed rate: a generator with a timer, an endpoint at each rank, and the merged
+//! stamps of both ranks.
 //!
 //! ```text
-//! rank 0: timer ─► signal ─► node ──────────► node :rank 1      (the nodes are endpoints)
+//! rank 0: timer ─► signal ─► endpoint ──────► endpoint :rank 1
 //!           due, submitted ─┐      ┌─ received
 //!                           └─┬────┘
-//!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
+//!            the coordinator: arrival, one_way, lateness; missed, unsent, lost
 //! ```
 //!
 //! # In a plan
@@ -15,24 +15,24 @@
 //! name = "samples"
 //! pattern = "pipeline"
 //! duration = "1s"                      # or iterations: steps
-//! sink_dir = "logs"                    # where files of samples stay; without it they are removed once they are written
+//! sink_dir = "logs"                    # directory for files of samples; without it they are removed
 //! [experiment.axes]
 //! rate_hz = ["1k", "100k"]
-//! values = [1, 8, 64]                  # a sample has 24 B and 8 for each
+//! values = [1, 8, 64]                  # a sample has 24 B, and 8 B for each value
 //! signal = "random"                    # or "sine", "counter", "mixed"
 //! timer = "tsc"                        # or "timerfd"
 //! inline_max_bytes = 128               # of verbs: longer samples are gathered from memory
-//! rx_filled = "before"                 # of verbs: or "reading": by the receiver, which takes no sample meanwhile
+//! rx_filled = "before"                 # of verbs: or "reading": by the receiver, which takes no sample before
 //! sink = "csv"                         # or "human", "parquet" (where it is built in), "null"
 //! ```
 //!
 //! # Invariants
 //!
-//! * A step that the generator was late for is missed, and a sample for which the node has no room
-//!   is not sent. The generator waits for neither, because the next step is due. A sample carries
-//!   when it was due and when it was generated, both read after the wait; the sink stamps it where
-//!   it arrives. The record also holds the steps that the same timer misses with nothing else to
-//!   do: the share of the machine.
+//! * A step that the generator was late for is missed, and a sample for which the endpoint has no
+//!   room is not sent. The generator waits for neither, because the next step is due. A sample
+//!   carries when it was due and when it was generated, both read after the wait; the receiver
+//!   stamps its arrival. The record also has the steps that the same timer misses with nothing else
+//!   to do: the machine causes these.
 
 pub(crate) mod check;
 pub(crate) mod choices;
@@ -90,7 +90,7 @@ impl Pattern for Samples {
             paced_hz: Some(least_hz.max(1)),
             polls_shared_memory: true,
             axes: [Settings::usual(), vec![axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES)]].concat(),
-            // A sample is as long as its values make it, and inline up to a length.
+            // The values determine the length of a sample, and its length whether it is inline.
             made: &[axis::INLINE.row, axis::SIZE_BYTES.row],
             ..Defaults::default()
         }
@@ -144,7 +144,7 @@ impl Pattern for Samples {
     }
 }
 
-/// The samples that arrived, while they were generated.
+/// The throughput of the samples that arrived, over the time in which they were generated.
 fn carried(spec: &PointSpec, generated: &Generated, counters: &BTreeMap<String, u64>) -> Option<Throughput> {
     let [steps, missed] = record::steps(counters)?;
     let received = *counters.get("messages_received")?;
@@ -152,32 +152,34 @@ fn carried(spec: &PointSpec, generated: &Generated, counters: &BTreeMap<String, 
     Some(Throughput::of(share * generated.achieved_hz, spec.message.size_bytes, Direction::Uni))
 }
 
-/// What is wrong where a generator missed steps.
+/// Why the point is unstable, where the generator missed too many steps.
 fn missed(generated: &Generated, counters: &BTreeMap<String, u64>) -> Option<String> {
     let [steps, missed] = record::steps(counters)?;
     let waiting = generated.missed_waiting;
-    (missed as f64 > MISSED_SHARE_MAX * steps as f64).then(|| {
+    let share = missed as f64 / steps as f64;
+    (share > MISSED_SHARE_MAX).then(|| {
+        let percent = 100.0 * share;
         format!(
-            "the generator was not there for {missed} of {steps} steps, for {waiting} of which it waited for its timer"
+            "the generator was late and missed {percent:.1} % of {steps} steps; at {waiting} of them it only waited for its timer"
         )
     })
 }
 
-/// What is wrong where samples could not be written.
+/// Why the point is unstable, where samples could not be written.
 fn in_no_file(sink_report: &SinkReport) -> Option<String> {
     let SinkReport { rank, missing, error, .. } = sink_report;
-    Some(format!("{missing} samples of rank {rank} are in no file: {}", error.as_ref()?))
+    Some(format!("{missing} samples of rank {rank} are not in its file: {}", error.as_ref()?))
 }
 
-/// Above this share of missed steps the rate was not what it is said to be.
+/// Above this share of missed steps, the rate was not held.
 const MISSED_SHARE_MAX: f64 = 0.01;
 
-/// The receiver may be away for ten milliseconds at 100 kHz; of eight values, all buffers fit in a
-/// cache of the second level.
+/// The receiver may be late by ten milliseconds at 100 kHz; with eight values, all buffers fit into
+/// a level 2 cache.
 const DEPTH: u32 = 1024;
-/// 50 us: that of its histograms of samples at a rate.
+/// 50 us: the threshold of the histograms in Potter 2018 for samples at a fixed rate.
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];
-/// Samples of so many bytes are inline: what the benchmarks of the thesis ask for (V58).
+/// Samples up to this many bytes are inline, as in the benchmarks of Potter 2018.
 const INLINE_MAX_BYTES: u32 = 128;
 
 #[cfg(test)]

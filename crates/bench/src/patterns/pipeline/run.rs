@@ -1,4 +1,4 @@
-//! A rank's part of a pipeline.
+//! A rank's share of a pipeline.
 
 use std::time::Duration;
 
@@ -25,29 +25,29 @@ use crate::patterns::pipeline::steps::{
 use crate::point::{PointSpec, Service};
 use crate::rank_clock::RankClock;
 
-/// What the generator of a point found, beside the stamps.
+/// What the generator of a point reports in addition to its stamps.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Generated {
-    /// Steps that were due, in Hz.
+    /// The rate at which steps were due, in Hz.
     pub rate_hz: f64,
-    /// Samples that were generated, in Hz, by `CLOCK_MONOTONIC`.
+    /// The rate of generated samples, in Hz, by `CLOCK_MONOTONIC`.
     pub achieved_hz: f64,
-    /// Steps that were missed though nothing was to be done but to wait for them.
+    /// Steps that were missed while the generator only waited for its timer.
     pub missed_waiting: u64,
-    /// The timer with nothing to do.
+    /// The timer alone.
     pub timer: TimerAlone,
 }
 
-/// What a rank tells.
+/// What a rank reports.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Told {
-    /// What it stamped.
+    /// The rank's stamps.
     pub(super) stamped: Stamped,
-    /// What the generator found.
+    /// The report of the generator.
     pub(super) generated: Option<Generated>,
-    /// The file of its samples, where they are kept.
+    /// The report about the file of samples, where they are kept.
     pub(super) sink_report: Option<SinkReport>,
 }
 
@@ -61,22 +61,22 @@ impl outcome::Told for Told {
     }
 }
 
-/// How long the timer is measured by itself, before and after: this share of the steps' time,
-/// within limits.
+/// How long the timer alone is measured, before and after the samples: this share of the steps'
+/// time, within limits.
 const TRIAL_SHARE: f64 = 0.25;
 const TRIAL: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
-/// Its fewest steps, where they are that slow.
+/// The fewest steps of the timer alone, at low rates.
 const TRIAL_STEPS_MIN: u64 = 10;
 
-/// How much longer than the trial who takes samples waits for the word that it is over, where that
-/// can be lost.
+/// Where a word may be lost, the receiver waits this much longer than the trial for the word that
+/// the generator parts.
 const PARTING: Duration = Duration::from_millis(200);
 
-/// Runs the part of a rank: 0 generates, 1 takes. `has_one_clock` says whether both read the same
-/// one.
+/// Runs a rank's share: rank 0 generates samples, rank 1 takes them. `has_one_clock` says whether
+/// both read the same clock.
 ///
 /// # Errors
-/// What the endpoint and the kernel's timer say.
+/// The errors of the endpoint and of the kernel's timer.
 pub(crate) fn run<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
@@ -107,7 +107,7 @@ struct Run<'a, E> {
 }
 
 impl<E: Endpoint> Run<'_, E> {
-    /// What is to be done.
+    /// What both ranks have to do.
     fn schedule(&self) -> Schedule {
         Schedule {
             steps: self.spec.warmup + self.spec.length.iterations().unwrap_or(0),
@@ -117,12 +117,12 @@ impl<E: Endpoint> Run<'_, E> {
         }
     }
 
-    /// The generator's part: with a timer that it spins on or sleeps for.
+    /// Generates samples, with a timer that polls or sleeps.
     fn generate<T: Timer>(mut self, timer: &mut T) -> Result<(Told, Option<Cpu>), Error> {
         let clock = self.rank_clock.clock;
         let schedule = self.schedule();
         let settings = &self.settings;
-        // Whoever sleeps does not run because it has nothing to do.
+        // A generator that sleeps has no preemptions to watch for: it does not run while it sleeps.
         let spins = settings.timer == choices::Timer::Tsc;
         let mut signals = Signals::new(settings.signal, settings.values, settings.rate_hz as f64);
         let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
@@ -157,7 +157,7 @@ impl<E: Endpoint> Run<'_, E> {
         Ok((Told { stamped, generated: Some(generated), sink_report }, cpu))
     }
 
-    /// The part of who takes the samples.
+    /// Takes the samples.
     fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
         let clock = self.rank_clock.clock;
         let schedule = self.schedule();
@@ -168,8 +168,8 @@ impl<E: Endpoint> Run<'_, E> {
         let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &schedule));
         done?;
         exchanged.extend(self.exchange(AFTER)?);
-        // What comes now, files and sending stamps, would take the machine away from the timer that
-        // the other end tries out.
+        // The following work, writing files and sending stamps, would disturb the timer alone,
+        // which the generator measures now.
         await_parting(self.endpoint, &schedule, trial_at_most(&schedule) + PARTING)?;
         let target = ClockReference::of_words(schedule.start_message);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
@@ -180,7 +180,7 @@ impl<E: Endpoint> Run<'_, E> {
         Ok((Told { stamped, generated: None, sink_report }, cpu))
     }
 
-    /// Stamps messages there and back, where the ranks have clocks of their own.
+    /// Exchanges stamped messages, where the ranks have different clocks.
     fn exchange(&mut self, first: u32) -> Result<Vec<u64>, Error> {
         let count = if self.has_one_clock { 0 } else { EXCHANGES };
         let mut exchanged = Vec::with_capacity(2 * count as usize);
@@ -193,16 +193,16 @@ fn stamps(schedule: &Schedule) -> Result<Stamps, Error> {
     Ok(Stamps::new(usize::try_from(schedule.steps).unwrap_or(usize::MAX))?)
 }
 
-/// What the generator stamps.
+/// The stamps of the generator.
 struct Source {
     due: Stamps,
     submitted: Stamps,
     /// The first step that counts.
     first: u64,
-    /// Samples of steps that count, and when the first and the last were generated.
+    /// The number of samples that count, and when the first and the last were generated.
     samples: u64,
     span: [u64; 2],
-    /// Steps that were missed while it waited.
+    /// Steps that were missed while the generator only waited.
     missed_waiting: u64,
     rows: Option<Rows>,
 }
@@ -214,7 +214,7 @@ impl Source {
         Ok(Self { due, submitted, first, samples: 0, span: [0; 2], missed_waiting: 0, rows })
     }
 
-    /// Samples in a second, of a clock with so many ticks.
+    /// The rate of samples per second, by a clock of `tick_hz` ticks per second.
     fn rate(&self, tick_hz: f64) -> f64 {
         let [first, last] = self.span;
         self.samples.saturating_sub(1) as f64 * tick_hz / last.saturating_sub(first).max(1) as f64
@@ -229,7 +229,7 @@ impl SourceLog for Source {
             self.submitted.set(step, tick.now);
         }
         if !tick.is_behind {
-            // Those that count: it may have waited from a step of the warm-up on.
+            // Only steps that count: the wait may have begun at a step of the warm-up.
             self.missed_waiting += (step + tick.passed).saturating_sub(self.first.max(step + 1));
         }
         if step >= self.first {
@@ -237,17 +237,17 @@ impl SourceLog for Source {
             self.samples += 1;
         }
         if let Some(rows) = &mut self.rows {
-            // A slice gives every value that it has.
+            // The closure never fails: a slice has every value.
             let _ = rows.fill([step, tick.now.0, Stamps::NONE], |value| Ok(values[value].to_bits()));
         }
     }
 }
 
-/// What the one stamps who takes the samples.
+/// The stamps of the receiver.
 struct Target {
     received: Stamps,
     rows: Option<Rows>,
-    /// When the source's clock was what.
+    /// The reference of the generator's clock.
     source: Option<ClockReference>,
 }
 
@@ -258,7 +258,7 @@ impl TargetLog for Target {
 
     #[inline(always)]
     fn received<E: Endpoint>(&mut self, sample: &Received, endpoint: &E) -> Result<(), Error> {
-        // A datagram may come twice.
+        // A datagram may arrive twice.
         let is_first = self.received.set_first(sample.step, sample.at);
         let Some(rows) = self.rows.as_mut().filter(|_| is_first) else { return Ok(()) };
         let head = [sample.step, sample.submitted, sample.at.0];
@@ -266,7 +266,7 @@ impl TargetLog for Target {
     }
 }
 
-/// An instant by the clock that stamps and by the one that defines a second.
+/// The same instant by the clock that stamps and by the clock that defines a second.
 struct Instant {
     ticks: Ticks,
     reference_ns: u64,
@@ -277,19 +277,19 @@ impl Instant {
         Self { ticks: clock.now(), reference_ns: clock.reference_ns() }
     }
 
-    /// Ticks in a second, between an instant and this.
+    /// The ticks per second between an earlier instant and this one.
     fn tick_hz(&self, earlier: &Self) -> f64 {
         let ns = self.reference_ns.saturating_sub(earlier.reference_ns).max(1);
         self.ticks.since(earlier.ticks) as f64 * 1e9 / ns as f64
     }
 }
 
-/// How long the timer is measured by itself, at most.
+/// The longest time for which the timer alone is measured.
 fn trial_at_most(schedule: &Schedule) -> Duration {
     TRIAL[1].max(schedule.period.saturating_mul(TRIAL_STEPS_MIN as u32))
 }
 
-/// A timer that is waited for and nothing else.
+/// The timer alone: a wait for its steps without any other work.
 struct Alone {
     clock: Clock,
     /// Whether the loop never sleeps.
@@ -298,9 +298,9 @@ struct Alone {
     steps: u64,
     missed: u64,
     ns: u64,
-    /// Ticks in which the loop did not run.
+    /// Ticks during which the loop was preempted.
     away: u64,
-    /// How long one trial is.
+    /// The time of one trial.
     trial: Duration,
 }
 
@@ -321,7 +321,7 @@ impl Alone {
         }
     }
 
-    /// Waits for its steps for a while.
+    /// Waits for the steps of one trial.
     fn try_out<T: Timer>(&mut self, timer: &mut T) -> Result<(), Error> {
         let steps = (self.trial.as_nanos() as f64 / timer.period_ns()).round() as u64;
         let steps = steps.max(TRIAL_STEPS_MIN);
@@ -331,7 +331,7 @@ impl Alone {
         let began_ns = self.clock.reference_ns();
         while step < steps {
             let tick = timer.wait(step, |now| {
-                // As the generator does.
+                // As in the generator's loop.
                 watch.see(now);
                 Ok(())
             })?;
@@ -360,8 +360,8 @@ impl Alone {
 mod tests {
     use super::*;
 
-    /// Steps of the warm-up count no further, also where who waited for one of them was away until
-    /// one that counts.
+    /// Missed steps of the warm-up do not count, even where a stall of a warm-up step lasts until
+    /// steps that count.
     #[test]
     fn steps_that_are_missed_waiting_are_those_that_count() {
         let start_message = [0; 3];
@@ -373,7 +373,7 @@ mod tests {
             source.missed_waiting
         };
         assert_eq!([missed(3, 1, false), missed(3, 7, false)], [0, 0]);
-        // 9 is of the warm-up.
+        // Step 9 belongs to the warm-up.
         assert_eq!([missed(8, 5, false), missed(9, 4, false), missed(10, 4, false)], [3, 3, 3]);
         assert_eq!(missed(10, 4, true), 0);
     }

@@ -1,4 +1,4 @@
-//! Settings of a pipeline: of its generator, and of the rank that keeps its samples.
+//! The settings of a pipeline: those of its generator, and how a rank keeps its samples.
 
 use measure::record::Axes;
 
@@ -25,10 +25,10 @@ settings! {
     }
 }
 
-/// As in the thesis's figures over the rate (V60).
+/// As in the figures of Potter 2018 with a varying rate.
 const VALUES: u32 = 8;
 
-/// A sample is as long as its values make it.
+/// The bytes of a sample, which its values determine.
 pub(super) fn size_bytes(axes: &Axes) -> u64 {
     sample_bytes(axis::VALUES.at(axes).unwrap_or(VALUES).into())
 }

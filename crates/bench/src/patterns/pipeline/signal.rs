@@ -7,17 +7,17 @@ use measure::random::Random;
 use crate::patterns::pipeline::steps::Values;
 use crate::point::Signal;
 
-/// Generates the values of each step in turn.
+/// Generates the values of each step, in order.
 #[derive(Debug)]
 pub(super) struct Signals {
     signals: Box<[Kind]>,
-    /// Of random walks, where each is.
+    /// The last value of each signal, from which random walks continue.
     values: Box<[f64]>,
     random: Random,
     rate_hz: f64,
 }
 
-/// What one value is.
+/// The signal of one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Counter,
@@ -28,17 +28,17 @@ enum Kind {
     Triangle,
 }
 
-/// In turn, where they are mixed.
+/// The order of mixed signals.
 const MIXED: [Kind; 6] = [Kind::Random, Kind::Sine, Kind::Square, Kind::Triangle, Kind::Ramp, Kind::Counter];
-/// Frequency of what repeats itself, in Hz.
+/// The frequency of periodic signals, in Hz.
 const FREQUENCY_HZ: f64 = 1.0;
-/// Standard deviation of the steps of a random walk: VILLASnode's default.
+/// The standard deviation of the steps of a random walk: VILLASnode's default.
 const STEP: f64 = 0.2;
-/// What random walks begin with: the same in every run.
+/// The seed of random walks: the same in every run.
 const SEED: u64 = 0x5eed;
 
 impl Signals {
-    /// For samples of so many values, generated so often.
+    /// Signals for samples of `values` values, at `rate_hz` samples per second.
     pub(super) fn new(signal: Signal, values: u32, rate_hz: f64) -> Self {
         let one = |index: usize| match signal {
             Signal::Counter => Kind::Counter,
@@ -53,7 +53,7 @@ impl Signals {
 }
 
 impl Values for Signals {
-    /// As if no step before had been missed, but for random walks, which go on from where they are.
+    /// The values do not depend on missed steps, except those of random walks.
     #[inline]
     fn at(&mut self, step: u64) -> &[f64] {
         let running_s = step as f64 / self.rate_hz;
@@ -72,14 +72,14 @@ impl Values for Signals {
     }
 }
 
-/// Standard normal, to about a hundredth and never beyond 6: the sum of twelve even numbers of 16
-/// bits (Irwin 1927, Hall 1927). It costs a tenth of an exact one, which a step of a microsecond
-/// has no time for.
+/// A standard normal number, exact to about a hundredth and never beyond 6: the sum of twelve
+/// uniform numbers of 16 bits (Irwin 1927, Hall 1927). It costs a tenth of an exact one, which
+/// takes too long for a step of a microsecond.
 #[inline]
 fn normal(random: &mut Random) -> f64 {
     let sum_of_four = |bits: u64| (0..4).map(|part| bits >> (16 * part) & 0xffff).sum::<u64>();
     let sum = sum_of_four(random.bits()) + sum_of_four(random.bits()) + sum_of_four(random.bits());
-    // Each is the middle of its interval.
+    // Each number stands for the middle of its interval.
     (sum as f64 + 6.0) / 65_536.0 - 6.0
 }
 
@@ -103,7 +103,7 @@ mod tests {
         // 0.0087, 0.022; the fourth of a sum of twelve is 3 - 6/5/12 = 2.9.
         assert!(moment(1).abs() < 0.01 && (moment(2) - 1.0).abs() < 0.015, "{} {}", moment(1), moment(2));
         assert!(moment(3).abs() < 0.04 && (moment(4) - 2.9).abs() < 0.1, "{} {}", moment(3), moment(4));
-        // Values do not walk together.
+        // The values are not correlated.
         let together = steps.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / count * 2.0;
         assert!(together.abs() < 0.02 * STEP * STEP, "{together}");
     }

@@ -1,14 +1,13 @@
-//! Where an end of a pipeline keeps its samples: in memory that was made before while they come,
+//! How a rank of a pipeline keeps its samples: in memory that is allocated before the first sample,
 //! and in a file after the last.
 //!
-//! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What
-//! it costs who generates or takes samples is a copy, which is measured apart (V69 of the
-//! evaluations).
+//! A file therefore never delays a sample, and takes no CPU time while samples are measured. During
+//! the measurement, keeping a sample costs a copy, which is measured separately.
 //!
 //! # Invariants
 //!
-//! * A file of samples is written after the last one, from memory that was made before the first:
-//!   what it costs is no part of what is timed, and needs no CPU while there is none to spare.
+//! * A file of samples is written after the last sample, from memory that was allocated before the
+//!   first: its cost is no part of what is timed.
 
 mod file;
 #[cfg(feature = "parquet")]
@@ -30,26 +29,27 @@ use crate::point::{Length, PointSpec};
 
 /// Words of a row before its values: the step, when the sample was generated, when it was received.
 const HEAD_WORDS: usize = 3;
-/// Rows that are copied to see what that costs.
+/// Rows that are copied to measure the cost of a copy.
 const TRIAL_ROWS: u64 = 4096;
 
-/// The samples of an end.
+/// The samples of a rank.
 pub(super) struct Rows {
     sink: Sink,
     words: Vec<u64>,
     stride: usize,
     rows: usize,
-    /// What a copy costs, in ns.
+    /// The cost of a copy, in ns.
     handing_over_ns: f64,
     place: Place,
 }
 
 impl Rows {
-    /// Room for a sample of every step, and the file that they go to; none where they are not kept.
+    /// Allocates room for a sample of every step and creates the file; `None` where samples are not
+    /// kept.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where there can be no such file: better before the samples than after
-    /// them.
+    /// [`Error::Impossible`] where the file cannot be created: the point fails before its samples
+    /// are measured.
     pub(super) fn new(spec: &PointSpec, rank: u32, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
         let settings = Settings::of(spec);
         if let Some(lack) = settings.sink.lack() {
@@ -69,7 +69,7 @@ impl Rows {
             let bytes = count.saturating_mul(size_of::<u64>());
             Error::Measure(measure::Error::Memory { samples, bytes, cause })
         })?;
-        // Written, so that no page is missing later.
+        // Writing the memory now avoids page faults in the measurement.
         words.resize(count, Stamps::NONE);
         let mut rows = Self { sink: settings.sink, words, stride, rows: 0, handing_over_ns: 0.0, place };
         let trial = TRIAL_ROWS.min(steps);
@@ -84,11 +84,11 @@ impl Rows {
         Ok(Some(rows))
     }
 
-    /// Keeps a sample, whose so many-th value `value` gives; not one for which there is no room, as
-    /// where steps come twice.
+    /// Keeps a sample, whose values `value` returns by index. Ignores a sample for which there is
+    /// no room, as when a datagram arrives twice.
     ///
     /// # Errors
-    /// What `value` says.
+    /// The errors of `value`.
     #[inline]
     pub(super) fn fill(
         &mut self,
@@ -106,7 +106,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes them to their file. What cannot be written is said, and what is there is whole lines.
+    /// Writes the samples to their file. An error is part of the report, and the file has whole
+    /// lines.
     pub(super) fn write(mut self, rank: u32, times: &Times, clock: Clock) -> SinkReport {
         let before = clock.now();
         let written = match self.sink {
@@ -131,7 +132,7 @@ impl Rows {
         }
     }
 
-    /// The rows, each as the words before its values and those.
+    /// The rows: each has the words of its head, and then its values.
     fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
         self.words[..self.rows * self.stride].chunks_exact(self.stride)
     }
@@ -154,8 +155,8 @@ impl Rows {
     }
 }
 
-/// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps
-/// that there are samples of, those of the warm-up too.
+/// The name of a rank's file, as the benchmarks of VILLASnode name theirs, with the number of all
+/// steps, warm-up included.
 fn name(spec: &PointSpec, settings: &Settings, rank: u32) -> String {
     let node = match spec.message.endpoint.is_verbs() {
         true => spec.message.service.word(),
@@ -171,7 +172,7 @@ fn name(spec: &PointSpec, settings: &Settings, rank: u32) -> String {
     format!("{:06}_{node}-{values}-{rate_hz}-{steps}_{way}.{ending}", spec.id)
 }
 
-/// An instant by the clock that stamps and by `CLOCK_REALTIME`.
+/// The same instant by the clock that stamps and by `CLOCK_REALTIME`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockReference {
     ticks: u64,
@@ -186,7 +187,7 @@ impl ClockReference {
         Self { ticks: clock.now().0, realtime_ns, tick_hz: clock.tick_hz() }
     }
 
-    /// As three words, in which it travels.
+    /// The three words in which it is sent.
     pub(super) fn words(&self) -> [u64; 3] {
         [self.ticks, self.realtime_ns, self.tick_hz.to_bits()]
     }
@@ -195,32 +196,32 @@ impl ClockReference {
         Self { ticks, realtime_ns, tick_hz: f64::from_bits(tick_hz) }
     }
 
-    /// When a stamp was, in ns since 1970.
+    /// Converts a stamp to ns since 1970.
     fn realtime_ns(&self, ticks: u64) -> u64 {
         let ns = ticks.wrapping_sub(self.ticks).cast_signed() as f64 * 1e9 / self.tick_hz;
         self.realtime_ns.saturating_add_signed(ns.round() as i64)
     }
 }
 
-/// What turns stamps into times of day.
+/// The references that convert stamps to times of day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Of who generates, if it is known.
+    /// The reference of the generator, if it is known.
     pub(super) source: Option<ClockReference>,
-    /// Of who takes.
+    /// The reference of the receiver.
     pub(super) target: ClockReference,
-    /// Whether both are of one clock.
+    /// Whether both belong to one clock.
     pub(super) is_one: bool,
 }
 
 impl Times {
-    /// What a row says first, and its values.
+    /// Splits a row into its head and its values.
     fn split<'a>(&self, row: &'a [u64]) -> (Head, &'a [u64]) {
         let (head, values) = row.split_at(HEAD_WORDS);
         (self.head([head[0], head[1], head[2]]), values)
     }
 
-    /// What a row says first. Of two clocks, the offset is as right as their times of day are.
+    /// The head of a sample. With two clocks, the offset is as exact as their times of day.
     fn head(&self, [sequence, submitted, received]: [u64; HEAD_WORDS]) -> Head {
         let origin_ns = self.source.map(|source| source.realtime_ns(submitted));
         let offset_ns = match (self.is_one, origin_ns) {

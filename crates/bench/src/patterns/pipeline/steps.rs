@@ -1,7 +1,7 @@
-//! Samples at a fixed rate (V50 to V76 of the evaluations): a generator hands one to its node when
-//! it is due, and whoever takes them at the other end stamps each. A step that nobody was there for
-//! is missed; a sample for which the node has no room is not transmitted: neither is waited for,
-//! for the next is due.
+//! Samples at a fixed rate (Potter 2018, VILLASnode): a generator gives a sample to its endpoint
+//! when the sample is due, and the receiver stamps each sample that arrives. A step that the
+//! generator was late for is missed, and a sample for which the endpoint has no room is unsent. The
+//! generator waits for neither, because the next step is due.
 
 use std::time::Duration;
 
@@ -16,133 +16,133 @@ use crate::pattern::Watch;
 pub(crate) struct Tick {
     /// When it was due, in ticks.
     pub(crate) due: u64,
-    /// When that was noticed: read after the wait, before anything else is done.
+    /// When that was noticed: read after the wait, before any other work.
     pub(crate) now: Ticks,
     /// Steps that have become due, this one included; those after it are missed.
     pub(crate) passed: u64,
-    /// Whether it was due before anybody waited for it: what was done before took longer than a
-    /// period.
+    /// Whether it was due before the wait began: the work before took longer than a period.
     pub(crate) is_behind: bool,
 }
 
 /// Tells when steps are due. Step n is due n + 1 periods after the start.
 pub(crate) trait Timer {
-    /// The period begins now.
+    /// Starts the first period now.
     ///
     /// # Errors
     /// When the kernel has no such timer.
     fn start(&mut self) -> Result<(), Error>;
 
-    /// Waits until a step is due, the first that has not passed; calls `turn` again and again while
-    /// it is not, if it can.
+    /// Waits until a step is due, the first that has not passed; a timer that polls calls `turn` on
+    /// each turn of its wait.
     ///
     /// # Errors
-    /// What `turn` says, and what the kernel does.
+    /// The errors of `turn` and of the kernel.
     fn wait(&mut self, step: u64, turn: impl FnMut(Ticks) -> Result<(), Error>) -> Result<Tick, Error>;
 
-    /// From one step to the next, in ns.
+    /// The time from one step to the next, in ns.
     fn period_ns(&self) -> f64;
 }
 
-/// What the source keeps of its samples.
+/// What the generator keeps of its samples.
 pub(crate) trait SourceLog {
-    /// A sample was generated when its step was due, and either its node took it or there was no
+    /// Records that the sample of a step was generated, and whether the endpoint took it or had no
     /// room.
     fn generated(&mut self, step: u64, tick: &Tick, values: &[f64], is_transmitted: bool);
 }
 
-/// What the target keeps of the samples that come.
+/// What the receiver keeps of the samples that arrive.
 pub(crate) trait TargetLog {
-    /// The source has said something of itself, before the first sample.
+    /// Records the message that the generator sends before the first sample.
     fn started(&mut self, words: [u64; 3]);
 
-    /// A sample has come; its words are where the endpoint has them.
+    /// Records a sample that has arrived; the endpoint holds its words.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// The errors of the endpoint.
     fn received<E: Endpoint>(&mut self, sample: &Received, endpoint: &E) -> Result<(), Error>;
 }
 
 /// The values of samples.
 pub(crate) trait Values {
-    /// Those of a step.
+    /// The values of a step.
     fn at(&mut self, step: u64) -> &[f64];
 }
 
-/// What a sample says of itself, and when it came.
+/// The contents of a sample, and when it arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Received {
     pub(crate) step: u64,
-    /// When it was due and when it was generated, in ticks of who generated it.
+    /// When it was due and when it was generated, in ticks of the generator's clock.
     pub(crate) due: u64,
     pub(crate) submitted: u64,
     pub(crate) at: Ticks,
 }
 
-/// The words of a sample before its values: four bytes that are the endpoint's and the number of
-/// its step in four, when it was due, when it was generated.
+/// The words of a sample before its values. The first has four bytes of the endpoint and four with
+/// the number of the step, the second when the step was due, the third when it was generated.
 pub(crate) const META_WORDS: usize = 3;
 const STEP_SHIFT: u32 = 32;
-/// In place of a step: what follows is no sample, but three words that the source says of itself.
+/// Replaces the step in a message that is no sample: the generator's three words follow.
 const HAIL: u64 = u32::MAX as u64;
 
-/// What is to be done.
+/// What the ranks have to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// What the source says of itself.
+    /// What the generator sends before the first sample.
     pub(crate) start_message: [u64; 3],
-    /// Steps in all, those of the warm-up too: below 2^32.
+    /// The number of all steps, warm-up included: below 2^32.
     pub(crate) steps: u64,
-    /// From one to the next.
+    /// The time from one step to the next.
     pub(crate) period: Duration,
-    /// Whether what the node takes arrives.
+    /// Whether every sample that the endpoint takes arrives.
     pub(crate) is_reliable: bool,
 }
 
-/// Turns of a wait between looks at what else there is: the point's time limit, and other ranks of
-/// the same CPU.
+/// Turns of a wait between two checks of the point's time limit, which also let other ranks of the
+/// same CPU run.
 const LOOKS_EVERY: u32 = 32;
-/// How long an answer is waited for before something is said again.
+/// How long a rank waits for an answer before it repeats a word.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// How often the end is said again where it can be lost.
+/// How often the generator repeats that it has finished, where a word may be lost.
 const CLOSINGS: u32 = 20;
-/// How long after the last step is due nothing comes where the end must have been lost.
+/// How long nothing arrives, after the last step was due, until the word of the end must be lost.
 const QUIET: Duration = Duration::from_secs(3);
-/// How long after the end something may come that it has overtaken.
+/// How long after the end samples may arrive that the word of the end has overtaken.
 const LATE: Duration = Duration::from_millis(20);
 
-/// How often the source says that it parts where that can be lost: nobody waits long for it.
+/// How often the generator repeats that it parts, where a word may be lost: the receiver does not
+/// wait long for it.
 const PARTINGS: u32 = 3;
 
-/// What a greeting says.
+/// The word of a greeting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Word {
-    /// The target is there.
+    /// The receiver is ready.
     Ready,
-    /// The source knows that.
+    /// The generator has heard that.
     Go,
-    /// The target knows that.
+    /// The receiver has heard that.
     Start,
-    /// The last sample is sent.
+    /// The generator has sent the last sample.
     Closing,
-    /// And taken.
+    /// The receiver has taken the last sample.
     Closed,
-    /// The source has nothing more to do that must not be disturbed.
+    /// The generator has finished all work that must not be disturbed.
     Parting,
 }
 
 impl Word {
     const ALL: [Self; 6] = [Self::Ready, Self::Go, Self::Start, Self::Closing, Self::Closed, Self::Parting];
-    /// Numbers of greetings from here on are words.
+    /// The first number of greetings that stands for a word.
     const FIRST: u32 = 1 << 27;
 
-    /// The number of one that is said the so many-th time. It differs from that of the time before:
-    /// an endpoint takes two with the same number for one that came twice.
+    /// The number of a word that is sent for the nth time. Successive numbers differ, because an
+    /// endpoint takes two messages with the same number for a duplicate.
     fn number(self, time: u32) -> u32 {
         Self::FIRST + (time % 2) * Self::ALL.len() as u32 + self as u32
     }
 
-    /// What a number says.
+    /// The word of a number.
     fn of(number: u64) -> Option<Self> {
         let place = number.checked_sub(Self::FIRST.into())?;
         let all = Self::ALL.len() as u64;
@@ -150,7 +150,7 @@ impl Word {
     }
 }
 
-/// The words of one end.
+/// The words that a rank sends.
 #[derive(Default)]
 struct Words {
     said: u32,
@@ -163,11 +163,10 @@ impl Words {
     }
 }
 
-/// Generates samples (rank 0), from when the other end is there until it says that it has taken the
-/// last.
+/// Generates samples (rank 0), from when the receiver is ready until it has taken the last sample.
 ///
 /// # Errors
-/// What the endpoint and the timer say; [`Error::Deadline`] when the other end says nothing.
+/// The errors of the endpoint and the timer; [`Error::Deadline`] when the receiver does not answer.
 pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
     endpoint: &mut E,
     timer: &mut T,
@@ -190,7 +189,7 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
         })?;
         watch.see(tick.now);
         watch.pass();
-        // Those after the last are nobody's.
+        // Steps after the last do not exist.
         let tick = Tick { passed: tick.passed.min(schedule.steps - step), ..tick };
         let values = values.at(step);
         let is_transmitted = transmit(endpoint, step, &tick, values)?;
@@ -200,7 +199,7 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
     close(endpoint, schedule)
 }
 
-/// Says something of the source before the first sample.
+/// Sends the generator's message before the first sample.
 fn start_message<E: Endpoint>(endpoint: &mut E, words: [u64; 3]) -> Result<(), Error> {
     while !endpoint.has_room()? {
         endpoint.idle()?;
@@ -212,7 +211,7 @@ fn start_message<E: Endpoint>(endpoint: &mut E, words: [u64; 3]) -> Result<(), E
     endpoint.send(Mark::More)
 }
 
-/// Hands a sample to the node; whether there is room.
+/// Gives a sample to the endpoint; returns whether there was room.
 #[inline]
 fn transmit<E: Endpoint>(endpoint: &mut E, step: u64, tick: &Tick, values: &[f64]) -> Result<bool, Error> {
     if !endpoint.has_room()? {
@@ -227,8 +226,8 @@ fn transmit<E: Endpoint>(endpoint: &mut E, step: u64, tick: &Tick, values: &[f64
     Ok(endpoint.try_send(Mark::More)? == Posted::Queued)
 }
 
-/// Waits until the target is there, and lets it know. Each end says its part until it hears the
-/// other's: what one node says may get lost while the other is not yet subscribed.
+/// Waits until the receiver is ready, and tells it so. Each rank repeats its word until it hears
+/// the other rank's, because a message may be lost while the peer has not subscribed yet.
 fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     let mut is_ready = false;
     let mut words = Words::default();
@@ -245,9 +244,9 @@ fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     }
 }
 
-/// Says that there are no more samples, and waits until all are taken.
+/// Sends the word that there are no more samples, and waits until all are taken.
 fn close<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result<(), Error> {
-    // Where nothing is lost, once is enough, and it is waited for.
+    // Where nothing is lost, the word is sent once, and the answer awaited without limit.
     let closings = if schedule.is_reliable { 1 } else { CLOSINGS };
     let patience = if schedule.is_reliable { Duration::MAX } else { AGAIN_AFTER };
     let mut words = Words::default();
@@ -264,10 +263,10 @@ fn close<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result<(), Error
     endpoint.flush()
 }
 
-/// Says that the source (rank 0) has nothing more to do that must not be disturbed.
+/// Sends the word that the generator (rank 0) has finished all work that must not be disturbed.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(crate) fn part<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result<(), Error> {
     let mut words = Words::default();
     for _ in 0..if schedule.is_reliable { 1 } else { PARTINGS } {
@@ -276,11 +275,12 @@ pub(crate) fn part<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result
     endpoint.flush()
 }
 
-/// Waits until the source says so (rank 1); where that can be lost, for a time after whatever it
-/// said last.
+/// Waits until the generator parts (rank 1). Where a word may be lost, waits at most `patience`
+/// after the last word.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when nothing comes where nothing is lost.
+/// The errors of the endpoint; [`Error::Deadline`] when the word does not arrive although nothing
+/// is lost.
 pub(crate) fn await_parting<E: Endpoint>(
     endpoint: &mut E,
     schedule: &Schedule,
@@ -291,15 +291,15 @@ pub(crate) fn await_parting<E: Endpoint>(
     loop {
         match heard(endpoint, patience)? {
             Some(Word::Parting) | None => return Ok(()),
-            // It has not heard that it is.
+            // The generator has not heard it: repeat it.
             Some(Word::Closing) => words.say(endpoint, Word::Closed)?,
             Some(_) => {}
         }
     }
 }
 
-/// The next word that is heard; none where none comes within a time. Whatever else comes is
-/// nobody's.
+/// The next word that arrives; `None` where none arrives within `patience`. Other messages are
+/// ignored.
 fn heard<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<Word>, Error> {
     let clock = endpoint.clock();
     let until = clock.now().0.saturating_add(clock.ticks(patience));
@@ -318,11 +318,11 @@ fn heard<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<Wor
     }
 }
 
-/// Takes samples (rank 1) until the source says that there are no more, or where that can be lost,
-/// nothing comes.
+/// Takes samples (rank 1) until the generator sends the word that there are no more, or, where that
+/// may be lost, nothing arrives for some time.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when nothing comes.
+/// The errors of the endpoint; [`Error::Deadline`] when nothing arrives.
 pub(crate) fn take<E: Endpoint, L: TargetLog>(
     endpoint: &mut E,
     log: &mut L,
@@ -331,13 +331,13 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     await_source(endpoint)?;
-    // From the first sample on, when it is over though nobody has said so; and whether that was
-    // looked at before.
+    // After the first sample: the time at which the point is over even without a word of the end,
+    // and whether that time had passed at the last check.
     let mut until = u64::MAX;
     let mut is_over = false;
     let mut is_closing = false;
     let mut words = Words::default();
-    // Steps that are yet to come: however long the source is away, it goes on before they are over.
+    // Steps that are still to come: however late the generator is, it continues before they end.
     let mut left = schedule.steps;
     let [period, quiet, late] = [schedule.period, QUIET, LATE].map(|time| clock.ticks(time));
     loop {
@@ -353,7 +353,7 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
             } else if is_over {
                 break;
             }
-            // It may have come while this end did not run.
+            // A sample may have arrived while this rank was preempted: check once more.
             is_over = now.0 > until;
             continue;
         };
@@ -389,7 +389,7 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
     endpoint.flush()
 }
 
-/// What a sample says that has just come.
+/// Reads the sample that has just arrived.
 #[inline]
 fn sample<E: Endpoint>(endpoint: &E, at: Ticks) -> Result<Received, Error> {
     let first = endpoint.get(0)?;
@@ -398,7 +398,7 @@ fn sample<E: Endpoint>(endpoint: &E, at: Ticks) -> Result<Received, Error> {
     Ok(Received { step: first >> STEP_SHIFT, due, submitted, at })
 }
 
-/// Says that this end is there until the source says that it knows.
+/// Repeats that this rank is ready until the generator has heard it.
 fn await_source<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     let mut words = Words::default();
     loop {

@@ -1,4 +1,4 @@
-//! Samples at a fixed rate: how late each arrived, and which never did.
+//! The table of samples at a fixed rate: how late each sample arrived, and how many did not.
 
 use measure::presentation::Presentation;
 use measure::quantity::{Interval, number};
@@ -13,25 +13,30 @@ pub(super) static SHOWN: Presentation = Presentation {
     label: &["{rate_hz}/s, {values} values"],
     table: |point| point.latency.as_ref().map(|_| &STEPS),
     quantities: &[
-        number("pipeline.missed_share", Share, |p, _| missed(p), "steps that were missed")
+        number("pipeline.missed_share", Share, |p, _| missed(p), "the share of steps that were missed")
             .with_interval(of_steps)
             .offered(),
         number(
             "pipeline.achieved_hz",
             Number,
             |p, _| Some(p.pipeline.as_ref()?.achieved_hz),
-            "samples generated in a second",
+            "samples generated per second",
         ),
-        number("pipeline.alone_share", Share, |p, _| alone(p), "steps that the timer misses alone")
-            .with_interval(of_timer),
+        number(
+            "pipeline.alone_share",
+            Share,
+            |p, _| alone(p),
+            "the share of steps that the timer alone misses",
+        )
+        .with_interval(of_timer),
         number(
             "pipeline.busy_share",
             Share,
             |p, _| busy(p),
-            "steps that were missed at work, and not waiting",
+            "the share of steps that were missed while the generator worked, and did not only wait",
         )
         .with_interval(of_steps),
-        number("pipeline.lost_share", Share, |p, _| lost(p), "steps whose samples were lost")
+        number("pipeline.lost_share", Share, |p, _| lost(p), "the share of steps whose samples were lost")
             .with_interval(of_steps),
     ],
     ..Presentation::PLAIN
@@ -47,11 +52,11 @@ static STEPS: Table = Table {
         Column::new("typ.[us]", Cell::Statistic("p50_ns", US2)).wide(8),
         Column::new("90%[us]", Cell::Statistic("p90_ns", US2)).wide(8),
         Column::new("99.9%[us]", Cell::Statistic("p999_ns", US2)).wide(9),
-        Column::new("max[us]", Cell::Statistic("max_ns", US2)).wide(9),
+        Column::new("max[us]", Cell::Statistic("max_ns", US2)).wide(8),
         Column::new("{>above}", Cell::Above).wide(7),
-        Column::new("got[/s]", Cell::Number("pipeline.achieved_hz", PLAIN1)).wide(9),
+        Column::new("generated[/s]", Cell::Number("pipeline.achieved_hz", PLAIN1)).wide(13),
         Column::new("missed[%]", Cell::Number("pipeline.missed_share", PERCENT)).wide(9),
-        Column::new("alone[%]", Cell::Number("pipeline.alone_share", PERCENT)).wide(8),
+        Column::new("timer[%]", Cell::Number("pipeline.alone_share", PERCENT)).wide(8),
         Column::new("#unsent", Cell::Number("counters.messages_not_transmitted", WHOLE)).wide(7),
         Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE)).wide(6),
     ],
@@ -60,7 +65,7 @@ static STEPS: Table = Table {
     ..Table::PLAIN
 };
 
-/// What the files of samples were, in lines that begin with `#`.
+/// A line for each file of samples, which begins with `#`.
 fn sinks(point: &Point) -> impl Iterator<Item = String> {
     let all = point.pipeline.iter().flat_map(|found| &found.sinks);
     all.map(|sink_report| {
@@ -70,12 +75,12 @@ fn sinks(point: &Point) -> impl Iterator<Item = String> {
         let format = plain(format);
         let megabytes = *bytes as f64 / 1e6;
         let what = format!("{samples} samples as {format}, {megabytes:.1} MB at {rate:.0} MB/s");
-        format!("     # rank {rank}: {what}, each handed over in {handing_over_ns:.0} ns; {place}")
+        format!("     # rank {rank}: {what}, each copied in {handing_over_ns:.0} ns; {place}")
     })
 }
 
-/// Whether samples were timed from when they were due: what has been logged elsewhere is from when
-/// it was generated.
+/// Whether samples were timed from when they were due. Samples of VILLASnode's logs are timed from
+/// when they were generated.
 fn is_from_due(point: &Point) -> bool {
     point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::Arrival)
 }
@@ -84,9 +89,9 @@ const FROM_DUE: &str = "
  each sample is timed from when its step was due, however late it was generated, to its arrival
 ";
 const FATES: &str = "
- got: samples generated in a second, by CLOCK_MONOTONIC; missed: steps for which the generator was not there; alone: what
-   the timer misses by itself, with no samples to make, on the same CPU for up to 0.25 s before and after
- unsent: samples for which the node had no room, or that it took before the first that arrived; lost: after that one
+ generated: samples per second, by CLOCK_MONOTONIC; missed: steps that the generator was late for; timer: steps that the
+   timer misses on the same CPU without any other work, for up to 0.25 s before and after
+ unsent: samples for which the endpoint had no room, or that were lost before the first arrived; lost: after that one
 ";
 
 fn of_steps(point: &Point, share: f64) -> Interval {
@@ -98,7 +103,7 @@ fn of_timer(point: &Point, share: f64) -> Interval {
     timer.map(|timer| Interval::of_share(share, timer.steps)).unwrap_or_default()
 }
 
-/// The share of a point's steps that some of them are.
+/// The share of a point's steps that `of` counts, given the number of missed steps.
 fn share_of_steps(point: &Point, of: impl Fn(u64) -> Option<u64>) -> Option<f64> {
     let [steps, missed] = steps(&point.counters)?;
     Some(of(missed)? as f64 / steps.max(1) as f64)
@@ -113,8 +118,8 @@ fn alone(point: &Point) -> Option<f64> {
     Some(timer.missed as f64 / timer.steps.max(1) as f64)
 }
 
-/// Steps that were missed while the generator had more to do than to wait: with values, its node
-/// and its sink.
+/// The share of steps that were missed while the generator worked: computed values, used its
+/// endpoint or kept samples.
 fn busy(point: &Point) -> Option<f64> {
     share_of_steps(point, |missed| Some(missed.saturating_sub(point.pipeline.as_ref()?.missed_waiting)))
 }

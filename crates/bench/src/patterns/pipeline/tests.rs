@@ -7,8 +7,8 @@ use crate::patterns::one_way::{Column, Stamped};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern as Named;
 
-/// An end of four steps, the first of the warm-up, with such stamps; that of the generator has
-/// missed one.
+/// The report of a rank of four steps, the first of the warm-up, with these stamps; the generator
+/// has missed one step.
 fn end(columns: &[(Column, [u64; 4])], is_generator: bool) -> Option<Told> {
     let boot_id = Some("one".to_owned());
     let domain = Domain { kind: ClockKind::Tsc, boot_id, time_namespace: None };
@@ -36,7 +36,7 @@ fn what_a_pipeline_carries_is_what_arrives_and_what_was_sent_is_known_if_nothing
     };
     let (half, ranks) = of([11, 21, NO, NO]);
     assert_eq!((half.status, ranks), (None, 2));
-    // One of two that were sent.
+    // One of the two samples that were sent.
     assert_eq!(half.throughput.map(|throughput| throughput.messages_per_s), Some(300.0));
     let (none, ranks) = of([NO; 4]);
     assert!(matches!(none.status, Some(Status::Failed { .. })), "{:?}", none.status);

@@ -1,4 +1,4 @@
-//! What tells when a step of a pipeline is due (V50 to V52 of the evaluations).
+//! The timers that tell when a step of a pipeline is due (Potter 2018, VILLASnode).
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::Error;
 use crate::endpoint::limits::timespec;
 use crate::patterns::pipeline::steps::{Tick, Timer};
 
-/// The clock, read again and again.
+/// A timer that polls the clock.
 #[derive(Debug)]
 pub(super) struct Spinning {
     clock: Clock,
@@ -51,7 +51,7 @@ impl Timer for Spinning {
     }
 }
 
-/// The kernel's timer, which is slept for.
+/// A timer of the kernel, for which the generator sleeps.
 #[derive(Debug)]
 pub(super) struct Sleeping {
     timer: OwnedFd,
@@ -59,36 +59,35 @@ pub(super) struct Sleeping {
     period: Duration,
     /// When it started, by `CLOCK_MONOTONIC`, in ns.
     begin_ns: u64,
-    /// When it woke whoever waited.
+    /// When it last woke the generator.
     woke: Ticks,
 }
 
-/// Readings of two clocks further apart than this are not of one instant.
+/// Readings of two clocks that are farther apart than this do not belong to the same instant.
 const AT_ONCE: Duration = Duration::from_micros(1);
-/// How often they are read until they are.
+/// The most attempts to read both clocks at the same instant.
 const READINGS: u32 = 4;
 
 impl Sleeping {
-    /// A timer of so many steps in a second.
+    /// Creates a timer of `rate_hz` steps per second.
     ///
     /// # Errors
-    /// When the kernel has no such timer; [`Error::Impossible`] where its time is not that of the
-    /// clock.
+    /// When the kernel has no such timer; [`Error::Impossible`] for a simulated clock, which the
+    /// kernel's timer does not follow.
     pub(super) fn new(clock: Clock, rate_hz: u64) -> Result<Self, Error> {
         if clock.kind() == ClockKind::Simulated {
-            let reason =
-                "a timer of the kernel does not follow a simulated clock: use the timer tsc".to_owned();
+            let reason = "a timer of the kernel does not follow a simulated clock: give timer tsc".to_owned();
             return Err(Error::Impossible { reason });
         }
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed)?;
-        // The kernel's timers have whole nanoseconds.
+        // The kernel's timers count whole nanoseconds.
         let period = Duration::from_nanos((1e9 / rate_hz as f64).round().max(1.0) as u64);
         Ok(Self { timer, clock, period, begin_ns: 0, woke: Ticks(0) })
     }
 
-    /// When an instant of `CLOCK_MONOTONIC` was by the clock that stamps, and a reading of that.
-    /// Over a long run the two drift apart by more than a step is late, so they are compared at
-    /// each.
+    /// Converts an instant of `CLOCK_MONOTONIC` to the clock that stamps; returns it with a reading
+    /// of that clock. Over a long run the two clocks drift apart by more than a step is late, so
+    /// they are compared at each step.
     #[inline]
     fn due(&self, due_ns: u64) -> (u64, Ticks) {
         if self.clock.kind() == ClockKind::ClockMonotonic {
@@ -125,8 +124,8 @@ impl Timer for Sleeping {
 
     fn wait(&mut self, step: u64, _: impl FnMut(Ticks) -> Result<(), Error>) -> Result<Tick, Error> {
         let due_ns = self.begin_ns + (step + 1) * self.period.as_nanos() as u64;
-        // Whoever is woken late has less than a period, or none: that is the timer's doing. Who
-        // takes longer than one is behind.
+        // A late wake-up leaves less than a period for the work, but is the timer's fault. Only
+        // work that takes longer than a period is behind.
         let is_behind = self.clock.now().since(self.woke) >= self.clock.ticks(self.period);
         let mut expired = [0; size_of::<u64>()];
         loop {
@@ -138,8 +137,7 @@ impl Timer for Sleeping {
         }
         let (due, now) = self.due(due_ns);
         self.woke = now;
-        // The first reading of the clock can be earlier than what was read of another by a few
-        // ticks.
+        // The first reading of the stamping clock may be a few ticks before the converted instant.
         Ok(Tick { due: due.min(now.0), now, passed: u64::from_ne_bytes(expired).max(1), is_behind })
     }
 
@@ -156,7 +154,8 @@ fn failed(error: Errno) -> Error {
 mod tests {
     use super::*;
 
-    /// Each step is due a period after the one before, is never noticed before, and is passed once.
+    /// Checks that each step is due a period after the one before, never noticed early, and passed
+    /// once.
     fn keeps_its_period(mut timer: impl Timer, clock: Clock, rate_hz: u64) {
         timer.start().unwrap();
         let mut step = 0;
@@ -185,8 +184,8 @@ mod tests {
         }
     }
 
-    /// Whoever comes late gets the step that was due first, with the time at which it was, and is
-    /// told of the others.
+    /// A late caller gets the first step that was due, with the time at which it was due, and the
+    /// number of all steps that have passed.
     #[test]
     fn steps_that_nobody_waited_for_have_passed() {
         let clock = Clock::monotonic();
@@ -206,8 +205,8 @@ mod tests {
         misses(Sleeping::new(clock, 100).unwrap());
     }
 
-    /// The kernel takes longer to wake than a microsecond: the steps that pass meanwhile are the
-    /// timer's, and not the work's.
+    /// The kernel takes longer than a microsecond to wake a thread: the timer misses the steps that
+    /// pass in that time, not the work.
     #[test]
     fn whoever_is_woken_late_is_not_behind() {
         let mut timer = Sleeping::new(Clock::calibrate(), 1_000_000).unwrap();

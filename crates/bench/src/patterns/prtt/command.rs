@@ -15,9 +15,9 @@ pub(super) const COMMAND: Command = Command {
     without: &[axis::QUEUE_PAIRS.row],
     examples: "
   rdmascope prtt send --local --burst 1,2,4,16 -s 1,1KiB
-                                       PRTT(n, 0, s): what LogGP's g and G are from
+                                       PRTT(n, 0, s): gives LogGP's g and G
   rdmascope prtt send --local --burst 16 --pause 20us
-                                       PRTT(n, d, s): what LogGP's o is from
-  rdmascope run models                 all that the models need, with a report",
+                                       PRTT(n, d, s): gives LogGP's o
+  rdmascope run models                 all measurements of the models",
     ..Command::new("prtt", "Measure bursts that one message answers: PRTT(n, d, s) of LogGP")
 };

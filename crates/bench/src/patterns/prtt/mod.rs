@@ -1,4 +1,4 @@
-//! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+//! Several messages go out, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
 //!
 //! # In a plan
 //!
@@ -7,7 +7,7 @@
 //! name = "loggp"
 //! pattern = "prtt"
 //! [experiment.axes]
-//! burst = [1, 16]                      # n: messages forth for one back
+//! burst = [1, 16]                      # n: messages that one message answers
 //! pause_ns = 0                         # d: from the end of a post to the next, or a duration such as "20us"
 //! ```
 
@@ -59,7 +59,7 @@ impl Pattern for Prtt {
         Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
     }
 
-    /// Times the rounds, at rank 0, or answers them.
+    /// Times the rounds at rank 0, answers them at rank 1.
     fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let spec = rank.spec;
         let number = rank.rank;
@@ -79,7 +79,7 @@ impl Pattern for Prtt {
     }
 }
 
-/// Rounds that are timed.
+/// The rounds that rank 0 times.
 struct Rounds<'a, E> {
     endpoint: &'a mut E,
     spec: &'a PointSpec,
@@ -93,5 +93,5 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
     }
 }
 
-/// The one of which LogGP's time of a byte is no part.
+/// The size at which LogGP's time per byte plays no part.
 const SIZE_BYTES: u64 = 1;

@@ -1,9 +1,9 @@
 //! The parametrised round trip PRTT(n, d, s) of Hoefler, Lichei and Rehm, "Low-Overhead LogGP
-//! Parameter Assessment for Modern Interconnection Networks", 2007: n messages of s bytes go forth,
-//! d apart, and one comes back.
+//! Parameter Assessment for Modern Interconnection Networks", 2007: n messages of s bytes go out, d
+//! apart, and one comes back.
 //!
-//! In LogGP it takes PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G), so that o follows from a
-//! large d, and g and G from d = 0 over s, without anything but round trips on one clock.
+//! In LogGP it takes PRTT(1, 0, s) + (n - 1) max(o + d, g + (s - 1) G). Therefore o follows from a
+//! large d, and g and G from d = 0 over s. All times are round trips on one clock.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
-/// What goes forth in a round.
+/// The messages that go out in a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
-    /// n: messages, at least 1, for which the queues have room.
+    /// n: the number of messages, at least 1, for which the queues have room.
     pub messages: u32,
-    /// d: time from the end of one post to the begin of the next.
+    /// d: the time from the end of one post to the start of the next.
     pub pause: Duration,
 }
 
 /// Rank 0: posts a burst, waits for the answer and records the time from before the first post to
-/// the answer, a sample for each round. Between rounds, which is not timed, all sends complete.
+/// the answer, a sample for each round. All sends complete between rounds, which is not timed.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost.
+/// The errors of the endpoint; [`Error::Deadline`] when a message is lost.
 pub(super) fn prtt<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
@@ -53,8 +53,8 @@ pub(super) fn prtt<E: Endpoint, R: Recorder>(
     Ok(())
 }
 
-/// A burst whose last message has a mark, and its answer; gives when that arrived. All sends are
-/// complete then.
+/// Sends a burst whose last message has the mark, and waits for its answer; returns when the answer
+/// arrived. All sends are complete then.
 fn round<E: Endpoint>(endpoint: &mut E, messages: u32, pause: u64, mark: Mark) -> Result<Ticks, Error> {
     let clock = endpoint.clock();
     for _ in 1..messages {
@@ -74,7 +74,7 @@ fn round<E: Endpoint>(endpoint: &mut E, messages: u32, pause: u64, mark: Mark) -
     Ok(answered)
 }
 
-/// Rank 1: answers the last message of each burst of so many.
+/// Rank 1: answers the last message of each burst of `messages` messages.
 ///
 /// # Errors
 /// As [`prtt`].

@@ -1,4 +1,4 @@
-//! What a plan asks of parametrised round trips.
+//! The settings of parametrised round trips.
 
 use crate::pattern::defaults::BURST;
 use crate::pattern::settings::settings;

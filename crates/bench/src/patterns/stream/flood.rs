@@ -1,5 +1,5 @@
-//! Stream (G17): one end floods, or both, with a bounded outstanding window; both ends compute
-//! throughput.
+//! A stream (Gamess and Ortiz-Zuazaga 2016, section V): one rank sends, or both do, within a window
+//! of outstanding messages, and both ranks compute throughput.
 
 use std::time::Duration;
 
@@ -10,33 +10,34 @@ use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::pattern::flood::{AT_ONCE, Flood};
 use crate::point::Length;
 
-/// Which way this end's messages flow.
+/// The direction of the messages at this rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Flow {
-    /// Both ways.
+    /// The rank sends and receives.
     Both,
-    /// It only receives.
+    /// The rank only receives.
     In,
-    /// It only sends.
+    /// The rank only sends.
     Out,
 }
 
-/// An unreliable stream has ended when nothing came for so long and its last message must have been
-/// lost. Far above any pause of a healthy sender, far below a point's time limit.
+/// After this time without a message, an unreliable stream has ended and its last message is lost.
+/// Far above any pause of a healthy sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// How long it may take until that is first looked for.
+/// How long it may take until the silence is first noticed.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// What comes so long after the last message, and was sent before it, counts as lost.
+/// A message that arrives later than this after the last message, but was sent before it, is lost.
 const LATE: Duration = Duration::from_millis(100);
 
-/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was
-/// sent, until the last message is known to be (on a reliable queue pair, acknowledged; of sockets,
-/// in the kernel's hands), and what was received, from the first message to the last.
+/// Streams to the peer, receives its stream, or both: once to warm up, once to measure. Returns
+/// what was sent, until the last message is known to be sent (over a reliable queue pair,
+/// acknowledged; over sockets, given to the kernel), and what was received, from the first message
+/// to the last.
 ///
 /// # Errors
-/// What the endpoint says.
+/// The errors of the endpoint.
 pub(crate) fn stream<E: Endpoint>(
     endpoint: &mut E,
     flow: Flow,
@@ -52,8 +53,8 @@ pub(crate) fn stream<E: Endpoint>(
     flood(endpoint, flow, length, reliable)
 }
 
-/// Lets whoever floods wait until the other end is there to receive: what has piled up before it
-/// looks would seem to have arrived at once.
+/// Makes the sender wait until the receiver is ready: messages that arrive before the receiver
+/// polls would seem to have arrived at once.
 fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::Out {
         endpoint.send_sync()?;
@@ -83,8 +84,8 @@ fn flood<E: Endpoint>(
     if flow == Flow::In && reliable {
         into.take_all(endpoint, target, end)?;
     }
-    // Posted messages that are not known to be sent, once all are posted: what still comes does not
-    // count for what went.
+    // Posted messages that are not known to be sent, once all are posted: time that only received
+    // messages take does not count for the sent ones.
     let mut unsent = u32::MAX;
     while out.open || into.open {
         let mut moved = false;
@@ -93,7 +94,7 @@ fn flood<E: Endpoint>(
             moved = out.send(endpoint, target, is_over, flow == Flow::Out)?;
         } else if out.used && unsent > 0 {
             let left = endpoint.outstanding()?;
-            // Completions are taken some at a time: there may be more.
+            // One call takes several completions: there may be more.
             moved = left != unsent;
             unsent = left;
             out.end = clock.now().0;
@@ -106,8 +107,8 @@ fn flood<E: Endpoint>(
             into.begin_or_end(endpoint, target, end)?;
             endpoint.replenish()?;
         } else if into.fresh && !reliable {
-            // The latest message may turn out to have been the last: this is the end unless another
-            // comes.
+            // Any message may turn out to have been the last: the stream ends here unless another
+            // arrives.
             (into.end, into.fresh) = (clock.now().0, false);
         }
         if !moved {
@@ -123,22 +124,22 @@ fn flood<E: Endpoint>(
             out.end = clock.now().0;
         }
     }
-    // The first message that is received starts the clock and is not counted.
+    // The first message that is received starts the clock and does not count.
     Ok((out.flood(0), into.flood(1)))
 }
 
-/// One direction, at this end.
+/// One direction of a stream, at this rank.
 struct Side {
     used: bool,
     open: bool,
-    /// Lanes whose last message has not come.
+    /// Lanes whose last message has not arrived.
     lanes: u64,
     total: u64,
-    /// Messages that there are, as the last of each lane says by its number.
+    /// The number of all messages, as far as the last messages of the lanes have announced it.
     announced: u64,
     begin: u64,
     end: u64,
-    /// Whether a message came since `end` was taken.
+    /// Whether a message has arrived since `end` was stamped.
     fresh: bool,
 }
 
@@ -147,7 +148,7 @@ impl Side {
         Self { used, open: used, lanes, total: 0, announced: 0, begin: 0, end: 0, fresh: false }
     }
 
-    /// Takes note of a message: the direction is closed with the last one of every lane.
+    /// Records the mark of a message: the last message of every lane closes the direction.
     #[inline]
     fn see(&mut self, mark: Mark) {
         if mark == Mark::Last {
@@ -156,8 +157,8 @@ impl Side {
         }
     }
 
-    /// Takes note of a message that has come. Where messages can be lost, the last may have
-    /// overtaken some that still come.
+    /// Records a message that has arrived. Where messages can be lost, the last may have overtaken
+    /// others that still arrive.
     #[inline]
     fn hear(&mut self, arrival: &Arrival, reliable: bool) {
         self.total += 1;
@@ -168,8 +169,8 @@ impl Side {
         self.open = self.lanes > 0 || (!reliable && self.total < self.announced);
     }
 
-    /// Posts the next message, or where nothing else is to be done, some; the last one when the
-    /// time is over or so many have been posted. Returns whether there was room.
+    /// Posts the next message, or several where the rank does nothing else; the last one when the
+    /// time is over or `target` messages are posted. Returns whether there was room.
     #[inline]
     fn send<E: Endpoint>(
         &mut self,
@@ -193,8 +194,8 @@ impl Side {
         Ok(true)
     }
 
-    /// Takes the flood of this direction, where messages are not lost and there is nothing else to
-    /// do.
+    /// Receives the whole stream of this direction, where no message is lost and the rank does
+    /// nothing else.
     fn take_all<E: Endpoint>(&mut self, endpoint: &mut E, target: u64, end: u64) -> Result<(), Error> {
         while self.open {
             let batch = endpoint.receive_some()?;
@@ -206,12 +207,13 @@ impl Side {
         Ok(())
     }
 
-    /// Takes the time of the first message that came, and of the last.
+    /// Stamps the first message that arrives, and the last.
     #[inline]
     fn begin_or_end<E: Endpoint>(&mut self, endpoint: &mut E, target: u64, end: u64) -> Result<(), Error> {
         if self.begin == 0 {
             self.begin = endpoint.clock().now().0;
-            // From now on: a receiver that sleeps until much has come would begin late.
+            // Only after the first message: a receiver that sleeps until much has arrived would
+            // start late.
             endpoint.expect(target, end)?;
         }
         if !self.open {
@@ -220,21 +222,21 @@ impl Side {
         Ok(())
     }
 
-    /// Waits for something to do, and where messages can be lost, no longer than until the
-    /// direction must be closed.
+    /// Waits for the next event; where messages can be lost, only until the direction must be
+    /// closed.
     fn rest<E: Endpoint>(&mut self, endpoint: &mut E, reliable: bool) -> Result<(), Error> {
         if reliable || !self.open || self.total == 0 {
             return endpoint.idle();
         }
         let patience = if self.lanes > 0 { QUIET } else { LATE };
         let clock = endpoint.clock();
-        // Silence is counted from when it is first looked for.
+        // Silence counts from when it is first noticed.
         endpoint.idle_until(Ticks(clock.now().0 + clock.ticks(patience + GLANCE)))?;
         self.open = endpoint.quiet() < patience;
         Ok(())
     }
 
-    /// What it came to, without the first `uncounted` messages.
+    /// The measurement of this direction, without the first `uncounted` messages.
     fn flood(&self, uncounted: u64) -> Option<Flood> {
         let messages = self.total.saturating_sub(uncounted);
         let ticks = self.end.saturating_sub(self.begin);

@@ -1,9 +1,10 @@
-//! A flood with a bounded outstanding window; both ends compute throughput (G17).
+//! Messages follow each other within a window of outstanding messages, and both ranks compute
+//! throughput (Gamess and Ortiz-Zuazaga 2016, section V).
 //!
 //! # Invariants
 //!
-//! * Both ends of a stream count: the headline of one direction is the slower end, so that what was
-//!   only posted is no throughput.
+//! * Both ranks of a stream count messages: the throughput of one direction is that of the slower
+//!   rank, so that messages which were only posted do not count.
 
 mod command;
 mod flood;
@@ -35,7 +36,7 @@ use crate::topology::{self, Links, PartSpec, Topology, Usage};
 /// The pattern.
 pub(crate) struct Stream;
 
-/// For how long one end sent and heard, in s; absent in a direction that it has not.
+/// For how long a rank sent and received, in s; absent for a direction that it does not have.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamSpan {
@@ -57,7 +58,7 @@ impl Pattern for Stream {
         tools: &[Tool::Iperf3, Tool::Qperf],
         ..Row::named("stream")
     };
-    /// Told where nothing is acknowledged.
+    /// Reported where no message is acknowledged.
     type Told = StreamSpan;
 
     fn defaults(given: &AxisList, carrier: Carrier) -> Defaults {
@@ -94,8 +95,8 @@ impl Pattern for Stream {
         Ok((pushed(endpoint, spec, number, clock)?, None))
     }
 
-    /// A flood that went on long after the receiver had heard its last message has failed: nothing
-    /// else tells of that where nothing is acknowledged.
+    /// A stream failed if the receiver got its last message long before the sender stopped. Without
+    /// acknowledgements, nothing else shows that.
     fn failure(told: &[Option<StreamSpan>]) -> Option<String> {
         let [Some(first), Some(second)] = told else { return None };
         [(0, first, second), (1, second, first)].into_iter().find_map(|(rank, sender, receiver)| {
@@ -103,8 +104,8 @@ impl Pattern for Stream {
             let is_broken = sent_s - heard_s > BROKEN_OFF_S && heard_s < BROKEN_OFF_SHARE * sent_s;
             is_broken.then(|| {
                 format!(
-                    "rank {} heard nothing any more after {heard_s:.1} of the {sent_s:.1} s in which rank {rank} sent: the link \
-                     went down or drops all, or a firewall does (`ip link`, `nft list ruleset` at both ends)",
+                    "rank {} received nothing after {heard_s:.1} of the {sent_s:.1} s in which rank {rank} sent: the link went \
+                     down, or the link or a firewall drops all messages (see `ip link` and `nft list ruleset` on both hosts)",
                     1 - rank
                 )
             })
@@ -113,8 +114,8 @@ impl Pattern for Stream {
 
     fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<StreamSpan>>) -> Merged {
         let merged = Merged {
-            // Nothing keeps a flood of UDP from being faster than it is received: both ends'
-            // throughputs and what was lost are shown.
+            // Nothing slows a UDP sender to the receiver's rate: the table has both throughputs and
+            // the losses.
             floods_freely: spec.message.endpoint == Carrier::Udp,
             ..Merged::of(outcomes)
         };
@@ -126,12 +127,12 @@ impl Pattern for Stream {
     }
 }
 
-/// A flood that is not heard for this long before its end, and for this share of it, was broken
-/// off. (A receiver stops to listen after 0.3 s.)
+/// A stream was broken off if the receiver got nothing for this long before its end, and at most
+/// this share of its time. (A receiver gives up after 0.3 s.)
 const BROKEN_OFF_S: f64 = 0.5;
 const BROKEN_OFF_SHARE: f64 = 0.95;
 
-/// A stream of messages that are taken at the target.
+/// Runs a rank of a stream whose messages the receiver takes.
 fn taken<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
@@ -143,11 +144,11 @@ fn taken<E: Endpoint>(
     let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, spec.length, reliable));
     let (sent, received) = done?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
-    // Of two directions the slower: what this end received is no faster than it could have been
-    // sent.
+    // Of both directions the slower one: this rank cannot have received messages faster than they
+    // were sent.
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
-    // What was lost only both ends together know.
+    // Losses follow only from the counters of both ranks.
     let counted = [("messages_sent", sent), ("messages_received", received)];
     counters
         .extend(counted.iter().filter_map(|(name, flood)| Some(((*name).to_owned(), flood.as_ref()?.total))));
@@ -159,7 +160,7 @@ fn taken<E: Endpoint>(
     Ok((Outcome { throughput, counters, cpu, ..Outcome::default() }, (!reliable).then_some(span)))
 }
 
-/// A stream of operations that nothing announces at the target: only who posts them has a number.
+/// Runs a rank of a stream whose messages the receiver does not notice: only the sender measures.
 fn pushed<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
@@ -174,12 +175,12 @@ fn pushed<E: Endpoint>(
     Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
 }
 
-/// Which way messages flow.
+/// The direction of the stream.
 fn direction(spec: &PointSpec) -> Direction {
     axis::DIRECTION.at(&spec.axes).unwrap_or(Direction::Uni)
 }
 
-/// Which way they flow at a rank.
+/// The direction of the messages at a rank.
 fn flow(spec: &PointSpec, rank: u32) -> Flow {
     match (direction(spec), rank) {
         (Direction::Bi, _) => Flow::Both,
@@ -194,10 +195,10 @@ fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughpu
     Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
 
-/// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a
-/// millisecond at small sizes, which is too short for a rate.
+/// The number of messages: that of perftest's `ib_write_bw`. The 1000 of `ib_send_bw` take less
+/// than a millisecond at small sizes, which is too short for a rate.
 const ITERATIONS: u64 = 5000;
-/// The longest datagram that is one frame of Ethernet, over IPv6 too.
+/// The longest datagram that fits into one Ethernet frame, also over IPv6.
 const SIZE_BYTES_UDP: u64 = 1452;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
 const SIGNAL_INTERVAL: u32 = 100;
@@ -214,16 +215,13 @@ mod tests {
         };
         assert_eq!([one_way(8.0), one_way(7.8)], [None, None]);
         let error = one_way(2.0).expect("it was broken off");
-        assert!(error.starts_with("rank 1 heard nothing any more after 2.0 of the 8.0 s"), "{error}");
+        assert!(error.starts_with("rank 1 received nothing after 2.0 of the 8.0 s"), "{error}");
         let both_ways = |heard_s| {
             let first = StreamSpan { sent_s: Some(8.0), heard_s: Some(heard_s) };
             Stream::failure(&[Some(first), Some(StreamSpan { sent_s: Some(8.0), heard_s: Some(8.0) })])
         };
         assert_eq!(both_ways(8.0), None);
         let error = both_ways(3.0).expect("it was broken off one way");
-        assert!(
-            error.contains("rank 0 heard nothing any more after 3.0 of the 8.0 s in which rank 1"),
-            "{error}"
-        );
+        assert!(error.contains("rank 0 received nothing after 3.0 of the 8.0 s in which rank 1"), "{error}");
     }
 }

@@ -1,5 +1,4 @@
-//! Streams of one-sided operations (G16): nothing tells the target that they arrive, so the
-//! requester counts.
+//! Streams of one-sided operations: the target does not notice them, so the requester counts.
 
 use super::flood::Flow;
 use crate::Error;
@@ -7,13 +6,13 @@ use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::flood::Flood;
 use crate::point::Length;
 
-/// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the
-/// first post until the last is known to be done: acknowledged, or where nothing is acknowledged
-/// (`reliable` is false), confirmed by the peer. Gives nothing at an end that does not flood, which
-/// has nothing to do but to confirm.
+/// Streams to the peer, or both ranks do: once to warm up, once to measure. Returns what was
+/// posted, from the first post until the last operation is known to be done: acknowledged, or
+/// without acknowledgements (`reliable` is false), confirmed by the peer. Returns nothing at a rank
+/// that does not send, which only confirms.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when the confirmation is lost.
+/// The errors of the endpoint; [`Error::Deadline`] when the confirmation is lost.
 pub(crate) fn push<E: Endpoint>(
     endpoint: &mut E,
     flow: Flow,
@@ -33,7 +32,7 @@ pub(crate) fn push<E: Endpoint>(
         endpoint.flush()?;
     }
     if flow == Flow::Both {
-        // Neither direction is alone for a while.
+        // Both directions start together, so that neither runs alone for a while.
         greet(endpoint)?;
         take(endpoint)?;
     }
@@ -49,7 +48,7 @@ pub(crate) fn push<E: Endpoint>(
     Ok(Some(Flood { messages, ticks, total: messages }))
 }
 
-/// Posts until it is enough; gives how many.
+/// Posts operations for the given length; returns how many.
 fn post<E: Endpoint>(endpoint: &mut E, length: Length) -> Result<u64, Error> {
     let clock = endpoint.clock();
     let (target, end) = length.end(clock, clock.now());
@@ -67,8 +66,8 @@ fn post<E: Endpoint>(endpoint: &mut E, length: Length) -> Result<u64, Error> {
     Ok(total)
 }
 
-/// Tells the peer that all is posted and hears that it has come, on every queue pair: what follows
-/// the operations on the same one does not overtake them.
+/// Asks the peer on every queue pair to confirm that all operations have arrived, and waits for the
+/// answer. A message does not overtake the operations before it on the same queue pair.
 fn confirm<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::In {
         greet(endpoint)?;

@@ -1,5 +1,5 @@
-//! A flood: perftest's columns, over sockets those that users of netperf and iperf3 look for: the
-//! throughput of both ends, what was lost, and what it costs the CPUs.
+//! The table of streams: perftest's columns, and over sockets the columns of netperf and iperf3:
+//! the throughput of both ranks, losses, and the CPU time.
 
 use measure::presentation::{Presentation, Traffic};
 use measure::record::{Direction, Point};
@@ -27,8 +27,8 @@ static BOTH_ENDS: Table = Table {
         Column::new("BW received[{unit}]", Cell::Number("ends.1.throughput.bytes_per_s", BANDWIDTH)),
         MESSAGE_RATE,
         LOST.shown_where(is_lossy),
-        Column::new("#twice", Cell::Number("counters.messages_duplicate", WHOLE)).shown_where(is_lossy),
-        Column::new("#late", Cell::Number("counters.messages_reordered", WHOLE)).shown_where(is_lossy),
+        Column::new("#duplicate", Cell::Number("counters.messages_duplicate", WHOLE)).shown_where(is_lossy),
+        Column::new("#reordered", Cell::Number("counters.messages_reordered", WHOLE)).shown_where(is_lossy),
         Column::new("CPU sent[ns/KiB]", Cell::Text(|view| cpu(view.point, 0))),
         Column::new("CPU received[ns/KiB]", Cell::Text(|view| cpu(view.point, 1))),
     ],
@@ -42,20 +42,20 @@ fn is_lossy(view: &View<'_>) -> bool {
     view.point.axes.get("endpoint").is_some_and(|endpoint| endpoint == "udp")
 }
 
-/// The time of a CPU that an end spent on 1 KiB of payload, in ns.
+/// The CPU time of a rank per KiB of payload, in ns.
 fn cpu(point: &Point, end: usize) -> Option<String> {
     let cpu = point.ends.get(end)?.cpu?;
     let bytes = cpu.messages? as f64 * point.axes.get("size_bytes")?.as_f64()?;
     (bytes > 0.0).then(|| format!("{:.1}", (cpu.user_ns + cpu.system_ns) as f64 * 1024.0 / bytes))
 }
 
-/// Whether a receiver is woken for more than a message, which other programs do not ask for.
+/// Whether the receiver is woken for more than one message, unlike in other programs.
 fn is_woken(point: &Point) -> bool {
     let is = |axis: &str, value: &str| point.axes.get(axis).is_some_and(|known| known == value);
     point.reported.is_none() && is("endpoint", "tcp") && is("poll", "event")
 }
 
 const WOKEN: &str = "
- TCP: whoever receives is woken for 1 MiB at a time where its buffer holds some (SO_RCVLOWAT), which iperf3, netperf and qperf do
-   not ask for; over loopback that alone may double the throughput
+ TCP: the receiver is woken for 1 MiB at a time if its buffer holds that much (SO_RCVLOWAT), which iperf3, netperf and qperf do
+   not request; over loopback this alone may double the throughput
 ";

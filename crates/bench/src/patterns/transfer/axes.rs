@@ -4,7 +4,7 @@ use crate::axis::{self, Axis, AxisRow};
 use crate::patterns::transfer::choices::Place;
 use crate::transfer::Checksum;
 
-/// Those that no other pattern has.
+/// Axes that no other pattern has.
 pub(super) const OWN: &[&AxisRow] = &[
     axis::BLOCK_BYTES.row,
     axis::CHECKSUM.row,
@@ -16,7 +16,7 @@ pub(super) const OWN: &[&AxisRow] = &[
     axis::SENDFILE.row,
 ];
 
-/// All that its points have.
+/// All axes of its points.
 pub(super) const ONLY: &[&AxisRow] = &[
     axis::BLOCK_BYTES.row,
     axis::CHECKSUM.row,
@@ -37,7 +37,7 @@ pub(super) const ONLY: &[&AxisRow] = &[
     axis::TX_DEPTH.row,
 ];
 
-/// What they are where a plan does not say.
+/// The axes with their default values.
 pub(super) fn usual() -> Vec<Axis> {
     vec![
         axis::BLOCK_BYTES.value(BLOCK_BYTES),
@@ -51,9 +51,9 @@ pub(super) fn usual() -> Vec<Axis> {
     ]
 }
 
-/// Bytes of a block: eight of them stay in the cache of a CPU.
+/// Bytes of a block: eight blocks fit into the cache of a CPU.
 const BLOCK_BYTES: u32 = 256 << 10;
-/// Blocks under way.
+/// Outstanding blocks.
 pub(super) const DEPTH: u32 = 8;
 /// Bytes of a file.
 pub(super) const FILE_BYTES: u64 = 64 << 20;

@@ -7,16 +7,16 @@ use crate::patterns::transfer::choices::Place;
 use crate::point::Carrier;
 use crate::transfer::{ALIGNMENT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, Checksum, RENEWED_SLOTS_MAX, is_ring};
 
-/// Bytes of all files of a point together.
+/// The most bytes of all files of a point together.
 const BYTES_MAX: u64 = 1 << 40;
 
-/// Checks an experiment with transfers.
+/// Checks an experiment of transfers.
 pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     if !matches!(check.0.carrier, Carrier::Verbs | Carrier::Tcp) {
         let what = format!("a transfer over {}", check.0.carrier.name());
-        return check.refuse("endpoint", &what, "files go over verbs or tcp");
+        return check.refuse("endpoint", &what, "files are sent over verbs or tcp");
     }
-    check.only_own_axes("a transfer", "its blocks have no such thing")?;
+    check.only_own_axes("a transfer", "a transfer does not have this axis: leave it out")?;
     check
         .no_length("a transfer", "a transfer ends when all files have arrived: give size_bytes and files")?;
     let sizes = check.0.axes.get(axis::BLOCK_BYTES);
@@ -33,8 +33,8 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     let blocks = depth.saturating_mul(connections);
     let ring = blocks.saturating_mul(u64::from(sizes.into_iter().max().unwrap_or(0)));
     if !is_ring(blocks, ring) {
-        let what = format!("{depth} blocks under way on each of {connections} connections");
-        let why = "4096 at most may be, with 4 GiB of memory together";
+        let what = format!("{depth} outstanding blocks on each of {connections} connections");
+        let why = "there may be at most 4096 blocks, with 4 GiB of memory together";
         return check.refuse("tx_depth", &what, why);
     }
     let persists = check.0.axes.get(axis::PERSISTENT_SESSION);
@@ -45,17 +45,18 @@ pub(super) fn experiment(check: &Check<'_>) -> Result<(), Error> {
     if check.0.axes.get(axis::SENDFILE).contains(&true) {
         if let Some(checksum) = check.0.axes.get(axis::CHECKSUM).iter().find(|one| **one != Checksum::None) {
             let what = format!("sendfile with the checksum {:?}", checksum.word());
-            let why = "no checksum can be computed of what only the kernel sees: ask for checksum = \"none\"";
+            let why =
+                "only the kernel sees the data, so no checksum can be computed: give checksum = \"none\"";
             return check.refuse("sendfile", &what, why);
         }
         if let Some(source) = check.0.axes.get(axis::FILE_SOURCE).iter().find(|one| **one != Place::File) {
             let what = format!("sendfile from file_source {:?}", source.word());
-            return check.refuse("sendfile", &what, "the kernel hands over files that are in its page cache");
+            return check.refuse("sendfile", &what, "the kernel sends only files that are in its page cache");
         }
     }
     let bytes = check.largest(axis::FILES.row).saturating_mul(check.largest(axis::SIZE_BYTES.row));
     if bytes > BYTES_MAX {
-        return check.refuse("files", &format!("{bytes} bytes of files"), "a point may send 1 TiB");
+        return check.refuse("files", &format!("{bytes} bytes of files"), "a point may send at most 1 TiB");
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Files go from rank 0 to rank 1, over verbs or TCP (R11, R12).
+//! Files go from rank 0 to rank 1, over verbs or TCP (Subramoni et al. 2009).
 //!
 //! # Invariants
 //!
-//! * A repetition is a whole transfer: from the first block that is sent until the sink has said
-//!   that every file has its name. Setting up its connection is timed by itself.
+//! * A repetition is a whole transfer: from the first block that is sent until the receiver has
+//!   reported that every file has its name. The set-up of the connection is timed separately.
 
 mod axes;
 mod check;
@@ -59,24 +59,24 @@ impl Pattern for Transfers {
         Topology { ranks: 2, parts: Vec::new(), together: Vec::new() }
     }
 
-    /// What stands in the place of endpoints moves the files.
+    /// Never called: the code that moves the files replaces the endpoints.
     fn run<E: DrivenEndpoint>(_rank: Rank<'_, E>) -> Result<(Outcome, Option<EndTold>), PointError> {
         Err(out_of_order("transfer files"))
     }
 
     fn merge(spec: &PointSpec, _outcomes: &mut Vec<Outcome>, told: Vec<Option<EndTold>>) -> Merged {
         if told.is_empty() {
-            // It was not run, and the point says why.
+            // The transfer was not run, and the point has the reason.
             return Merged::default();
         }
         let Ok([Some(source), Some(sink)]) = <[Option<EndTold>; 2]>::try_from(told) else {
-            let error = "a rank has told nothing of its end of the transfer".to_owned();
+            let error = "a rank has not reported the result of its transfer".to_owned();
             return Merged::without_numbers(Status::Failed { error });
         };
         let own = Some(json!({ "source": source, "sink": sink }));
         let notes = [&source, &sink].into_iter().find_map(|end| end.notes.get(DIRECT));
         if let Some(reason) = notes.filter(|_| spec.is_measurement()) {
-            // Numbers under the name of another way would be no numbers.
+            // The files went another way than the plan says: such numbers must not have its name.
             let status = Status::NotMeasured { reason: reason.clone() };
             return Merged { own, ..Merged::without_numbers(status) };
         }

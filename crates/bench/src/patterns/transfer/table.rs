@@ -1,4 +1,4 @@
-//! Transfers: a line for each, with what it costs both ends.
+//! The table of transfers: a line for each transfer, with the CPU time of both ranks.
 
 use measure::presentation::Presentation;
 use measure::quantity::number;
@@ -28,40 +28,40 @@ pub(super) static SHOWN: Presentation = Presentation {
             "transfer.wall_ns",
             Dimension::Time,
             |point, _| of(point, "source", "wall_ns"),
-            "the time from the first block that was sent until the sink had all files",
+            "the time from the first block that was sent until all files had arrived",
         )
         .offered(),
         number(
             "transfer.session_ns",
             Dimension::Time,
             |point, _| Some(session(point, "source")?.max(session(point, "sink")?)),
-            "the time that it took to set up connections, at the end that took longer",
+            "the time to set up connections, at the rank that took longer",
         )
         .offered(),
         number(
             "transfer.first_file_ns",
             Dimension::Time,
             |point, _| of(point, "sink", "first_file_ns"),
-            "the time from the first block until the first file had its name",
+            "the time from the first block that was sent until the first file had arrived",
         ),
         number(
             "transfer.cpu_ns_per_gib",
             Dimension::Time,
             |point, _| Some(cpu_per_gib(point, "source")? + cpu_per_gib(point, "sink")?),
-            "the time of CPUs that both ends took for a GiB",
+            "the CPU time of both ranks per GiB",
         )
         .offered(),
         number(
             "transfer.source.cpu_ns_per_gib",
             Dimension::Time,
             |point, _| cpu_per_gib(point, "source"),
-            "the time of CPUs that the source took for a GiB",
+            "the CPU time of the sending rank per GiB",
         ),
         number(
             "transfer.sink.cpu_ns_per_gib",
             Dimension::Time,
             |point, _| cpu_per_gib(point, "sink"),
-            "the time of CPUs that the sink took for a GiB",
+            "the CPU time of the receiving rank per GiB",
         ),
         number(
             "transfer.registering_ns",
@@ -69,7 +69,7 @@ pub(super) static SHOWN: Presentation = Presentation {
             |point, _| {
                 Some(link(point, "source", "registering_ns")? + link(point, "sink", "registering_ns")?)
             },
-            "the time that both ends took to register memory",
+            "the time in which both ranks registered memory",
         ),
         number(
             "transfer.registrations",
@@ -80,7 +80,7 @@ pub(super) static SHOWN: Presentation = Presentation {
                         + link(point, "sink", "registration_misses")?,
                 )
             },
-            "how often both ends registered memory",
+            "the number of memory registrations of both ranks",
         ),
     ],
     ..Presentation::PLAIN
@@ -108,13 +108,13 @@ static TRANSFERS: Table = Table {
     ..Table::PLAIN
 };
 
-/// Whether all files have one connection, or each its own.
+/// Whether all files share one connection, or each file has its own.
 fn session_of(point: &Point) -> String {
     let persists = point.axes.get("persistent_session").and_then(Value::as_bool);
     if persists == Some(false) { "each" } else { "one" }.to_owned()
 }
 
-/// Time in which a rank set up all of its connections, later files included, in ns.
+/// The time in which a rank set up all of its connections, later files included, in ns.
 fn session(point: &Point, end: &str) -> Option<f64> {
     Some(of(point, end, "session_ns")? + link(point, end, "renewing_ns").unwrap_or(0.0))
 }
@@ -124,21 +124,21 @@ const SECONDS: Print = Print { scale: Scale::By(1e9), decimals: Decimals::Fixed(
 const MILLISECONDS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(1) };
 
 const CPU: &str = "
- CPU: of the whole process of each end, in its own code and in the kernel, while files were under way
+ CPU: CPU time of the whole process of each rank, in user space and in the kernel, while files were transferred
 ";
 
-/// Whether blocks go through memory that is registered, so many at a time.
+/// Whether blocks use registered memory, with several outstanding.
 fn is_over_verbs(view: &View<'_>) -> bool {
     view.point.axes.contains_key("tx_depth")
 }
 
-/// How often memory is registered.
+/// How often memory is registered: once, or for each block.
 fn registers(point: &Point) -> Option<String> {
     let is_kept = point.axes.get("registration_cache")?.as_bool()?;
     Some(if is_kept { "once" } else { "each" }.to_owned())
 }
 
-/// What the record has of the transfer.
+/// What the record has about the transfer.
 fn own(point: &Point) -> Option<&Value> {
     point.own.get("transfer")
 }

@@ -57,10 +57,10 @@ fn a_plan_in_no_directory_has_no_files_beside_it() {
     let text = format!("name = \"x\"\ntitle = \"X\"\n{PROGRAM}");
     let error =
         super::super::read::plan(&text, "plans/x.toml", super::Base::Bundled).unwrap_err().to_string();
-    assert!(error.contains("\"dir/in.txt\" could be in: give its text"), "{error}");
+    assert!(error.contains("no directory for the file \"dir/in.txt\": give the text"), "{error}");
 }
 
-/// What is set for all experiments is for those that it says something of.
+/// A setting for all experiments applies to the experiments whose pattern has it.
 #[test]
 fn what_says_nothing_of_programs_is_set_for_the_others() {
     let text = format!(

@@ -1,4 +1,4 @@
-//! Environments as people write and miswrite them.
+//! Valid and wrong environments.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn every_key_of_an_environment_is_read() {
     assert_eq!(
         names_of::<Wanted>().len(),
         expected.techniques().len() + 1,
-        "a key of each technique is in the text, but of that which is an axis"
+        "the text has a key for each technique except the one that is an axis"
     );
     assert!(refusal("ipoib_mode = \"connected\"", "environment = \"own\"").contains("ipoib_mode"));
 }
@@ -116,12 +116,12 @@ fn what_is_miswritten_is_refused_with_the_nearest() {
         ("numa = { a = 1 }", "plans/x.toml:5: numa in [[environment]] must be one value, not a table"),
         (
             "[[environment]]\nname = \"own\"",
-            "plans/x.toml:5: the environment \"own\" cannot be defined: a second environment has that name",
+            "plans/x.toml:5: the environment \"own\" cannot be defined: another environment has this name",
         ),
         (
             "[[environment]]\nname = \"as_is\"",
-            "plans/x.toml:5: the environment \"as_is\" cannot be defined: that name is always there, and stands for what \
-             asks nothing of the machine",
+            "plans/x.toml:5: the environment \"as_is\" cannot be defined: the name is reserved for the environment that \
+             changes nothing",
         ),
         (
             "[[environment]]\nturbo = \"on\"",

@@ -1,4 +1,4 @@
-//! Findings that cannot be asked for, each with the sentence that its author reads.
+//! Findings that cannot be answered, each with the error that its author reads.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ fn resolved(finding: &str, set: &[&str]) -> Result<usize, String> {
     Ok(resolved.findings.len())
 }
 
-/// What follows `the finding "C" cannot be asked for: `.
+/// The text after `the finding "C" cannot be answered: `.
 fn refusal(finding: &str) -> String {
     let error = resolved(finding, &[]).expect_err("the finding is wrong");
-    let (place, reason) = error.split_once(": the finding \"C\" cannot be asked for: ").expect(&error);
+    let (place, reason) = error.split_once(": the finding \"C\" cannot be answered: ").expect(&error);
     assert_eq!(place, "x.toml:7");
     reason.to_owned()
 }
@@ -44,7 +44,7 @@ fn names_are_known_or_the_nearest_is_given() {
     assert_eq!(refusal(&format!("{wrong}{BOTH}")), "unknown experiment \"lta\": did you mean \"lat\"?");
     let of = |of: &str| refusal(&format!("{CHANGE}of = {{ {of} }}\nagainst = {{ service = \"RC\" }}"));
     assert_eq!(of("experiment = \"lta\""), "unknown experiment \"lta\": did you mean \"lat\"?");
-    assert_eq!(of("quantity = 4"), "its quantity 4 is no text");
+    assert_eq!(of("quantity = 4"), "its quantity 4 is not a text");
     assert_eq!(of("sevice = \"UC\""), "unknown axis \"sevice\": did you mean \"service\"?");
 }
 
@@ -60,14 +60,14 @@ fn every_kind_has_its_keys() {
     assert_eq!(kind("step", "x = \"size_bytes\"\nbetween = [8, 4]"), "its step from 8 to 4 does not rise");
     assert_eq!(
         kind("order", "order = [{ service = \"UC\" }]"),
-        "its order has one series: name two or more, the least first"
+        "its order has one series: give two or more, the least first"
     );
     assert_eq!(
         kind("order", "order = [{ service = \"UC\" }, { service = \"RC\" }]\nto = 4"),
-        "it has a limit but no x: add x = \"size_bytes\""
+        "it has a from or to but no x: add x = \"size_bytes\""
     );
     let error = resolved("kind = \"change\"\nexperiments = [\"lat\"]", &[]).unwrap_err();
-    assert_eq!(error, "x.toml:7: the finding \"C\" cannot be asked for: missing field \"holds\"");
+    assert_eq!(error, "x.toml:7: the finding \"C\" cannot be answered: missing field \"holds\"");
     let error = resolved("kid = 4", &[]).unwrap_err();
     assert_eq!(error, "x.toml:9: unknown key \"kid\" in [[finding]]: did you mean \"kind\"?");
 }
@@ -88,11 +88,11 @@ fn a_range_is_one_of_what_is_made() {
     );
     assert_eq!(
         value("latency.count", "holds = \"> 5\"\nunit = \"us\""),
-        "its unit us is not one of latency.count"
+        "its unit us is not a unit of latency.count"
     );
     assert_eq!(
         value("throughput.bytes_per_s", "holds = \"> 5\"\nunit = \"us\""),
-        "its unit us is not one of throughput.bytes_per_s"
+        "its unit us is not a unit of throughput.bytes_per_s"
     );
     let rates = format!(
         "{CHANGE}{BOTH}each = [\"size_bytes\"]\nquantity = \"throughput.bytes_per_s\"\nunit = \"Gb/s\""
@@ -113,14 +113,14 @@ fn a_range_is_one_of_what_is_made() {
 fn what_is_asked_for_is_in_the_plan_and_not_mixed() {
     assert_eq!(
         refusal(&format!("{CHANGE}{BOTH}")),
-        "it takes one number of points that differ in size_bytes: give that a value in where or in the selection, \
-         or put it into each"
+        "it needs one number, but its points differ in size_bytes: give size_bytes a value in where or in the selection, \
+         or add it to each"
     );
     let far = format!(
         "{CHANGE}of = {{ service = \"UD\" }}\nagainst = {{ service = \"RC\" }}\neach = [\"size_bytes\"]"
     );
     assert_eq!(refusal(&far), "the plan has no point with service \"UD\" in lat");
-    // What a `--set` takes out of a plan is for the report to say.
+    // The report says which points are missing because of `--set`.
     let each = format!("{CHANGE}{BOTH}each = [\"size_bytes\"]");
     assert_eq!(resolved(&each, &["service=RC"]), Ok(1));
 }

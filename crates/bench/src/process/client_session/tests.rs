@@ -1,4 +1,4 @@
-//! A server, its client's connection and strangers, in one process over loopback.
+//! Tests of a server and its client's connection, in one process over loopback.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::mpsc::{Receiver, channel};
@@ -21,14 +21,14 @@ use crate::point::PointSpec;
 use crate::process::agent::PointError;
 use crate::process::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared};
 
-/// What a busy machine may take for anything.
+/// A time limit that suffices on a busy machine.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// Answers everything. Its points have as many samples as they have messages.
+/// A worker that answers everything. Its points have one sample for each message.
 #[derive(Default)]
 struct Able {
     samples: u64,
-    /// What a point lasts until, where it waits for something.
+    /// The signal that ends a point, where points wait for one.
     end: Option<Receiver<()>>,
 }
 
@@ -86,12 +86,12 @@ impl Sink for Deaf {
     fn warning(&mut self, _: &str) {}
 }
 
-/// A server on a thread of its own that bears this much silence, and its client's side of it.
+/// Returns the client's side of a server on another thread that allows this much silence.
 fn serve(idle: Duration) -> (Agent, JoinHandle<Result<u64, Error>>) {
     serve_with(idle, Able::default())
 }
 
-/// The same with this worker.
+/// [`serve`] with this worker.
 fn serve_with(idle: Duration, worker: Able) -> (Agent, JoinHandle<Result<u64, Error>>) {
     let server =
         Server::listen((IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(), Key::generate().unwrap()).unwrap();
@@ -109,7 +109,7 @@ fn serve_with(idle: Duration, worker: Able) -> (Agent, JoinHandle<Result<u64, Er
     (Agent::new(1, Box::new(peer.dial(None, &mut Deaf).unwrap())), thread)
 }
 
-/// What the coordinator does, for one agent.
+/// Sends a request to one agent and waits for the reply, as the coordinator does.
 fn ask(agent: &mut Agent, request: &Request) -> Result<Reply, Error> {
     agent.send(request)?;
     let deadline = Deadline::after(SLACK);
@@ -122,7 +122,7 @@ fn ask(agent: &mut Agent, request: &Request) -> Result<Reply, Error> {
     }
 }
 
-/// A point of so many messages.
+/// Returns the request to prepare a point of this many messages.
 fn point(iterations: u64) -> Request {
     let settings = Settings { iterations: Some(iterations), timeout_s: Some(1.0), ..Settings::default() };
     let plan = Plan::new("test", "Test").experiment("e", Pattern::PING_PONG, settings);
@@ -215,10 +215,9 @@ fn silence_during_a_point_is_what_must_be() {
     wait(Vec::new(), Deadline::after(3 * idle), None).unwrap();
     ask(&mut agent, &Request::Run).unwrap();
     wait(Vec::new(), Deadline::after(3 * idle), None).unwrap();
-    // The point is over: from here on silence is one again.
+    // The point is over: from here on, silence counts again.
     assert_eq!(ask(&mut agent, &Request::Reset).unwrap(), Reply::Idle);
-    let expected =
-        "the client sent nothing for 0 s before it had finished: 1 points had been measured for it";
+    let expected = "the client sent nothing for 0 s before it had finished: 1 point had been measured for it";
     assert_eq!(lost(server), expected);
 }
 

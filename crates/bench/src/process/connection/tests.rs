@@ -1,4 +1,4 @@
-//! A connection against another end that can do anything.
+//! Tests of a connection whose peer can do anything.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::super::secure::tests::shake;
 use super::*;
 
-/// What a busy machine may take for anything.
+/// A time limit that suffices on a busy machine.
 const SLACK: Duration = Duration::from_secs(20);
 const ALL: Wants = Wants { to_send: false, to_read: true, to_end: true, lines: true };
 
-/// A connection, and its other end: a blocking socket and the channel.
+/// Returns a connection and its peer: a blocking socket and the channel.
 fn pair() -> (Connection, TcpStream, Channel) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -81,7 +81,7 @@ fn what_was_not_sealed_cuts_it_off() {
     far.write_all(&[0; 70_000]).unwrap();
     assert_eq!(read_to_end(&mut link), b"good");
     let how = link.end(Deadline::after(SLACK));
-    assert!(how.starts_with("was cut off because the channel is broken: what came was not sealed"), "{how}");
+    assert!(how.starts_with("was cut off because the channel is broken: a message was not sealed"), "{how}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_reset_is_an_end_too() {
     let (mut link, far, _) = pair();
     link.write(b"never read").unwrap();
     wait(vec![PollFd::new(&far, PollFlags::IN)], Deadline::after(SLACK), None).unwrap();
-    // Closed with something unread: the kernel resets the connection.
+    // The kernel resets a connection that is closed with unread bytes.
     drop(far);
     assert_eq!(read_to_end(&mut link), b"");
     let how = link.end(Deadline::after(SLACK));

@@ -1,11 +1,11 @@
-//! How launchers set variables for their ranks and not for themselves.
+//! How launchers set environment variables for their ranks and not for themselves.
 
-/// How a launcher gives its ranks variables.
+/// How a launcher sets environment variables for its ranks.
 #[derive(Debug)]
 pub(crate) struct Assigns {
-    /// The options, for all variables.
+    /// Returns the options that set these variables.
     pub(super) options: fn(&[(&str, String)]) -> Vec<String>,
-    /// An option that only counts once.
+    /// An option that may be given only once.
     pub(super) own: Option<&'static str>,
 }
 
@@ -27,7 +27,7 @@ pub(super) const HYDRA: Assigns = Assigns {
     own: None,
 };
 
-/// srun(1): a value with commas stands between quotation marks.
+/// srun(1): a value with commas is quoted.
 pub(super) const SLURM: Assigns = Assigns {
     options: |variables| {
         let assign = |(name, value): &(&str, String)| match value.contains(',') {

@@ -1,5 +1,5 @@
-//! The variables that ranks are started with: those of a transport, and of the device that MPI is
-//! to take where that is RDMA verbs.
+//! The environment variables of ranks: those of a transport and, for RDMA verbs, those of the
+//! device that MPI is to use.
 
 use verbs::LinkModel;
 
@@ -10,13 +10,13 @@ use crate::point::{MpiTransport, World};
 /// A device that carries the messages of MPI.
 #[derive(Clone, Debug)]
 pub struct MpiDevice {
-    /// Its name and its port, as `mlx5_0:1`.
+    /// The name and port, as `mlx5_0:1`.
     pub name_and_port: String,
-    /// Index of the GID, where one is chosen.
+    /// The index of the GID, where one is chosen.
     pub gid_index: Option<u8>,
-    /// Variables without which the library of MPI does not find it.
+    /// The variables without which the library of MPI does not find the device.
     pub variables: Vec<(String, String)>,
-    /// The variable in which it reads what its link is to be like, or why it imitates none.
+    /// The name of the variable for its link model, or why it cannot have one.
     pub link_variable: Result<&'static str, &'static str>,
 }
 
@@ -34,10 +34,10 @@ impl MpiDevice {
     }
 }
 
-/// The variables of the environment that the ranks of a world are started with.
+/// Returns the environment variables that the ranks of a world are started with.
 ///
 /// # Errors
-/// [`Error::Impossible`] where there is no device, or none that imitates a link.
+/// [`Error::Impossible`] where there is no device, or the device has no link model.
 pub(super) fn variables(
     world: &World,
     device: Option<&Result<MpiDevice, String>>,
@@ -53,7 +53,7 @@ pub(super) fn variables(
     Ok(variables)
 }
 
-/// The GID that UCX takes of RoCE's.
+/// The variable of UCX for the index of the GID on RoCE.
 const GID_INDEX: &str = "UCX_IB_GID_INDEX";
 
 #[cfg(test)]

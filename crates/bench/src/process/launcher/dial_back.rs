@@ -1,4 +1,5 @@
-//! The agent's side of a launch: it dials back to the coordinator, says who it is, and measures.
+//! The agent's side of a launch: the agent connects to the coordinator, introduces itself and
+//! measures.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use super::introduction::Introduction;
 pub use super::introduction::local_rank;
 use crate::Error;
 
-/// Serves the coordinator that listens there, until it goes. Where that happens in the middle of a
-/// point, the process ends, silently: nobody is left to be told.
+/// Serves the coordinator at this address until it quits. If the coordinator is lost in the middle
+/// of a point, the process ends silently, because there is no one to report to.
 ///
 /// # Errors
-/// If the coordinator is not reached, does not know the key, or goes before it has finished.
+/// If the coordinator cannot be reached, does not know the key, or is lost before it quits.
 pub fn serve<W: Worker>(coordinator: SocketAddr, key: Key, worker: W) -> Result<(), Error> {
-    // The coordinator listens before it starts anything: where nobody does, it has gone.
+    // The coordinator listens before it starts any rank. If it does not listen, it is gone.
     let wait = Duration::ZERO;
     let peer = Peer { host: coordinator.ip().to_string(), port: coordinator.port(), key, wait };
     let (stream, address, channel) = peer.reach(None, &mut |_| ()).map_err(|error| match error {
@@ -28,16 +29,16 @@ pub fn serve<W: Worker>(coordinator: SocketAddr, key: Key, worker: W) -> Result<
     let introduction = serde_json::to_string(&Introduction::own())
         .map_err(|error| Error::BrokenFrame { reason: format!("this rank cannot be introduced: {error}") })?;
     session.say(introduction)?;
-    session.serve(worker, None, |_| ()).map(drop)
+    session.serve(worker, None, |_| 1).map(drop)
 }
 
-/// What a rank waits for whose point should have ended.
+/// Returns what a rank still waits for at the end of the point's time.
 fn stuck() -> String {
     match mpi::current_call() {
         Some((call, Some(peer))) => {
-            format!("it still waits in {call}, for rank {peer}, when the point's time is over")
+            format!("it still waits in {call} for rank {peer} at the point's time limit")
         }
-        Some((call, None)) => format!("it still waits in {call} when the point's time is over"),
-        None => "it has not ended when the point's time is over".to_owned(),
+        Some((call, None)) => format!("it still waits in {call} at the point's time limit"),
+        None => "it has not ended at the point's time limit".to_owned(),
     }
 }

@@ -1,21 +1,21 @@
-//! Processes, by what their environments have: those of a launch among them.
+//! Finds processes by a variable of their environments, such as the processes of a launch.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::process::Pid;
 
-/// The variable by which processes of one launch are found again.
+/// The variable that identifies the processes of one launch.
 pub const TOKEN_VARIABLE: &str = "RDMASCOPE_LAUNCH";
 
-/// The processes of this user that have a token in their environment, but for this one, with their
-/// environments.
+/// Returns the processes of this user that have a token in their environment, except this one, with
+/// their environments.
 pub(super) fn processes(token: &str) -> Vec<(Pid, Vec<u8>)> {
     if token.is_empty() { Vec::new() } else { processes_with(TOKEN_VARIABLE, token) }
 }
 
-/// The processes whose environments this user may read and in which a variable has a value, but for
-/// this one, with their environments.
+/// Returns the processes in whose environments a variable has this value, except this one, with
+/// their environments. Only environments that this user may read are searched.
 pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
     let own = rustix::process::getpid();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -27,7 +27,8 @@ pub fn processes_with(name: &str, value: &str) -> Vec<(Pid, Vec<u8>)> {
     pids.filter(|pid| *pid != own).filter_map(with_environment).collect()
 }
 
-/// The value of a variable of an environment as the kernel shows it.
+/// Returns the value of a variable of an environment. `environment` has the format of
+/// `/proc/PID/environ`.
 pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
     let named = environment
         .split(|byte| *byte == 0)
@@ -35,17 +36,17 @@ pub(super) fn variable(environment: &[u8], name: &str) -> Option<String> {
     Some(std::ffi::OsStr::from_bytes(named).to_string_lossy().into_owned())
 }
 
-/// The first line that a supervisor prints: the process ID of its launcher.
+/// Returns the first line that a supervisor prints: the process ID of its launcher.
 pub(super) fn announcement(token: &str, launcher: Pid) -> String {
     announcing(token) + &launcher.to_string()
 }
 
-/// How that line begins.
+/// Returns the start of that line.
 pub(super) fn announcing(token: &str) -> String {
     format!("rdmascope supervises {token} ")
 }
 
-/// The process ID in such a line, which may follow other text.
+/// Returns the process ID in that line, which may follow other text.
 pub(super) fn announced(line: &str, token: &str) -> Option<Pid> {
     let (_, pid) = line.split_once(&announcing(token))?;
     Pid::from_raw(pid.parse().ok()?)

@@ -1,16 +1,16 @@
-//! Where a launch of Open MPI is told beside its command on which hosts ranks go, and how many: by
-//! variables, and by files of the site or the user.
+//! Other places than its command that tell Open MPI on which hosts to place ranks, and how many:
+//! variables, and files of the site or the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Whether a variable tells it: parameters of Open MPI are variables, too.
+/// Whether an environment variable places ranks. Open MPI takes its parameters from variables, too.
 pub(super) fn is_told_by(variable: &str) -> bool {
     let parameter = variable.strip_prefix("OMPI_MCA_").or_else(|| variable.strip_prefix("PRTE_MCA_"));
     parameter.is_some_and(places)
 }
 
-/// Whether files tell it that this launcher reads.
+/// Whether a file that this launcher reads places ranks.
 pub(super) fn are_in_files(program: &str) -> bool {
     let prefix = file_of(program).and_then(|file| Some(file.parent()?.parent()?.to_owned()));
     let mut directories: Vec<PathBuf> = prefix.iter().map(|prefix| prefix.join("etc")).collect();
@@ -22,33 +22,33 @@ pub(super) fn are_in_files(program: &str) -> bool {
     of_user || directories.iter().any(|directory| are_in(directory))
 }
 
-/// Whether files of a directory tell it.
+/// Whether a file of a directory places ranks.
 fn are_in(directory: &Path) -> bool {
     let names = |name: &str| lines(&directory.join(name)).next().is_some();
     ["openmpi-default-hostfile", "prte-default-hostfile"].into_iter().any(names)
         || sets_places(&directory.join("openmpi-mca-params.conf"))
 }
 
-/// Whether a file of parameters sets one of those.
+/// Whether a file of parameters sets one that places ranks.
 fn sets_places(file: &Path) -> bool {
     lines(file).any(|line| places(line.split('=').next().unwrap_or_default().trim()))
 }
 
-/// Whether a parameter says where ranks go or how many.
+/// Whether a parameter says where ranks are placed, or how many.
 fn places(parameter: &str) -> bool {
     ["rmaps_", "ras_", "orte_default_hostfile", "prte_default_hostfile"]
         .iter()
         .any(|begin| parameter.starts_with(begin))
 }
 
-/// What a file says but for its comments; nothing of one that is not there.
+/// Returns the lines of a file without comments and empty lines; none if the file is missing.
 fn lines(file: &Path) -> impl Iterator<Item = String> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
     lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The file of a program that is in `PATH` or named by its path.
+/// Returns the file of a program that is in `PATH` or named by its path.
 fn file_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).filter(|_| !program.contains('/'));

@@ -1,4 +1,4 @@
-//! The MPI of this host: its libraries, and the launchers that start ranks with them.
+//! The MPI installations of this host: the libraries, and the launchers that start ranks with them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::kind::Kind;
 
-/// What is installed.
+/// The installed libraries and launchers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct InstalledMpi {
-    /// The libraries, in the order in which the dynamic linker has them.
+    /// The libraries, in the order of the dynamic linker.
     #[serde(rename = "mpi_libraries")]
     pub libraries: Vec<MpiLibrary>,
     /// The launchers, in the order of their names.
@@ -23,35 +23,35 @@ pub struct InstalledMpi {
 /// A library of MPI.
 #[derive(Clone, Debug, Serialize)]
 pub struct MpiLibrary {
-    /// Its file.
+    /// The file.
     pub path: PathBuf,
     /// The ABI of its functions: `MPICH`, `Open MPI` or `MPI 5 standard`.
     pub abi: String,
-    /// What it calls itself, where its file says so.
+    /// The name and version, where the file contains them.
     pub version: Option<String>,
-    /// Names of the launchers whose ranks it connects.
+    /// The names of the launchers that fit it.
     pub launchers: Vec<String>,
 }
 
 /// A launcher that is in `PATH`.
 #[derive(Clone, Debug, Serialize)]
 pub struct MpiLauncher {
-    /// Its name, as `--mpi` has it.
+    /// The name, as for `--mpi`.
     pub name: String,
     /// Other names of the same file.
     pub aliases: Vec<String>,
-    /// Its file.
+    /// The file.
     pub path: PathBuf,
-    /// Whose it is: `Open MPI`, `MPICH`, `Slurm` or `an unknown launcher`.
+    /// The kind: `Open MPI`, `MPICH`, `Slurm` or `an unknown launcher`.
     pub kind: String,
-    /// The first line of what `--version` prints; none where it prints nothing.
+    /// The first line that `--version` prints; none where it prints nothing.
     pub version: Option<String>,
     /// The libraries that fit it.
     pub libraries: Vec<PathBuf>,
 }
 
 impl InstalledMpi {
-    /// Looks at the directories of libraries and of `PATH`. Opens no library, and starts each
+    /// Searches the directories of libraries and of `PATH`. Opens no library, and starts each
     /// launcher with `--version`.
     #[must_use]
     pub fn here() -> Self {
@@ -62,7 +62,7 @@ impl InstalledMpi {
         Self::of(search::installed(), launchers.collect())
     }
 
-    /// Says which of them fit each other.
+    /// Finds out which libraries and launchers fit each other.
     fn of(found: Vec<Found>, mut launchers: Vec<MpiLauncher>) -> Self {
         launchers.sort_by(|a, b| a.name.cmp(&b.name));
         for launcher in &mut launchers {
@@ -79,8 +79,8 @@ impl InstalledMpi {
     }
 }
 
-/// Whether ranks of a launcher are one world for libraries of an ABI. Slurm's are for any that its
-/// `--mpi` has a plugin for.
+/// Whether the ranks of a launcher form one MPI_COMM_WORLD with a library of this ABI. Slurm fits
+/// any library for which its `--mpi` has a plugin.
 fn fits(kind: &str, abi: Abi) -> bool {
     match kind {
         "Open MPI" => abi == Abi::OpenMpi,
@@ -90,7 +90,7 @@ fn fits(kind: &str, abi: Abi) -> bool {
     }
 }
 
-/// The files of launchers, each with all of its names; names come in the order of `PATH`.
+/// Returns the files of launchers, each with all of its names, in the order of `PATH`.
 fn launchers_in(directories: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PathBuf>> {
     let mut found: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for directory in directories {
@@ -101,7 +101,7 @@ fn launchers_in(directories: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PathBuf>> {
         for path in paths {
             let Ok(file) = path.canonicalize() else { continue };
             let names = found.entry(file).or_default();
-            // The first of a name hides the others.
+            // The first file of a name hides later ones.
             if !names.iter().any(|name| name.file_name() == path.file_name()) {
                 names.push(path);
             }
@@ -110,9 +110,9 @@ fn launchers_in(directories: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PathBuf>> {
     found
 }
 
-/// Whether a file has the name of a launcher, alone or with the ending that tells one MPI's from
-/// another's, such as `.openmpi`. Others are not started: a script `mpirun.sh` of the user may do
-/// anything at `--version`.
+/// Whether a file has the name of a launcher, alone or with the ending of an MPI, such as
+/// `.openmpi`. Other files are not started: a script `mpirun.sh` of the user may do anything at
+/// `--version`.
 fn is_launcher(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_one = match name.split_once('.') {
@@ -125,10 +125,10 @@ fn is_launcher(path: &Path) -> bool {
     is_one && path.is_file()
 }
 
-/// Endings that distributions and libraries give their launchers; a version may follow.
+/// The endings of launchers in distributions and libraries. A version may follow.
 const ENDINGS: [&str; 8] = ["openmpi", "ompi", "mpich", "mvapich", "hydra", "intel", "prte", "slurm"];
 
-/// A launcher by the name that says most: `mpirun.openmpi` rather than `mpirun`.
+/// Returns a launcher with its most specific name: `mpirun.openmpi` rather than `mpirun`.
 fn launcher(path: PathBuf, mut names: Vec<PathBuf>) -> Option<MpiLauncher> {
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
     names.sort_by_key(|path| {
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         let names = found.into_values().next().unwrap();
         assert_eq!(names, ["mpiexec", "mpirun", "mpirun.openmpi"].map(at));
-        // What cannot be started is no launcher.
+        // A file that cannot be started is not a launcher.
         assert!(launcher(at("orterun"), names).is_none());
     }
 }

@@ -1,27 +1,27 @@
-//! What a rank says of itself when it has dialled back.
+//! The first message of a rank to its coordinator.
 
 use serde::{Deserialize, Serialize};
 
-/// What the environment of a rank tells of it. Whoever reads one believes none of it unchecked.
+/// The identity of a rank, from its environment. The coordinator checks it.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Introduction {
-    /// Its process, on its host.
+    /// The process ID on its host.
     pub(crate) pid: u32,
-    /// Its host.
+    /// The name of its host.
     pub(crate) host: String,
-    /// Its number among the ranks of the launcher, if the launcher has told it.
+    /// The number among the ranks of the launcher, if the launcher sets it.
     pub(crate) rank: Option<u32>,
-    /// How many ranks there are, if the launcher has told it.
+    /// The number of ranks, if the launcher sets it.
     pub(crate) size: Option<u32>,
-    /// Whether Slurm started it without a process management interface, so that no MPI can find the
-    /// other ranks.
+    /// Whether Slurm started the rank without a process management interface (PMI), so that no MPI
+    /// can find the other ranks.
     pub(crate) lacks_pmi: bool,
 }
 
-/// Variables that say the number of a rank, the number of all, and the number among those of the
-/// host. Of several launchers that are nested, the variables of all are there: the first row wins,
-/// because Open MPI's are the only ones that no other launcher sets.
+/// The variables for the number of a rank, the number of all ranks, and the number among the ranks
+/// of the host. Under nested launchers, the variables of all of them are set. The first row wins,
+/// because no other launcher sets the variables of Open MPI.
 const VARIABLES: &[[&str; 3]] = &[
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
     ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"],
@@ -31,9 +31,9 @@ const VARIABLES: &[[&str; 3]] = &[
     ["PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"],
 ];
 
-/// The numbers that the environment has for this rank: its own, of how many, and among those of
-/// its host. `srun --mpi=pmi2` says the first two as MPICH's launcher does and the third as Slurm
-/// does: where a row lacks it, another row has it that says the same of the others.
+/// Returns the numbers of this rank in the environment: its rank, the number of ranks, and its rank
+/// on its host. `srun --mpi=pmi2` sets the first two in the variables of MPICH and the third in
+/// that of Slurm. Where a row lacks the third, it is taken from a row with the same first two.
 fn numbers(variable: impl Fn(&str) -> Option<String>) -> [Option<u32>; 3] {
     let number = |name: &str| variable(name)?.parse::<u32>().ok();
     let rows = || VARIABLES.iter().map(|row| row.map(number)).filter(|row| row[0].is_some());
@@ -42,7 +42,7 @@ fn numbers(variable: impl Fn(&str) -> Option<String>) -> [Option<u32>; 3] {
     [rank, size, local.or_else(elsewhere)]
 }
 
-/// Whether the variables are those of a task of Slurm that was given no PMI (`--mpi=none`).
+/// Whether the variables are those of a Slurm task without PMI (`--mpi=none`).
 fn lacks_pmi(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_set = |name: &&str| variable(name).is_some();
     let is_task = ["SLURM_PROCID", "SLURM_STEP_ID"].iter().all(is_set);
@@ -50,7 +50,7 @@ fn lacks_pmi(variable: impl Fn(&str) -> Option<String>) -> bool {
 }
 
 impl Introduction {
-    /// Of this process.
+    /// Returns the introduction of this process.
     pub(crate) fn own() -> Self {
         let variable = |name: &str| std::env::var(name).ok();
         let [rank, size, _] = numbers(variable);
@@ -59,7 +59,7 @@ impl Introduction {
     }
 }
 
-/// The number of this process among the ranks of its host, if a launcher has told it.
+/// Returns the number of this process among the ranks of its host, if a launcher sets it.
 pub fn local_rank() -> Option<u32> {
     let [_, _, local] = numbers(|name| std::env::var(name).ok());
     local
@@ -118,7 +118,7 @@ mod tests {
             ("SLURM_STEP_NUM_TASKS", "1"),
             ("SLURM_LOCALID", "0"),
         ]);
-        assert_eq!(numbers(outside), [Some(1), Some(2), None], "that is the rank of another launcher");
+        assert_eq!(numbers(outside), [Some(1), Some(2), None], "the local rank is that of another launcher");
         assert_eq!(numbers(environment(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")])), [Some(1), Some(2), None]);
         assert_eq!(numbers(environment(&[("PMI_RANK", "one")])), [None; 3], "it is no number");
         assert_eq!(numbers(environment(&[])), [None; 3]);

@@ -1,4 +1,4 @@
-//! The launchers that are known: a row each. What is not known is started as it is written.
+//! The known launchers: a row each. An unknown launcher is started without additional options.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -13,40 +13,41 @@ use super::hosts;
 use crate::Error;
 use crate::point::MpiMap;
 
-/// A launcher of MPI, as far as it differs from others.
+/// A kind of MPI launcher.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// What it calls itself.
+    /// The name.
     pub(crate) name: &'static str,
-    /// What the first line of its `--version` has in it.
+    /// Words of which the first line of its `--version` has one.
     version: &'static [&'static str],
-    /// Options that leave each rank all CPUs, so that the rank can choose one by itself, and the
-    /// options of the user that they would contradict.
+    /// Options that allow each rank all CPUs, so that the rank can choose one by itself.
     unbound: &'static [&'static str],
+    /// Options of the user that `unbound` would contradict.
     binds: &'static [&'static str],
-    /// Options that let more ranks run on this host than it has cores, and the options of the user
-    /// that say where ranks go or how many, beside those that name hosts.
+    /// Options that allow more ranks on this host than it has cores.
     crowded: &'static [&'static str],
+    /// Options of the user that say where ranks are placed or how many, besides `hosts`.
     places: &'static [&'static str],
-    /// Options without which it starts nothing for root: the user has decided that by starting this
-    /// program as root.
+    /// Options without which root cannot start it. The user has decided to be root by starting
+    /// rdmascope as root.
     as_root: &'static [&'static str],
-    /// Passes a variable of the environment on to ranks of other hosts; absent where all are.
+    /// The option that passes a variable on to ranks of other hosts; absent where all are passed.
     export: Option<&'static str>,
     /// How it sets variables for its ranks alone; absent for an unknown launcher.
     pub(super) assigns: Option<Assigns>,
     /// Options of the user that name hosts.
     hosts: &'static [&'static str],
-    /// Whether ranks on this host are its own children, and not those of a daemon.
+    /// Whether ranks on this host are its children, and not those of a daemon.
     pub(super) forks: bool,
-    /// Options that place ranks on hosts one host after the other, and in turn.
+    /// Options that fill one host with ranks after the other.
     block: &'static [&'static str],
+    /// Options that place ranks on the hosts in turn.
     cyclic: &'static [&'static str],
-    /// Options of the user that say where ranks go.
+    /// Options of the user that say where ranks are placed.
     maps: &'static [&'static str],
 }
 
-/// All that are known.
+/// All known launchers.
 pub(crate) static KINDS: &[Kind] = &[
     Kind {
         name: "Open MPI",
@@ -130,7 +131,7 @@ pub(crate) static KINDS: &[Kind] = &[
     },
 ];
 
-/// Any other.
+/// Any other launcher.
 static OTHER: Kind = Kind {
     name: "an unknown launcher",
     version: &[],
@@ -149,24 +150,25 @@ static OTHER: Kind = Kind {
 };
 
 impl Kind {
-    /// The kind of the launcher of a command, and the first line of its version.
+    /// Returns the kind of a launcher, and the first line of its version.
     ///
     /// # Errors
-    /// [`Error::NoLauncher`] if there is no such program.
+    /// [`Error::NoLauncher`] if the program cannot be started.
     pub(crate) fn of(program: &str) -> Result<(&'static Self, String), Error> {
         let words = [program.to_owned(), "--version".to_owned()];
         let (mut process, mut streams) = Process::start(&words)
             .map_err(|cause| Error::NoLauncher { launcher: program.to_owned(), cause })?;
         let version = first_line(&mut streams, Deadline::after(VERSION_TIMEOUT)).unwrap_or_default();
         process.kill();
-        // Slurm's says its version only where it reaches the site's configuration.
+        // srun prints its version only where it finds the configuration of the site.
         let name = program.rsplit('/').next().unwrap_or_default();
         let known = if name == "srun" { "slurm" } else { &version };
         let is = |kind: &&Self| kind.version.iter().any(|words| known.contains(words));
         Ok((KINDS.iter().find(is).unwrap_or(&OTHER), version))
     }
 
-    /// Options to add before those of the user, which may end with a program that starts each rank.
+    /// Returns the options to add before those of the user. The user's may end with a program that
+    /// starts each rank, so nothing can follow them.
     pub(crate) fn options(
         &self,
         given: &[String],
@@ -198,37 +200,37 @@ impl Kind {
             .collect()
     }
 
-    /// Whether it can place ranks so.
+    /// Whether the launcher can place ranks by this map.
     pub(crate) fn maps(&self, map: MpiMap) -> bool {
         match map {
             MpiMap::Launcher => true,
-            // What is not asked for otherwise, MPICH does.
+            // MPICH places ranks so by default.
             MpiMap::Block => !std::ptr::eq(self, &OTHER),
             MpiMap::Cyclic => !self.cyclic.is_empty(),
         }
     }
 }
 
-/// Whether some of these options are among the words of a command.
+/// Whether one of these options is among the words of a command.
 fn has(given: &[String], options: &[&str]) -> bool {
     given.iter().any(|word| options.contains(&word.split('=').next().unwrap_or_default()))
 }
 
-/// What a launcher is started in.
+/// The circumstances that a launcher is started in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances {
-    /// Whether a scheduler has allocated hosts and cores, which are not exceeded.
+    /// Whether a scheduler has allocated hosts and cores, which ranks must not exceed.
     is_allocated: bool,
-    /// Whether variables or files of Open MPI say where ranks go or how many.
+    /// Whether variables or files of Open MPI say where ranks are placed or how many.
     is_placed: bool,
     is_root: bool,
-    /// Whether ranks are bound to CPUs as the launcher does that: those of somebody else's program
-    /// do not choose one by themselves.
+    /// Whether the launcher binds ranks to CPUs by its own rules. It does for the ranks of an
+    /// application, which do not choose a CPU by themselves.
     binds_itself: bool,
 }
 
 impl Circumstances {
-    /// Those of this process, for a launcher.
+    /// Returns the circumstances of this process, for a launcher.
     pub(crate) fn here(program: &str) -> Self {
         const JOBS: [&str; 5] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID"];
         let is_allocated = JOBS.iter().any(|name| std::env::var_os(name).is_some());
@@ -238,18 +240,19 @@ impl Circumstances {
         Self { is_allocated, is_placed, is_root, binds_itself: false }
     }
 
-    /// The same for ranks that the launcher binds to CPUs as it does.
+    /// Returns the same circumstances, with ranks that the launcher binds to CPUs by its own rules.
     pub(super) fn bound_by_launcher(self) -> Self {
         Self { binds_itself: true, ..self }
     }
 
-    /// Whether somebody has said on which hosts and CPUs ranks go: then this host's CPUs say
-    /// nothing of how many there may be.
+    /// Whether hosts and CPUs of the ranks are already chosen, or may be on another host. The
+    /// number of this host's CPUs then does not limit the number of ranks.
     pub(super) fn are_elsewhere(self, kind: &Kind, words: &[String]) -> bool {
         self.is_allocated || self.is_placed || !kind.forks || has(words, kind.hosts)
     }
 
-    /// Those of a launcher that these words start: some of them allocate what it runs on.
+    /// Returns the circumstances of a launcher that these words start. Some such commands allocate
+    /// hosts for it.
     pub(crate) fn behind(self, words: &[String]) -> Self {
         const ALLOCATE: [&str; 6] = ["salloc", "sbatch", "qsub", "qrsh", "bsub", "flux"];
         let allocates = |word: &String| ALLOCATE.contains(&word.rsplit('/').next().unwrap_or_default());
@@ -260,14 +263,14 @@ impl Circumstances {
     }
 }
 
-/// The place of the launcher among the words of a command: what stands before it, such as `env` or
-/// `nice`, starts it.
+/// Returns the index of the launcher among the words of a command. The words before it, such as
+/// `env` or `nice`, start it.
 pub(crate) fn place(words: &[String]) -> usize {
     words.iter().position(|word| is_launcher(word)).unwrap_or(0)
 }
 
-/// Whether a word is a launcher: its whole name, or up to what tells it from others (`.openmpi`,
-/// `-4.1`, `_rsh`). An assignment for `env` or an option is none, whatever path it ends with.
+/// Whether a word is a launcher: its name, alone or with an ending (`.openmpi`, `-4.1`, `_rsh`). An
+/// assignment for `env` or an option is not, whatever path it ends with.
 pub(super) fn is_launcher(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
     let is = |known: &str| {
@@ -276,13 +279,13 @@ pub(super) fn is_launcher(word: &str) -> bool {
     !word.contains('=') && ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|known| is(known))
 }
 
-/// The launcher of a command.
+/// Returns the launcher of a command.
 pub(crate) fn program(words: &[String]) -> &str {
     words.get(place(words)).map_or("", String::as_str)
 }
 
-/// The first line that a process prints, if it does so in time; with the second where the first is
-/// a heading ("HYDRA build details:").
+/// Returns the first line that a process prints before the deadline, and the second where the first
+/// is a heading ("HYDRA build details:").
 fn first_line(streams: &mut Streams, deadline: Deadline) -> Option<String> {
     let mut all = Vec::new();
     let mut bytes = [0; 1024];
@@ -308,14 +311,15 @@ fn is_heading(line: &str) -> bool {
     line.trim_end().ends_with(':')
 }
 
-/// Whether the lines of a version have come.
+/// Whether the lines of a version are complete.
 fn is_whole(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let wanted = if text.lines().next().is_some_and(is_heading) { 2 } else { 1 };
     text.matches('\n').count() >= wanted
 }
 
-/// A launcher may have to be read from a file system of the site.
+/// The time for a launcher to print its version. It may have to be read from a file system of the
+/// site.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

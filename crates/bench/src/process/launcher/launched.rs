@@ -1,4 +1,4 @@
-//! A launcher that runs: what it says, and how it ends.
+//! A running launcher: the lines that it prints, and how it ends.
 
 use std::os::fd::OwnedFd;
 
@@ -11,19 +11,19 @@ use super::super::frame::quotable;
 use super::super::wait::wait;
 use super::supervised::Supervised;
 
-/// A launcher that runs, and the ranks that it has started. Dropping it ends them.
+/// A running launcher and its ranks. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Launched {
-    /// What the user calls it.
+    /// The name that the user gave.
     pub(super) name: String,
     supervised: Supervised,
-    /// What it prints, and its errors; absent once they have ended.
+    /// Its standard output and standard error; absent once they have ended.
     outputs: [Option<OwnedFd>; 2],
-    /// What it printed and nobody has read yet.
+    /// The printed bytes that are not split into lines yet.
     unread: Vec<u8>,
-    /// The first line that it printed: what follows explains that.
+    /// The first line that it printed: later lines only explain it.
     first_line: Option<String>,
-    /// The signal that it spoke of first: others follow from that, such as those that end all
+    /// The first signal that it reported: later ones are consequences, such as those that end all
     /// ranks.
     first_signal: Option<u32>,
     line: Vec<u8>,
@@ -43,30 +43,30 @@ impl Launched {
         }
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
         let both = self.outputs.iter().flatten().map(|output| PollFd::new(output, PollFlags::IN));
         let death = self.supervised.death().map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN));
-        // An end can be waited for once.
+        // A dead launcher would be ready at every wait.
         if self.supervised.is_dead() { Vec::new() } else { both.chain(death).collect() }
     }
 
-    /// Copies of what it prints, to wait for.
+    /// Returns copies of its outputs, to wait for.
     pub(super) fn ears(&self) -> [Option<OwnedFd>; 2] {
         self.outputs.each_ref().map(|output| output.as_ref()?.try_clone().ok())
     }
 
-    /// Readable once it has ended; absent where the kernel has no such thing.
+    /// Returns a descriptor that is readable once the launcher has ended; `None` before Linux 5.3.
     pub(super) fn death(&self) -> Option<OwnedFd> {
         self.supervised.death()?.try_clone_to_owned().ok()
     }
 
-    /// Which of its outputs have not ended.
+    /// Returns, for each output, whether it is still open.
     pub(super) fn speaks(&self) -> [bool; 2] {
         self.outputs.each_ref().map(Option::is_some)
     }
 
-    /// Takes in what it has printed.
+    /// Reads the outputs.
     pub(super) fn take_in(&mut self) {
         let mut bytes = [0; 16 << 10];
         for slot in &mut self.outputs {
@@ -80,7 +80,8 @@ impl Launched {
         }
     }
 
-    /// Whole lines that nobody has read. A line of dashes and an empty one say nothing.
+    /// Returns the whole lines that were not returned before. Lines without a letter or digit are
+    /// left out.
     pub(super) fn lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         for byte in std::mem::take(&mut self.unread) {
@@ -103,7 +104,7 @@ impl Launched {
         lines
     }
 
-    /// The signal that ended a rank, if the launcher says so before the deadline.
+    /// Returns the signal that ended a rank, if the launcher reports it before the deadline.
     pub(super) fn signal(&mut self, deadline: Deadline) -> Option<u32> {
         self.take_in();
         let mut kept = self.lines();
@@ -114,12 +115,12 @@ impl Launched {
             self.take_in();
             kept.extend(self.lines());
         }
-        // They are handed on later, as all lines are.
+        // The lines are returned later, as all others.
         self.unread = kept.into_iter().flat_map(|line| (line + "\n").into_bytes()).collect();
         self.first_signal
     }
 
-    /// How it has ended.
+    /// Returns how the launcher has ended, in words.
     pub(super) fn end(&self) -> String {
         self.supervised.end()
     }
@@ -129,23 +130,23 @@ impl Launched {
         self.supervised.is_dead()
     }
 
-    /// What it said, behind what happened to a rank.
+    /// Returns the first line of the launcher, to follow the error of a rank.
     pub(super) fn quoted(&self) -> String {
         let name = &self.name;
         self.first_line.as_ref().map_or_else(String::new, |line| format!(" ({name} said {line})"))
     }
 
-    /// What it said, for the end of an error.
+    /// Returns the first line of the launcher, for the end of an error.
     pub(super) fn said(&self) -> String {
         self.first_line.as_ref().map_or_else(String::new, |line| format!("; it said {line}"))
     }
 }
 
 impl Drop for Launched {
-    /// The end of its input tells the supervisor to end the launcher and what that has started.
+    /// Closes the input of the supervisor, which then ends the launcher and its ranks.
     fn drop(&mut self) {
         if self.supervised.let_end() {
-            // The line that names the launcher's process may not have been read yet.
+            // The line with the launcher's process ID may not have been read yet.
             self.take_in();
             drop(self.lines());
             self.supervised.clear_up();
@@ -153,8 +154,8 @@ impl Drop for Launched {
     }
 }
 
-/// The signal that a line of a launcher is about: "exited on signal 9 (Killed)" of Open MPI,
-/// "EXIT CODE: 9" of MPICH, "Killed" of Slurm.
+/// Returns the signal in a line of a launcher: "exited on signal 9 (Killed)" of Open MPI,
+/// "KILLED BY SIGNAL: 9" of MPICH, "Killed" of Slurm.
 fn signal(line: &str) -> Option<u32> {
     let after = |words: &str| {
         let rest = line.split_once(words)?.1.trim_start();
@@ -164,8 +165,8 @@ fn signal(line: &str) -> Option<u32> {
     after("on signal").or_else(|| after("BY SIGNAL:")).or_else(|| of_slurm(line))
 }
 
-/// The signal in a line of srun such as "srun: error: n1: task 1: Killed", which has its name
-/// (`strsignal` of libc); what its plugin of core dumps adds follows that.
+/// Returns the signal in a line of srun such as "srun: error: n1: task 1: Killed". The line has the
+/// signal's name (`strsignal` of libc), and may have more words after it, such as "(core dumped)".
 fn of_slurm(line: &str) -> Option<u32> {
     let task = line.split_once("error: ")?.1.split_once(": task")?.1;
     let end = task.split_once(": ")?.1;
@@ -183,7 +184,7 @@ const SIGNALS: [(&str, i32); 7] = [
     ("Floating point exception", libc::SIGFPE),
 ];
 
-/// Longest line that is kept together.
+/// The longest line that is not split, in bytes.
 const LINE_BYTES_MAX: usize = 4096;
 
 #[cfg(test)]

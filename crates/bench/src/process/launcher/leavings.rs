@@ -1,4 +1,4 @@
-//! What a launch leaves on this host, and how that is cleared up.
+//! The processes and files that a launch leaves on this host, and how they are removed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::environments::{processes, variable};
 
-/// What a launch leaves on this host where it was not ended gently.
+/// The processes and files that a launch leaves on this host if it did not end cleanly.
 #[derive(Debug)]
 pub(super) struct Leavings {
-    /// Token by which the processes of the launch are found.
+    /// The token by which the processes of the launch are found.
     token: String,
-    /// Numbers of Open MPI's jobs.
+    /// The numbers of Open MPI's jobs.
     jobs: Vec<u32>,
 }
 
 impl Leavings {
-    /// Finds out what processes of a launch know of it.
+    /// Collects the job numbers from the environments of the launch's processes.
     pub(super) fn of(token: String) -> Self {
         let jobs = processes(&token).into_iter().filter_map(|(_, environment)| {
             let job = variable(&environment, "OMPI_MCA_ess_base_jobid")?;
@@ -30,24 +30,24 @@ impl Leavings {
         Self { token, jobs }
     }
 
-    /// Kills the processes of the launch that are still on this host after `patience`, and removes
-    /// what their MPI has made for them.
+    /// Kills the processes of the launch that still run on this host after `patience`, and removes
+    /// the files of their MPI.
     pub(super) fn remove(self, launcher: Option<Pid>, patience: Duration) {
         self.await_end(patience, |_| {});
         self.await_end(KILLED, |pid| {
-            // It may have ended since it was found.
+            // It fails if the process has ended meanwhile.
             let _ = kill_process(pid, Signal::KILL);
         });
         for path in self.files(launcher) {
-            // Most are gone, for a launcher that ends gently removes them.
+            // Most are gone, because a launcher that ends cleanly removes them.
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
-        // It has the sessions of other launches too, unless it is empty.
+        // It fails while the directory has sessions of other launches.
         let _ = std::fs::remove_dir(sessions());
     }
 
     /// Waits until no process of the launch is left, for `patience` at most. Meanwhile calls
-    /// `to_each` for those that are, again and again.
+    /// `to_each` again and again for the remaining ones.
     fn await_end(&self, patience: Duration, to_each: impl Fn(Pid)) {
         let deadline = Deadline::after(patience);
         loop {
@@ -60,8 +60,8 @@ impl Leavings {
         }
     }
 
-    /// Files of Open MPI (releases before 5): memory that ranks share, and the directory of the
-    /// session.
+    /// Returns the files of Open MPI (releases before 5): the shared memory of ranks, and the
+    /// directory of the session.
     fn files(&self, launcher: Option<Pid>) -> Vec<PathBuf> {
         let owner = owner();
         let names: Vec<_> = self.jobs.iter().map(|job| format!("vader_segment.{owner}.{job:x}.")).collect();
@@ -76,29 +76,31 @@ impl Leavings {
     }
 }
 
-/// Waits until no process of a launch is left on this host, as long as its supervisor may take.
+/// Waits until no process of a launch is left on this host, at most for the time that its
+/// supervisor may take.
 pub(super) fn await_end(token: &str) {
     let leavings = Leavings { token: token.to_owned(), jobs: Vec::new() };
     leavings.await_end(ASKED + ALONE + KILLED + KILLED, |_| {});
 }
 
-/// The directory of Open MPI's sessions of this user.
+/// Returns the directory of Open MPI's sessions of this user.
 fn sessions() -> PathBuf {
     std::env::temp_dir().join(format!("ompi.{}", owner()))
 }
 
-/// This host and user, as Open MPI has them in names.
+/// Returns this host and user, as they appear in names of Open MPI's files.
 fn owner() -> String {
     let user = rustix::process::geteuid().as_raw();
     format!("{}.{user}", rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// How long ranks may go on by themselves: they end when they notice that they are alone.
+/// The time for ranks to end by themselves when they notice that the coordinator or the launcher is
+/// gone.
 pub(super) const ALONE: Duration = Duration::from_millis(1300);
-/// How long a launcher may take that was asked to end, once: Open MPI gives its ranks a second, and
-/// those that do not end another one. Asked twice, it leaves what it has made.
+/// The time for a launcher to end after SIGTERM. Open MPI gives its ranks a second, and another
+/// second to ranks that do not end. After a second SIGTERM it would leave its files behind.
 pub(super) const ASKED: Duration = Duration::from_millis(2500);
-/// How long only the kernel can keep a process.
+/// The time for a process to end after SIGKILL.
 pub(super) const KILLED: Duration = Duration::from_secs(2);
-/// How often what ends is looked at.
+/// The interval at which ending processes are checked.
 pub(super) const REAP_INTERVAL: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! A program of somebody else, started by a launcher in place of ranks of ours.
+//! The program of an application, which a launcher starts in the place of rdmascope's ranks.
 
 use super::super::key::Key;
 use super::super::launch::{Launch, NOT_BY_COMMANDS, Points};
@@ -10,10 +10,10 @@ use crate::application::{ApplicationSpec, Started, Starter};
 use crate::point::{PointSpec, World};
 
 impl Launch {
-    /// The point with the words that start its program, where it has one.
+    /// Returns the point with the words that start its program, where it has one.
     ///
     /// # Errors
-    /// Why nothing starts it.
+    /// If no launcher can start the program.
     pub(in super::super) fn with_program(&self, spec: &PointSpec) -> Result<PointSpec, Error> {
         let mut spec = spec.clone();
         if let Some(application) = &spec.application {
@@ -45,7 +45,7 @@ impl Launch {
         let own = application.variables();
         if let Some((both, _)) = chosen.variables.iter().find(|(name, _)| own.contains_key(name.as_str())) {
             let reason = format!(
-                "{name} is given {both} by its plan, which mpi_transport sets too: leave one of the two out"
+                "the plan sets {both} for {name}, and mpi_transport sets it, too: leave one of the two out"
             );
             return Err(Error::Impossible { reason });
         }
@@ -60,42 +60,41 @@ impl Launch {
         Ok(Started { launcher, version, variables, is_elsewhere, is_counted, ..alone })
     }
 
-    /// The template of what starts the ranks of a program; none where nothing does. What the user
-    /// names goes before what the plan does.
+    /// Returns the template of the launcher of a program; none where it has no launcher. A launcher
+    /// that the user names replaces that of the plan.
     fn template<'a>(&'a self, application: &'a ApplicationSpec) -> Result<Option<&'a str>, Error> {
         let of_run = self.launcher.as_ref();
         let named = of_run.filter(|launcher| launcher.points == Points::All);
         let template = match (&application.application.launcher, named) {
             (Starter::None, _) => return Ok(None),
-            // Which host it would run on, and what that has, is not known here.
+            // The host that it would run on, and the software there, are unknown here.
             _ if self.via.is_some() => {
                 return Err(Error::Impossible { reason: format!("--via {NOT_BY_COMMANDS}") });
             }
             (Starter::Template(own), None) => own,
             (_, Some(launcher)) => &launcher.template,
             (Starter::Mpi, None) => {
-                let nothing = || Error::Impossible { reason: "nothing starts ranks of MPI here".to_owned() };
+                let nothing = || Error::Impossible { reason: "this run has no launcher of MPI".to_owned() };
                 &of_run.ok_or_else(nothing)?.template
             }
         };
         if !template.contains("{ranks}") {
             let reason = format!(
-                "the launcher {template:?} starts as many ranks as it says, whatever the point asks for: write {{ranks}} \
-                 in the place of their number"
+                "the launcher {template:?} always starts the same number of ranks: write {{ranks}} in place of the number"
             );
             return Err(Error::Impossible { reason });
         }
         Ok(Some(template))
     }
 
-    /// The command that stays with a program until it ends.
+    /// Returns the command that supervises a program until it ends.
     pub fn supervisor(&self) -> Vec<String> {
         let program = self.program.first().cloned().unwrap_or_default();
         vec![program, "supervise".to_owned()]
     }
 }
 
-/// Waits until a program has ended whose agent is gone: its supervisor ends it.
+/// Waits until the program of a lost agent has ended: its supervisor ends it.
 pub(in super::super) fn await_program(spec: &PointSpec) {
     let started = spec.application.as_ref().and_then(|application| application.started.as_ref());
     if let Some(started) = started {

@@ -1,4 +1,4 @@
-//! The way to a rank that a launcher has started.
+//! The link to a rank that a launcher has started.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,17 +15,17 @@ use super::super::link::{Link, Wants};
 use super::introduction::Introduction;
 use super::launched::Launched;
 
-/// A rank. With the last link of a launcher the launcher ends.
+/// The link to a rank. Dropping the last link of a launcher ends the launcher.
 #[derive(Debug)]
 pub(super) struct RankLink {
     launched: Rc<RefCell<Launched>>,
     introduction: Introduction,
     connection: Connection,
-    /// Where the launcher is heard: of all links to ranks, that of rank 0 hands on what it says.
+    /// The outputs of the launcher. Only the link to rank 0 has them, and passes their lines on.
     ears: [Option<OwnedFd>; 2],
     /// Readable once the launcher has ended; absent once that is known.
     death: Option<OwnedFd>,
-    /// Lines that nobody has read yet.
+    /// Lines of the launcher that were not read yet.
     lines: VecDeque<u8>,
 }
 
@@ -41,7 +41,7 @@ impl RankLink {
         Self { launched, introduction, connection, ears, death, lines: VecDeque::new() }
     }
 
-    /// Lets a rank go whose launcher has ended: ranks end first, where all is well.
+    /// Closes the connection if the launcher has ended. In a normal end, the rank ends first.
     fn mind_launcher(&mut self) {
         let has_ended = self.launched.borrow().has_ended();
         if has_ended && self.death.take().is_some() && !self.connection.has_ended() {
@@ -49,7 +49,7 @@ impl RankLink {
         }
     }
 
-    /// Takes in what the launcher has said.
+    /// Reads the lines of the launcher.
     fn hear(&mut self) {
         if self.ears.iter().all(Option::is_none) {
             return;
@@ -144,8 +144,10 @@ impl Link for RankLink {
     }
 }
 
-/// Why a rank of Slurm ends where Open MPI is initialised; MPICH takes each rank to be alone.
+/// Why a rank of Slurm ends when it initialises Open MPI. With MPICH, each rank would be a world of
+/// its own.
 const NO_PMI: &str = " (Slurm gave the rank no PMI, without which Open MPI does not start: add --mpi=pmix, or --mpi=pmi2 for \
                       MPICH, to srun)";
-/// Open MPI says a second later that a rank was killed.
+/// The wait for the launcher to report the signal. Open MPI does so a second after a rank was
+/// killed.
 const SIGNAL_TOLD: Duration = Duration::from_millis(2500);

@@ -1,5 +1,5 @@
-//! The job that `srun` makes: Slurm's daemons run it, so that it does not end with the processes of
-//! this host. Where `srun` was killed with all of its helpers, somebody has to cancel it.
+//! The job that `srun` creates. Slurm's daemons run it, so that it does not end with the processes
+//! of this host. If `srun` was killed with all of its helpers, the supervisor must cancel the job.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -10,29 +10,30 @@ use measure::clock::Deadline;
 use super::environments::variable;
 use super::kind;
 
-/// What is known of the job of a launch; nothing where another launcher was started.
+/// The job of a launch; empty where the launcher is not srun.
 #[derive(Debug, Default)]
 pub(super) struct SlurmJob {
     /// Whether the launcher is srun.
     is_srun: bool,
-    /// The name that it was given, by which it is found on any host.
+    /// The name that rdmascope gives to the job. Slurm finds it by that name on any host.
     name: Option<String>,
-    /// The job of the user's that srun is told to run in.
+    /// The job of the user that srun runs in.
     outer: Option<String>,
     /// The step of this process, where it runs in that job.
     outer_step: Option<String>,
-    /// Whether srun makes a job of its own for sure: nothing that it is started with names another.
+    /// Whether srun certainly creates a new job, because neither its command nor its environment
+    /// names one.
     is_own: bool,
 }
 
 impl SlurmJob {
-    /// Of a launch by these words. Within a job of the user's, and where the user has chosen a
-    /// name, it has no name of ours.
+    /// Returns the job of a launch by these words. The job gets no name from rdmascope within a job
+    /// of the user, or where the user has chosen a name.
     pub(super) fn of(words: &[String], token: &str) -> Self {
         Self::among(words, token, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// The same, where the environment has these variables.
+    /// [`SlurmJob::of`] with these environment variables.
     fn among(words: &[String], token: &str, variable: impl Fn(&str) -> Option<String>) -> Self {
         let (before, options) = words.split_at(kind::place(words).min(words.len()));
         if options.first().and_then(|program| program.rsplit('/').next()) != Some("srun") {
@@ -52,13 +53,13 @@ impl SlurmJob {
         Self { is_srun: true, name, outer, outer_step, is_own }
     }
 
-    /// The variables that srun is started with. An option `--job-name` goes before them.
+    /// Returns the variables that srun is started with. An option `--job-name` overrides them.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.name.iter().map(|name| (NAME, name.as_str()))
     }
 
-    /// Cancels it, if it is still there: by its name, and by what the environments of its ranks on
-    /// this host say.
+    /// Cancels the job, if it still exists: by its name, and by the numbers in the environments of
+    /// its ranks on this host.
     pub(super) fn cancel(&self, ranks: impl Iterator<Item = Vec<u8>>) {
         if !self.is_srun {
             return;
@@ -66,7 +67,7 @@ impl SlurmJob {
         let by_name = self.name.iter().map(|name| format!("--name={name}"));
         let by_number: BTreeSet<String> = ranks.filter_map(|environment| self.number(&environment)).collect();
         for which in by_name.chain(by_number) {
-            // It fails where the job has ended.
+            // It fails if the job has ended.
             let started = Command::new("scancel")
                 .args(["--quiet", &which])
                 .stdin(Stdio::null())
@@ -77,14 +78,14 @@ impl SlurmJob {
             while matches!(child.try_wait(), Ok(None)) && !deadline.is_over() {
                 std::thread::sleep(LOOK_AGAIN);
             }
-            // It waits for a controller that does not answer.
+            // It hangs if the controller does not answer.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
-    /// The job of a rank, or its step where the job may be the user's; none of a process that is no
-    /// rank.
+    /// Returns the job of a rank, or its step where the job may be the user's; none for a process
+    /// that is not a rank.
     fn number(&self, environment: &[u8]) -> Option<String> {
         let job = variable(environment, JOBS[0])?;
         let step = variable(environment, STEP)?;
@@ -96,7 +97,8 @@ impl SlurmJob {
     }
 }
 
-/// The value of an option of srun, which may be shortened: of one that begins so.
+/// Returns the value of the first option that begins with one of `begins`: srun accepts shortened
+/// options.
 fn option(words: &[String], begins: &[&str]) -> Option<String> {
     let index = words.iter().position(|word| begins.iter().any(|begin| word.starts_with(begin)))?;
     let value = words[index].split_once('=').map(|(_, value)| value.to_owned());
@@ -104,10 +106,10 @@ fn option(words: &[String], begins: &[&str]) -> Option<String> {
 }
 
 const NAME: &str = "SLURM_JOB_NAME";
-/// The variables that say the job, and of which srun takes either.
+/// The variables for the job number. srun accepts either.
 const JOBS: [&str; 2] = ["SLURM_JOB_ID", "SLURM_JOBID"];
 const STEP: &str = "SLURM_STEP_ID";
-/// How long the controller may take to take note.
+/// The time that the controller has to accept the cancellation.
 const SCANCEL: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 

@@ -1,4 +1,4 @@
-//! Starts a launcher and waits until each of its ranks has dialled back.
+//! Starts a launcher and waits until each of its ranks has connected.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,38 +34,38 @@ pub const KEY_VARIABLE: &str = "RDMASCOPE_KEY";
 /// How a launcher is started.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// Its command, e.g. `mpirun -np {ranks}`. What every rank runs follows it.
+    /// The command, e.g. `mpirun -np {ranks}`. The command of a rank follows it.
     pub template: String,
-    /// Which points have ranks that it starts.
+    /// The points whose ranks it starts.
     pub points: Points,
-    /// Where the coordinator listens for its ranks.
+    /// The address that the coordinator listens on for the ranks.
     pub listen: SocketAddr,
-    /// The command that stays with a launcher until it ends: see
+    /// The command that supervises a launcher until it ends: see
     /// [`supervise`](super::supervisor::supervise).
     pub supervisor: Vec<String>,
-    /// The command of a rank, but for where it dials.
+    /// The command of a rank, without the address of the coordinator.
     pub agent: Vec<String>,
-    /// The device of ranks whose MPI is to take RDMA verbs, or why there is none; absent where no
+    /// The device of ranks whose MPI is to use RDMA verbs, or why there is none; absent where no
     /// point has such ranks.
     pub device: Option<Result<MpiDevice, String>>,
-    /// How long it may take until all ranks are there.
+    /// The time until all ranks must have connected.
     pub timeout: Duration,
 }
 
-/// Points whose ranks a launcher starts.
+/// The points whose ranks a launcher starts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Points {
-    /// All of them.
+    /// All points.
     All,
-    /// All of them, unless it cannot: then only those that MPI carries are not measured.
+    /// All points. If the launcher cannot start, only the points of MPI are not measured.
     AllIfPossible,
-    /// Those that MPI carries.
+    /// The points of MPI.
     OfMpi,
 }
 
 impl Launcher {
-    /// Starts a launcher with the ranks of a world, and gives its agents in the order of their
-    /// ranks, and what the record says of the launch.
+    /// Starts a launcher with the ranks of a world. Returns the agents in the order of their ranks,
+    /// and the facts of the launch for the record.
     ///
     /// # Errors
     /// [`Error::NoLauncher`], [`Error::LauncherEnded`], [`Error::RanksMissing`],
@@ -117,12 +117,12 @@ impl Launcher {
 /// A launcher that was found for the ranks of a world.
 pub(super) struct Chosen {
     pub(super) template: Vec<String>,
-    /// Its own name in the template.
+    /// The word of the launcher in the template.
     pub(super) program: String,
     pub(super) kind: &'static Kind,
-    /// What it calls itself and its version.
+    /// Its name and version, as it prints them.
     pub(super) version: String,
-    /// Variables that MPI needs to carry messages over what the world says.
+    /// The variables that MPI needs to use the transport of the world.
     pub(super) variables: Vec<(String, String)>,
 }
 
@@ -141,14 +141,15 @@ impl Chosen {
         let program = kind::program(&template).to_owned();
         let (kind, version) = Kind::of(&program)?;
         if !kind.maps(world.map) {
-            let reason = format!("{program} is {} and places no ranks so", kind.name);
+            let reason = format!("{program} is {}, which has no options for this mpi_map", kind.name);
             return Err(Error::Impossible { reason });
         }
         let variables = device::variables(world, device)?;
         Ok(Self { template, program, kind, version, variables })
     }
 
-    /// Its words for the ranks of a world, which get its variables and these others.
+    /// Returns the words of the launcher for the ranks of a world, with its variables and these
+    /// others.
     pub(super) fn command(&self, world: &World, others: &[&str], here: Circumstances) -> Vec<String> {
         let names = self.variables.iter().map(|(name, _)| name.as_str());
         let exported: Vec<&str> = names.chain(others.iter().copied()).collect();
@@ -156,8 +157,8 @@ impl Chosen {
     }
 }
 
-/// The words of a launcher for the ranks of a world: those of its template, with what its kind adds
-/// before its own options.
+/// Returns the words of a launcher for the ranks of a world: those of its template, with the
+/// options of its kind right after the launcher's word.
 fn command(
     template: &[String],
     kind: &Kind,
@@ -176,13 +177,13 @@ fn command(
     command
 }
 
-/// Ranks that are on their way.
+/// A launch whose ranks have not all connected yet.
 struct Gathering<'a> {
     launched: Rc<RefCell<Launched>>,
     listener: Listener,
     template: &'a str,
     ranks: u32,
-    /// Connected, but not introduced.
+    /// Connections whose ranks have not introduced themselves.
     strangers: Vec<(Connection, Vec<u8>)>,
     known: Vec<(Introduction, Connection)>,
 }
@@ -220,7 +221,7 @@ impl Gathering<'_> {
         self.agents()
     }
 
-    /// Hands on what the launcher says.
+    /// Passes the lines of the launcher on.
     fn relay(&self, sink: &mut dyn Sink) {
         let mut launched = self.launched.borrow_mut();
         launched.take_in();
@@ -229,11 +230,11 @@ impl Gathering<'_> {
         }
     }
 
-    /// Hears who those are that have connected.
+    /// Reads the introductions of connected ranks.
     fn introduce(&mut self) -> Result<(), Error> {
         let mut index = 0;
         while let Some((connection, words)) = self.strangers.get_mut(index) {
-            // Takes in what has come; the agent itself says nothing before it is asked.
+            // Reads from the network. The agent sends nothing else before the first request.
             let _ = connection.read(&mut []);
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = connection.read_lines(&mut bytes) {
@@ -256,7 +257,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Refuses ranks that are not those of the point.
+    /// Refuses a rank that does not belong to the point.
     fn check(&self, new: &Introduction) -> Result<(), Error> {
         let wrong = |what: String| {
             Err(Error::WrongRanks { template: self.template.to_owned(), what, ranks: self.ranks })
@@ -274,8 +275,8 @@ impl Gathering<'_> {
         }
     }
 
-    /// The agents in the order of their ranks. Where the launcher has told them none, they have the
-    /// order in which they came; what MPI says is compared later.
+    /// Returns the agents in the order of their ranks. Where the launcher sets no rank numbers, it
+    /// is the order in which they connected. The numbers of MPI are compared later.
     fn agents(mut self) -> Result<Vec<Agent>, Error> {
         self.known.sort_by_key(|(introduction, _)| introduction.rank);
         let launched = &self.launched;
@@ -311,7 +312,7 @@ impl Gathering<'_> {
     }
 }
 
-/// Only what they say beside the stream.
+/// The events to wait for while ranks introduce themselves.
 const LINES: Wants = Wants { to_send: false, to_read: true, to_end: false, lines: true };
 
 #[cfg(test)]

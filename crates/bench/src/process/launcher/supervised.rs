@@ -1,4 +1,4 @@
-//! A supervisor that runs, as whoever has started it sees it.
+//! A running supervisor, seen from the process that has started it.
 
 use std::os::fd::BorrowedFd;
 use std::process::ChildStdin;
@@ -11,15 +11,15 @@ use super::super::child::Process;
 use super::environments::{announced, announcing};
 use super::leavings::{ALONE, ASKED, Leavings};
 
-/// A supervisor and what it supervises.
+/// A supervisor and its launch.
 #[derive(Debug)]
 pub(crate) struct Supervised {
-    /// Token by which the processes of the launch are found.
+    /// The token by which the processes of the launch are found.
     token: String,
-    /// ID of the launcher's own process, once the supervisor has announced it.
+    /// The process ID of the launcher, once the supervisor has announced it.
     launcher: Option<Pid>,
     process: Process,
-    /// Absent once the supervisor is to end.
+    /// The standard input of the supervisor. Dropping it asks the supervisor to end.
     input: Option<ChildStdin>,
 }
 
@@ -28,20 +28,19 @@ impl Supervised {
         Self { token, launcher: None, process, input: Some(input) }
     }
 
-    /// Token by which the processes of the launch are found.
+    /// Returns the token by which the processes of the launch are found.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether a line that it printed announces its launcher, which is then known.
+    /// Returns whether a printed line announces the launcher, and keeps its process ID.
     pub(crate) fn announces(&mut self, line: &str) -> bool {
         let announced = announced(line, &self.token);
         self.launcher = self.launcher.or(announced);
         announced.is_some()
     }
 
-    /// Takes the line that announces the launcher out of what was printed, wherever it stands in
-    /// that.
+    /// Removes the line that announces the launcher from `output`, wherever it is.
     pub(crate) fn take_announcement(&mut self, output: &mut String) {
         let Some(at) = output.find(&announcing(&self.token)) else { return };
         let end = output[at..].find('\n').map_or(output.len(), |end| at + end + 1);
@@ -49,35 +48,36 @@ impl Supervised {
         self.announces(line.trim_end());
     }
 
-    /// Readable once it has ended; absent where the kernel has no such thing.
+    /// Returns a descriptor that is readable once the supervisor has ended; `None` before Linux
+    /// 5.3.
     pub(crate) fn death(&self) -> Option<BorrowedFd<'_>> {
         self.process.death()
     }
 
-    /// Whether it has ended.
+    /// Whether the supervisor has ended.
     pub(crate) fn is_dead(&self) -> bool {
         self.process.is_dead()
     }
 
-    /// How it has ended.
+    /// Returns how the supervisor has ended, in words.
     pub(crate) fn end(&self) -> String {
         self.process.end(Deadline::after(Duration::ZERO))
     }
 
-    /// Tells it to end the launcher and what that has started, and waits until it has. If it was
-    /// killed instead, what it announced is to be read, and then [`Supervised::clear_up`] called.
+    /// Tells the supervisor to end the launcher and its descendants, and waits until it has ended.
+    /// Returns whether the supervisor was killed instead. The caller then has to read its
+    /// announcement, if it has not yet, and call [`Supervised::clear_up`].
     pub(crate) fn let_end(&mut self) -> bool {
         self.input = None;
         self.process.end(Deadline::after(SUPERVISED));
         self.process.was_killed()
     }
 
-    /// Clears up in place of the supervisor, which was killed. The kernel has asked the launcher to
-    /// end.
+    /// Cleans up in the place of a killed supervisor. The kernel has sent SIGTERM to the launcher.
     pub(crate) fn clear_up(&self) {
         Leavings::of(self.token.clone()).remove(self.launcher, ASKED + ALONE);
     }
 }
 
-/// How long a supervisor may take for all that it does.
+/// The time that a supervisor has to end.
 const SUPERVISED: Duration = Duration::from_secs(8);

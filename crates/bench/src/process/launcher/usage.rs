@@ -1,44 +1,45 @@
-//! What a program of somebody else has taken, as its supervisor counts it.
+//! The resources that an application has used, as its supervisor counts them.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 
-/// How a program ended and what it took: itself, its launcher and all that those have started on
-/// this host (`RUSAGE_CHILDREN` of getrusage(2)).
+/// How a program ended and the resources that it used: the program, its launcher and all their
+/// descendants on this host (`RUSAGE_CHILDREN` of getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
-    /// Its exit status; absent where a signal ended it.
+    /// The exit status; absent where a signal ended the program.
     pub(crate) exit: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// The signal that ended the program, if one did.
     pub(crate) signal: Option<i32>,
-    /// From its start to its end.
+    /// The time from its start to its end, in ns.
     pub(crate) wall_ns: u64,
-    /// Time of CPUs in its own code; absent where its ranks are not counted.
+    /// The CPU time in user space, in ns; absent where the ranks are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user_ns: Option<u64>,
-    /// Time of CPUs in the kernel, or absent.
+    /// The CPU time in the kernel, in ns; absent where the ranks are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) system_ns: Option<u64>,
-    /// The largest resident set of a single process, that of the launcher included, or absent.
+    /// The largest resident set of a single process, the launcher included, in bytes; absent where
+    /// the ranks are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_rss_bytes: Option<u64>,
 }
 
-/// What the children of this process that have been waited for have taken.
+/// Returns the resources of the reaped children of this process.
 pub(super) fn of_children() -> libc::rusage {
-    // SAFETY: a `rusage` of zero bytes is one.
+    // SAFETY: all bytes zero are a valid `rusage`.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a `rusage` of this frame, which the call fills in. It fails for
-    // other numbers than this one only.
+    // SAFETY: the pointer is to a local `rusage`, which the call fills in. The call fails only for
+    // an invalid first argument.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     usage
 }
 
 impl Usage {
-    /// What a program took that ended so.
+    /// Returns the usage of a program with this exit status.
     pub(super) fn new(status: Option<ExitStatus>, wall_ns: u64, taken: libc::rusage) -> Self {
         let ns = |time: libc::timeval| {
             time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
@@ -53,12 +54,12 @@ impl Usage {
         }
     }
 
-    /// The same without what was counted of others than its ranks.
+    /// Returns the usage without the counts, which do not include the ranks.
     pub(crate) fn without_ranks(self) -> Self {
         Self { user_ns: None, system_ns: None, max_rss_bytes: None, ..self }
     }
 
-    /// How it ended, in words, where it did not end well.
+    /// Returns how the program ended, in words, unless it ended with exit status 0.
     pub(crate) fn fault(&self) -> Option<String> {
         match (self.exit, self.signal) {
             (_, Some(signal)) => Some(format!("was killed by signal {signal}")),
@@ -68,14 +69,14 @@ impl Usage {
         }
     }
 
-    /// The line that a supervisor prints behind the output of a program. It begins one, for that
-    /// output may not end with one.
+    /// Returns the line that a supervisor prints after the output of a program. It begins with a
+    /// newline, because that output may not end with one.
     pub(super) fn line(&self, token: &str) -> String {
         let json = serde_json::to_string(self).expect("numbers are JSON");
         format!("\n{}{json}\n", opening(token))
     }
 
-    /// Takes such a line out of the end of an output.
+    /// Removes such a line from the end of an output.
     pub(crate) fn take(output: &mut String, token: &str) -> Option<Self> {
         let (_, json) = output.rsplit_once(&opening(token))?;
         let usage = serde_json::from_str(json.lines().next()?).ok()?;
@@ -86,7 +87,8 @@ impl Usage {
     }
 }
 
-/// How the line begins. A program may know it: what its supervisor prints is the last one.
+/// Returns the start of the line. A program may print such a line, too: that of its supervisor is
+/// the last one.
 fn opening(token: &str) -> String {
     format!("rdmascope counts {token} ")
 }

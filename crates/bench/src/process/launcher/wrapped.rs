@@ -1,20 +1,21 @@
-//! The command of a launcher with variables that are set for its ranks and not for itself.
+//! The command of a launcher with variables for its ranks and not for itself.
 
 use super::kind::{self, Kind};
 use crate::Error;
 
-/// The command with options that give all ranks some variables, behind the launcher's word.
+/// Returns the command with options after the launcher's word that set these variables for all
+/// ranks.
 ///
 /// # Errors
-/// [`Error::NotWrapped`] for a command without a launcher that is known, or whose own options
-/// contradict these; [`Error::NoLauncher`] where it is not installed.
+/// [`Error::NotWrapped`] for a command without a known launcher, or with options that contradict
+/// these; [`Error::NoLauncher`] where the launcher is not installed.
 pub fn wrapped(words: &[String], variables: &[(&str, String)]) -> Result<Vec<String>, Error> {
     let place = kind::place(words);
     let program = kind::program(words).to_owned();
     if !words.get(place).is_some_and(|word| kind::is_launcher(word)) {
         return Err(not_wrapped(
             program,
-            "starts no ranks, as mpirun, mpiexec and srun do: leave --wrap out",
+            "is not a launcher such as mpirun, mpiexec or srun: leave --wrap out",
         ));
     }
     let (kind, _) = Kind::of(&program)?;
@@ -29,15 +30,15 @@ fn with_variables(
 ) -> Result<Vec<String>, Error> {
     let program = words[place].clone();
     let Some(assigns) = &kind.assigns else {
-        let why = "is no launcher whose options for variables are known (Open MPI, MPICH, Slurm): leave --wrap out if its \
-                   ranks have its own environment";
+        let why = "is a launcher whose options for variables are unknown (known are Open MPI, MPICH and Slurm): leave --wrap \
+                   out if its ranks inherit its environment";
         return Err(not_wrapped(program, why));
     };
     let own = |word: &String| assigns.own.is_some_and(|own| word.split('=').next() == Some(own));
     if words[place..].iter().any(own) {
         return Err(not_wrapped(
             program,
-            "has an option --export, which would undo that of --wrap: leave one out",
+            "has an option --export, which would override that of --wrap: leave one out",
         ));
     }
     let (before, behind) = words.split_at(place + 1);
@@ -79,8 +80,8 @@ mod tests {
     #[test]
     fn what_cannot_be_wrapped_is_a_sentence() {
         let error = with("Slurm", "srun --export=NONE -n 4 app").unwrap_err();
-        assert_eq!(error, "srun has an option --export, which would undo that of --wrap: leave one out");
+        assert_eq!(error, "srun has an option --export, which would override that of --wrap: leave one out");
         let error = wrapped(&words("ib_send_lat -a"), &[]).unwrap_err().to_string();
-        assert!(error.starts_with("ib_send_lat starts no ranks"), "{error}");
+        assert!(error.starts_with("ib_send_lat is not a launcher"), "{error}");
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Both sides after an honest handshake, whose bytes are cut into pieces of this size.
+/// Returns both sides after a correct handshake whose bytes arrive in pieces of this size.
 pub(in super::super) fn shake(piece: usize) -> (Channel, Channel) {
     let key = Key::generate().unwrap();
     let mut initiator = Initiator::new(&key);
@@ -24,7 +24,7 @@ fn stream(bytes: &[u8]) -> Record {
     Record::Stream(bytes.to_vec())
 }
 
-/// Everything that a sealed stream opens to, and how it ended.
+/// Returns all records of a sealed stream, and the error that ended it.
 fn opened(opener: &mut Opener, wire: &[u8], piece: usize) -> (Vec<Record>, Option<String>) {
     let mut records = Vec::new();
     for bytes in wire.chunks(piece) {
@@ -140,7 +140,7 @@ fn a_copy_of_what_the_client_sent_is_no_client() {
     responder.take(&message).unwrap();
     initiator.take(&responder.outgoing()).unwrap().expect("the client is through");
     said.extend(initiator.outgoing());
-    // Message 1 is taken for good, and answered; the proof is of another exchange.
+    // The copy of message 1 is accepted and answered, but the proof belongs to another handshake.
     let mut again = Responder::new(&key);
     assert!(matches!(again.take(&said), Err(Error::BrokenChannel { .. })));
 }
@@ -170,7 +170,7 @@ fn records_cannot_be_left_out_or_said_twice() {
     seal(&mut client, b"first");
     let second = seal(&mut client, b"second");
     assert!(opened(&mut server.opener, &second, 1000).1.is_some());
-    // What an end said itself does not come back to it as the other's.
+    // A side does not accept its own records.
     let (mut client, _) = shake(1000);
     let echo = seal(&mut client, b"echo");
     assert!(opened(&mut client.opener, &echo, 1000).1.is_some());
@@ -194,7 +194,7 @@ proptest! {
         let (records, error) = opened(&mut server.opener, &wire, piece);
         let sent: Vec<Record> = texts.iter().map(|text| stream(text)).collect();
         prop_assert!(sent.starts_with(&records) && records.len() < sent.len());
-        // A length that grew may wait for more; then nothing more comes through either.
+        // If a length grew, the opener waits for more bytes, and then rejects the record.
         prop_assert!(error.is_some() || opened(&mut server.opener, &[0; 70_000], piece).1.is_some());
     }
 

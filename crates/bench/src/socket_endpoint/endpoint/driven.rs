@@ -1,4 +1,4 @@
-//! What a worker asks of sockets before and after a pattern runs.
+//! The worker's operations on sockets before and after a pattern runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl DrivenEndpoint for SocketEndpoint {
         Ok(())
     }
 
-    /// The thread that drains a load goes on, because the loader may not have finished.
+    /// The thread that drains a load keeps running, because the loader may not have finished.
     fn stop(&mut self) {
         self.alarm = None;
     }
@@ -51,7 +51,7 @@ impl DrivenEndpoint for SocketEndpoint {
             let Lane::Datagram(datagram) = lane else { continue };
             if let Some(stop_and_wait) = &datagram.stop_and_wait {
                 if stop_and_wait.asks {
-                    // What was asked again and answered twice was late and not lost.
+                    // A message that was sent again and answered twice was late and not lost.
                     count("messages_lost", stop_and_wait.repeated.saturating_sub(stop_and_wait.duplicates));
                 }
                 count("messages_duplicate", stop_and_wait.duplicates);

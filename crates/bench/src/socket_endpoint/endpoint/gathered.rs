@@ -1,39 +1,38 @@
-//! The part of a flood that its receiver sleeps through until much has come.
+//! The part of a stream in which its receiver sleeps until much data has arrived.
 
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
-/// Before the end of a flood everything that comes wakes its receiver again, so that the last
-/// message is seen when it comes: from so many bytes of a stream on, or so many datagrams, or for
-/// so long.
+/// Near the end of a stream, every arrival wakes the receiver again, so that the last message is
+/// seen at once: within the last bytes of a byte stream, the last datagrams, or the last interval.
 pub(super) const TAIL_BYTES: u64 = 4 * MUCH as u64;
 pub(super) const TAIL_DATAGRAMS: u64 = 1000;
 const TAIL: Duration = Duration::from_millis(5);
-/// Bytes of a stream that it is woken for. Twice as many are no faster over loopback, half as many
-/// cost a tenth.
+/// The bytes of a byte stream that wake the receiver. Twice as many are no faster over loopback;
+/// half as many are a tenth slower.
 pub(crate) const MUCH: usize = 1 << 20;
-/// Where a buffer holds less, the window fills before much has come, and the sender waits.
+/// With a smaller buffer, the window fills before much has arrived, and the sender waits.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
-/// Datagrams since the last sleep that tell a rate.
+/// The fewest datagrams since the last sleep that give a rate.
 const DATAGRAMS_MIN: u64 = 4;
 
-/// Up to where a flood is received so.
+/// How long the receiver of a stream gathers data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathering {
-    /// What has come on all lanes by then: bytes of streams, datagrams.
+    /// What has arrived on all lanes at the end: bytes of byte streams, or datagrams.
     amount: u64,
     /// In ticks.
     until: u64,
-    /// Of datagrams, how many may be left lying.
+    /// How many datagrams may queue up; `None` for byte streams.
     pub(super) room: Option<u64>,
-    /// What had come when it slept last, and when.
+    /// What had arrived at the last sleep, and the time of that sleep.
     pace: (u64, Ticks),
 }
 
 impl Gathering {
-    /// For a flood of so much, with this tail, that begins when so much has come, or that lasts
-    /// until `end`; none for a short one.
+    /// Creates the gathering of a stream of `flood` bytes or datagrams that lasts until `end`,
+    /// after `received` have arrived, without its `tail`; `None` for a short stream.
     pub(super) fn new(clock: Clock, flood: u64, tail: u64, end: u64, received: u64) -> Option<Self> {
         let amount = received.saturating_add(flood).saturating_sub(tail);
         let until = end.saturating_sub(clock.ticks(TAIL));
@@ -50,8 +49,8 @@ impl Gathering {
         now.0 >= self.until || received >= self.amount
     }
 
-    /// For how many ticks to sleep until as many datagrams have come as may lie, at the rate since
-    /// the last sleep; none where few have come.
+    /// Returns how many ticks to sleep until as many datagrams have arrived as may queue up, at the
+    /// rate since the last sleep; `None` if few have arrived.
     pub(super) fn pause(&mut self, now: Ticks, received: u64) -> Option<u64> {
         let (before, since) = std::mem::replace(&mut self.pace, (received, now));
         let came = received.saturating_sub(before);

@@ -1,6 +1,6 @@
-//! How the receiver of a flood sleeps until much has come. Whoever sends over loopback, or to an
-//! adapter of software, pays for waking it: one that is woken for every segment takes a sixth of
-//! the throughput of TCP, one that is for every datagram more of UDP.
+//! Lets the receiver of a stream sleep until much data has arrived. Over loopback or a software
+//! adapter, the sender pays for waking the receiver: a wake-up for every segment costs a sixth of
+//! the throughput of TCP, and one for every datagram costs more with UDP.
 
 use std::io;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::Error;
 use crate::endpoint::limits::timespec;
 use crate::socket_endpoint::options;
 
-/// How long less than [`MUCH`] is left lying: on a slow link that is most of the time, and nobody
-/// is woken often.
+/// How long less than [`MUCH`] may wait. On a slow link data waits most of the time, but wake-ups
+/// stay rare.
 const PATIENCE_MS: u16 = 1;
-/// A receiver of datagrams sleeps so long at least and at most.
+/// The shortest and the longest sleep of a receiver of datagrams.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_micros(500);
-/// It lets a share of its buffer fill, in which each takes its payload and as much as this. What
-/// lies there is memory that the kernel does not use again: with megabytes of it, clearing more
-/// took a tenth of the time.
+/// The receiver lets a share of its buffer fill, in which a datagram takes its payload and this
+/// overhead. Memory that is queued there is not reused by the kernel: with megabytes of it, a tenth
+/// of the time went into clearing new memory.
 const ROOM_SHARE: u64 = 4;
 const ROOM_BYTES_MAX: u64 = 96 << 10;
 const OVERHEAD_BYTES: u64 = 1024;
-/// How exactly it is woken (`PR_SET_TIMERSLACK`, prctl(2)); 0 is what it was.
+/// The precision of wake-ups (`PR_SET_TIMERSLACK`, prctl(2)); 0 restores the default.
 const SLACK_NS: libc::c_ulong = 1000;
 
 impl SocketEndpoint {
-    /// Gathers a flood of so many messages, or until a stamp.
+    /// Gathers a stream of `messages` messages, or until the stamp `end`.
     pub(super) fn gather(&mut self, messages: u64, end: u64) -> Result<(), Error> {
         let datagrams = self.lanes.iter().any(|lane| matches!(lane, Lane::Datagram(_)));
         let (flood, tail) = match datagrams {
@@ -53,14 +53,14 @@ impl SocketEndpoint {
         self.lanes.iter().map(Lane::received).sum()
     }
 
-    /// Tells the kernel when to wake this thread: for many bytes (`SO_RCVLOWAT`, socket(7)), of
-    /// datagrams exactly in time.
+    /// Tells the kernel when to wake this thread: after many bytes (`SO_RCVLOWAT`, socket(7)), or
+    /// for datagrams exactly in time.
     fn set_gathering(&mut self, gathering: Option<Gathering>) -> Result<(), Error> {
         let was = std::mem::replace(&mut self.gathering, gathering);
         let Some(either) = gathering.or(was) else { return Ok(()) };
         if either.room.is_some() {
             let slack = if gathering.is_some() { SLACK_NS } else { 0 };
-            // SAFETY: it changes a number of this thread.
+            // SAFETY: the call changes a number of this thread.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) };
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl SocketEndpoint {
         self.lanes.iter().try_for_each(wake).map_err(|error| failed(error.into()))
     }
 
-    /// Sleeps until much has come, where a flood is gathered; then whether no signal came.
+    /// Sleeps until much has arrived, if a stream is gathered; returns whether no signal came.
     pub(super) fn await_much(&mut self, now: Ticks) -> Result<Option<bool>, Error> {
         let received = self.received();
         let Some(gathering) = &mut self.gathering else { return Ok(None) };
@@ -82,17 +82,17 @@ impl SocketEndpoint {
         }
         let pause = gathering.pause(now, received).map(|ticks| Duration::from_nanos(self.clock.ns(ticks)));
         let Some(pause) = pause.filter(|pause| *pause >= PAUSE_MIN) else { return Ok(None) };
-        // Whatever wakes it, it looks.
+        // The caller checks again, whatever ends the sleep.
         let _ = nanosleep(&timespec(pause.min(PAUSE_MAX)));
         Ok(Some(true))
     }
 
-    /// Sleeps until many bytes have come, or for so long that something should have; whether no
-    /// signal came.
+    /// Sleeps until many bytes have arrived, or for [`PATIENCE_MS`]; returns whether no signal
+    /// came.
     fn await_bytes(&mut self) -> Result<bool, Error> {
         let woken = self.watch.sleep(&self.lanes, Some(PATIENCE_MS), |_, _| (true, false))?;
         if woken == Woken::Time {
-            // What is less the kernel tells of no more.
+            // The kernel no longer reports a smaller amount.
             self.ready.iter_mut().for_each(Ready::suspect_all);
         }
         Ok(woken != Woken::Signal)
@@ -100,5 +100,5 @@ impl SocketEndpoint {
 }
 
 fn failed(cause: io::Error) -> Error {
-    Error::System { what: "wait for a flood".to_owned(), cause }
+    Error::System { what: "wait for a stream".to_owned(), cause }
 }

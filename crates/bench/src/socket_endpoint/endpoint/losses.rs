@@ -1,4 +1,4 @@
-//! What an endpoint does about messages that are lost where they alternate.
+//! Handles lost messages where messages alternate.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::{Lane, SocketEndpoint};
 use crate::Error;
 
-/// How long whoever has answered last stays to be asked again.
+/// How long the rank that answered last stays available.
 const STAYS: Duration = Duration::from_millis(500);
-/// Number of the greeting by which who has asked says that it has the last answer.
+/// The number of the greeting by which the asking rank confirms the last answer.
 const DONE: u32 = (1 << 29) - 1;
 
 impl SocketEndpoint {
-    /// Whether the last message of a lane has no answer yet, over what loses some.
+    /// Returns whether the last message of a lossy lane has no answer yet.
     pub(super) fn is_unanswered(lane: &Lane) -> bool {
         matches!(lane, Lane::Datagram(datagram) if datagram.is_unanswered())
     }
 
-    /// Asks again where no answer came for long.
+    /// Repeats messages whose answer is overdue.
     pub(super) fn ask_again(&mut self) -> Result<(), Error> {
         for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
             if let Lane::Datagram(datagram) = lane
@@ -32,21 +32,21 @@ impl SocketEndpoint {
         Ok(())
     }
 
-    /// Where messages alternate over what may lose them: says that the last answer has come, or
-    /// stays until the other end says so.
+    /// On lossy lanes with alternating messages: confirms the last answer, or stays until the other
+    /// rank confirms it.
     pub(super) fn part(&mut self) -> Result<(), Error> {
         match self.lanes.first().and_then(Lane::stop_and_wait).map(|stop_and_wait| stop_and_wait.asks) {
             None => Ok(()),
             Some(true) => {
                 for lane in 0..self.lanes.len() {
-                    // Who has gone already needs no word.
+                    // A peer that has already finished needs no confirmation.
                     let _ = self.lanes[lane].greet(Some(DONE), false);
                 }
                 Ok(())
             }
             Some(false) => {
                 let stays = Deadline::after(STAYS);
-                // What fails now was not needed any more.
+                // An error now no longer matters.
                 while let Ok(next) = self.next() {
                     if next.is_some_and(|(_, header)| header.is_greeting) || stays.is_over() {
                         break;

@@ -1,5 +1,4 @@
-//! Which of several sockets have something: epoll(7), so that it costs no system call for each of
-//! them.
+//! Finds the sockets that have data by epoll(7), without a system call for each socket.
 
 use std::os::fd::OwnedFd;
 
@@ -10,16 +9,16 @@ use rustix::time::Timespec;
 use super::Lane;
 use crate::Error;
 
-/// Sockets that one look tells of.
+/// The most sockets that one check reports.
 pub(super) const AT_ONCE: usize = 64;
 
 /// The sockets of an endpoint.
 pub(super) struct Ready {
     epoll: OwnedFd,
     events: Vec<Event>,
-    /// Of the last look, those that are left.
+    /// The sockets of the last check that are left.
     left: usize,
-    /// How many there are.
+    /// The number of lanes.
     lanes: usize,
 }
 
@@ -35,7 +34,7 @@ impl Ready {
         Ok(Self { epoll, events, left: 0, lanes: lanes.len() })
     }
 
-    /// Takes every lane for one that has something: there are no more than [`AT_ONCE`].
+    /// Treats every lane as ready, up to [`AT_ONCE`].
     pub(super) fn suspect_all(&mut self) {
         self.left = self.lanes.min(AT_ONCE);
         for (index, event) in self.events[..self.left].iter_mut().enumerate() {
@@ -43,20 +42,20 @@ impl Ready {
         }
     }
 
-    /// The next lane that has something, until it is [done](Self::done).
+    /// Returns the next lane that is ready, until it is [done](Self::done).
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
         self.left.checked_sub(1).map(|last| self.events[last].data.u64() as usize)
     }
 
-    /// That lane has nothing any more.
+    /// Notes that this lane has no more data.
     #[inline]
     pub(super) fn done(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Looks again, or where it sleeps, until there is something or a signal comes; whether there
-    /// is something.
+    /// Checks again; with `sleeps`, waits until a lane is ready or a signal comes. Returns whether
+    /// a lane is ready.
     pub(super) fn look(&mut self, sleeps: bool) -> Result<bool, Error> {
         let at_once = Timespec::default();
         match epoll::wait(&self.epoll, &mut self.events[..], if sleeps { None } else { Some(&at_once) }) {

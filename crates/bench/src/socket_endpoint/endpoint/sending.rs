@@ -1,11 +1,11 @@
-//! What becomes of messages that are posted: on which lane, and whether whole.
+//! Posting of messages: on which lane, and whether completely.
 
 use super::watch::Woken;
 use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::endpoint::{Mark, Posted};
 
-/// Messages between looks at lanes that are full while others are not.
+/// How many messages are sent between checks of full lanes, while others have room.
 const LOOKS_EVERY: u32 = 64;
 
 impl SocketEndpoint {
@@ -23,9 +23,9 @@ impl SocketEndpoint {
         Ok(self.posted(is_sent))
     }
 
-    /// Posts a message of a flood on the next lane that has room: a connection that waits for its
-    /// peer, as after a loss, keeps no other from sending. One that is full is asked again when the
-    /// kernel says that it has room for much.
+    /// Posts a message of a stream on the next lane that has room: a connection that waits for its
+    /// peer, as after a loss, does not stop the others. A full lane is used again when the kernel
+    /// reports much room.
     #[inline]
     pub(super) fn try_send_any(&mut self) -> Result<Posted, Error> {
         self.posts = self.posts.wrapping_add(1);
@@ -50,8 +50,8 @@ impl SocketEndpoint {
         Ok(Posted::Busy)
     }
 
-    /// Looks which lanes have room, for so many ms or until one has, or where a message is waited
-    /// for too, until one comes.
+    /// Checks which lanes have room, for `limit_ms` or until one has; if a message is awaited, too,
+    /// until one arrives.
     pub(super) fn look_for_room(&mut self, limit_ms: Option<u16>) -> Result<Woken, Error> {
         let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, full, .. } = self;
         let woken = watch.sleep(lanes, limit_ms, |index, lane| {
@@ -64,7 +64,7 @@ impl SocketEndpoint {
         Ok(woken)
     }
 
-    /// Takes note of what became of a message that was posted.
+    /// Notes whether a message was posted.
     #[inline(always)]
     pub(super) fn posted(&mut self, is_sent: bool) -> Posted {
         self.awaits_room = !is_sent;
@@ -80,7 +80,7 @@ impl SocketEndpoint {
         Posted::Queued
     }
 
-    /// Posts a greeting on the first lane: of a flood, what comes after it counts.
+    /// Posts a greeting on the first lane; the counts of a stream start again after it.
     pub(super) fn greet_first(&mut self, number: Option<u32>) -> Result<Posted, Error> {
         if self.floods {
             self.lanes.iter_mut().for_each(Lane::recount);
@@ -96,7 +96,7 @@ impl SocketEndpoint {
         Ok(Posted::Queued)
     }
 
-    /// Sends more of what is left of messages that are sent in part.
+    /// Sends more of messages that were sent in part.
     #[cold]
     pub(super) fn send_rest(&mut self) -> Result<(), Error> {
         let mut has_rest = false;

@@ -1,4 +1,4 @@
-//! What tests look at of an endpoint.
+//! Access of tests to an endpoint.
 
 use std::os::fd::AsRawFd;
 
@@ -6,7 +6,7 @@ use super::SocketEndpoint;
 use crate::Error;
 
 impl SocketEndpoint {
-    /// For how many bytes the kernel wakes it on its first lane.
+    /// Returns how many bytes wake a receiver on the first lane.
     pub(crate) fn wakes_for(&self) -> usize {
         let mut bytes = 0i32;
         let mut length = size_of::<i32>() as libc::socklen_t;
@@ -25,7 +25,7 @@ impl SocketEndpoint {
         bytes as usize
     }
 
-    /// Takes what has come on one lane alone; how many messages that is.
+    /// Takes the messages of one lane only; returns how many.
     pub(crate) fn take_on(&mut self, lane: usize) -> Result<u64, Error> {
         let mut taken = 0;
         while self.fill(lane, false)? {
@@ -36,7 +36,7 @@ impl SocketEndpoint {
         Ok(taken)
     }
 
-    /// What its first lane's send buffer holds.
+    /// Returns the size of the first lane's send buffer.
     pub(crate) fn send_buffer_bytes(&self) -> usize {
         rustix::net::sockopt::socket_send_buffer_size(self.lanes[0].borrowed()).unwrap()
     }

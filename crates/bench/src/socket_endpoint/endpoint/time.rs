@@ -10,18 +10,18 @@ use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::endpoint::limits::{Over, timespec};
 
-/// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
+/// The shortest sleep: in a shorter one, the alarm could ring before the sleep begins, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
 
 impl SocketEndpoint {
-    /// Ends the point where its time is over, or where a peer or a link has died; asks again what
-    /// seems to be lost. Gives the time.
+    /// Ends the point if its time is over, or if a peer or a link has died. Sends messages again
+    /// that seem to be lost. Returns the time.
     pub(super) fn look_at_clock(&mut self) -> Result<Ticks, Error> {
         let (now, quiet) = match self.limits.look() {
             Ok(found) => found,
             Err(Over::Time(waited_s)) => {
                 let advice = self.paths.first().map_or_else(String::new, |path| {
-                    format!("raise it, or see what the other rank does ({path})")
+                    format!("raise it, or check what the other rank does ({path})")
                 });
                 return Err(Error::Deadline { what: "arrived", waited_s, advice });
             }
@@ -38,17 +38,17 @@ impl SocketEndpoint {
         Ok(now)
     }
 
-    /// When there is something else to do than to wait, at the latest.
+    /// Returns the latest time at which waiting must be interrupted.
     pub(super) fn next_look(&self) -> u64 {
         let (limit, quiet_since) = self.limits.next_look();
-        // Whoever has asked, over what loses messages, asks again.
+        // On a lossy lane, the asking rank repeats its message.
         if !self.lanes.iter().filter_map(Lane::stop_and_wait).any(|stop_and_wait| stop_and_wait.asks) {
             return limit;
         }
         limit.min(quiet_since.max(self.asked_at.0).saturating_add(self.lost_after))
     }
 
-    /// The lane that is waited for, or of several, one of those.
+    /// Returns the lane that the endpoint waits for, or one of several.
     fn stuck_lane(&self) -> usize {
         if self.awaits_room {
             return self.next_lane;
@@ -56,7 +56,7 @@ impl SocketEndpoint {
         self.lanes.iter().position(Self::is_unanswered).unwrap_or(0)
     }
 
-    /// The alarm went off while it slept: looks what there is to do, and sets it again.
+    /// Handles an alarm during a sleep: does what is due, and sets the alarm again.
     #[cold]
     pub(super) fn is_interrupted(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
@@ -68,7 +68,7 @@ impl SocketEndpoint {
         Ok(())
     }
 
-    /// Sleeps for what was looked for in vain, no longer than until an instant.
+    /// Sleeps for the events that were checked without success, until `instant` at the latest.
     pub(super) fn sleep(&mut self, now: Ticks, instant: u64) -> Result<(), Error> {
         let until = instant.min(self.next_look());
         let left = until.saturating_sub(now.0);
@@ -76,8 +76,7 @@ impl SocketEndpoint {
             return Ok(());
         }
         if !self.awaits_message && !self.awaits_room && !self.has_rest {
-            // What was posted is sent: there is nothing to wait for but the instant, or nothing at
-            // all.
+            // All posted messages are sent: there is only the instant to wait for, or nothing.
             if instant == u64::MAX {
                 return Ok(());
             }
@@ -89,7 +88,7 @@ impl SocketEndpoint {
             alarm.ends(self.clock, until)?;
         }
         let is_awake = if self.awaits_room || self.has_rest {
-            // Until there is room, or where a message is waited for too, until one comes.
+            // Until there is room; if a message is awaited, too, until one arrives.
             self.look_for_room(None)? != Woken::Signal
         } else if let Some(is_awake) = self.await_much(now)? {
             is_awake

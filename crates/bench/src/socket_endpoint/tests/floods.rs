@@ -1,10 +1,9 @@
-//! Floods that are held up: in the middle of a message, on one lane of several, or by what was
-//! lost.
+//! Streams that are delayed: in the middle of a message, on one lane of several, or by a loss.
 
 use super::*;
 use crate::endpoint::Posted;
 
-/// Sends so many messages that a test takes from the other end.
+/// Sends messages that the other rank of a test takes.
 fn post(end: &mut SocketEndpoint, messages: u64) -> Result<(), Error> {
     for _ in 0..messages {
         while end.try_send(Mark::More)? == Posted::Busy {
@@ -14,7 +13,7 @@ fn post(end: &mut SocketEndpoint, messages: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who waits for what it has sent sends the rest of it.
+/// A rank that waits for its message to be sent sends the rest of it.
 #[test]
 fn a_message_longer_than_the_buffer_is_sent_whole() {
     for (carrier, poll) in [
@@ -70,8 +69,8 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
                 end.flush()?;
                 return Ok(0);
             }
-            // The first one is not looked at until all but what its buffers hold has come on the
-            // second.
+            // The first stream is read only after nearly all messages have arrived on the second:
+            // the buffers of the first hold the rest.
             let mut first = 0;
             let mut second = 0;
             while second < 250 {
@@ -89,7 +88,8 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
     }
 }
 
-/// The last message of the flood before is lost: the greeting is for the next one, and no message.
+/// The last message of the previous stream is lost: the greeting belongs to the next stream, and
+/// counts as no message.
 #[test]
 fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
     for poll in [Poll::Event, Poll::Busy] {

@@ -1,4 +1,4 @@
-//! A relay between two UDP sockets that does to datagrams what networks do.
+//! A relay between two UDP sockets that treats datagrams as networks do.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use super::super::peer::{Name, PeerParams};
 
-/// What it does.
+/// A fault of the relay.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// Loses every so many-th.
+    /// Drops every `every`-th datagram.
     Drop { every: u64 },
-    /// Holds every so many-th back until the next one has passed.
+    /// Holds every `every`-th datagram back until the next one has passed.
     Hold { every: u64 },
-    /// Loses the so many-th, from 1, of all.
+    /// Drops datagram `number`, counted from 1.
     Lose { number: u64 },
-    /// Sends every so many-th twice.
+    /// Sends every `every`-th datagram twice.
     Repeat { every: u64 },
 }
 
-/// What it has done.
+/// What the relay has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Done {
     pub(super) dropped: u64,
@@ -30,7 +30,7 @@ pub(super) struct Done {
     seen: u64,
 }
 
-/// Where the ranks are; it faces each with a socket of its own.
+/// The ports of the ranks, and a socket of the relay for each.
 struct Shared {
     facing: [UdpSocket; 2],
     ranks: Mutex<[Option<u16>; 2]>,
@@ -38,7 +38,7 @@ struct Shared {
     done: Mutex<Done>,
 }
 
-/// A relay that runs until it is asked what it has done.
+/// A relay that runs until it is ended.
 pub(super) struct Relay {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -65,14 +65,14 @@ impl Relay {
         Self { threads: threads.collect(), shared }
     }
 
-    /// Leads what one rank sends to another through here.
+    /// Routes the messages between two ranks through the relay.
     pub(super) fn lead(&self, from: u32, to: u32, params: &mut PeerParams) {
         let [Name::Port(port)] = &mut params.sockets[..] else { panic!("one port") };
         self.shared.ranks.lock().unwrap()[from as usize] = Some(*port);
         *port = self.shared.facing[to as usize].local_addr().unwrap().port();
     }
 
-    /// Ends it; gives what it has done.
+    /// Ends the relay; returns what it has done.
     pub(super) fn end(self) -> Done {
         self.shared.is_over.store(true, Relaxed);
         self.threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -80,8 +80,8 @@ impl Relay {
     }
 }
 
-/// Takes what a rank sends, and sends what becomes of it from the socket that faces the other one.
-/// Greetings pass as they are.
+/// Receives the datagrams of a rank, and sends them, or what is left of them, to the other rank.
+/// Greetings pass unchanged.
 fn pass(shared: &Shared, from: usize, faults: &[Fault]) {
     let mut bytes = [0; 2048];
     let mut held: Option<Vec<u8>> = None;
@@ -90,7 +90,7 @@ fn pass(shared: &Shared, from: usize, faults: &[Fault]) {
         let to = 1 - from;
         let Some(port) = shared.ranks.lock().unwrap()[to] else { continue };
         let send = |message: &[u8]| {
-            // Nobody may be there any more.
+            // The receiver may have ended.
             let _ = shared.facing[to].send_to(message, SocketAddrV4::new(Ipv4Addr::LOCALHOST, port));
         };
         let Ok(length) = shared.facing[from].recv(&mut bytes) else {
@@ -115,7 +115,7 @@ fn pass(shared: &Shared, from: usize, faults: &[Fault]) {
             }
             Fault::Lose { number } => seen == *number,
         };
-        // The last of a flood passes as it is, so that the end is the end.
+        // The last message of a stream passes unchanged, so that it ends the stream.
         let fault = faults.iter().find(|fault| {
             is(fault) && (matches!(fault, Fault::Lose { .. } | Fault::Drop { every: 9 }) || bytes[0] & 1 == 0)
         });

@@ -1,7 +1,7 @@
-//! A connection for each file: what it costs not to keep one (R12).
+//! A connection for each file. It shows the benefit of a persistent session.
 //!
-//! The first link stays. It carries the first file, and later what the ends must know of each other
-//! to make another one.
+//! The first link stays. It carries the first file, and later the addresses that the ranks need to
+//! make another link.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,26 +13,28 @@ use crate::Error;
 use crate::transfer::block::Block;
 use crate::transfer::told::LinkTold;
 
-/// Makes another link by way of the one that stays. The source has it no sooner than the sink.
+/// Makes another link, with the help of the first one. The sink is ready before the source has the
+/// link.
 pub(crate) type Makes<L> = Box<dyn FnMut(&mut L) -> Result<Box<L>, Error> + Send>;
 
-/// An end whose files have a link of their own each.
+/// One side of a link that is made anew for each file.
 pub(crate) struct Renewed<L: ?Sized> {
     stays: Box<L>,
     /// Absent until the second file.
     own: Option<Box<L>>,
     makes: Makes<L>,
-    /// What links have counted that have gone.
+    /// The counts of dropped links.
     before: LinkTold,
-    /// How many were made, and how long that took.
+    /// The number of links that were made.
     made: u64,
+    /// The time to make them, in ns.
     making_ns: f64,
     clock: Clock,
     deadline: Deadline,
 }
 
 impl<L: LinkEnd + ?Sized> Renewed<L> {
-    /// One whose first file takes this link.
+    /// Returns a renewed link. The first file takes the link `stays`.
     pub(crate) fn new(stays: Box<L>, makes: Makes<L>, clock: Clock) -> Self {
         let deadline = Deadline::after(std::time::Duration::MAX);
         Self {
@@ -55,7 +57,8 @@ impl<L: LinkEnd + ?Sized> Renewed<L> {
         self.own.as_mut().unwrap_or(&mut self.stays)
     }
 
-    /// Makes the next link. The one before goes when both ends have that: all of it has arrived.
+    /// Makes the next link. The previous link is dropped when both ranks have the next one: all its
+    /// blocks have arrived then.
     fn make(&mut self) -> Result<(), Error> {
         let begin = self.clock.now();
         let mut next = (self.makes)(&mut self.stays)?;

@@ -1,8 +1,8 @@
-//! Blocks over TCP connections, in turn.
+//! Blocks over TCP connections, which take turns.
 //!
-//! A header of eight bytes says what follows. Each connection is read by a thread of its own, so
-//! that a sink receives while it writes, and a source that sends hears answers. Threads end with
-//! their connection, which is shut down when the link is dropped.
+//! A header of eight bytes precedes each block. Each connection has its own reading thread, so that
+//! a sink receives while it writes, and a source receives answers while it sends. A thread ends
+//! with its connection, which is shut down when the link is dropped.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -20,10 +20,10 @@ use crate::Error;
 use crate::transfer::block::{Block, Owned};
 use crate::transfer::told::LinkTold;
 
-/// What a connection brings: a block of a kind with so many bytes, or why there are no more.
+/// A received block with its kind and length, or why there are no more.
 type Arrival = io::Result<(Kind, usize, Owned)>;
 
-/// Connections of an end.
+/// The connections of a rank.
 struct Connections {
     streams: Vec<TcpStream>,
     arrivals: Vec<Receiver<Arrival>>,
@@ -34,17 +34,17 @@ impl Drop for Connections {
     /// Ends the threads, which may be reading.
     fn drop(&mut self) {
         for stream in &self.streams {
-            // One that has ended already is as good.
+            // It fails if the connection has already ended.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// Bytes of a header: the kind, three that are zero, and how many follow.
+/// The bytes of a header: one for the kind, three zeros, and four for the length of the block.
 const HEADER_BYTES: usize = 8;
 
 impl Connections {
-    /// Begins to read connections, so many blocks of so many bytes ahead.
+    /// Starts to read the connections, each at most `ahead` blocks of `bytes` bytes ahead.
     fn new(
         streams: Vec<TcpStream>,
         patience: Patience,
@@ -68,7 +68,7 @@ impl Connections {
         Ok((Self { streams, arrivals, patience }, free))
     }
 
-    /// What a connection has brought; waits for it if that is asked for.
+    /// Returns the next block of a connection. Waits for it if `waits` is set.
     fn arrival(&self, lane: usize, waits: bool) -> Result<Option<(Kind, usize, Owned)>, Error> {
         let arrived = match waits {
             true => match self.arrivals[lane].recv_timeout(self.patience.silence().remaining()) {
@@ -90,10 +90,10 @@ impl Connections {
     }
 
     fn has_ended(&self) -> Error {
-        self.patience.is_gone("it has closed its connection")
+        self.patience.is_gone("it closed the connection")
     }
 
-    /// Sends a header and what follows it, together.
+    /// Sends a header and its block together.
     fn send(&self, lane: usize, kind: Kind, bytes: &[u8]) -> Result<(), Error> {
         let header = header(kind, bytes.len());
         let mut stream = &self.streams[lane];
@@ -111,7 +111,7 @@ impl Connections {
         rest.map_err(|error| self.has_failed(&error))
     }
 
-    /// Why nothing more can be sent.
+    /// Returns the error for a failed send.
     fn has_failed(&self, error: &io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.patience.is_over(),
@@ -119,7 +119,7 @@ impl Connections {
         }
     }
 
-    /// Sends a header alone; as many bytes as it says follow at once.
+    /// Sends a header alone. The bytes that it announces must follow.
     fn announce(&self, lane: usize, kind: Kind, bytes: usize) -> Result<(), Error> {
         let header = header(kind, bytes);
         let mut left = &header[..];
@@ -133,8 +133,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Has the kernel send at most so many bytes of a file. Gives how many it has sent, and what of
-    /// the file it could not read.
+    /// Lets the kernel send at most `bytes` bytes of a file. Returns how many it has sent, and the
+    /// error if it could not read the file.
     fn splice(
         &self,
         lane: usize,
@@ -153,8 +153,7 @@ impl Connections {
                     return Err(self.has_failed(&errno.into()));
                 }
                 Err(errno) => {
-                    let words =
-                        format!("the kernel does not hand it over (sendfile): {}", io::Error::from(errno));
+                    let words = format!("sendfile failed: {}", io::Error::from(errno));
                     return Ok((bytes - left, Err(io::Error::other(words))));
                 }
             }
@@ -173,8 +172,8 @@ fn header(kind: Kind, bytes: usize) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Reads blocks of so many bytes, so many ahead, until the connection ends or nobody wants more.
-/// Each is made when it is needed: most connections need few.
+/// Reads blocks, at most `ahead` of them ahead, until the connection ends or the link is dropped.
+/// Memory for a block is allocated when it is needed: most connections need little.
 fn read(
     mut stream: TcpStream,
     free: &Receiver<Owned>,
@@ -211,7 +210,7 @@ fn read_one(stream: &mut TcpStream, mut block: Owned) -> Arrival {
     let kind = match kind {
         0 => Kind::Packed,
         1 => Kind::Raw,
-        _ => return Err(wrong("sent a block of no kind")),
+        _ => return Err(wrong("sent a block of an unknown kind")),
     };
     let bytes = u32::from_le_bytes(length) as usize;
     let room = block.bytes_mut().get_mut(..bytes).ok_or_else(|| wrong("sent a block that is too long"))?;
@@ -219,25 +218,25 @@ fn read_one(stream: &mut TcpStream, mut block: Owned) -> Arrival {
     Ok((kind, bytes, block))
 }
 
-/// The source's end.
+/// The source's side of TCP connections.
 pub(crate) struct TcpOutlet {
     connections: Connections,
     block: Owned,
-    /// Blocks that the kernel has handed from files to the connections, where it does that.
+    /// The blocks that the kernel has sent from files; `None` without sendfile(2).
     spliced: Option<u64>,
     posted: u64,
     answers: Vec<SyncSender<Owned>>,
 }
 
-/// Blocks of answers that a source reads ahead.
+/// The blocks of answers that a source reads ahead.
 const ANSWERS_AHEAD: usize = UNREAD_BYTES_MAX / ANSWER_BLOCK_BYTES;
 
 impl TcpOutlet {
-    /// Over connected streams, with blocks of so many bytes; `splices` is whether the kernel hands
-    /// files to the connections (sendfile(2)).
+    /// Makes an outlet of connected streams, with blocks of `bytes` bytes. `splices` is whether the
+    /// kernel sends files over the connections (sendfile(2)).
     ///
     /// # Errors
-    /// Where there is no room for a thread.
+    /// If the system refuses a thread.
     pub(crate) fn new(
         streams: Vec<TcpStream>,
         bytes: usize,
@@ -249,7 +248,7 @@ impl TcpOutlet {
         Ok(Self { connections, block: Owned::new(bytes), spliced: splices.then_some(0), posted: 0, answers })
     }
 
-    /// The connection that the next block takes.
+    /// Returns the connection of the next block.
     fn next_lane(&mut self) -> Result<usize, Error> {
         self.connections.patience.look()?;
         let lane = self.posted % self.connections.streams.len() as u64;
@@ -282,7 +281,7 @@ impl Outlet for TcpOutlet {
         let lane = self.next_lane()?;
         self.connections.announce(lane, Kind::Raw, bytes)?;
         let (sent, told) = self.connections.splice(lane, file, offset, bytes)?;
-        // The sink was promised all of it, and finds that the file is not whole.
+        // Zeros fill the announced length. The sink later learns that the file is not complete.
         let mut stream = &self.connections.streams[lane];
         let filled = io::copy(&mut io::repeat(0).take((bytes - sent) as u64), &mut stream);
         filled.map_err(|error| self.connections.has_failed(&error))?;
@@ -296,7 +295,7 @@ impl Outlet for TcpOutlet {
             return Err(self.connections.patience.is_wrong("answered with a file"));
         }
         let answers = block.bytes()[..bytes].to_vec();
-        // The thread has gone where nobody takes it, which the next call finds.
+        // It fails if the thread has ended, which the next call reports.
         let _ = self.answers[0].send(block);
         Ok(Some(answers))
     }
@@ -317,24 +316,24 @@ impl LinkEnd for TcpOutlet {
     }
 }
 
-/// The sink's end.
+/// The sink's side of TCP connections.
 pub(crate) struct TcpInlet {
     connections: Connections,
     free: Vec<SyncSender<Owned>>,
     taken: u64,
-    /// The block that is being looked at.
+    /// The current block.
     block: Option<Owned>,
-    /// None.
+    /// An empty block, for when there is no current one.
     nothing: Owned,
     bytes: usize,
 }
 
 impl TcpInlet {
-    /// Over connected streams, with blocks of so many bytes, so many of which are received while
-    /// one is looked at.
+    /// Makes an inlet of connected streams, with blocks of `bytes` bytes. Up to `ahead` blocks of
+    /// each connection are received while one is unpacked.
     ///
     /// # Errors
-    /// Where there is no room for a thread.
+    /// If the system refuses a thread.
     pub(crate) fn new(
         streams: Vec<TcpStream>,
         bytes: usize,
@@ -365,7 +364,7 @@ impl Inlet for TcpInlet {
 
     fn release(&mut self) -> Result<(), Error> {
         if let Some(block) = self.block.take() {
-            // The thread has gone where nobody takes it, which the next call finds.
+            // It fails if the thread has ended, which the next call reports.
             let _ = self.free[self.lane()].send(block);
             self.taken += 1;
         }

@@ -70,7 +70,7 @@ proptest! {
             at += length;
         }
         prop_assert_eq!(at, bytes.len());
-        // Cut anywhere, the last is no record.
+        // The last record cannot be read if it is cut anywhere.
         let (_, last) = Record::read(&{
             let mut alone = Vec::new();
             records[records.len() - 1].write(&mut alone);

@@ -2,10 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * Everything is done by descriptors of directories in the tree and single components
-//!   ([`Tree`]), and what is asked of a file by its own descriptor: nothing outside of the target
-//!   is opened, made, changed or removed.
-//! * What has a name in it that the source gave is whole.
+//! * All operations use descriptors of directories in the tree and single components ([`Tree`]), or
+//!   the descriptor of a file: nothing outside of the target is opened, made, changed or removed.
+//! * A file with a name from the source is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -31,49 +30,50 @@ use crate::transfer::tree::{ROOT, Tree, open_directory};
 /// The directory that files arrive in.
 pub(crate) struct Target {
     tree: Tree,
-    /// In the names of its unfinished files: another one for each.
+    /// The number in the name of the last unfinished file. Each gets the next number.
     session: u64,
-    /// What directories are to have at the end.
+    /// The attributes that directories get at the end.
     attributes: Vec<(u32, Attributes)>,
-    /// Directories that were there, and unfinished files in them that nobody works on any more.
+    /// The unfinished files of earlier transfers, by directory. No process works on them.
     found: BTreeMap<u32, BTreeSet<OsString>>,
-    /// Directories that this transfer has made.
+    /// The directories that this transfer has made.
     made: BTreeSet<u32>,
-    /// Files that get their names when they are on their disk.
+    /// The files that get their names when they are on the disk.
     waiting: Vec<Waiting>,
-    /// How many may: each has an open file, by which it is locked.
+    /// The most waiting files: each is open and locked, and needs a descriptor.
     waiting_max: usize,
 }
 
-/// A whole file without its name.
+/// A complete file that does not have its name yet.
 struct Waiting {
     parent: u32,
     unfinished: Unfinished,
     name: Name,
 }
 
-/// Files that wait together for their disk, at least and at most.
+/// The smallest limit of waiting files.
 const WAITING_MIN: usize = 8;
+/// The largest limit of waiting files.
 const WAITING_MAX: usize = 1024;
 
 /// Why a directory cannot be made.
 pub(super) enum Refusal {
-    /// The source breaks the rules.
+    /// The source breaks the protocol.
     Broken(&'static str),
-    /// The system says so of this path.
+    /// The system refuses this path.
     Failed(String, io::Error),
 }
 
 impl Target {
-    /// The directory at a path of the user's. It is made where it is missing.
+    /// Opens the directory at a path of the user, and makes it if it is missing.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the directory cannot be made or opened.
     pub(crate) fn open(path: &Path, session: u64) -> io::Result<Self> {
         let is_made = match std::fs::create_dir(path) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            // A file system that cannot be written to says that, also of what is there.
+            // A read-only file system reports that error even for an existing directory.
             Err(_) if path.is_dir() => false,
             Err(error) => return Err(error),
         };
@@ -96,12 +96,12 @@ impl Target {
         self.tree.has(directory)
     }
 
-    /// What to call something in a directory.
+    /// Returns the path of a name in a directory, for messages.
     pub(super) fn path(&self, directory: u32, name: &Name) -> String {
         self.tree.path(directory, name)
     }
 
-    /// Makes a directory, unless it is there. Only its owner may use it until the end.
+    /// Makes a directory, unless it exists. Until the end, only its owner may use it.
     pub(super) fn make(&mut self, parent: u32, name: Name, attributes: Attributes) -> Result<(), Refusal> {
         let number = self.tree.add(parent, name.clone()).map_err(Refusal::Broken)?;
         match self.tree.open(parent).and_then(|directory| make_in(directory, &name)) {
@@ -113,10 +113,10 @@ impl Target {
         Ok(())
     }
 
-    /// Makes a file without its name, or goes on with one of which so many bytes are there.
+    /// Makes an unfinished file, or continues one that has at least `from` bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be made or continued.
     pub(super) fn create(
         &mut self,
         parent: u32,
@@ -128,11 +128,11 @@ impl Target {
         let unfinished = self.unfinished(name);
         if from > 0 {
             let part = self.part_of(parent, name).filter(|_| from <= size);
-            let part = part.ok_or_else(|| io::Error::other("the part of it that was here has gone"))?;
+            let part = part.ok_or_else(|| io::Error::other("the part that was received has disappeared"))?;
             let directory = self.tree.open(parent)?;
             let file = open_own(directory, &part)?;
             if fstat(&file)?.st_size.cast_unsigned() < from {
-                return Err(io::Error::other("the part of it that was here has become shorter"));
+                return Err(io::Error::other("the part that was received has become shorter"));
             }
             let file = Unfinished::new(unfinished.clone(), file)?;
             file.cut(from)?;
@@ -149,13 +149,13 @@ impl Target {
         })
     }
 
-    /// A name for a file that is not finished, which no other one has.
+    /// Returns a unique name for an unfinished file.
     fn unfinished(&mut self, name: &Name) -> Box<OsStr> {
         self.session = self.session.wrapping_add(1);
         name.unfinished(self.session)
     }
 
-    /// Looks into a directory that was there for unfinished files, once.
+    /// Searches a directory for unfinished files of earlier transfers, once.
     fn look_for_unfinished(&mut self, parent: u32) {
         if self.made.contains(&parent) || self.found.contains_key(&parent) {
             return;
@@ -164,7 +164,7 @@ impl Target {
         self.found.insert(parent, found);
     }
 
-    /// The longest unfinished file of this name that nobody works on.
+    /// Returns the longest unfinished file for this name that no process works on.
     fn part_of(&mut self, parent: u32, name: &Name) -> Option<OsString> {
         let found = self.found.get(&parent)?;
         let parts = found.iter().filter(|part| name.is_unfinished_as(part.as_bytes()));
@@ -175,10 +175,10 @@ impl Target {
         parts.max_by_key(bytes).cloned()
     }
 
-    /// Gives a whole file its name, at once or when it is on its disk.
+    /// Gives a complete file its name: at once, or with `syncs` when it is on the disk.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be renamed.
     pub(super) fn name(
         &mut self,
         parent: u32,
@@ -198,7 +198,8 @@ impl Target {
         Ok(named?)
     }
 
-    /// Gives files their names that wait for their disk, where there are many or it is the end.
+    /// Writes the waiting files to the disk and gives them their names, if there are many or it is
+    /// the end.
     pub(super) fn settle(&mut self, counts: &mut Counts, is_end: bool) {
         if self.waiting.is_empty() || (!is_end && self.waiting.len() < self.waiting_max) {
             return;
@@ -219,14 +220,14 @@ impl Target {
         }
     }
 
-    /// Removes what is there of a file. What cannot be removed now is, by the next transfer.
+    /// Removes an unfinished file. If that fails, the next transfer removes it.
     pub(super) fn discard(&mut self, parent: u32, unfinished: &Unfinished) {
         if let Ok(directory) = self.tree.open(parent) {
             let _ = unlinkat(directory, &*unfinished.name, AtFlags::empty());
         }
     }
 
-    /// Whether the sink wants a file that the source has.
+    /// Returns the answer to an offer.
     pub(super) fn answer(
         &mut self,
         parent: u32,
@@ -254,19 +255,19 @@ impl Target {
         }
     }
 
-    /// Gives a file that is there its permissions and its time.
+    /// Sets the permissions and the time of an existing file.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be opened or changed.
     pub(super) fn dress(&mut self, parent: u32, name: &Name, attributes: &Attributes) -> io::Result<()> {
         let (file, _) = open_there(self.tree.open(parent)?, name)?;
         dress(file, attributes)
     }
 
-    /// Makes a symbolic link. Its text is the source's; nobody follows it here.
+    /// Makes a symbolic link. Its text comes from the source, and the sink never follows it.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the link cannot be made.
     pub(super) fn link(
         &mut self,
         parent: u32,
@@ -286,8 +287,8 @@ impl Target {
         Ok(named?)
     }
 
-    /// Ends: gives files their names that wait for their disk, removes unfinished files that nobody
-    /// works on, and gives directories their permissions and times, the deepest first.
+    /// Ends the transfer: gives waiting files their names, removes unfinished files that no process
+    /// works on, and sets the permissions and times of directories, the deepest first.
     pub(super) fn finish(&mut self, counts: &mut Counts, syncs: bool) {
         self.settle(counts, true);
         for (parent, parts) in std::mem::take(&mut self.found) {
@@ -310,12 +311,12 @@ impl Target {
             }
         }
         if syncs && let Err(error) = self.tree.open(ROOT).and_then(|root| Ok(syncfs(root)?)) {
-            counts.fail(&format!("what has arrived may not be on its disk: {error}"));
+            counts.fail(&format!("received files may not be on the disk: {error}"));
         }
     }
 }
 
-/// Makes a directory in another one; says whether it was not there.
+/// Makes a directory in another one. Returns false if it already exists.
 fn make_in(directory: BorrowedFd<'_>, name: &Name) -> io::Result<bool> {
     match mkdirat(directory, name.os(), Mode::RWXU) {
         Ok(()) => return Ok(true),
@@ -323,18 +324,18 @@ fn make_in(directory: BorrowedFd<'_>, name: &Name) -> io::Result<bool> {
         Err(errno) => return Err(errno.into()),
     }
     let found = open_directory(directory, name).map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOTDIR | libc::ELOOP) => io::Error::other("something else than a directory has its name"),
+        Some(libc::ENOTDIR | libc::ELOOP) => io::Error::other("its name is that of a file or link"),
         _ => error,
     })?;
-    // Until the end its owner may write to it. Where it is not this user's, what cannot be written
-    // says so.
+    // The owner may write to the directory until the end. If it belongs to another user, this
+    // fails, and errors of files in it are reported.
     if fstat(&found).is_ok_and(|found| found.st_mode & 0o700 != 0o700) {
         let _ = fchmod(&found, Mode::RWXU);
     }
     Ok(false)
 }
 
-/// Whether a file is there with this size and time. It gets these permissions.
+/// Whether a file with this size and time exists. If so, sets its permissions.
 fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size: u64) -> io::Result<bool> {
     let found = statat(directory, name.os(), AtFlags::SYMLINK_NOFOLLOW)?;
     let is_same = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
@@ -348,25 +349,27 @@ fn is_same(directory: BorrowedFd<'_>, name: &Name, attributes: &Attributes, size
     Ok(is_same)
 }
 
-/// The checksum of what is in a file that is there with this size.
+/// Returns the checksum of the contents of an existing file of this size.
 fn contents_of(directory: BorrowedFd<'_>, name: &Name, size: u64) -> io::Result<[u8; DIGEST_BYTES]> {
     let (file, has) = open_there(directory, name)?;
     if has == size { contents_digest(file.as_fd(), size) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-/// Opens a file that is there, and says its size. A link is not followed, and what has another name
-/// is not used: that may be outside of the target. Another file takes its place.
+/// Opens an existing file, and returns its size, too. Refuses symbolic links, and files with more
+/// than one hard link, because another name may be outside of the target. A new file replaces
+/// those.
 fn open_there(directory: BorrowedFd<'_>, name: &Name) -> io::Result<(OwnedFd, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(directory, name.os(), flags, Mode::empty())?;
     let found = fstat(&file)?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile if found.st_nlink == 1 => Ok((file, found.st_size.cast_unsigned())),
-        _ => Err(io::Error::other("it is no file with one name")),
+        _ => Err(io::Error::other("it is not a regular file with a single name")),
     }
 }
 
-/// Checksums of the whole chunks of an unfinished file of one with so many bytes.
+/// Returns the checksums of the whole chunks of an unfinished file. `size` is the size of the
+/// finished file.
 fn digests(directory: BorrowedFd<'_>, part: &OsStr, size: u64) -> io::Result<Vec<[u8; DIGEST_BYTES]>> {
     let file = open_own(directory, part)?;
     let has = fstat(&file)?.st_size.cast_unsigned().min(size) / CHUNK_BYTES;
@@ -380,7 +383,7 @@ fn digests(directory: BorrowedFd<'_>, part: &OsStr, size: u64) -> io::Result<Vec
     Ok(digests)
 }
 
-/// Names of unfinished files in a directory that nobody works on.
+/// Returns the names of the unfinished files in a directory that no process works on.
 fn unfinished_in(directory: BorrowedFd<'_>) -> io::Result<BTreeSet<OsString>> {
     let mut found = BTreeSet::new();
     for entry in Dir::read_from(directory)? {
@@ -395,8 +398,8 @@ fn unfinished_in(directory: BorrowedFd<'_>) -> io::Result<BTreeSet<OsString>> {
     Ok(found)
 }
 
-/// Opens a file to go on with it: one of this user's that has no other name, since somebody else
-/// could have put there a link to what is not in the target.
+/// Opens an unfinished file to continue it. Only a file of this user without another name is
+/// accepted: another user may have put a hard link to a file outside of the target there.
 fn open_own(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty())?;

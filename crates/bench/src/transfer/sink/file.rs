@@ -1,5 +1,5 @@
-//! A file that is received: under a name that nobody looks for until all of it is there and its
-//! checksum agrees.
+//! A file that is being received. It has a temporary name until it is complete and its checksum
+//! agrees.
 
 use std::io;
 
@@ -10,40 +10,41 @@ use crate::transfer::digest::{Checksum, DIGEST_BYTES, Digest};
 use crate::transfer::name::Name;
 use crate::transfer::record::{Attributes, Broken};
 
-/// A file that is received.
+/// A file that is being received.
 pub(super) struct Receiving {
     parent: u32,
     name: Name,
     attributes: Attributes,
     size: u64,
-    /// Where the next bytes belong.
+    /// The offset of the next bytes.
     offset: u64,
-    /// Where the last that were written end.
+    /// The end of the last written bytes.
     written: u64,
     digest: Digest,
     goes: Goes,
     is_direct: bool,
 }
 
-/// What became of a file.
+/// The outcome of a file.
 pub(super) enum Finished {
-    /// It has its name; whether it has its permissions and its time.
+    /// The file has its name. The result is that of setting its permissions and time.
     Named(io::Result<()>),
-    /// It is not there, and it was said why.
+    /// The file was not written, and the reason was already reported.
     Lost,
 }
 
-/// Where the bytes go.
+/// The destination of the bytes.
 enum Goes {
-    /// Nowhere: they are verified and forgotten.
+    /// None: the bytes are verified and dropped.
     Nowhere,
-    /// Nowhere, since they cannot be written; it was said why.
+    /// None: the bytes cannot be written, and the reason was already reported.
     Lost,
     To(Unfinished),
 }
 
 impl Receiving {
-    /// A file that begins; so many bytes of it are there.
+    /// Begins a file of which `from` bytes are already there. Its bytes are dropped until
+    /// [`Receiving::goes_to`] is called.
     pub(super) fn new(
         parent: u32,
         name: Name,
@@ -57,12 +58,12 @@ impl Receiving {
         Self { parent, name, attributes, size, offset: from, written: from, digest, goes, is_direct }
     }
 
-    /// A file that is forgotten.
+    /// Begins a file whose bytes are verified and dropped.
     pub(super) fn nowhere(name: Name, attributes: Attributes, size: u64, checksum: Checksum) -> Self {
         Self { goes: Goes::Nowhere, ..Self::new(0, name, attributes, (size, 0), checksum, false) }
     }
 
-    /// Its bytes go there.
+    /// Sets the destination of the bytes.
     pub(super) fn goes_to(&mut self, unfinished: Unfinished) {
         self.goes = Goes::To(unfinished);
     }
@@ -75,11 +76,11 @@ impl Receiving {
         &self.name
     }
 
-    /// Takes bytes that lie at this place of a block.
+    /// Takes bytes at this offset of a block.
     ///
     /// # Errors
-    /// Where it has not so many. Within: where they cannot be written, once; from then on they are
-    /// lost.
+    /// The outer error is that the file or the block has fewer bytes. The inner one is that they
+    /// cannot be written. It occurs once, and later bytes are dropped.
     pub(super) fn take(
         &mut self,
         block: &dyn Block,
@@ -96,7 +97,7 @@ impl Receiving {
         let Goes::To(unfinished) = &mut self.goes else { return Ok(Ok(())) };
         let is_aligned =
             at == 0 && offset.is_multiple_of(ALIGNMENT) && (bytes as u64).is_multiple_of(ALIGNMENT);
-        // A file system that cannot write past its cache writes through it.
+        // A file system without O_DIRECT writes through the page cache.
         let wants = self.is_direct && is_aligned && !unfinished.has_fallen_back;
         let direct = unfinished.write_directly(wants).or_else(|_| {
             unfinished.has_fallen_back = true;
@@ -106,10 +107,10 @@ impl Receiving {
         Ok(direct.and_then(|()| unfinished.write(block, at, bytes, offset)))
     }
 
-    /// Goes over a hole.
+    /// Skips a hole.
     ///
     /// # Errors
-    /// Where it would go back or beyond the end.
+    /// If the hole ends before the current offset or beyond the end of the file.
     pub(super) fn skip_to(&mut self, to: u64) -> Result<(), Broken> {
         if to < self.offset || to > self.size {
             return Err(Broken("has a hole at the wrong place"));
@@ -119,7 +120,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Gives up what is there of it: its bytes are lost from now on.
+    /// Gives the file up, and returns its unfinished file. Later bytes are dropped.
     pub(super) fn lose(&mut self) -> Option<Unfinished> {
         match std::mem::replace(&mut self.goes, Goes::Lost) {
             Goes::To(unfinished) => Some(unfinished),
@@ -127,20 +128,20 @@ impl Receiving {
         }
     }
 
-    /// Whether it goes through the page cache although it was to pass that by.
+    /// Whether the file was written through the page cache in spite of O_DIRECT.
     pub(super) fn has_fallen_back(&self) -> bool {
         self.is_direct && matches!(&self.goes, Goes::To(unfinished) if unfinished.has_fallen_back)
     }
 
-    /// Bytes of it that are there.
+    /// Returns how many bytes of the file are written.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Gives it its name, if it is whole.
+    /// Gives the file its name, if it is complete.
     ///
     /// # Errors
-    /// Why it has not, if it was not said before.
+    /// Why the file does not get its name, unless that was already reported.
     pub(super) fn finish(
         &mut self,
         receipt: &mut Receipt,
@@ -165,7 +166,7 @@ impl Receiving {
             }
             unfinished.settle()
         });
-        // A file system may keep no permissions or times: what arrived is whole all the same.
+        // Some file systems keep no permissions or times. The file is complete all the same.
         let dressed = dress(&unfinished, &self.attributes);
         if let Err(error) = complete {
             target.discard(self.parent, &unfinished);
@@ -176,12 +177,12 @@ impl Receiving {
 
     fn verify(&mut self, digest: &[u8; DIGEST_BYTES]) -> io::Result<()> {
         if self.offset != self.size {
-            let come = format!("{} of its {} bytes have come", self.offset, self.size);
+            let come = format!("{} of its {} bytes arrived", self.offset, self.size);
             return Err(io::Error::other(come));
         }
         if self.digest.finish() != *digest {
             return Err(io::Error::other(
-                "its checksum is not the one that the source computed: what has come is not what was sent",
+                "its checksum differs from that of the source: the received bytes are not those that were sent",
             ));
         }
         Ok(())

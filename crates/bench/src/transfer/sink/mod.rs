@@ -1,4 +1,4 @@
-//! The end that receives: it unpacks blocks, and puts what is in them where it belongs.
+//! The sink: unpacks blocks and writes the files in them.
 
 mod directory;
 mod file;
@@ -21,27 +21,28 @@ use super::record::{ANSWER_BYTES_MAX, Answer, Attributes, Broken, Record};
 use super::told::{Counts, EndTold};
 use crate::Error;
 
-/// The end that receives.
+/// The state of a sink.
 struct Sink<'a> {
     inlet: &'a mut dyn Inlet,
     receipt: &'a mut Receipt,
     clock: Clock,
     counts: Counts,
-    /// The file that comes now.
+    /// The current file.
     file: Option<Receiving>,
     first_file: Option<Ticks>,
     answers: Vec<u8>,
-    /// Whether what follows comes by another connection.
+    /// Whether the next block comes over another connection.
     renews: bool,
     has_ended: bool,
-    /// Whether a file was to pass the page cache by and did not.
+    /// Whether a file was written through the page cache in spite of O_DIRECT.
     has_fallen_back: bool,
 }
 
-/// Receives until the source has sent all.
+/// Receives until the source ends the transfer. The returned counts have the failures of single
+/// files.
 ///
 /// # Errors
-/// Where the link fails, or the source breaks the rules; what becomes of single files is told.
+/// If the link fails, or the source breaks the protocol.
 pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock) -> Result<EndTold, Error> {
     let began = clock.now();
     let mut sink = Sink {
@@ -76,19 +77,19 @@ pub(crate) fn receive(inlet: &mut dyn Inlet, receipt: &mut Receipt, clock: Clock
 }
 
 impl Sink<'_> {
-    /// The source has gone. What has come of a long file is kept, so that a second transfer need
-    /// not send it again.
+    /// Ends a failed transfer. The received part of a long file is kept, so that the next transfer
+    /// need not send it again.
     fn abandon(&mut self) {
         let is_long = self.file.as_ref().is_some_and(|file| file.written() >= CHUNK_BYTES);
         if !is_long {
             self.lose();
         }
         let Some(target) = &mut self.receipt.target else { return };
-        // What is whole and waits for its disk is worth its name.
+        // Complete files that wait for the disk get their names.
         target.settle(&mut self.counts, true);
     }
 
-    /// Takes a block, and does what is in it.
+    /// Takes a block and handles its contents.
     fn block(&mut self) -> Result<(), Error> {
         let (kind, bytes) = self.inlet.take()?;
         match kind {
@@ -127,7 +128,7 @@ impl Sink<'_> {
             Record::Directory { parent, name, attributes } => self.directory(parent, name, attributes)?,
             Record::File { parent, name, attributes, size, from } => {
                 if from > size {
-                    return Err(broken(Broken("goes on behind the end of its file")));
+                    return Err(broken(Broken("starts beyond the end of its file")));
                 }
                 self.counts.resumed_bytes = self.counts.resumed_bytes.saturating_add(from);
                 self.begin(parent, name, attributes, (size, from))?;
@@ -155,7 +156,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// A file begins.
+    /// Begins a file.
     fn begin(
         &mut self,
         parent: u32,
@@ -187,7 +188,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Bytes of the current file lie at this place of the block.
+    /// Takes bytes of the current file at this offset of the block.
     fn data(&mut self, at: usize, bytes: usize) -> Result<(), Error> {
         let Some(file) = &mut self.file else { return Err(out_of_turn()) };
         match file.take(self.inlet.block(), at, bytes).map_err(broken)? {
@@ -201,7 +202,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Gives up what is there of the current file.
+    /// Discards the current file.
     fn lose(&mut self) {
         if let (Some(file), Some(target)) = (&mut self.file, &mut self.receipt.target)
             && let Some(lost) = file.lose()
@@ -210,13 +211,13 @@ impl Sink<'_> {
         }
     }
 
-    /// What to call a file.
+    /// Returns the path of a file, for messages.
     fn path(&self, file: &Receiving) -> String {
         let target = self.receipt.target.as_ref();
         target.map_or_else(|| file.name().to_string(), |target| target.path(file.parent(), file.name()))
     }
 
-    /// The current file ends.
+    /// Ends the current file.
     fn end(&mut self, is_whole: bool, digest: &[u8; DIGEST_BYTES]) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Err(out_of_turn()) };
         self.has_fallen_back |= file.has_fallen_back();
@@ -241,14 +242,14 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// The source says what is kept of a file that the sink has, beside its contents.
+    /// Sets the attributes of a file that the sink already has.
     fn same(&mut self, parent: u32, name: &Name, attributes: Attributes) -> Result<(), Error> {
         let is_done = self.attempt(parent, name, |target| target.dress(parent, name, &attributes))?;
         self.counts.present += u64::from(is_done);
         Ok(())
     }
 
-    /// The source asks whether a file is wanted.
+    /// Answers an offer.
     fn offer(&mut self, parent: u32, name: &Name, attributes: Attributes, size: u64) -> Result<(), Error> {
         let answer = match &mut self.receipt.target {
             Some(target) if !target.has(parent) => {
@@ -272,8 +273,8 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Does something with a name in a directory of the target, if there is one; says whether it is
-    /// done. Why not is told.
+    /// Does something with a name in a directory of the target, if there is a target. Returns
+    /// whether it succeeded. A failure is reported.
     ///
     /// # Errors
     /// If the source did not send the directory.
@@ -293,7 +294,7 @@ impl Sink<'_> {
         Ok(false)
     }
 
-    /// Something cannot be put where it belongs. Where nothing more can, the source is told to
+    /// Reports a path that cannot be written. If nothing more can be written, tells the source to
     /// stop.
     fn fail(&mut self, path: &str, error: &io::Error) {
         if self.counts.stopped.is_some() {
@@ -308,7 +309,7 @@ impl Sink<'_> {
     }
 }
 
-/// Whether an error ends all of the transfer: there is no room, or no disk any more.
+/// Whether an error ends the whole transfer: the disk is full, read-only or broken.
 fn is_final(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
@@ -317,10 +318,10 @@ fn is_final(error: &io::Error) -> bool {
 
 fn broken(broken: Broken) -> Error {
     Error::Transfer {
-        words: format!("the source sent a record that {}: it is no rdmascope of this version", broken.0),
+        words: format!("the source sent a record that {}: it is not rdmascope of this version", broken.0),
     }
 }
 
 fn out_of_turn() -> Error {
-    broken(Broken("comes out of turn"))
+    broken(Broken("is out of order"))
 }

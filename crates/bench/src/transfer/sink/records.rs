@@ -1,29 +1,29 @@
-//! The records of a block, which the other end may change at any time: each is copied out before it
-//! is looked at.
+//! The records of a block. The peer may change the block at any time, so each record is copied out
+//! before it is read.
 
 use crate::transfer::block::Block;
 use crate::transfer::record::{Broken, RECORD_BYTES_MAX, Record};
 
-/// Records of a block that are yet to be read.
+/// The unread records of a block.
 pub(super) struct Records {
     at: usize,
     end: usize,
     copy: Vec<u8>,
 }
 
-/// Bytes that are copied for a record: more than most have.
+/// The bytes that are copied for a record at first: more than most records have.
 const USUAL_BYTES: usize = 320;
 
 impl Records {
-    /// Those of a block with so many bytes.
+    /// Returns the records of a block with `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self { at: 0, end: bytes, copy: Vec::new() }
     }
 
-    /// The next one, and where what follows it begins.
+    /// Returns the next record, and the offset after it.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If the bytes are not a record.
     pub(super) fn next(&mut self, block: &dyn Block) -> Result<Option<(Record, usize)>, Broken> {
         let left = self.end - self.at;
         if left == 0 {
@@ -43,10 +43,10 @@ impl Records {
         Record::read(&self.copy)
     }
 
-    /// Goes over bytes that follow a record; gives how many.
+    /// Skips bytes that follow a record, and returns their number.
     ///
     /// # Errors
-    /// Where there are not so many.
+    /// If the block has fewer bytes.
     pub(super) fn skip(&mut self, bytes: u32) -> Result<usize, Broken> {
         let bytes = bytes as usize;
         if bytes > self.end - self.at {

@@ -1,4 +1,4 @@
-//! A file without its name, while it is received.
+//! An unfinished file: a file under a temporary name while it is received.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use crate::transfer::block::Block;
 use crate::transfer::record::Attributes;
 
-/// A file without its name: its directory by number, and what it is called meanwhile.
+/// An unfinished file and its temporary name.
 pub(super) struct Unfinished {
     pub(super) name: Box<OsStr>,
     file: OwnedFd,
     is_direct: bool,
-    /// Whether its file system does not write past the page cache.
+    /// Whether its file system does not support O_DIRECT.
     pub(super) has_fallen_back: bool,
 }
 
@@ -29,43 +29,43 @@ impl AsFd for Unfinished {
 }
 
 impl Unfinished {
-    /// An open file of this name. As long as it is open, it is locked: others see that somebody
-    /// works on it.
+    /// Takes an open file of this name, and locks it as long as it is open: other processes then
+    /// see that it is in use.
     ///
     /// # Errors
-    /// What flock(2) says.
+    /// The errors of flock(2).
     pub(super) fn new(name: Box<OsStr>, file: OwnedFd) -> io::Result<Self> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // A file system without locks: who else works here is not seen.
+            // On a file system without locks, other transfers are not noticed.
             Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => {}
             Err(errno) => return Err(errno.into()),
         }
         Ok(Self { name, file, is_direct: false, has_fallen_back: false })
     }
 
-    /// Gives it so many bytes: what is behind them goes, what is missing is a hole.
+    /// Sets the length of the file: bytes beyond it are removed, missing bytes become a hole.
     ///
     /// # Errors
-    /// What ftruncate(2) says.
+    /// The errors of ftruncate(2).
     pub(super) fn cut(&self, bytes: u64) -> io::Result<()> {
         Ok(ftruncate(&self.file, bytes)?)
     }
 
-    /// Has the file system take what was written, as far as it does when a file is closed: that of
-    /// another host may say only then that there is no room.
+    /// Closes a copy of the descriptor, so that the file system reports errors of earlier writes: a
+    /// network file system may report only then that the disk is full.
     ///
     /// # Errors
-    /// What close(2) says.
+    /// The errors of close(2).
     pub(super) fn settle(&self) -> io::Result<()> {
         let copy = self.file.try_clone()?.into_raw_fd();
-        // SAFETY: the descriptor is this function's own, and nobody closes it again.
+        // SAFETY: this function owns the descriptor and closes it only once.
         if unsafe { libc::close(copy) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Writes past the page cache from now on, or through it.
+    /// Switches O_DIRECT on or off for the following writes.
     ///
     /// # Errors
-    /// What fcntl(2) says.
+    /// The errors of fcntl(2).
     pub(super) fn write_directly(&mut self, is_direct: bool) -> io::Result<()> {
         if self.is_direct != is_direct {
             let flags = fcntl_getfl(&self.file)?;
@@ -75,10 +75,10 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Writes bytes that lie at a place of a block.
+    /// Writes bytes at an offset of a block.
     ///
     /// # Errors
-    /// What pwrite(2) says.
+    /// The errors of pwrite(2).
     pub(super) fn write(
         &mut self,
         block: &dyn Block,
@@ -92,7 +92,7 @@ impl Unfinished {
             match block.write_file(at + written, left, self.file.as_fd(), offset + written as u64) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => written += count,
-                // Not every file system takes every alignment.
+                // Some file systems require a larger alignment.
                 Err(error) if self.is_direct && error.raw_os_error() == Some(libc::EINVAL) => {
                     self.has_fallen_back = true;
                     self.write_directly(false)?;
@@ -104,13 +104,13 @@ impl Unfinished {
     }
 }
 
-/// Gives a file its permissions and its time.
+/// Sets the permissions and the time of a file.
 pub(super) fn dress(file: impl AsFd, attributes: &Attributes) -> io::Result<()> {
     fchmod(&file, Mode::from_raw_mode(attributes.mode.into()))?;
     Ok(futimens(&file, &times(attributes))?)
 }
 
-/// The times of a file: that of its last change; that of the last access stays.
+/// Returns the times to set: that of the last modification. The time of the last access stays.
 pub(super) fn times(attributes: &Attributes) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },

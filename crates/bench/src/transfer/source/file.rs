@@ -1,5 +1,5 @@
-//! A file that is sent: what it is when it is opened, where its data lie, and whether it is the
-//! same at its end.
+//! A file that is sent: its attributes, the ranges of its data, and whether it changes while it is
+//! read.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,38 +11,38 @@ use crate::transfer::digest::{CHUNK_BYTES, DIGEST_BYTES, chunk_digest, contents_
 use crate::transfer::name::Name;
 use crate::transfer::record::{Attributes, MODE_MASK};
 
-/// Bytes that are sent.
+/// The contents of a file to send.
 pub(super) enum Contents<'a> {
     File(&'a Opened),
-    /// So many that are wherever blocks are.
+    /// The bytes that happen to be in the blocks.
     Memory {
         bytes: u64,
     },
 }
 
-/// A file that is open.
+/// An open file.
 pub(in crate::transfer) struct Opened {
     file: OwnedFd,
     pub(super) attributes: Attributes,
-    /// Its size when it was opened, in bytes.
+    /// The size when it was opened, in bytes.
     pub(super) size: u64,
     /// Whether it may have holes.
     pub(super) is_sparse: bool,
-    /// Whether it is read past the page cache, as far as that is possible.
+    /// Whether it is read with O_DIRECT, if the file system supports that.
     pub(super) is_direct: bool,
 }
 
 impl Opened {
-    /// Opens a file in a directory. What is no regular file is none.
+    /// Opens a regular file in a directory.
     ///
     /// # Errors
-    /// What the system says.
+    /// If it cannot be opened, or is not a regular file.
     pub(in crate::transfer) fn new(
         directory: BorrowedFd<'_>,
         name: &Name,
         is_direct: bool,
     ) -> io::Result<Self> {
-        // Who has put a pipe in its place does not make us wait.
+        // Without O_NONBLOCK, a pipe that has replaced the file would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(directory, name.os(), flags, Mode::empty()).map_err(|errno| match errno {
             Errno::LOOP => io::Error::other("it was replaced by a symbolic link"),
@@ -50,7 +50,7 @@ impl Opened {
         })?;
         let found = fstat(&file)?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it was replaced by something that is no file"));
+            return Err(io::Error::other("it was replaced by something that is not a regular file"));
         }
         let size = found.st_size.cast_unsigned();
         let is_sparse = found.st_blocks.cast_unsigned().saturating_mul(512) < size;
@@ -61,8 +61,8 @@ impl Opened {
         self.file.as_fd()
     }
 
-    /// The next range of data at or behind an offset; none where there is only a hole. A file
-    /// system that cannot tell has data everywhere.
+    /// Returns the next range of data at or after an offset; none if only a hole follows. On a file
+    /// system that does not report holes, the whole file is data.
     pub(super) fn data_from(&self, offset: u64) -> Option<(u64, u64)> {
         if offset >= self.size {
             return None;
@@ -81,18 +81,17 @@ impl Opened {
         }
     }
 
-    /// Reads past the page cache from now on, or through it. Where that is not possible, nothing
-    /// changes.
+    /// Switches O_DIRECT on or off for the following reads. After an error, nothing has changed.
     pub(super) fn read_directly(&self, is_direct: bool) -> io::Result<()> {
         let flags = fcntl_getfl(&self.file)?;
         let wanted = if is_direct { flags | OFlags::DIRECT } else { flags - OFlags::DIRECT };
         Ok(fcntl_setfl(&self.file, wanted)?)
     }
 
-    /// Whether the file is as it was when it was opened.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// Why it is not: what was read may never have been in it at one time.
+    /// How it has changed. The bytes that were read may then be a mix of old and new ones.
     pub(in crate::transfer) fn is_as_it_was(&self) -> Result<(), String> {
         let found = fstat(&self.file).map_err(|errno| io::Error::from(errno).to_string())?;
         let size = found.st_size.cast_unsigned();
@@ -112,15 +111,15 @@ impl Opened {
     /// Whether its contents have this checksum.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be read.
     pub(super) fn contains(&self, digest: &[u8; DIGEST_BYTES]) -> io::Result<bool> {
         Ok(contents_digest(self.fd(), self.size)? == *digest)
     }
 
-    /// How many whole chunks at its beginning have these checksums.
+    /// Returns how many of its leading whole chunks have these checksums.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be read.
     pub(super) fn same_chunks(&self, digests: &[[u8; DIGEST_BYTES]]) -> io::Result<u64> {
         let mut same = 0;
         for digest in digests {
@@ -134,12 +133,12 @@ impl Opened {
     }
 }
 
-/// A file has fewer bytes than it had.
+/// Returns the error for a file that has become shorter.
 pub(super) fn shrank(from: u64, to: u64) -> String {
     format!("it shrank from {from} to {to} bytes while it was read")
 }
 
-/// What is kept of a file.
+/// Returns the attributes of a file that are kept.
 pub(super) fn attributes(found: &Stat) -> Attributes {
     Attributes {
         mode: found.st_mode as u16 & MODE_MASK,

@@ -1,4 +1,4 @@
-//! The end that sends: it walks the trees that it was given, and packs what it finds into blocks.
+//! The source: walks trees and packs their files into blocks.
 
 mod file;
 mod packer;
@@ -27,25 +27,25 @@ use crate::Error;
 pub(crate) struct Sending {
     pub(crate) what: What,
     pub(crate) checksum: Checksum,
-    /// Whether files are read past the page cache.
+    /// Whether files are read with O_DIRECT.
     pub(crate) is_direct: bool,
-    /// Whether the sink is asked first what it has.
+    /// Whether the source first asks the sink which files it already has.
     pub(crate) resumes: bool,
 }
 
 /// What is sent.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    /// Files, directories and links, with all that is in them.
+    /// Files, links, and directories with their contents.
     Paths(Vec<PathBuf>),
-    /// So many files of so many bytes that are nowhere but in memory.
+    /// `files` files of `bytes` bytes each, which exist only in memory.
     Memory { files: u64, bytes: u64 },
 }
 
-/// Offers that may be without an answer.
+/// The most offers without an answer.
 const OFFERS_MAX: usize = 1024;
 
-/// The end that sends.
+/// The state of a source.
 pub(crate) struct Source<'a> {
     packer: Packer<'a>,
     sending: &'a Sending,
@@ -55,23 +55,24 @@ pub(crate) struct Source<'a> {
     first_file: Option<Ticks>,
     /// Whether a file has begun.
     has_begun: bool,
-    /// Files that were offered, in the order in which they will be answered.
+    /// The offered files, in the order of their answers.
     offered: VecDeque<Offered>,
-    /// Answers that have come and belong to none of them yet.
+    /// The answers to the first of them that are not handled yet.
     answers: VecDeque<Answer>,
     is_done: bool,
 }
 
-/// A file that the sink was asked about.
+/// An offered file.
 struct Offered {
     directory: u32,
     name: Name,
 }
 
-/// Sends all of it, and waits until the sink says that it has it.
+/// Sends everything, and waits until the sink is done. The returned counts have the failures of
+/// single files.
 ///
 /// # Errors
-/// Where the link fails; what becomes of single files is told.
+/// If the link fails, or the sink breaks the protocol.
 pub(crate) fn send(
     outlet: &mut dyn Outlet,
     sending: &Sending,
@@ -138,7 +139,7 @@ impl Source<'_> {
         self.settle_all(&mut walker)
     }
 
-    /// Does what the sink wants with all files that were offered.
+    /// Waits for the answers to all offered files, and handles them.
     fn settle_all(&mut self, walker: &mut Walker) -> Result<(), Error> {
         while !self.offered.is_empty() && self.counts.stopped.is_none() {
             self.settle(walker)?;
@@ -146,7 +147,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Asks whether the sink wants a file.
+    /// Offers a file to the sink.
     fn offer(&mut self, walker: &mut Walker, directory: u32, name: Name) -> Result<(), Error> {
         let Some(file) = self.open(walker, directory, &name) else { return Ok(()) };
         let Opened { attributes, size, .. } = file;
@@ -159,7 +160,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Does what the sink wants with the file that was offered first.
+    /// Waits for the answer to the first offered file, and handles it.
     fn settle(&mut self, walker: &mut Walker) -> Result<(), Error> {
         while self.answers.is_empty() && self.counts.stopped.is_none() {
             self.packer.flush()?;
@@ -179,8 +180,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Sends a file unless its contents have the checksum of what the sink has. Then the sink
-    /// learns what is kept beside them.
+    /// Sends a file, unless its contents have the checksum of the sink's file. In that case only
+    /// the attributes are sent.
     fn compare(
         &mut self,
         walker: &mut Walker,
@@ -199,7 +200,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Takes answers that have come; waits for some if that is asked for.
+    /// Takes the answers that have arrived. Waits for some if `waits` is set.
     fn hear(&mut self, waits: bool) -> Result<(), Error> {
         while let Some(bytes) = self.packer.heard() {
             self.understand(&bytes)?;
@@ -210,13 +211,13 @@ impl Source<'_> {
         }
     }
 
-    /// Takes answers.
+    /// Decodes answers.
     fn understand(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut at = 0;
         while at < bytes.len() {
             let (answer, length) = Answer::read(&bytes[at..]).map_err(|broken| Error::Transfer {
                 words: format!(
-                    "the sink sent an answer that {}: it is no rdmascope of this version",
+                    "the sink sent an answer that {}: it is not rdmascope of this version",
                     broken.0
                 ),
             })?;
@@ -226,7 +227,8 @@ impl Source<'_> {
                 Answer::Stop { words } => _ = self.counts.stopped.get_or_insert(words),
                 answer if self.answers.len() < self.offered.len() => self.answers.push_back(answer),
                 _ => {
-                    let words = "the sink answers what was not asked: it is no rdmascope of this version";
+                    let words =
+                        "the sink sent an answer that was not asked for: it is not rdmascope of this version";
                     return Err(Error::Transfer { words: words.to_owned() });
                 }
             }
@@ -234,7 +236,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Opens a file that was found, or tells why that cannot be.
+    /// Opens a file, or reports why it cannot be opened.
     fn open(&mut self, walker: &mut Walker, directory: u32, name: &Name) -> Option<Opened> {
         let opened =
             walker.open(directory).and_then(|directory| Opened::new(directory, name, self.sending.is_direct));
@@ -251,8 +253,8 @@ impl Source<'_> {
         }
     }
 
-    /// Sends a file. Of one of which the sink has chunks with these checksums, those that are the
-    /// same are not sent.
+    /// Sends a file. `has` are the checksums of the chunks that the sink has. Leading chunks that
+    /// agree are not sent.
     fn send_found(
         &mut self,
         walker: &mut Walker,
@@ -275,7 +277,7 @@ impl Source<'_> {
             file.is_as_it_was()
         });
         self.hear(false)?;
-        // Where the sink has stopped, that says it all.
+        // If the sink has stopped the transfer, its reason is reported instead.
         if let Err(why) = &ended
             && self.counts.stopped.is_none()
         {
@@ -305,7 +307,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// A file begins, by a connection of its own where each has one.
+    /// Begins a file, over a new connection if each file has its own.
     fn begin(&mut self, file: &Record) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_begun, true) && self.packer.outlet().renews() {
             self.packer.put(&Record::Renew)?;

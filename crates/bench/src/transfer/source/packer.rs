@@ -1,4 +1,4 @@
-//! Fills blocks: records one behind the other, and the bytes of files where they stand.
+//! Fills blocks with records and with the bytes of files, which are read directly into their place.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,29 +12,30 @@ use crate::transfer::record::{Answer, DATA_BYTES, Record};
 use crate::transfer::told::LinkTold;
 use crate::transfer::watch::Watch;
 
-/// Blocks that a file has left from which on it goes by whole ones of its own: less would send more
-/// blocks that are half empty.
+/// The fewest blocks left of a file that are sent as raw blocks: with fewer, too many blocks would
+/// be half empty.
 const RAW_BLOCKS_MIN: u64 = 4;
-/// Bytes of a file that are worth a record in what is left of a block.
+/// The fewest bytes of a file that are put into the rest of a block.
 const DATA_BYTES_MIN: usize = 512;
 
-/// A block that is being filled.
+/// The block that is being filled.
 pub(super) struct Packer<'a> {
     outlet: &'a mut dyn Outlet,
     pub(super) watch: Watch,
-    /// Bytes that are in it.
+    /// The number of bytes in the block.
     at: usize,
     record: Vec<u8>,
-    /// Answers that came while a long file was sent.
+    /// The answers that arrived while a long file was sent.
     heard: VecDeque<Vec<u8>>,
-    /// Whether a file was to pass the page cache by and did not.
+    /// Whether a file was read through the page cache in spite of O_DIRECT.
     has_fallen_back: bool,
 }
 
-/// Why no more of a file is sent where the sink has said why.
+/// Why no more of a file is sent after the sink has stopped the transfer. The reason that the sink
+/// gave is reported instead.
 const STOPPED: &str = "the sink takes no more";
 
-/// What became of bytes of a file: how many were sent, or why no more can be.
+/// How many bytes of a file were sent, or why no more can be.
 type Sent = Result<u64, String>;
 
 impl<'a> Packer<'a> {
@@ -46,17 +47,17 @@ impl<'a> Packer<'a> {
         self.outlet
     }
 
-    /// Answers that came meanwhile.
+    /// Returns answers that arrived while a file was sent.
     pub(super) fn heard(&mut self) -> Option<Vec<u8>> {
         self.heard.pop_front()
     }
 
-    /// Whether a file was to pass the page cache by and did not.
+    /// Whether a file was read through the page cache in spite of O_DIRECT.
     pub(super) fn has_fallen_back(&self) -> bool {
         self.has_fallen_back
     }
 
-    /// Whether the sink takes no more. Answers that have come are kept.
+    /// Whether the sink has stopped the transfer. Keeps all answers for [`Packer::heard`].
     fn is_stopped(&mut self) -> Result<bool, Error> {
         let Some(bytes) = self.outlet.answers(false)? else { return Ok(false) };
         let mut at = 0;
@@ -73,7 +74,7 @@ impl<'a> Packer<'a> {
         self.outlet.told()
     }
 
-    /// Adds a record, in another block where this one has no room.
+    /// Adds a record. If the block has no room, sends it and takes another one.
     pub(super) fn put(&mut self, record: &Record) -> Result<(), Error> {
         self.record.clear();
         record.write(&mut self.record);
@@ -86,13 +87,13 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Sends what there is.
+    /// Sends the block, unless it is empty.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         let bytes = std::mem::take(&mut self.at);
         if bytes == 0 { Ok(()) } else { self.outlet.post(Kind::Packed, bytes) }
     }
 
-    /// Sends all data of a file from an offset on, and where its holes are.
+    /// Sends the data and the holes of a file from an offset on.
     pub(super) fn send(
         &mut self,
         contents: &Contents<'_>,
@@ -149,7 +150,7 @@ impl<'a> Packer<'a> {
         Ok(Ok(at - begin))
     }
 
-    /// Sends a block of nothing but the file's bytes.
+    /// Sends a raw block of the file.
     fn raw(
         &mut self,
         file: &Opened,
@@ -160,7 +161,7 @@ impl<'a> Packer<'a> {
         self.flush()?;
         let block = self.outlet.block_bytes();
         let left = usize::try_from(end - at).unwrap_or(usize::MAX).min(block);
-        // The page cache is passed by in whole pages; the rest of the last is behind the end.
+        // O_DIRECT reads whole pages. The rest of the last page is beyond the end of the file.
         let is_direct = file.is_direct && !self.has_fallen_back && file.read_directly(true).is_ok();
         self.has_fallen_back |= file.is_direct && !is_direct;
         if !is_direct
@@ -168,7 +169,7 @@ impl<'a> Packer<'a> {
             && let Some(sent) = self.outlet.post_file(file.fd(), at, left)?
         {
             self.watch.sent(left);
-            // Of a file that has less than it had, nothing counts.
+            // A file that has become shorter fails as a whole.
             return Ok(sent.map(|bytes| if bytes < left { 0 } else { bytes }));
         }
         let asked = if is_direct { left.next_multiple_of(ALIGNMENT as usize).min(block) } else { left };
@@ -179,14 +180,14 @@ impl<'a> Packer<'a> {
             read = room.read_file(0, left, file.fd(), at);
         }
         if let Ok(bytes @ 1..) = read {
-            room.digest(0, bytes, digest).map_err(Error::system("look at a block"))?;
+            room.digest(0, bytes, digest).map_err(Error::system("read a block"))?;
             self.outlet.post(Kind::Raw, bytes)?;
             self.watch.sent(bytes);
         }
         Ok(read)
     }
 
-    /// Adds bytes of the file to the block.
+    /// Adds bytes of the file to the block, with a record before them.
     fn data(
         &mut self,
         file: &Opened,
@@ -203,13 +204,14 @@ impl<'a> Packer<'a> {
         let room = self.outlet.room()?;
         let read = room.read_file(begin, left.min(block - begin), file.fd(), at);
         if let Ok(bytes @ 1..) = read {
-            room.digest(begin, bytes, digest).map_err(Error::system("look at a block"))?;
+            room.digest(begin, bytes, digest).map_err(Error::system("read a block"))?;
             self.head(bytes)?;
         }
         Ok(read)
     }
 
-    /// Says how many bytes of a file there are behind this place, and goes behind them.
+    /// Writes the record before `bytes` bytes of a file that are already in the block, and advances
+    /// beyond them.
     fn head(&mut self, bytes: usize) -> Result<(), Error> {
         self.record.clear();
         Record::Data { bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }.write(&mut self.record);
@@ -232,7 +234,7 @@ impl<'a> Packer<'a> {
             let begin = if is_long { 0 } else { self.at + DATA_BYTES };
             let part = usize::try_from(left).unwrap_or(usize::MAX).min(block - begin);
             let room = self.outlet.room()?;
-            room.digest(begin, part, digest).map_err(Error::system("look at a block"))?;
+            room.digest(begin, part, digest).map_err(Error::system("read a block"))?;
             match is_long {
                 true => self.outlet.post(Kind::Raw, part)?,
                 false => self.head(part)?,

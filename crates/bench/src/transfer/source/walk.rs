@@ -1,7 +1,7 @@
-//! What there is to send: a walk through trees that follows no link.
+//! A walk through the trees to send. It follows no link.
 //!
-//! The files of a directory come before its directories, and symbolic links behind everything: when
-//! a sink makes them, it has nothing left to look for below them.
+//! The files of a directory come before its subdirectories. Symbolic links come last: when the sink
+//! makes them, it opens nothing below them any more.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ use crate::transfer::record::Attributes;
 use crate::transfer::told::Counts;
 use crate::transfer::tree::{ROOT, Tree};
 
-/// Something to send. Directories in it are those of the walk.
+/// An entry to send. Its directory numbers are those of the walk.
 pub(super) enum Found {
     Directory {
         parent: u32,
@@ -28,50 +28,50 @@ pub(super) enum Found {
         directory: u32,
         name: Name,
     },
-    /// Its parent is the sink's number.
+    /// A link. Its parent has the number at the sink.
     Link {
         parent: u32,
         name: Name,
         attributes: Attributes,
         target: Box<[u8]>,
     },
-    /// The walk goes on elsewhere: what was found before can be opened until the next is asked for.
+    /// The walk leaves the base. Earlier files can be opened until the next call.
     Elsewhere,
 }
 
 /// A walk.
 pub(super) struct Walker {
-    /// The sources that are left, the next one last.
+    /// The remaining source paths, the next one last.
     sources: Vec<PathBuf>,
     base: Option<Base>,
-    /// Directories to look into, the next one last.
+    /// The directories to list, the next one last.
     waiting: Vec<u32>,
-    /// What was found in the last one.
+    /// The entries of the last listed directory.
     found: VecDeque<Found>,
     links: VecDeque<Found>,
-    /// Directories of the bases before this one.
+    /// The number of directories of earlier bases.
     before: u32,
-    /// Whether it goes on in another directory, or with links, and that was said.
+    /// Whether [`Found::Elsewhere`] was returned for the next base or for the links.
     leaves: bool,
 }
 
-/// The directory that sources are in.
+/// The directory that source paths are in.
 struct Base {
     path: PathBuf,
     tree: Tree,
-    /// Directories of the bases before. The sink numbers all of them through.
+    /// The number of directories of earlier bases. At the sink, numbers continue over all bases.
     before: u32,
 }
 
 impl Base {
-    /// The sink's number of a directory.
+    /// Returns the number of a directory at the sink.
     fn number(&self, directory: u32) -> u32 {
         if directory == ROOT { ROOT } else { self.before + directory }
     }
 }
 
 impl Walker {
-    /// A walk through some trees.
+    /// Starts a walk through these paths.
     pub(super) fn new(sources: &[PathBuf]) -> Self {
         let sources = sources.iter().rev().cloned().collect();
         Self {
@@ -85,7 +85,7 @@ impl Walker {
         }
     }
 
-    /// The next to send, links last. What cannot be sent is told.
+    /// Returns the next entry to send, links last. Failures are added to `counts`.
     pub(super) fn next(&mut self, counts: &mut Counts) -> Option<Found> {
         loop {
             if let Some(found) = self.found.pop_front() {
@@ -105,7 +105,7 @@ impl Walker {
                 self.leaves = false;
                 self.begin(counts);
             } else if !self.links.is_empty() && !std::mem::replace(&mut self.leaves, true) {
-                // Whatever was offered comes before them.
+                // Offered files are sent before the links.
                 return Some(Found::Elsewhere);
             } else {
                 return self.links.pop_front();
@@ -113,13 +113,13 @@ impl Walker {
         }
     }
 
-    /// Begins with the next source.
+    /// Begins with the next source path.
     fn begin(&mut self, counts: &mut Counts) {
         let Some(source) = self.sources.pop() else { return };
         let (path, name) = parts(&source);
         let shown = source.display().to_string();
         if self.base.is_none() {
-            // It need not be readable as long as nobody asks what is in it.
+            // The directory need not be readable unless its contents are listed.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             match openat(CWD, &path, flags, Mode::empty()) {
                 Ok(root) => {
@@ -138,7 +138,7 @@ impl Walker {
         }
     }
 
-    /// Looks into a directory. What is found has the order of the names.
+    /// Lists a directory, in the order of the names.
     fn list(&mut self, directory: u32, counts: &mut Counts) {
         let Some(base) = &mut self.base else { return };
         let names = base.tree.open(directory).and_then(names);
@@ -146,14 +146,14 @@ impl Walker {
             Ok(names) => names,
             Err(error) => {
                 let shown = base.shown_directory(directory);
-                return counts.fail(&format!("{shown}: what is in it is not sent: {error}"));
+                return counts.fail(&format!("{shown}: contents not sent: {error}"));
             }
         };
         names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let first = self.waiting.len();
         for (name, kind) in names {
             match Name::new(&name) {
-                // It is looked at once, when it is opened.
+                // A file is checked when it is opened.
                 Ok(name) if kind == FileType::RegularFile => {
                     self.found.push_back(Found::File { directory, name });
                 }
@@ -165,7 +165,7 @@ impl Walker {
                     let name = String::from_utf8_lossy(&name);
                     match is_left {
                         true => counts.remark(&format!(
-                            "{shown}/{name}: skipped: an interrupted transfer to this directory has left it"
+                            "{shown}/{name}: skipped: an interrupted transfer to this directory left it"
                         )),
                         false => counts.fail(&format!("{shown}/{name}: not sent: the name {why}")),
                     }
@@ -179,7 +179,7 @@ impl Walker {
         self.waiting[first..].reverse();
     }
 
-    /// Looks at what has a name in a directory.
+    /// Examines a name in a directory.
     fn look_at(&mut self, directory: u32, name: &Name, counts: &mut Counts) {
         let Some(base) = &mut self.base else { return };
         let found = match look(base, directory, name) {
@@ -215,7 +215,7 @@ impl Walker {
         self.found.push_back(found);
     }
 
-    /// Opens a directory of the walk, as long as that has not gone on elsewhere.
+    /// Opens a directory of the walk, until the walk leaves its base.
     pub(super) fn open(&mut self, directory: u32) -> io::Result<BorrowedFd<'_>> {
         match &mut self.base {
             Some(base) => base.tree.open(directory),
@@ -223,12 +223,12 @@ impl Walker {
         }
     }
 
-    /// The sink's number of a directory of the walk.
+    /// Returns the number at the sink of a directory of the walk.
     pub(super) fn number(&self, directory: u32) -> u32 {
         self.base.as_ref().map_or(ROOT, |base| base.number(directory))
     }
 
-    /// What to call a file in a directory of the walk.
+    /// Returns the path of a name in a directory of the walk, for messages.
     pub(super) fn path(&self, directory: u32, name: &Name) -> String {
         self.base.as_ref().map_or_else(|| name.to_string(), |base| base.tree.path(directory, name))
     }
@@ -243,7 +243,7 @@ impl Base {
     }
 }
 
-/// What something is.
+/// The type of an entry.
 enum Looked {
     File,
     Directory(Attributes),
@@ -268,7 +268,7 @@ fn look(base: &mut Base, directory: u32, name: &Name) -> io::Result<Looked> {
     })
 }
 
-/// The names in a directory, and what they are of as far as the directory says.
+/// Returns the names in a directory, and their types as the directory reports them.
 fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, FileType)>> {
     let mut names = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -283,8 +283,8 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, FileType)>> {
     Ok(names)
 }
 
-/// The directory that a source is in, and its name there; without one all that is in the directory
-/// is sent.
+/// Returns the directory of a source path, and its name there; no name if the contents of the
+/// directory are sent.
 fn parts(source: &Path) -> (PathBuf, Option<Vec<u8>>) {
     let bytes = source.as_os_str().as_bytes();
     let is_contents = bytes == b"." || bytes.ends_with(b"/.");

@@ -1,4 +1,4 @@
-//! A source that means harm: whatever it says, nothing outside of the target changes.
+//! Tests with a hostile source: whatever it sends, nothing outside of the target changes.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::transfer::digest::{Checksum, DIGEST_BYTES};
 use crate::transfer::link::tcp::TcpInlet;
 use crate::transfer::sink::{Receipt, Target, receive};
 
-/// A record as bytes, whatever is in it.
+/// A record with arbitrary, perhaps invalid, contents.
 #[derive(Clone, Debug)]
 struct Said {
     kind: u8,
@@ -61,7 +61,7 @@ impl Said {
     }
 }
 
-/// Names that were planted, names of what lies outside, and some that are ordinary.
+/// Planted names, names outside of the target, and ordinary names.
 fn name() -> impl Strategy<Value = Vec<u8>> {
     let known = [
         &b"a"[..],
@@ -96,7 +96,7 @@ fn said() -> impl Strategy<Value = Said> {
         .prop_map(|(kind, parent, name, text, from)| Said { kind, parent, name, text, from })
 }
 
-/// What there is below a directory: names, kinds, contents, and what changes with any change.
+/// Appends the state of all entries below a directory: names, types, contents and times.
 fn state(at: &Path, into: &mut Vec<String>) {
     use std::os::unix::fs::MetadataExt;
     let mut entries: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -117,7 +117,8 @@ fn state(at: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// Has a sink receive these bytes as packed blocks, in a target with planted links.
+/// Lets a sink receive these bytes as packed blocks, into a target with planted links, and asserts
+/// that nothing outside of the target changes.
 fn suffer(blocks: &[Vec<u8>]) {
     let scratch = tempfile::tempdir().unwrap();
     let to = scratch.path().join("to");
@@ -129,7 +130,7 @@ fn suffer(blocks: &[Vec<u8>]) {
     fs::write(canary.join("deep/b"), "alive").unwrap();
     symlink("../canary", to.join("out")).unwrap();
     symlink("../../canary/a", to.join("a/b")).unwrap();
-    // A link to what is outside, under the name of an unfinished file.
+    // Links to files outside of the target, with the names of unfinished files.
     fs::hard_link(canary.join("a"), to.join(".hard.rdmascope-0123456789abcdef")).unwrap();
     symlink("../canary/a", to.join(".b.rdmascope-0123456789abcdef")).unwrap();
     let mut before = Vec::new();
@@ -140,19 +141,19 @@ fn suffer(blocks: &[Vec<u8>]) {
     let speaker = std::thread::spawn(move || {
         for block in said {
             let header = [&[0; 4][..], &(block.len() as u32).to_le_bytes()].concat();
-            // The sink may have hung up.
+            // The sink may have closed the connection.
             if source[0].write_all(&header).and_then(|()| source[0].write_all(&block)).is_err() {
                 break;
             }
         }
         let _ = source[0].shutdown(std::net::Shutdown::Write);
-        // Whatever it answers is taken.
+        // All answers are read and ignored.
         let _ = std::io::copy(&mut source[0], &mut std::io::sink());
     });
     let mut inlet = TcpInlet::new(sink, 64 << 10, 2, patience("the source")).unwrap();
     let target = Some(Target::open(&to, 0xabcd).unwrap());
     let mut receipt = Receipt { compares: true, ..Receipt::new(target, Checksum::None) };
-    // It may end well or badly.
+    // It may succeed or fail.
     let _ = receive(&mut inlet, &mut receipt, Clock::monotonic());
     drop(inlet);
     speaker.join().unwrap();

@@ -1,4 +1,4 @@
-//! A device that registers no more than so much memory, as where RLIMIT_MEMLOCK is small.
+//! Tests with a device that registers little memory, as under a small RLIMIT_MEMLOCK.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::transfer::sink::{Receipt, Target, receive};
 use crate::transfer::source::{Sending, What, send};
 use crate::verbs_endpoint::{PortOptions, RankDevice};
 
-/// How much may be registered in all, in bytes.
+/// The most registered memory, in bytes.
 const LIMIT: usize = 8 << 20;
 static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 
@@ -60,7 +60,7 @@ fn where_little_memory_can_be_registered_blocks_are_fewer_and_smaller_and_that_i
     let smaller = made(8 << 20, 8).expect("not a single block fits beside the answers");
     assert!(smaller.contains(" blocks of 1024 KiB instead of 8 of 8192 KiB"), "{smaller}");
     assert_eq!(REGISTERED.load(Relaxed), 0, "all was given back");
-    // The other end has as many as were asked for, and follows the one that has fewer.
+    // One rank has as many blocks as asked for, and adapts to its peer, which has fewer.
     for is_limited in [true, false] {
         let pair = [is_limited, !is_limited].map(|is_limited| {
             let providers: &'static [&'static Provider] = if is_limited { PROVIDERS } else { ALL };
@@ -70,8 +70,7 @@ fn where_little_memory_can_be_registered_blocks_are_fewer_and_smaller_and_that_i
     }
 }
 
-/// Sends files from a rank of one device to one of another, with more blocks asked for than may be
-/// registered.
+/// Sends files between ranks of two devices. One device cannot register all blocks.
 fn a_tree_arrives(mut devices: [RankDevice; 2]) {
     let from = tempfile::tempdir().unwrap();
     let to = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The calls of an endpoint by themselves, as they are timed in batches: through the wrapper,
-//! without an account of messages.
+//! The verbs calls of an endpoint that are timed in batches: through the wrapper, without counting
+//! messages.
 
 use verbs::Route;
 
@@ -10,16 +10,16 @@ use crate::endpoint::limits::Limits;
 use crate::verbs_endpoint::Objects;
 
 impl VerbsEndpoint {
-    /// The way to the peer.
+    /// Returns the route to the peer.
     ///
     /// # Errors
-    /// When there is nobody to connect to.
+    /// If there is no rank to connect to.
     pub(crate) fn route(&self) -> Result<Route, Error> {
-        let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
+        let nobody = || Error::PeerAddress { reason: "there is no rank to connect to".to_owned() };
         self.others.routes.first().copied().ok_or_else(nobody)
     }
 
-    /// The point's time.
+    /// Returns the point's time limits.
     pub(crate) fn limits(&self) -> Limits {
         self.limits
     }

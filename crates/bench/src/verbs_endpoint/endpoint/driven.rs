@@ -1,4 +1,4 @@
-//! An endpoint of queue pairs as a worker drives it.
+//! The worker's operations on an endpoint of queue pairs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,15 +27,15 @@ impl DrivenEndpoint for VerbsEndpoint {
     }
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to
-        /// keep a limit although the alarm went off right before the sleep that it was to end.
+        /// Long enough to cost nothing, and short enough to notice the end of a stream, and to keep
+        /// a limit even if the alarm rang right before the sleep that it should end.
         const PATIENCE: Duration = Duration::from_millis(50);
         let timeout = Duration::from_secs_f64(timeout_s);
         self.limits.start(timeout);
         self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
             (None, _) => None,
             (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.limits.deadline())),
-            // Who sleeps must notice that the end of a stream was lost.
+            // A rank that sleeps must notice that the end of a stream was lost.
             (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! What all ranks do together, as an endpoint makes the calls.
+//! Joint operations, as an endpoint calls them.
 
 use verbs::SendRequest;
 
@@ -9,7 +9,7 @@ use crate::endpoint::collectives::{Collectives, Joint};
 use crate::verbs_endpoint::joint::{Act, Exchange, Joined, reduce};
 
 impl VerbsEndpoint {
-    /// Lends what all ranks do together.
+    /// Lends the joint operation to a closure.
     #[inline]
     fn with_joined<T>(
         &mut self,
@@ -21,8 +21,8 @@ impl VerbsEndpoint {
         result
     }
 
-    /// Waits until a queue pair takes another request: now and then, as some of its requests ask
-    /// for completions.
+    /// Waits until a queue pair accepts another request. This is rare, because some of its requests
+    /// request completions.
     #[cold]
     fn make_room(&mut self, lane: usize) -> Result<(), Error> {
         self.reap()?;
@@ -85,7 +85,7 @@ impl VerbsEndpoint {
 }
 
 impl Collectives for VerbsEndpoint {
-    /// The memory was made for what the point says: the other ranks had to be told of it.
+    /// Fills the memory, which was created for the point before the other ranks were told about it.
     fn prepare(&mut self, _: &Joint) -> Result<(), Error> {
         self.with_joined(|_, joined| joined.fill())
     }
@@ -151,10 +151,10 @@ impl Collectives for VerbsEndpoint {
     }
 }
 
-/// The point asks nothing of all ranks together.
+/// Returns the error of a point without a joint operation.
 #[cold]
 fn nothing() -> Error {
-    Error::Impossible { reason: "these ranks do nothing together".to_owned() }
+    Error::Impossible { reason: "the point has no joint operation".to_owned() }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an endpoint says when a request fails, or when nothing comes any more.
+//! The errors of an endpoint whose request failed, or to which nothing arrives any more.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::Error;
 use crate::endpoint::limits::Over;
 
 impl VerbsEndpoint {
-    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes
-    /// all its other requests, and those may be seen first.
+    /// Returns the failure of a request, or the failure that caused it: a queue pair that fails
+    /// flushes all its other requests, and these may be seen first.
     #[cold]
     pub(super) fn failure(&mut self, seen: Completion, what: &'static str) -> Error {
-        /// The device has done both by then: it flushes right after it has failed.
+        /// The device has done both by then: it flushes right after a failure.
         const PATIENCE: Duration = Duration::from_millis(100);
         let is_flush = |completion: &Completion| completion.status().0 == IBV_WC_WR_FLUSH_ERR;
         let mut failed = (seen, what);
@@ -33,7 +33,7 @@ impl VerbsEndpoint {
             }
         }
         let (completion, what) = failed;
-        // The requests of a lane count from 0; receives have no number of their own.
+        // The requests of a lane count from 0; receives have no number.
         let message = (what == "sent").then(|| Lane::of(completion.id()).1 - 1);
         let status = completion.status();
         let lane = if what == "sent" { Lane::of(completion.id()).0 } else { completion.id() as usize };
@@ -42,15 +42,15 @@ impl VerbsEndpoint {
         Error::Completion { message, what, status, advice }
     }
 
-    /// Ends the point where its time is over, or where the peer has been silent for long; gives the
+    /// Ends the point if its time is over, or if the peer has been silent for too long; returns the
     /// time.
     pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
         let over = match self.limits.look() {
             Ok((now, _)) => return Ok(now),
             Err(over) => over,
         };
-        // A receiver, too, has sent what the peer's device should have acknowledged, whatever
-        // became of its program.
+        // A receiver has also sent messages that the peer's device should have acknowledged, even
+        // if the peer's program has ended.
         self.reap()?;
         let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
         match (over, self.others.paths.first()) {

@@ -1,4 +1,4 @@
-//! Failures that a real device reports (softdev), as the endpoint tells them.
+//! Failures that a real device (softdev) reports, as the endpoint describes them.
 
 use std::sync::Arc;
 
@@ -36,16 +36,16 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
     spec
 }
 
-/// Two connected ends, of which the other believes in another point.
+/// Returns two connected endpoints, the second of which believes in another point.
 fn pair(ours: &PartSpec, theirs: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     two(ends(&context().0, &[ours, theirs]))
 }
 
-/// Sends once and waits for an answer that does not come.
+/// Sends once, and waits for an answer that does not arrive.
 fn fail(endpoint: &mut VerbsEndpoint, timeout_s: f64) -> String {
     endpoint.start(timeout_s).unwrap();
     let failed = endpoint.send(Mark::Last).and_then(|()| endpoint.receive());
-    failed.expect_err("nobody answers").to_string()
+    failed.expect_err("no rank answers").to_string()
 }
 
 #[track_caller]
@@ -85,15 +85,15 @@ fn a_message_longer_than_its_receive_is_status_9_here_and_1_there() {
     theirs.message.size_bytes = 8;
     let (mut us, mut them) = pair(&ours, &theirs);
     let text = fail(&mut us, 20.0);
-    assert_words(&text, &["(status 9)", "longer than the receive that waits for it", "same settings"]);
+    assert_words(&text, &["(status 9)", "longer than the posted receive", "same settings"]);
     them.start(1.0).unwrap();
     let text = them.receive().expect_err("it did not fit").to_string();
-    assert_words(&text, &["a message could not be received", "(status 1)", "same version at both ends"]);
+    assert_words(&text, &["a message could not be received", "(status 1)", "same version on both hosts"]);
 }
 
 #[test]
 fn a_peer_that_takes_nothing_is_told_from_one_that_has_gone() {
-    // It has four receives and posts no others.
+    // The peer has four posted receives, and posts no more.
     let spec = spec(Service::Rc, Poll::Busy);
     let (mut us, _them) = pair(&spec, &spec);
     us.start(1.0).unwrap();
@@ -125,8 +125,7 @@ fn what_an_unreliable_service_loses_is_told_as_lost() {
     }
 }
 
-/// A queue pair that is connected to `to`, or to itself, and gives up as soon as a receive is
-/// missing.
+/// Returns a queue pair that is connected to itself, and gives up as soon as a receive is missing.
 fn impatient(context: &Context, port: &LocalPort) -> (QueuePair<ReadyToSend>, verbs::CompletionQueue) {
     let domain = context.protection_domain().unwrap();
     let queue = context.completion_queue(8, None).unwrap();
@@ -184,7 +183,7 @@ fn a_missing_receive_is_status_13_where_it_is_not_waited_for() {
     );
 }
 
-/// A status as the endpoint tells it, on a way over RoCE v2.
+/// Returns the description of a status on a path over RoCE v2.
 fn told(status: WcStatus) -> String {
     let end = |octet| format!("GID ::ffff:192.0.2.{octet} (index 3, RoCE v2, IPv4)");
     let path = Path { service: Service::Rc, mtu_bytes: 256, sends_udp: true, own: end(1), theirs: end(2) };
@@ -204,7 +203,7 @@ fn every_status_has_a_cause_and_the_way() {
     let text = told(WcStatus(IBV_WC_RETRY_EXC_ERR));
     assert_words(
         &text,
-        &["a firewall drops UDP port 4791 (`nft list ruleset` at both ends)", "(try -m 256)"],
+        &["a firewall drops UDP port 4791 (`nft list ruleset` on both hosts)", "(try -m 256)"],
     );
     assert_words(&told(WcStatus(IBV_WC_WR_FLUSH_ERR)), &["had failed before", "look for the failure there"]);
 }

@@ -1,23 +1,23 @@
-//! Dissemination in n ways (Hensgen, Finkel and Manber 1988 with n = 1; Hoefler, Mehlan, Mietke and
+//! n-way dissemination (Hensgen, Finkel and Manber 1988 with n = 1; Hoefler, Mehlan, Mietke and
 //! Rehm, "Fast Barrier Synchronization for InfiniBand", 2006).
 //!
 //! In round i each rank p writes to the ranks p + j (n+1)^i modulo P, for j = 1 to n, and waits for
-//! what the ranks p - j (n+1)^i write. Before the round it knows of the (n+1)^i ranks up to itself,
-//! so that ceil(log_(n+1) P) rounds tell every rank of every other.
+//! the writes of the ranks p - j (n+1)^i. Before the round it has data of the (n+1)^i ranks up to
+//! itself, so that ceil(log_(n+1) P) rounds bring the data of every rank to every other.
 //!
-//! Where j (n+1)^i reaches P or more, a rank would write to itself, or what another has told: those
-//! writes are left out. All ranks together write
+//! Where j (n+1)^i is P or more, a rank would write to itself, or repeat data of another rank:
+//! these writes are left out. All ranks together write
 //!
 //! ```text
 //! P * sum over rounds i of min(n, floor((P-1) / (n+1)^i))
 //! ```
 //!
-//! messages, which is n * rounds * P where P is a power of n + 1, and wherever else the last round
-//! leaves out none.
+//! messages. This is n * rounds * P if P is a power of n + 1, or if the last round leaves out none.
 
 use super::schedule::{Message, Schedule, Step};
 
-/// Every rank gives a block of so many bytes and gets the blocks of all; with none it is a barrier.
+/// Returns the schedule by which every rank gets the blocks of all ranks, `block` bytes each; with
+/// 0 bytes, it is a barrier.
 pub(super) fn allgather(rank: u32, ranks: u32, ways: u32, block: usize) -> Schedule {
     let blocks = Blocks { ranks, bytes: block };
     let mut schedule = Schedule::of_vector(ranks as usize * block, rank as usize * block);
@@ -42,8 +42,8 @@ pub(super) fn allgather(rank: u32, ranks: u32, ways: u32, block: usize) -> Sched
     schedule
 }
 
-/// Every rank gives a vector and gets what reduces those of all, where it does no harm to reduce
-/// one twice: the least or the largest.
+/// Returns the schedule by which every rank gets the reduction of all vectors, if reducing a vector
+/// twice does no harm: the minimum or the maximum.
 pub(super) fn extreme(rank: u32, ranks: u32, bytes: usize) -> Schedule {
     let mut schedule = Schedule::of_vector(bytes, 0);
     for (distance, _) in rounds(ranks, 1).into_iter().flatten() {
@@ -54,11 +54,11 @@ pub(super) fn extreme(rank: u32, ranks: u32, bytes: usize) -> Schedule {
     schedule
 }
 
-/// The rounds between so many ranks: how far each of a rank's writes goes, and of how many ranks it
-/// tells, the writer among them.
+/// Returns the rounds between `ranks` ranks: the distance of each write of a rank, and how many
+/// ranks' data it carries, including the writer's.
 fn rounds(ranks: u32, ways: u32) -> Vec<Vec<(u32, u32)>> {
     let mut rounds = Vec::new();
-    // The ranks that each knows of.
+    // The number of ranks whose data each rank has.
     let mut known = 1;
     while known < ranks {
         let ways = ways.min((ranks - 1) / known);
@@ -68,15 +68,15 @@ fn rounds(ranks: u32, ways: u32) -> Vec<Vec<(u32, u32)>> {
     rounds
 }
 
-/// Where the blocks of ranks stand in the vector.
+/// The positions of the ranks' blocks in the vector.
 struct Blocks {
     ranks: u32,
     bytes: usize,
 }
 
 impl Blocks {
-    /// The blocks of so many ranks up to one, which may lie on both sides of the last: where each
-    /// part begins in a message, and where it stands in the vector.
+    /// Returns the blocks of the `count` ranks up to `rank`, which may wrap around: for each part,
+    /// its offset in a message and its range in the vector.
     fn up_to(&self, rank: u32, count: u32) -> Vec<(usize, std::ops::Range<usize>)> {
         let first = (rank + self.ranks + 1 - count) % self.ranks;
         let before_end = count.min(self.ranks - first);

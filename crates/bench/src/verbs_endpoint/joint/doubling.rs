@@ -1,14 +1,13 @@
 //! Recursive doubling (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-//! Operations in MPICH", 2005): in round k a rank exchanges all that it has with the rank whose
-//! number differs in bit k.
+//! Operations in MPICH", 2005): in round k a rank exchanges all its data with the rank whose number
+//! differs in bit k.
 
 use super::schedule::Schedule;
 
-/// Every rank gives a vector and gets what reduces those of all.
+/// Returns the schedule by which every rank gets the reduction of all vectors.
 ///
-/// Where the number of ranks is no power of two, the first ranks are folded: of each two of them
-/// the one of even number gives the other its vector, which takes part for both, and gets the
-/// result.
+/// If the number of ranks is no power of two, the first ranks are folded: of each two, the even
+/// rank sends its vector to the odd rank, which takes part for both, and gets the result.
 pub(super) fn allreduce(rank: u32, ranks: u32, bytes: usize) -> Schedule {
     let all = 0..bytes;
     let power = 1 << ranks.ilog2();
@@ -38,12 +37,12 @@ pub(super) fn allreduce(rank: u32, ranks: u32, bytes: usize) -> Schedule {
     schedule
 }
 
-/// Every rank gives a block and gets the blocks of all, where the number of ranks is a power of
-/// two.
+/// Returns the schedule by which every rank gets the blocks of all ranks, if their number is a
+/// power of two.
 pub(super) fn allgather(rank: u32, ranks: u32, block: usize) -> Schedule {
     let mut schedule = Schedule::of_vector(ranks as usize * block, rank as usize * block);
     for bit in (0..ranks.ilog2()).map(|bit| 1 << bit) {
-        // The blocks that a rank has are those of the ranks which differ from it in lower bits.
+        // A rank has the blocks of the ranks that differ from it only in lower bits.
         let blocks = |rank: u32| {
             let first = (rank & !(bit - 1)) as usize;
             first * block..(first + bit as usize) * block

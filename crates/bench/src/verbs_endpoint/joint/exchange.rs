@@ -1,17 +1,16 @@
-//! The memory of calls that all ranks make together, and the messages that go between the ranks'
-//! places.
+//! The memory of joint operations, and the messages between the ranks' places.
 //!
 //! # Invariants
 //!
-//! * A message is one RDMA Write: its bytes, and behind them a word, the number of the call. The
-//!   receiver polls the word: on every device that writes in ascending order what is before it is
-//!   then there as well ([`verbs::MemoryRegion::peek`]).
-//! * Calls take two sets of places in turn, so that no message is written over before it was taken.
-//!   A rank that begins call g + 2 has finished call g + 1, for which it has waited for messages of
-//!   g + 1 from every rank that it writes to, directly or through others. Those ranks had begun
-//!   g + 1, and so had finished g: they had taken all messages of g, and the places of g are free.
-//!   The messages that this rank wrote in g have arrived for the same reason, so that their bytes
-//!   may change although nobody has asked for their completions.
+//! * A message is one RDMA Write: its bytes, followed by a word with the number of the call. The
+//!   receiver polls the word: on every device that writes in ascending order, the bytes before it
+//!   have then arrived as well ([`verbs::MemoryRegion::peek`]).
+//! * Calls alternate between two sets of places, so that no message is overwritten before it was
+//!   taken. A rank that begins call g + 2 has finished call g + 1, for which it has waited for
+//!   messages of g + 1 from every rank that it writes to, directly or through others. Those ranks
+//!   had begun g + 1, and so had finished g: they had taken all messages of g, and the places of g
+//!   are free. The messages that this rank wrote in g have arrived for the same reason, so their
+//!   bytes may change although no completion was requested.
 
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, SendRequest};
@@ -21,31 +20,31 @@ use crate::Error;
 use crate::endpoint::collectives::{Element, Reduction};
 use crate::verbs_endpoint::address::Target;
 
-/// Bytes of the word that ends a message.
+/// The size of the word that ends a message.
 pub(crate) const WORD_BYTES: usize = size_of::<u64>();
-/// Places do not share cache lines.
+/// The alignment of places, which share no cache line.
 const LINE: usize = 64;
-/// Sets of places.
+/// The number of sets of places.
 const SETS: usize = 2;
-/// Bytes of a rank's places, at most: they are all touched and registered, and all ranks of a host
-/// have theirs.
+/// The most bytes of a rank's places: all of them are touched and registered, by every rank of a
+/// host.
 const MEMORY_MOST: usize = 1 << 30;
 
-/// What is done in a call, with places in memory in place of their numbers.
+/// An action of a call, with memory offsets for the places.
 pub(crate) enum Act {
-    /// What this rank gives goes to the vector from this byte on.
+    /// Copies the data of this rank to the vector, at this byte.
     Give { at: usize },
-    /// So many bytes of the vector go to a message.
+    /// Copies bytes of the vector to a message.
     Pack { to: usize, from: usize, bytes: usize },
-    /// A message goes to another rank.
+    /// Writes a message to another rank.
     Write(Box<Write>),
-    /// A message of this rank goes to a place of its own.
+    /// Copies a message of this rank to one of its own places.
     Keep { from: usize, to: usize, bytes: usize },
-    /// The word here becomes the number of the call.
+    /// Waits until the word becomes the number of the call.
     Await { word: usize },
-    /// So many bytes of a message go to the vector.
+    /// Copies bytes of a message to the vector.
     Unpack { from: usize, to: usize, bytes: usize },
-    /// A message of so many bytes is reduced into the vector.
+    /// Reduces a message into the vector.
     Reduce { from: usize, to: usize, bytes: usize },
 }
 
@@ -54,9 +53,9 @@ pub(crate) struct Write {
     /// The queue pair to that rank.
     pub(crate) lane: usize,
     pub(crate) request: SendRequest,
-    /// Where it begins, if it is inline.
+    /// The offset of the message, if it is inline.
     inline_from: Option<usize>,
-    /// Its word; absent where the message came with it.
+    /// The word of the message; `None` if the message arrived with it.
     word: Option<usize>,
 }
 
@@ -74,39 +73,39 @@ impl Write {
     }
 }
 
-/// The calls of a rank that is connected with the others.
+/// The calls of a rank that is connected to the others.
 pub(crate) struct Exchange {
     pub(crate) region: MemoryRegion,
-    /// By set of places.
+    /// The actions for each set of places.
     pub(crate) acts: [Vec<Act>; SETS],
-    /// What this rank gives.
+    /// The data that this rank sends.
     pub(crate) given: Vec<u8>,
-    /// What the call computes.
+    /// The result that the call computes.
     pub(crate) vector: Vec<u8>,
-    /// A message that is reduced.
+    /// The message being reduced.
     pub(crate) scratch: Vec<u8>,
     pub(crate) reduced_by: (Element, Reduction),
     /// The number of the last call.
     pub(crate) number: u64,
-    /// Messages that were written to other ranks.
+    /// The messages that were written to other ranks.
     pub(crate) written: u64,
     layout: Layout,
 }
 
-/// The memory of a rank that does not know the others yet.
+/// The memory of a rank that is not connected to the others yet.
 pub(crate) struct Unlinked {
     region: MemoryRegion,
     schedule: Schedule,
     layout: Layout,
 }
 
-/// Where the words of messages stand in the first set of places.
+/// The offsets of the words of messages in the first set of places.
 struct Layout {
     sources: Vec<usize>,
     arrivals: Vec<usize>,
-    /// The longest message that may come to each of `arrivals`.
+    /// The longest message that may arrive in each of `arrivals`.
     longest: Vec<usize>,
-    /// Bytes of a set.
+    /// The size of a set in bytes.
     set: usize,
 }
 
@@ -122,7 +121,7 @@ impl Layout {
         Self { sources, arrivals, longest: schedule.arrivals.clone(), set }
     }
 
-    /// Where the word of a message stands: messages end where their places end.
+    /// Returns the offset of the word of a message: messages end where their places end.
     fn word(&self, set: usize, place: Place) -> usize {
         let first = match place {
             Place::Arrival(arrival) => self.arrivals[arrival],
@@ -136,29 +135,28 @@ impl Layout {
     }
 }
 
-/// Refuses messages that the device does not carry: they may have the blocks of several ranks.
+/// Refuses messages that are too long for the device: they may contain the blocks of several ranks.
 fn fits(longest: usize, message_most: u64) -> Result<(), Error> {
     let bytes = longest.saturating_add(WORD_BYTES);
     if bytes as u64 > message_most {
         let reason = format!(
-            "the longest message of a call and the word behind it have {bytes} bytes, and the device carries {message_most}: \
-             ask for a smaller size"
+            "the longest message of a call has {bytes} bytes with its last word, and the device sends at most \
+             {message_most}: use a smaller size"
         );
         return Err(Error::Impossible { reason });
     }
     Ok(())
 }
 
-/// Bytes of all places of a rank.
+/// Returns the size of all places of a rank in bytes.
 ///
 /// # Errors
-/// [`Error::Impossible`] where they are too many.
+/// [`Error::Impossible`] if it is too large.
 fn memory(set: usize) -> Result<usize, Error> {
     let bytes = set.saturating_mul(SETS).max(WORD_BYTES);
     if bytes > MEMORY_MOST {
         let reason = format!(
-            "the messages of a call take {} MiB of each rank, and at most {} are given to them: ask for a smaller size, or \
-             fewer ranks",
+            "the messages of a call need {} MiB at each rank, and the limit is {}: use a smaller size, or fewer ranks",
             bytes.div_ceil(1 << 20),
             MEMORY_MOST >> 20
         );
@@ -168,7 +166,8 @@ fn memory(set: usize) -> Result<usize, Error> {
 }
 
 impl Unlinked {
-    /// Makes the memory of a rank's calls, for a device whose messages have so many bytes at most.
+    /// Creates the memory of a rank's calls, for a device whose messages have at most
+    /// `message_most` bytes.
     pub(crate) fn new(
         domain: &ProtectionDomain,
         kind: MemoryKind,
@@ -184,13 +183,13 @@ impl Unlinked {
         Ok(Self { region, schedule, layout })
     }
 
-    /// Where other ranks write.
+    /// Returns the memory that other ranks write to.
     pub(crate) fn target(&self) -> Result<Target, Error> {
         Ok(Target::from(self.region.remote(0)?))
     }
 
-    /// Learns of the other ranks: the queue pair to each, and where its memory is. Messages of so
-    /// many bytes at most are inline.
+    /// Connects the calls to the other ranks: `other` returns the queue pair and the memory of
+    /// each. Messages of up to `inline_bytes` are inline.
     pub(crate) fn link(
         self,
         rank: u32,
@@ -218,7 +217,7 @@ impl Unlinked {
     }
 }
 
-/// What makes acts of steps.
+/// Turns steps into actions.
 struct Linking<'a, F> {
     region: &'a MemoryRegion,
     layout: &'a Layout,
@@ -270,13 +269,13 @@ impl<F: Fn(u32) -> Result<(usize, Target), Error>> Linking<'_, F> {
 }
 
 impl Exchange {
-    /// The set of places of the last call.
+    /// Returns the set of places of the last call.
     #[inline]
     pub(crate) fn set(&self) -> usize {
         (self.number % SETS as u64) as usize
     }
 
-    /// Fills a message that no call makes anew.
+    /// Fills a message that calls do not change.
     pub(crate) fn fill(&mut self, source: usize, bytes: &[u8]) -> Result<(), Error> {
         for set in 0..SETS {
             let at = self.layout.begin(set, Message::made(source, bytes.len()));
@@ -285,7 +284,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Removes what calls have brought, but the words.
+    /// Clears the results of calls, except for the words.
     pub(crate) fn clear(&mut self, with: u8) -> Result<(), Error> {
         self.vector.fill(with);
         for set in 0..SETS {
@@ -297,7 +296,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// What the last call has brought to a place.
+    /// Returns the data that the last call has brought to a place.
     pub(crate) fn arrived(&self, arrival: usize) -> Result<Vec<u8>, Error> {
         let mut bytes = vec![0; self.layout.longest[arrival]];
         let at = self.layout.begin(self.set(), Message::arrived(arrival, bytes.len()));

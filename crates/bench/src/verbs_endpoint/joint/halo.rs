@@ -1,12 +1,12 @@
-//! The exchange of sides: RDMA Writes into the memory of the four neighbours, each of which polls
-//! the word that ends a side.
+//! The halo exchange: RDMA Writes into the memory of the four neighbours, each of which polls the
+//! word that ends a side.
 
 use super::schedule::{Message, Schedule, Step};
 use crate::endpoint::collectives::HaloSpec;
 use crate::patterns::halo::choices::{SIDES, opposite};
 
-/// The sides stand where they are written from, and are used where they arrive: nothing is copied
-/// but what the device copies.
+/// Returns the schedule. Sides are written from their memory and used where they arrive: only the
+/// device copies them.
 pub(super) fn exchange(spec: HaloSpec, rank: u32) -> Schedule {
     let bytes = spec.side_bytes;
     let mut schedule = Schedule::default();

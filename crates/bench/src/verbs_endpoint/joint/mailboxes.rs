@@ -1,14 +1,13 @@
-//! Numbers that two ranks give each other: what they need to begin calls together and to compare
-//! their clocks.
+//! Numbers between two ranks, which they need to begin calls together and to compare their clocks.
 //!
 //! # Invariants
 //!
-//! * A letter is one RDMA Write of a number and, behind it, which letter to this rank it is. The
-//!   receiver polls that: what is before it is then there as well
+//! * A letter is one RDMA Write of a number, followed by the index of the letter to this rank. The
+//!   receiver polls the index: the number before it has then arrived as well
 //!   ([`verbs::MemoryRegion::peek`]).
-//! * Places are used in turn. A rank gives no more than [`PLACES`] letters before it takes one, of
-//!   the other or of a third, that was written after all of those were taken: of a barrier at most
-//!   two are not taken yet.
+//! * Places are used in turn. A rank sends no more than [`PLACES`] letters before it takes one, of
+//!   the same or of a third rank, that was written after all of those were taken: in a barrier, at
+//!   most two are not taken yet.
 
 use verbs::abi::{IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE};
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, Remote, SendRequest};
@@ -16,24 +15,24 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, Remote, SendRequest};
 use crate::Error;
 use crate::verbs_endpoint::address::Target;
 
-/// Letters from one rank to another that may be on their way or not taken yet: twice what a
-/// comparison of clocks tells at once.
+/// The most letters from one rank to another that may be under way or not taken yet: twice as many
+/// as a comparison of clocks sends at once.
 const PLACES: usize = 64;
-/// A number and which letter it is.
+/// The size of a number and the index of its letter.
 const LETTER_BYTES: usize = 2 * size_of::<u64>();
 const NUMBER_BYTES: usize = size_of::<u64>();
 
-/// A rank's mailboxes for the letters of each other rank, and copies of what it gives them.
+/// A rank's mailboxes for the letters of each other rank, and copies of the letters that it sends.
 pub(crate) struct Mailboxes {
     region: MemoryRegion,
     rank: u32,
-    /// By rank.
+    /// The mailboxes, by rank.
     others: Vec<Mailbox>,
-    /// What is written to any of them, made once: a letter may go right before a stamp.
+    /// The request of every letter, created once: a letter may be sent right before a time stamp.
     request: SendRequest,
 }
 
-/// What is between this rank and another.
+/// The letters between this rank and another.
 #[derive(Clone, Copy, Default)]
 struct Mailbox {
     given: u64,
@@ -55,12 +54,13 @@ impl Mailboxes {
         Ok(Self { region, rank, others, request })
     }
 
-    /// Where other ranks write.
+    /// Returns the memory that other ranks write to.
     pub(crate) fn target(&self) -> Result<Target, Error> {
         Ok(Target::from(self.region.remote(0)?))
     }
 
-    /// Writes a letter, for a queue pair to that rank, whose mailboxes are there.
+    /// Returns the request of a letter, for a queue pair to the rank `to` with its mailboxes at
+    /// `target`.
     pub(crate) fn letter(&mut self, to: u32, target: Target, number: u64) -> Result<&mut SendRequest, Error> {
         let other = &mut self.others[to as usize];
         let place = (other.given % PLACES as u64) as usize;
@@ -74,7 +74,7 @@ impl Mailboxes {
         Ok(&mut self.request)
     }
 
-    /// The next letter from a rank, if it is there.
+    /// Returns the number of the next letter from a rank, if it has arrived.
     pub(crate) fn next(&mut self, from: u32) -> Result<Option<u64>, Error> {
         let other = &mut self.others[from as usize];
         let place = at(from, (other.taken % PLACES as u64) as usize);
@@ -86,7 +86,7 @@ impl Mailboxes {
     }
 }
 
-/// Where a letter lies among those of a rank.
+/// Returns the offset of a letter in the mailbox of a rank.
 fn at(rank: u32, place: usize) -> usize {
     (rank as usize * PLACES + place) * LETTER_BYTES
 }

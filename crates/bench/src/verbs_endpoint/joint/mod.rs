@@ -1,7 +1,7 @@
-//! What all ranks do together over RDMA Writes: collective operations and the exchange of sides.
+//! Joint operations by RDMA Writes: collective operations and the halo exchange.
 //!
 //! ```text
-//! dissemination.rs, doubling.rs, ring.rs, halo.rs ─► schedule.rs: what a rank does, as data
+//! dissemination.rs, doubling.rs, ring.rs, halo.rs ─► schedule.rs: the steps of a rank, as data
 //!                                                        ▼
 //!        exchange.rs: memory and work requests for it ─► endpoint/joint.rs makes the calls
 //!                           mailboxes.rs: numbers from one rank to another ─┘
@@ -35,7 +35,7 @@ use crate::patterns::halo::choices::SIDES;
 use crate::point::Memory;
 use crate::topology::PartSpec;
 
-/// What all ranks do together, before they know each other.
+/// A joint operation of ranks that are not connected yet.
 pub(super) struct Prepared {
     joint: Joint,
     rank: u32,
@@ -47,8 +47,8 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the memory for what the ranks of a part do together, if they do.
-    /// The device's messages have so many bytes at most.
+    /// Creates the memory for the joint operation of a part, if it has one. The device's messages
+    /// have at most `message_most` bytes.
     pub(super) fn new(
         domain: &ProtectionDomain,
         spec: &PartSpec,
@@ -77,7 +77,7 @@ impl Prepared {
         })
     }
 
-    /// Learns of the other ranks: the queue pair to each, and its targets.
+    /// Connects to the other ranks: `other` returns the queue pair to each, and its targets.
     pub(super) fn link(
         self,
         other: impl Fn(u32) -> Result<(usize, Targets), Error>,
@@ -94,23 +94,23 @@ impl Prepared {
     }
 }
 
-/// What all ranks do together.
+/// A joint operation of connected ranks.
 pub(super) struct Joined {
     joint: Joint,
     rank: u32,
     ranks: u32,
-    /// The calls that are measured.
+    /// The measured calls.
     pub(super) measured: Exchange,
-    /// Those by which ranks begin together.
+    /// The calls by which ranks start together.
     pub(super) control: Exchange,
-    /// Numbers between two ranks.
+    /// The numbers between two ranks.
     pub(super) mailboxes: Mailboxes,
-    /// By rank, the queue pair to it and its mailboxes; absent of this rank.
+    /// The queue pair to each rank and its mailboxes, by rank; `None` for this rank.
     others: Vec<Option<(usize, Target)>>,
 }
 
 impl Joined {
-    /// The queue pair to a rank, and a letter for that.
+    /// Returns the queue pair to a rank, and the request of a letter to it.
     pub(super) fn letter(&mut self, to: u32, number: u64) -> Result<(usize, &mut SendRequest), Error> {
         let known = self.others.get(to as usize).copied().flatten();
         let (lane, target) = known.ok_or_else(|| Error::PeerAddress {
@@ -119,7 +119,7 @@ impl Joined {
         Ok((lane, self.mailboxes.letter(to, target, number)?))
     }
 
-    /// Fills the memory with what only this rank would give.
+    /// Fills the memory with data that only this rank sends.
     pub(super) fn fill(&mut self) -> Result<(), Error> {
         match self.joint {
             Joint::Collective(spec) => {
@@ -137,12 +137,12 @@ impl Joined {
         Ok(())
     }
 
-    /// Removes what the last call brought.
+    /// Clears the result of the last call.
     pub(super) fn clear(&mut self) -> Result<(), Error> {
         self.measured.clear(CLEARED)
     }
 
-    /// Compares what the last call brought with what it should have.
+    /// Compares the result of the last call with the expected one.
     pub(super) fn verify(&self) -> Result<(), Error> {
         match self.joint {
             Joint::Collective(spec) => self.contents(spec).verify(&self.measured.vector),
@@ -153,7 +153,7 @@ impl Joined {
         }
     }
 
-    /// Whether this is rank 0.
+    /// Returns whether this is rank 0.
     pub(super) fn is_first(&self) -> bool {
         self.rank == 0
     }
@@ -163,17 +163,17 @@ impl Joined {
     }
 }
 
-/// What a rank does in a call.
+/// Returns the schedule of a rank in a call.
 ///
 /// # Errors
-/// [`Error::Impossible`] where so many ranks do not do it over verbs.
+/// [`Error::Impossible`] if this number of ranks cannot do it over verbs.
 fn schedule(joint: Joint, rank: u32, ranks: u32) -> Result<Schedule, Error> {
     let spec = match joint {
         Joint::Collective(spec) => spec,
         Joint::Halo(spec) => return Ok(halo::exchange(spec, rank)),
     };
     if let Some(refusal) = spec.over_verbs(ranks) {
-        let reason = format!("{} cannot be: {}", refusal.what, refusal.why);
+        let reason = format!("{} is not possible: {}", refusal.what, refusal.why);
         return Err(Error::Impossible { reason });
     }
     let CollectiveSpec { operation, size_bytes, element, ways, .. } = spec;

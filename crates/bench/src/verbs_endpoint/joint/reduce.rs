@@ -1,4 +1,4 @@
-//! What reduces two vectors.
+//! The reduction of two vectors.
 
 use std::ops::Add;
 

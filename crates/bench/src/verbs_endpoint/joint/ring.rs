@@ -1,11 +1,13 @@
-//! Rings: each rank writes to the next one only (Thakur, Rabenseifner and Gropp 2005; Patarasuk and
-//! Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009).
+//! Ring algorithms: each rank writes only to the next one (Thakur, Rabenseifner and Gropp 2005;
+//! Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations",
+//! 2009).
 
 use std::ops::Range;
 
 use super::schedule::{Message, Schedule, Step};
 
-/// Every rank gives a block and gets the blocks of all: each goes around the ring.
+/// Returns the schedule by which every rank gets the blocks of all ranks: each block goes around
+/// the ring.
 pub(super) fn allgather(rank: u32, ranks: u32, block: usize) -> Schedule {
     let mut schedule = Schedule::of_vector(ranks as usize * block, rank as usize * block);
     let at = |rank: u32| rank as usize * block..(rank as usize + 1) * block;
@@ -13,8 +15,9 @@ pub(super) fn allgather(rank: u32, ranks: u32, block: usize) -> Schedule {
     schedule
 }
 
-/// Every rank gives a vector of whole elements and gets what reduces those of all: a part of the
-/// vector for each rank is reduced once around the ring, and then goes around it once more.
+/// Returns the schedule by which every rank gets the reduction of all vectors of whole elements: a
+/// part of the vector for each rank is reduced once around the ring, and then goes around it once
+/// more.
 pub(super) fn allreduce(rank: u32, ranks: u32, bytes: usize, element: usize) -> Schedule {
     let elements = bytes / element;
     let edge = |part: u32| part as usize * elements / ranks as usize * element;
@@ -26,13 +29,13 @@ pub(super) fn allreduce(rank: u32, ranks: u32, bytes: usize, element: usize) -> 
         schedule.send(place, (rank + 1) % ranks, part(rank + ranks - step));
         schedule.reduce(place, part(rank + ranks - step - 1));
     }
-    // The part after its own number is the one that this rank has completed.
+    // The part after its own number is the part that this rank has completed.
     around(&mut schedule, rank, ranks, longest, |steps| part(rank + 1 + ranks - steps));
     schedule
 }
 
-/// Sends a part of the vector around the ring, and each part that comes farther on, but the last.
-/// The part that comes after so many steps is that of the rank so many places before.
+/// Sends a part of the vector around the ring, and forwards each arriving part except the last. The
+/// part that arrives after n steps belongs to the rank n places before.
 fn around(
     schedule: &mut Schedule,
     rank: u32,
@@ -46,7 +49,7 @@ fn around(
         let place = schedule.place(longest);
         match came {
             None => schedule.send(place, next, part(0)),
-            // It goes on from where it came, and is taken meanwhile.
+            // The part is forwarded from where it arrived, and unpacked meanwhile.
             Some(from) => {
                 let message = Message::arrived(from, part(step).len());
                 schedule.steps.push(Step::Write { message, to: next, arrival: place });

@@ -1,4 +1,4 @@
-//! Schedules of all ranks, carried out in memory in any order.
+//! Tests that run the schedules of all ranks in memory, in any order.
 
 use super::schedule::{Message, Place, Schedule, Step};
 use super::{dissemination, doubling, halo, reduce, ring, schedule};
@@ -9,11 +9,11 @@ use crate::endpoint::contents::{Contents, side_expected, sides};
 use crate::patterns::halo::choices::SIDES;
 use crate::point::HaloMethod;
 
-/// Ranks that do something together, in two sets of places as on a device.
+/// The ranks of a joint operation, with two sets of places as on a device.
 struct World {
     ranks: Vec<Rank>,
     reduced_by: (Element, Reduction),
-    /// A message of which a byte is changed on its way: the rank that writes it.
+    /// The rank whose messages are corrupted by one byte.
     corrupts: Option<u32>,
     random: u64,
 }
@@ -23,15 +23,15 @@ struct Rank {
     given: Vec<u8>,
     vector: Vec<u8>,
     sources: [Vec<Vec<u8>>; 2],
-    /// Messages that came, and the call that each is of.
+    /// The arrived messages, each with the number of its call.
     arrivals: [Vec<(u64, Vec<u8>)>; 2],
-    /// The call that it has begun, and its next step.
+    /// The call that the rank has begun, and its next step.
     call: u64,
     step: usize,
 }
 
 impl Rank {
-    /// The last call that it has finished.
+    /// Returns the last call that the rank has finished.
     fn finished(&self) -> u64 {
         if self.step == self.schedule.steps.len() { self.call } else { self.call.saturating_sub(1) }
     }
@@ -40,7 +40,7 @@ impl Rank {
         (self.call % 2) as usize
     }
 
-    /// A message at its place: messages end where their places end.
+    /// Returns a message in its place: messages end where their places end.
     fn message(&self, message: Message) -> &[u8] {
         let place = match message.place {
             Place::Arrival(arrival) => &self.arrivals[self.set()][arrival].1,
@@ -71,7 +71,7 @@ impl World {
         Self { ranks, reduced_by: (Element::Uint64, Reduction::Max), corrupts: None, random: 1 }
     }
 
-    /// Makes so many calls, the ranks in any order.
+    /// Makes `calls` calls, with the ranks in any order.
     fn run(&mut self, calls: u64) {
         while self.ranks.iter().any(|rank| rank.finished() < calls) {
             let order = self.random();
@@ -86,7 +86,7 @@ impl World {
         (self.random >> 33) as usize
     }
 
-    /// A rank takes its next step, if it can.
+    /// Lets a rank take its next step, if it can.
     fn moves(&mut self, rank: usize, calls: u64) -> bool {
         if self.ranks[rank].finished() == self.ranks[rank].call {
             return self.ranks[rank].call < calls && self.begins(rank);
@@ -117,7 +117,8 @@ impl World {
         true
     }
 
-    /// A rank begins a call: all that it writes to are done with the last call in the same places.
+    /// Lets a rank begin a call: all ranks that it writes to have finished the last call in the
+    /// same places.
     fn begins(&mut self, rank: usize) -> bool {
         let call = self.ranks[rank].call + 1;
         for step in &self.ranks[rank].schedule.steps {
@@ -135,7 +136,7 @@ impl World {
         let set = own.set();
         let mut bytes = own.message(message).to_vec();
         if let (true, Some(byte)) = (self.corrupts == Some(rank as u32), bytes.last_mut()) {
-            // Of a number more than rounding hides.
+            // It changes a number by more than rounding hides.
             *byte ^= 0x40;
         }
         let place = &mut self.ranks[to].arrivals[set][arrival];
@@ -144,7 +145,7 @@ impl World {
         place.0 = call;
     }
 
-    /// The messages that go to other ranks in a call of all.
+    /// Returns how many messages go to other ranks in one call of all ranks.
     fn written(&self) -> u32 {
         let of = |(rank, own): (u32, &Rank)| {
             let is_other = |step: &&Step| matches!(step, Step::Write { to, .. } if *to != rank);
@@ -154,7 +155,7 @@ impl World {
     }
 }
 
-/// What all ranks write together in a dissemination.
+/// Returns how many messages all ranks write in a dissemination.
 fn formula(ranks: u32, ways: u32) -> u32 {
     let known = |round: &u32| (ways + 1).pow(*round);
     (0..)
@@ -189,7 +190,7 @@ fn n_ways_are_n_times_rounds_times_ranks_writes_where_no_round_is_partial() {
     {
         assert_eq!(formula(ranks, ways), ways * rounds * ranks);
     }
-    // 4 ranks in 2 ways: 2 writes of each in the first round, then the one that is not known.
+    // 4 ranks, 2-way: 2 writes by each rank in the first round, then one to the rank that is left.
     assert_eq!(formula(4, 2), 4 * (2 + 1));
     let to = |step: &Step| if let Step::Write { to, .. } = step { Some(*to) } else { None };
     let targets: Vec<u32> = dissemination::allgather(4, 9, 2, 0).steps.iter().filter_map(to).collect();
@@ -204,7 +205,7 @@ fn no_rank_leaves_a_barrier_before_the_last_has_come() {
             let mut world = World::new(all, |_| Vec::new());
             for call in 1..=20 {
                 let late = world.random() % world.ranks.len();
-                // All but one go as far as they come.
+                // All ranks but one advance as far as they can.
                 while (0..world.ranks.len()).any(|rank| rank != late && world.moves(rank, call)) {}
                 assert!(world.ranks.iter().all(|rank| rank.finished() < call), "{ranks} ranks, {ways} ways");
                 world.run(call);
@@ -226,7 +227,7 @@ fn spec(operation: Collective, size_bytes: usize) -> CollectiveSpec {
     }
 }
 
-/// What ranks get; a byte may be changed in what one of them writes.
+/// Returns the results of all ranks; one rank's messages may be corrupted.
 fn results(spec: CollectiveSpec, ranks: u32, corrupts: Option<u32>) -> Vec<Result<(), crate::Error>> {
     let contents = |rank| Contents { spec, rank, ranks };
     let all = (0..ranks).map(|rank| schedule(Joint::Collective(spec), rank, ranks).unwrap()).collect();

@@ -1,11 +1,12 @@
-//! Connections of RDMA CM that are made and ended by themselves, to time that: rank 0 asks for them
-//! and ends them, rank 1 takes them.
+//! RDMA CM connections that are made and ended one by one, to time that: rank 0 makes and ends
+//! them, rank 1 accepts them.
 //!
 //! # Invariants
 //!
-//! * What rank 1 does between two stamps of rank 0 is its part of the connection and nothing else.
-//!   Its queue pairs for a batch are made before rank 0 goes on from the batch before: rank 0 waits
-//!   for the answer that ends its connections, and rank 1 gives that answer when they are made.
+//! * Between two time stamps of rank 0, rank 1 does its part of the connection and nothing else. It
+//!   creates its queue pairs for a batch before rank 0 continues after the previous batch: rank 0
+//!   waits for the answer that ends its connections, and rank 1 gives that answer when the queue
+//!   pairs exist.
 
 use super::Objects;
 use crate::Error;
@@ -16,7 +17,7 @@ use crate::verbs_endpoint::managed::{PATIENCE, silent};
 use crate::verbs_endpoint::setup::connection;
 
 impl Objects<'_> {
-    /// Makes the queue pairs of a batch, whose peers RDMA CM is to find.
+    /// Creates the queue pairs of a batch, whose peers RDMA CM will find.
     fn make_initialised(&mut self) -> Result<(), Error> {
         for _ in 0..self.batch {
             let pair = self.initialised_pair()?;
@@ -26,7 +27,7 @@ impl Objects<'_> {
         Ok(())
     }
 
-    /// Makes what rank 0 connects a batch with.
+    /// Creates the channels and queue pairs with which rank 0 connects a batch.
     pub(super) fn prepare_connections(&mut self) -> Result<(), Error> {
         let (managed, _) = self.managed.ok_or_else(silent)?;
         for _ in 0..self.batch {
@@ -53,13 +54,13 @@ impl Objects<'_> {
         self.links.iter().try_for_each(|link| Ok(link.disconnect(PATIENCE)?))
     }
 
-    /// Destroys what is left of connections that have ended.
+    /// Destroys the rest of ended connections.
     pub(super) fn take_down(&mut self) {
         self.links.clear();
         self.connected.clear();
     }
 
-    /// Does rank 1's part of so many batches.
+    /// Does rank 1's part of `batches` batches.
     pub(in super::super) fn accept(&mut self, batches: u64) -> Result<(), Error> {
         let (managed, _) = self.managed.ok_or_else(silent)?;
         let listener = managed.listener()?;
@@ -74,12 +75,12 @@ impl Objects<'_> {
             let is_last = batch == batches;
             for ended in 0..self.batch {
                 let link = listener.ended(&mut self.links, PATIENCE)?;
-                // Rank 0 waits for the answer, but is not timed.
+                // Rank 0 waits for the answer, but this is not timed.
                 if ended == 0 && self.step == Step::RdmaCmConnect && !is_last {
                     self.connected.clear();
                     self.make_initialised()?;
                 }
-                // It is answered at once, and destroyed when nobody is timed.
+                // The end is answered at once, and the link is destroyed when nothing is timed.
                 link.answer_end()?;
                 over.push(link);
             }

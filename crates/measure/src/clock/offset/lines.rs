@@ -1,12 +1,13 @@
-//! Straight lines between points: those that pass above some and below others. Integers only, so
-//! nothing is rounded but the results, and those outwards.
+//! Straight lines between points: they pass above some points and below others. The arithmetic uses
+//! integers only, so nothing is rounded but the results, and those outwards.
 //!
-//! A line of slope s below all `highs` lies lowest under the corner of their lower convex hull that
-//! minimises y - s x; above all `lows`, their upper hull alike. A slope is feasible if the first
-//! leaves room for the second. The room is a concave function of s, so feasible slopes are an
-//! interval, and Newton's method from outside finds each end exactly. Over all feasible lines the
-//! largest value at x is then the lower hull of `highs`, continued at both ends by the first and
-//! the last feasible slope in place of its own flatter and steeper edges; the least value likewise.
+//! A line of slope s below all `highs` is lowest under the corner of their lower convex hull that
+//! minimises y - s x. Above all `lows`, their upper hull works alike. A slope is feasible if the
+//! first leaves room for the second. The room is a concave function of s, so feasible slopes form
+//! an interval, and Newton's method from outside finds each bound exactly. Over all feasible lines,
+//! the largest value at x is then the lower hull of `highs`, in which the first and the last
+//! feasible slope replace the hull's own flatter and steeper edges on the left and right. The
+//! smallest value is computed likewise.
 
 use std::cmp::Ordering;
 
@@ -36,7 +37,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The lines of slopes in a range; `None` where there are none, or a set is empty.
+    /// The lines with slopes in a range; `None` where there are none, or a set is empty.
     pub(super) fn between(
         lows: Vec<Point>,
         highs: Vec<Point>,
@@ -55,7 +56,7 @@ impl Lines {
         })
     }
 
-    /// The least value of any of the lines at `x`, rounded down. `x` is below 2^64 in magnitude.
+    /// The smallest value of any of the lines at `x`, rounded down. `x` is below 2^64 in magnitude.
     pub(super) fn least(&self, x: i128) -> i128 {
         -self.lows.ceiling(x)
     }
@@ -65,7 +66,7 @@ impl Lines {
         self.highs.ceiling(x)
     }
 
-    /// The least and the largest slope of the lines.
+    /// The smallest and the largest slope of the lines.
     pub(super) fn slopes(&self) -> (Slope, Slope) {
         (self.flattest, self.steepest)
     }
@@ -97,7 +98,7 @@ impl Slope {
         (self.rise * other.run).cmp(&(other.rise * self.run))
     }
 
-    /// From `from` to `to`, which lies to the right of it.
+    /// The slope from `from` to `to`, which is to the right of it.
     fn between(from: Point, to: Point) -> Self {
         Self { rise: to.y - from.y, run: to.x - from.x }
     }
@@ -112,7 +113,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// The part of a hull whose slopes are in a range, continued by the ends of that range.
+    /// The part of a hull whose slopes are in a range, continued with the bounds of that range.
     fn of(hull: &[Point], left: Slope, right: Slope) -> Self {
         let corners = hull[tangent(hull, left)..=tangent(hull, right)].to_vec();
         Self { corners, left, right }
@@ -126,7 +127,7 @@ impl Chain {
             Some(last) if after == self.corners.len() => (self.corners[last], self.right),
             Some(before) => (self.corners[before], Slope::between(self.corners[before], self.corners[after])),
         };
-        // Rounded down with both signs turned is rounded up.
+        // Negating before and after rounding down rounds up.
         from.y - (-slope.rise * (x - from.x)).div_euclid(slope.run)
     }
 }
@@ -165,9 +166,9 @@ fn tangent(hull: &[Point], slope: Slope) -> usize {
 /// The feasible slope that is nearest to `start`, going down from it (`direction` 1) or up (-1);
 /// `lows` is upside down.
 ///
-/// The pair of corners with the least room between them at a slope that is not feasible is a
-/// constraint that the result must meet; the slope that just meets it is the next try. Each pair
-/// comes up once, and in practice few do.
+/// The pair of corners with the least room between them at an infeasible slope is a constraint that
+/// the result must satisfy. The slope that just satisfies it is the next try. Each pair comes up
+/// once, and in practice few do.
 fn nearest_feasible(lows: &[Point], highs: &[Point], start: Slope, direction: i128) -> Option<Slope> {
     let mut slope = start;
     loop {
@@ -202,9 +203,9 @@ mod tests {
         Slope { rise, run }
     }
 
-    /// Least and largest value at `x` by trying every corner of the feasible set: at each there are
-    /// two constraints that are met exactly, so its slope is that between two points or an end of
-    /// the range.
+    /// Smallest and largest value at `x`, found by trying every corner of the feasible set. At each
+    /// corner two constraints are exact, so its slope is that between two points or a bound of the
+    /// range.
     fn brute_force(lows: &[Point], highs: &[Point], range: (Slope, Slope), x: i128) -> Option<(i128, i128)> {
         let all: Vec<Point> = lows.iter().chain(highs).copied().collect();
         let pairs = all.iter().flat_map(|&from| all.iter().map(move |&to| (from, to)));

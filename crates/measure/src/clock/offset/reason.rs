@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-/// Why there is no [`super::Offset`]: words for a point that is not measured.
+/// Why there is no [`super::Offset`], in words for a point that is not measured.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There is nothing to go by.
+    /// There were no exchanges.
     #[error("the two clocks were not compared: no messages were exchanged between them")]
     NoExchange,
-    /// A clock showed less than before.
+    /// A clock went back.
     #[error(
         "the two clocks cannot be compared: {whose} clock went back during exchange {exchange}; bind the processes to \
          CPUs, or use a clock that is the same on all CPUs"
@@ -34,16 +34,16 @@ pub enum Reason {
     Nominal {
         /// `our` or `their`.
         whose: &'static str,
-        /// What is said of it.
+        /// The claim about it.
         claim: String,
     },
-    /// A constant rate fits, but not one that clocks have.
+    /// A constant rate fits, but it is not credible.
     #[error(
         "the two clocks cannot be compared: they drift by {least_ppm:.1} to {largest_ppm:.1} ppm and at most \
          {limit_ppm:.0} ppm are credible; wait until whatever slews one of them (chronyd, ntpd, adjtime) is done"
     )]
     Drift {
-        /// Least drift that fits, in ppm.
+        /// Smallest drift that fits, in ppm.
         least_ppm: f64,
         /// Largest drift that fits, in ppm.
         largest_ppm: f64,
@@ -63,7 +63,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The same where the two clocks have names, such as "rank 0": ours and theirs.
+    /// The reason with names for the two clocks, such as "rank 0": of the local and the remote one.
     pub fn named(&self, ours: &str, theirs: &str) -> String {
         let words =
             self.to_string().replacen("the two clocks", &format!("the clocks of {ours} and {theirs}"), 1);

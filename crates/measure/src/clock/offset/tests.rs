@@ -1,5 +1,5 @@
-//! Simulated exchanges, of which the truth is known; and two threads of which one has a clock that
-//! is skewed.
+//! Simulated exchanges with known offsets and rates, and two threads of which one has a skewed
+//! clock.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use super::*;
 use crate::clock::Skew;
 use crate::random::Random;
 
-/// Heavy-tailed (Pareto, index 1.1: its mean is 11 times its least, and its variance is infinite),
-/// in ns.
+/// A heavy-tailed time (Pareto, index 1.1: its mean is 11 times its minimum, and its variance is
+/// infinite), in ns.
 fn transit(random: &mut Random, least_ns: f64) -> f64 {
     (least_ns * random.fraction().powf(-1.0 / 1.1)).min(50e6)
 }
@@ -29,7 +29,7 @@ impl Counter {
         Self { micro_hz: (hz * 1e6 * (1.0 + drift_ppm * 1e-6)) as i128, start }
     }
 
-    /// What it shows, rounded down as counters are.
+    /// Its reading, rounded down as counters are.
     fn read(&self, time_ps: i128) -> u64 {
         (self.start + (time_ps * self.micro_hz).div_euclid(1_000_000 * PS_PER_S)) as u64
     }
@@ -41,7 +41,7 @@ struct World {
     ours: Counter,
     theirs: Counter,
     nominal: (Nominal, Nominal),
-    /// Least transit time there and back, in ns.
+    /// Smallest transit time there and back, in ns.
     transit_ns: (f64, f64),
 }
 
@@ -50,8 +50,8 @@ fn nominal(tick_hz: f64, drift_ppm: f64) -> Nominal {
 }
 
 impl World {
-    /// Nominal rates of 24 MHz to 4 GHz, each up to 200 ppm off, ours up to a month old and theirs
-    /// up to days off.
+    /// Nominal rates of 24 MHz to 4 GHz, each up to 200 ppm off, the local counter up to a month
+    /// old and the remote one up to days off.
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let hz = |random: &mut Random| match random.bits() % 3 {
@@ -92,7 +92,7 @@ impl World {
         Offset::of(exchanges, self.nominal.0, self.nominal.1)
     }
 
-    /// Whether the truth lies inside at an instant.
+    /// Whether the true reading lies inside the interval at an instant.
     fn holds(&self, offset: &Offset, time_s: f64) -> bool {
         let time_ps = (time_s * 1e12) as i128;
         let ours = i128::from(self.ours.read(time_ps));
@@ -102,7 +102,7 @@ impl World {
     }
 }
 
-/// When the exchanges are made, in relation to a measurement from 0 to `point_s`.
+/// Makes exchanges before, during or after a measurement from 0 to `point_s`, as `plan` says.
 fn around(world: &mut World, count: usize, point_s: f64, plan: u64) -> Vec<Exchange> {
     match plan % 3 {
         0 => world.exchanges(count, -0.1, 0.0),
@@ -129,13 +129,13 @@ fn the_truth_lies_inside_in_all_of_2000_runs() {
             let time_s = point_s * f64::from(at) / 40.0;
             assert!(world.holds(&offset, time_s), "run {seed} of {count} exchanges at {time_s} s");
             let theirs = world.theirs.read((time_s * 1e12) as i128);
-            // From a stamp of ours up to a millisecond before.
+            // From a local stamp up to a millisecond before.
             let truth = world.ours.read((time_s * 1e12) as i128);
             let gap = world.random.bits() % (world.nominal.0.tick_hz / 1e3) as u64;
             let elapsed = offset.elapsed(truth - gap, theirs);
             let error_ns = (elapsed.ns - gap as f64 / world.nominal.0.tick_hz * 1e9).abs();
             assert!(error_ns <= elapsed.bound_ns, "run {seed}: {elapsed:?} is off by {error_ns} ns");
-            assert!(elapsed.bound_ns <= bound_ns, "run {seed}: {elapsed:?} is beyond {bound_ns} ns");
+            assert!(elapsed.bound_ns <= bound_ns, "run {seed}: {elapsed:?} is above {bound_ns} ns");
         }
         for time_s in [-100.0, -1.0, 2.0 * point_s, 3600.0, 86_400.0] {
             assert!(world.holds(&offset, time_s), "run {seed} of {count} exchanges, far away at {time_s} s");
@@ -156,8 +156,8 @@ fn no_exchange_alone_would_have_given_a_narrower_bound() {
         for at in 0..10 {
             let theirs = world.theirs.read(PS_PER_S * at / 10);
             let alone = |stamps: &Exchange| {
-                // Half the round trip, and the drift since: both limits of 200 ppm, relative to the
-                // nominal rates.
+                // Half the round trip, and the drift since then: both limits of 200 ppm, relative
+                // to the nominal rates.
                 let rate = world.nominal.0.tick_hz / world.nominal.1.tick_hz;
                 let gap = |stamp: u64| theirs.wrapping_sub(stamp).cast_signed().unsigned_abs() as f64 * rate;
                 let unexplained = stamps.returned - stamps.sent;
@@ -176,8 +176,8 @@ fn no_exchange_alone_would_have_given_a_narrower_bound() {
 
 #[test]
 fn exchanges_on_both_sides_bound_what_lies_between_by_their_round_trips() {
-    // 20 on each side, 10 s apart, of 1 us at least each way: the crystals' 400 ppm would make 2 ms
-    // of that.
+    // 20 on each side, 10 s apart, of at least 1 us each way: the crystals' 400 ppm alone would add
+    // 2 ms.
     let mut world = World::new(7);
     (world.transit_ns, world.ours, world.theirs) =
         ((1e3, 1e3), Counter::new(1e9, 150.0, 0), Counter::new(1e9, -180.0, 1 << 62));
@@ -189,7 +189,7 @@ fn exchanges_on_both_sides_bound_what_lies_between_by_their_round_trips() {
     let span = [0, 10 * PS_PER_S].map(|time| world.theirs.read(time));
     assert!(both.bound_ns(span[0], span[1]) < 3e3, "{} ns", both.bound_ns(span[0], span[1]));
     assert!(before.bound_ns(span[0], span[1]) > 50e3, "{} ns", before.bound_ns(span[0], span[1]));
-    // Beyond the last exchange it widens, by as much as the drift is not known.
+    // After the last exchange the bound widens by the uncertainty of the drift.
     let widths = [11, 20, 100, 1000].map(|s| both.elapsed(0, world.theirs.read(s * PS_PER_S)).bound_ns);
     assert!(widths.is_sorted_by(|one, other| one < other), "{widths:?}");
     let (least, largest) = both.drift_ppm();
@@ -198,8 +198,8 @@ fn exchanges_on_both_sides_bound_what_lies_between_by_their_round_trips() {
 
 #[test]
 fn messages_that_arrive_before_they_are_sent_are_not_explained() {
-    // The proof that the tests above can fail: transit times of -20 us and less there, and longer
-    // ones back.
+    // Shows that the tests above can fail: transit times of -20 us and less on the way out, and
+    // longer ones back.
     let mut wrong = 0;
     for seed in 0..200 {
         let mut world = World::new(seed);
@@ -228,7 +228,7 @@ fn a_clock_that_is_set_or_changes_its_rate_is_found() {
         }
         assert_eq!(world.offset(&exchanges).unwrap_err(), Reason::NotConstant { exchanges: 100 });
     }
-    // 100 ppm faster in the second half: 50 us at most, against round trips of some.
+    // 100 ppm faster in the second half: at most 50 us, and the round trips are similar.
     let mut world = World::new(4);
     (world.transit_ns, world.theirs) = ((1e3, 1e3), Counter::new(1e9, 50.0, 0));
     world.nominal.1 = nominal(1e9, 200.0);
@@ -257,8 +257,9 @@ fn a_drift_that_no_crystal_has_is_found() {
     );
 }
 
-/// A clock whose rate changes half way through: exchanges at both ends, 10 s from the change. In
-/// the world that is returned it runs at the rate of the second half, which is the truth from 0 on.
+/// A clock whose rate changes half way through, with exchanges at the start and the end, 10 s from
+/// the change. In the returned world it runs at the rate of the second half, which is true from 0
+/// on.
 fn wandering(change_ppm: f64, wander_ppm: f64) -> (World, Offset) {
     let mut world = World::new(11);
     (world.transit_ns, world.ours) = ((200.0, 200.0), Counter::new(1e9, 0.0, 1 << 40));
@@ -278,7 +279,7 @@ fn a_rate_that_changes_within_its_wander_stays_within_the_bound() {
         (0..=60).filter(|&s| !world.holds(&offset, f64::from(s) / 2.0)).count()
     };
     assert_eq!(outside(wandering(0.1, 0.1)), 0);
-    // And it is the wander that holds it.
+    // Without the wander it does not hold.
     assert!(outside(wandering(0.1, 0.0)) > 20);
 }
 
@@ -287,8 +288,8 @@ fn wander_widens_by_half_of_it_over_the_span() {
     let (world, steady) = wandering(0.0, 0.0);
     let (_, wandering) = wandering(0.0, 0.5);
     let bound = |offset: &Offset, s: i128| offset.elapsed(0, world.theirs.read(s * PS_PER_S)).bound_ns;
-    // A quarter of 0.5 ppm of 20 s is 2.5 us, in the constraints and in what is made of them.
-    // Slopes play a part too.
+    // A quarter of 0.5 ppm of 20 s is 2.5 us, in the constraints and in the results.
+    // Slopes also have an effect.
     let wider = bound(&wandering, 0) - bound(&steady, 0);
     assert!((4_990.0..5_020.0).contains(&wider), "{wider}");
     let beyond = bound(&wandering, 30) - bound(&steady, 30);
@@ -301,7 +302,7 @@ fn one_clock_is_not_refuted_and_two_are() {
     (world.theirs, world.nominal.1) = (world.ours, world.nominal.0);
     let exchanges = world.exchanges(50, 0.0, 1.0);
     assert!(holds_one_clock(&exchanges, 0) && holds_one_clock(&[], 0));
-    // 10,000,000 ticks later, as another time namespace may have it.
+    // 10,000,000 ticks later, as in another time namespace.
     let shifted: Vec<Exchange> = exchanges
         .iter()
         .map(|stamps| Exchange {
@@ -328,11 +329,11 @@ fn one_rate(exchanges: &[Exchange]) -> Offset {
 
 #[test]
 fn one_exchange_is_enough_and_exact() {
-    // 100 there, 50 at rest and 300 back, with their clock 1000 ahead.
+    // 100 out, 50 at rest and 300 back, with the remote clock 1000 ahead.
     let exchange = Exchange { sent: 5000, arrived: 6100, answered: 6150, returned: 5450 };
     let offset = Offset::of(&[exchange], nominal(1e9, 0.0), nominal(1e9, 0.0)).unwrap();
-    // Theirs is ahead by 700 to 1100. The clocks' own ticks add one on either side, and rounding
-    // outwards another.
+    // The remote clock is ahead by 700 to 1100. The clocks' own ticks add one on either side, and
+    // rounding outwards another.
     assert_eq!(offset.interval(6100), Interval { least: 4998, largest: 5402 });
     assert_eq!(offset.interval(7100), Interval { least: 5998, largest: 6402 });
     let elapsed = offset.elapsed(5000, 6100);

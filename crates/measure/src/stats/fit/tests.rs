@@ -1,11 +1,11 @@
-//! Against the certified results of the NIST Statistical Reference Datasets, and against the truth
-//! of synthetic data.
+//! Fits against the certified results of the NIST Statistical Reference Datasets, and against the
+//! true parameters of synthetic data.
 
 use super::*;
 use crate::random::Random;
 
-/// A dataset of NIST's for nonlinear regression: what was observed, and the certified parameters
-/// with their standard deviations.
+/// A dataset of NIST for nonlinear regression: the observations, and the certified parameters with
+/// their standard deviations.
 struct Dataset {
     observed: &'static [(f64, f64)],
     certified: &'static [(f64, f64)],
@@ -87,7 +87,7 @@ fn parameters_and_their_intervals_are_the_certified_ones() {
     }
 }
 
-/// A line as latencies have one: the sizes are powers of two, and errors are shares of the latency.
+/// A line as for latencies: the sizes are powers of two, and errors are shares of the latency.
 #[test]
 fn the_truth_lies_in_95_of_100_intervals() {
     let sizes: Vec<f64> = (2..=23).map(|power| f64::from(1 << power)).collect();
@@ -125,7 +125,7 @@ fn what_the_observations_do_not_determine_has_no_number() {
 
 #[test]
 fn the_chance_is_that_of_the_sum() {
-    // Of the 5 % point of the distribution with two degrees of freedom, -2 ln 0.05.
+    // The 5 % point of the distribution with two degrees of freedom is -2 ln 0.05.
     let fit = Fit { parameters: Vec::new(), sum: -2.0 * 0.05f64.ln(), degrees: 2 };
     assert!((fit.chance() - 0.05).abs() < 1e-9, "{}", fit.chance());
 }

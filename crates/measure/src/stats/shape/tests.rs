@@ -1,4 +1,4 @@
-//! Shapes against known series, and intervals against every combination of their parts' ends.
+//! Shapes against known series, and intervals against every combination of their parts' bounds.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn few_runs_span_their_intervals_and_many_their_own_spread() {
     assert_eq!(Estimate::of_runs(&runs), Some(estimate(9.0, 15.0, 25.0)));
     assert_eq!(Estimate::of_runs(&runs[..1]), Some(runs[0]));
     assert_eq!(Estimate::of_runs(&[]), None);
-    // 25 runs: ranks 8 and 18, whatever each run says of itself.
+    // 25 runs: ranks 8 and 18, regardless of the runs' own intervals.
     let many: Vec<Estimate> = (1..=25).rev().map(|i| estimate(0.0, f64::from(i), 100.0)).collect();
     assert_eq!(Estimate::of_runs(&many), Some(estimate(8.0, 13.0, 18.0)));
 }
@@ -41,7 +41,7 @@ fn flat_series_have_flatness_one() {
     assert_eq!(flatness(&series(&[(8.0, 50.0), (16.0, 50.0)], 0.0)), Some(Estimate::exact(1.0)));
     let flatness_of = flatness(&series(&[(8.0, 100.0), (16.0, 110.0), (32.0, 105.0)], 2.0)).unwrap();
     assert_eq!(flatness_of, estimate(108.0 / 102.0, 1.1, 112.0 / 98.0));
-    // Their intervals share a level: that they are all the same is not excluded.
+    // Their intervals share a level, so they may all be the same.
     assert_eq!(flatness(&series(&[(8.0, 100.0), (16.0, 103.0)], 2.0)).unwrap().low, 1.0);
     assert_eq!(flatness(&series(&[(8.0, 100.0)], 0.0)), None);
     assert_eq!(flatness(&series(&[(8.0, 1.0), (16.0, 5.0)], 1.0)), None);
@@ -52,8 +52,8 @@ fn a_line_accounts_for_its_share_of_the_variance() {
     let exact = line(&series(&[(0.0, 3.0), (1.0, 5.0), (4.0, 11.0), (9.0, 21.0)], 0.5)).unwrap();
     assert_eq!((exact.start, exact.slope, exact.determination.value), (3.0, 2.0, 1.0));
     assert_eq!(exact.at(2.0), 7.0);
-    // Anscombe 1973, American Statistician 27, 17-21, the first of four: R^2 0.667, the line 3.00 +
-    // 0.500 x.
+    // Anscombe 1973, American Statistician 27, 17-21, the first of four datasets: R^2 0.667, line
+    // 3.00 + 0.500 x.
     let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
     let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
     let anscombe: Vec<_> = x.into_iter().zip(y).collect();
@@ -64,7 +64,7 @@ fn a_line_accounts_for_its_share_of_the_variance() {
     let Estimate { value, low, high } = found.determination;
     assert!((value - 0.66654).abs() < 1e-5, "{found:?}");
     assert!((low.sqrt() - 0.4243).abs() < 1e-3 && (high.sqrt() - 0.9507).abs() < 1e-3, "{found:?}");
-    // One that falls has the same share; one that may do either may account for nothing.
+    // A falling series has the same share; one that may rise or fall may explain nothing.
     let falling: Vec<_> = anscombe.iter().map(|(x, y)| (*x, -y)).collect();
     let falling = line(&series(&falling, 0.0)).unwrap();
     assert!((falling.determination.low - low).abs() < 1e-12 && falling.slope < 0.0, "{falling:?}");
@@ -80,7 +80,7 @@ fn the_least_of_a_series_is_anywhere_that_is_not_surely_above_it() {
     assert_eq!(least(&series(&known, 0.0)), Some(Estimate::exact(10.0)));
     assert_eq!(least(&series(&known, 0.8)), Some(estimate(9.0, 10.0, 12.0)));
     assert_eq!(least(&series(&known, 20.0)), Some(estimate(1.0, 10.0, 15.0)));
-    // The least one reaches far up, but the third is surely above the second.
+    // The smallest one reaches far up, but the third is surely above the second.
     let wide = [
         At { x: 1.0, y: estimate(1.0, 9.0, 30.0) },
         At { x: 2.0, y: estimate(10.0, 11.0, 12.0) },
@@ -96,7 +96,7 @@ fn the_largest_step_is_found_by_its_ratio() {
     let step = largest_step(&known).unwrap();
     assert_eq!((step.from, step.to, step.ratio.value), (128.0, 256.0, 1265.0 / 910.0));
     assert_eq!(steps(&known).len(), 3);
-    // A falling series has a largest step too: the least fall; of equal ones the first.
+    // A falling series has a largest step too: the smallest fall; the first of equal ones.
     let falling = largest_step(&series(&[(1.0, 8.0), (2.0, 4.0), (3.0, 2.0)], 0.0)).unwrap();
     assert_eq!((falling.from, falling.ratio.value), (1.0, 0.5));
     assert_eq!(largest_step(&known[..1]), None);
@@ -110,7 +110,7 @@ fn a_crossover_is_beyond_the_errors() {
     assert_eq!(crossover(&regular, &inline), Crossover::FromTheStart);
     assert_eq!(crossover(&inline[..2], &regular), Crossover::Never);
     assert_eq!(crossover(&inline, &[]), Crossover::Never);
-    // An x that only one has does not count as having been below.
+    // An x of only one series does not count as being below.
     assert_eq!(crossover(&inline, &regular[2..]), Crossover::FromTheStart);
 }
 
@@ -118,11 +118,11 @@ fn a_crossover_is_beyond_the_errors() {
 fn an_order_counts_rows_that_rise() {
     let row = |values: [f64; 3]| values.map(|value| estimate(value - 1.0, value, value + 1.0)).to_vec();
     let rows = [
-        row([10.0, 20.0, 30.0]), // surely
-        row([10.0, 11.0, 30.0]), // by the numbers, within the errors
-        row([11.0, 10.0, 30.0]), // not, within the errors
-        row([30.0, 20.0, 10.0]), // surely not
-        row([10.0, 10.0, 30.0]), // equal is no order
+        row([10.0, 20.0, 30.0]), // surely in order
+        row([10.0, 11.0, 30.0]), // in order, within the errors
+        row([11.0, 10.0, 30.0]), // not in order, within the errors
+        row([30.0, 20.0, 10.0]), // surely not in order
+        row([10.0, 10.0, 30.0]), // equal numbers are not in order
     ];
     assert_eq!(ordered(&rows), Some(estimate(0.2, 0.4, 0.8)));
     assert_eq!(ordered(&[]), None);
@@ -144,7 +144,7 @@ fn shares_have_wilsons_interval() {
     // 3.
     let half = share(0.5, 10);
     assert!((half.low - 0.2366).abs() < 5e-5 && (half.high - 0.7634).abs() < 5e-5, "{half:?}");
-    // 0 of 20: from 0 to 16.11 % there.
+    // 0 of 20: from 0 to 16.11 % in the same paper.
     let none = share(0.0, 20);
     assert!(none.low == 0.0 && (none.high - 0.1611).abs() < 5e-5, "{none:?}");
     assert_eq!(share(1.0, 20).high, 1.0);
@@ -154,7 +154,7 @@ fn shares_have_wilsons_interval() {
 #[test]
 fn shares_of_runs_are_those_of_all_messages() {
     assert_eq!(share_of_runs(&[(0.25, 8)]), Some(share(0.25, 8)));
-    // Equal runs say no more than their messages do, and unequal ones count by their messages.
+    // Equal runs are as certain as all their messages; unequal ones count by their messages.
     assert_eq!(share_of_runs(&[(0.5, 100), (0.5, 100)]), Some(share(0.5, 200)));
     assert_eq!(share_of_runs(&[(0.0, 300), (0.4, 100)]).unwrap().value, 0.1);
     // Runs of many messages that differ: t of 2 degrees of freedom is 4.3027, the standard error
@@ -172,7 +172,7 @@ fn estimates(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Estimat
     prop::collection::vec(one, count)
 }
 
-/// Every way to put each number at an end of its interval.
+/// Every combination of each number at a bound of its interval.
 fn corners(of: &[Estimate]) -> impl Iterator<Item = Vec<At>> + '_ {
     (0..1u32 << of.len()).map(move |bits| {
         let at = |(i, y): (usize, &Estimate)| At {

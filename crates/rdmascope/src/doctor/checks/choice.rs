@@ -1,4 +1,4 @@
-//! Whether what is measured is what the user thinks.
+//! Whether the device that is measured is the one that the user expects.
 
 use bench::choice::Reason;
 use verbs::DeviceKind;
@@ -6,12 +6,12 @@ use verbs::DeviceKind;
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// A software device is measured by accident, or nothing at all.
+/// Reports that a software device is measured by accident, or that there is no device.
 pub(in crate::doctor) fn device(facts: &Facts) -> Vec<Finding> {
     let looked_at = "the devices of all providers (`rdmascope devices`)";
     let Some(device) = facts.target() else {
-        let nothing = Finding::good("device", looked_at, "there is no device at all");
-        return vec![nothing.but(Severity::Problem, "there is nothing to measure on")];
+        let nothing = Finding::good("device", looked_at, "there is no device");
+        return vec![nothing.but(Severity::Problem, "nothing can be measured")];
     };
     let name = &device.name;
     let chosen = facts.survey.chosen().map(|(_, reason)| reason).filter(|_| facts.named.is_none());
@@ -25,7 +25,7 @@ pub(in crate::doctor) fn device(facts: &Facts) -> Vec<Finding> {
         DeviceKind::KernelSoftware => "this host's CPUs and kernel, not an adapter",
         DeviceKind::UserSoftware => "this host's memory and caches, not a network",
     };
-    let why = format!("{name} is software: its numbers are those of {what_is_measured}");
+    let why = format!("{name} is software: its numbers show {what_is_measured}");
     let better = facts.survey.devices.iter().find(|other| other.kind == DeviceKind::Hardware);
     let finding = match (chosen, better) {
         (Some(Reason::BetterUnusable { .. }), _) => finding.but(Severity::Warning, why),

@@ -6,7 +6,7 @@ use conditions::Can;
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// How each technique stands, and whether a run could apply it.
+/// Reports the state of each technique, and whether a run could apply it.
 pub(in crate::doctor) fn techniques(facts: &Facts) -> Vec<Finding> {
     let finding = |state: &conditions::State| {
         let now = state.now.as_ref().map_or(String::new(), |now| format!(" (now {now})"));
@@ -16,17 +16,18 @@ pub(in crate::doctor) fn techniques(facts: &Facts) -> Vec<Finding> {
         match &state.can {
             Can::Apply => found("can be applied"),
             Can::Nothing(why) => found(&format!("does not apply here: {why}")),
-            Can::NotPermitted(why) => found("is not permitted")
-                .but(Severity::Note, format!("an environment that asks for it: {why}")),
+            Can::NotPermitted(why) => {
+                found("is not permitted").but(Severity::Note, format!("a run cannot apply it: {why}"))
+            }
         }
     };
     facts.techniques.iter().map(finding).collect()
 }
 
-/// What runs changed and nobody took back.
+/// Reports changes of runs that were not reverted.
 pub(in crate::doctor) fn left_behind(facts: &Facts) -> Vec<Finding> {
     let finding = |line: &String| {
-        let why = "the host is not as it was before a run changed it";
+        let why = "a run changed this host and did not revert the change";
         let finding = Finding::good("left behind", "the journal in /run/rdmascope", line.clone());
         finding.but(Severity::Warning, why).mended_by(facts.as_root("rdmascope doctor --restore"))
     };

@@ -1,5 +1,5 @@
-//! Packet filters, as far as they can be known. Only software devices pass them: an adapter's
-//! packets never see the kernel.
+//! Packet filters, as far as this user may read them. They concern software devices only: the
+//! packets of an adapter bypass the kernel.
 
 use verbs::DeviceKind;
 
@@ -10,7 +10,7 @@ use crate::doctor::finding::{Finding, Severity};
 /// The UDP port of RoCE v2 (IBTA annex A17).
 const ROCE_PORT: &str = "4791";
 
-/// Rules that drop RoCE v2 on its way to rxe.
+/// Reports rules that drop the RoCE v2 packets of rxe.
 pub(in crate::doctor) fn firewall(facts: &Facts) -> Vec<Finding> {
     let is_roce = |port: &Port| port.protocol.as_deref() == Some("RoCE");
     let is_filtered = facts
@@ -22,16 +22,16 @@ pub(in crate::doctor) fn firewall(facts: &Facts) -> Vec<Finding> {
     let looked_at = "the rules of nft or iptables";
     let rules = match &facts.firewall {
         Firewall::Unknown(why) => {
-            let finding = Finding::good("firewall", looked_at, format!("not known: {why}"));
-            let why = "a rule that drops UDP port 4791 makes RoCE v2 of other hosts end in \"retry counter exceeded\"";
+            let finding = Finding::good("firewall", looked_at, format!("unknown: {why}"));
+            let why =
+                "if a rule drops UDP port 4791, RoCE v2 from other hosts ends in \"retry counter exceeded\"";
             return vec![finding.but(Severity::Note, why)];
         }
         Firewall::Rules(rules) => rules,
     };
     let found = |text: &str| Finding::good("firewall", looked_at, text.to_owned());
     if let Some(rule) = rules.lines().find(|rule| names_roce(rule) && is_verdict(rule, &["drop", "reject"])) {
-        let why =
-            "RoCE v2 of other hosts is dropped: what is sent ends in \"retry counter exceeded\" (status 12)";
+        let why = "packets of RoCE v2 from other hosts are dropped: sends end in \"retry counter exceeded\" (status 12)";
         return vec![
             found(&format!("a rule drops UDP port 4791: {}", rule.trim())).but(Severity::Warning, why),
         ];
@@ -45,8 +45,8 @@ pub(in crate::doctor) fn firewall(facts: &Facts) -> Vec<Finding> {
         } else {
             facts.as_root("iptables -I INPUT -p udp --dport 4791 -j ACCEPT")
         };
-        let why = "unless a rule lets it in by another name, RoCE v2 of other hosts is dropped";
-        let finding = found("what arrives is dropped by default, and no rule names UDP port 4791");
+        let why = "packets of RoCE v2 from other hosts are dropped, unless another rule accepts them";
+        let finding = found("incoming packets are dropped by default, and no rule names UDP port 4791");
         return vec![finding.but(Severity::Warning, why).mended_by(remedy)];
     }
     vec![found("no rule drops UDP port 4791")]
@@ -60,8 +60,8 @@ fn is_verdict(rule: &str, verdicts: &[&str]) -> bool {
     rule.split_whitespace().any(|word| verdicts.contains(&&*word.to_ascii_lowercase()))
 }
 
-/// `type filter hook input priority filter; policy drop;` of nft or `:INPUT DROP [0:0]` of
-/// iptables-save.
+/// Whether incoming packets are dropped by default: `type filter hook input priority filter; policy
+/// drop;` of nft or `:INPUT DROP [0:0]` of iptables-save.
 fn drops_by_default(rules: &str) -> bool {
     rules.lines().any(|line| {
         (line.contains("hook input") && line.contains("policy drop")) || line.starts_with(":INPUT DROP")

@@ -1,5 +1,5 @@
-//! The checks: each a function of the facts alone, which says what it found, why it matters and
-//! what mends it.
+//! The checks: each is a function of the facts alone, which says what it found, why it matters and
+//! how to fix it.
 
 mod choice;
 mod environment;
@@ -16,9 +16,9 @@ use super::finding::{Finding, Severity};
 /// A check.
 type Check = fn(&Facts) -> Vec<Finding>;
 
-/// All of them: first what keeps anything from being measured, from the library to the port, then
-/// what spoils numbers.
-const CHECKS: [Check; 23] = [
+/// All checks: first of what prevents any measurement, from the library to the port, then of what
+/// spoils numbers.
+const CHECKS: [Check; 24] = [
     choice::device,
     stack::libraries,
     stack::kernel,
@@ -31,6 +31,7 @@ const CHECKS: [Check; 23] = [
     firewall::firewall,
     memory::registration,
     memory::locked_memory,
+    memory::other_processes,
     processors::allowed,
     processors::cores,
     processors::numa,
@@ -51,7 +52,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     if let Some(why) = facts.target().and_then(|device| device.unusable.as_ref())
         && !findings.iter().any(explains)
     {
-        // No check knows better than the device itself.
+        // No check explains why, so the device's own error does.
         let finding = Finding::good("device", "the device", why.clone());
         findings.push(finding.but(Severity::Problem, "nothing can be measured on it"));
     }

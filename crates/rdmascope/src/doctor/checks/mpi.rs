@@ -1,4 +1,4 @@
-//! Libraries of MPI and the launchers that start ranks for them.
+//! MPI libraries and the launchers that start ranks for them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use bench::process::launcher::installed::{MpiLauncher, MpiLibrary};
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// Each library has a launcher, and each launcher a library. A host without MPI lacks nothing.
+/// Reports libraries without a launcher and launchers without a library. A host without MPI is
+/// fine.
 pub(in crate::doctor) fn pairs(facts: &Facts) -> Vec<Finding> {
     let mpi = &facts.survey.mpi;
     let libraries = mpi.libraries.iter().map(|one| library(facts, one));
@@ -19,7 +20,7 @@ fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
     let name = library.version.clone().unwrap_or_else(|| format!("MPI with the {} ABI", library.abi));
     let looked_at = library.path.display().to_string();
     if !library.launchers.is_empty() {
-        let found = format!("{name} has {}", library.launchers.join(", "));
+        let found = format!("{name} is started by {}", library.launchers.join(", "));
         return Finding::good("MPI", looked_at, found);
     }
     let why = "points over MPI cannot be measured with it: no program in PATH starts its ranks";
@@ -30,7 +31,7 @@ fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
     let is_shared =
         |programs: &PathBuf| [Path::new("/bin"), Path::new("/usr/bin")].contains(&programs.as_path());
     match programs.filter(|programs| !is_shared(programs) && has_launcher(programs)) {
-        // It is there, and a package would bring another one.
+        // The launcher is installed, and a package would install another one.
         Some(programs) => finding.mended_by(format!("export PATH={}:$PATH", programs.display())),
         None if is_of_system(directory) => {
             let package = if library.abi == "Open MPI" { "openmpi-bin" } else { "mpich" };
@@ -40,7 +41,7 @@ fn library(facts: &Facts, library: &MpiLibrary) -> Finding {
     }
 }
 
-/// Whether packages of the distribution put files there.
+/// Whether packages of the distribution install files there.
 fn is_of_system(directory: &Path) -> bool {
     let is_in = |system: &str| directory.starts_with(system);
     ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].iter().any(|system| is_in(system))

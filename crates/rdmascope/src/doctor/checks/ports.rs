@@ -1,4 +1,4 @@
-//! Ports: their state, their addresses, what they carry, and the bus behind them.
+//! Ports: their state, their GIDs, their MTUs, and the PCIe links of their adapters.
 
 use verbs::DeviceKind;
 
@@ -6,12 +6,12 @@ use crate::devices::{Device, Port};
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// Headers that RoCE adds to a packet's payload, at most (`iboe_get_mtu` in
+/// Most bytes of headers that RoCE adds to a packet's payload (`iboe_get_mtu` in
 /// include/rdma/ib_addr.h): global route or IP header 40 B, UDP 8, BTH 12, XRC 4, atomic 28,
 /// invariant CRC 4.
 const ROCE_HEADERS: u32 = 40 + 8 + 12 + 4 + 28 + 4;
 
-/// Ports that are not active.
+/// Reports ports that are not active.
 pub(in crate::doctor) fn state(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in facts.devices() {
@@ -38,35 +38,35 @@ pub(in crate::doctor) fn state(facts: &Facts) -> Vec<Finding> {
         if let Some(error) = &device.error {
             let severity = if facts.is_target(device) { Severity::Problem } else { Severity::Warning };
             let finding = Finding::good("port state", "ibv_open_device", format!("{}: {error}", device.name));
-            findings.push(finding.but(severity, "it cannot be looked at, let alone measured"));
+            findings.push(finding.but(severity, "the device can neither be examined nor measured"));
         }
     }
     findings
 }
 
-/// What makes a port active.
+/// Returns the command that makes a port active.
 fn activation(facts: &Facts, device: &Device, port: &Port) -> String {
     let is_infiniband = port.link_layer == "InfiniBand";
     match (is_infiniband, port.state.as_str(), &port.interface) {
         (true, "initialize" | "armed", _) => {
-            // The link is up, and nobody has given the port a LID.
+            // The link is up, but no subnet manager has given the port a LID.
             format!(
-                "{}   # at one host of the fabric, unless a switch does it",
+                "{}   # on one host of the fabric, unless a switch does it",
                 facts.as_root("systemctl start opensm")
             )
         }
         (true, ..) => {
-            format!("ibstat {} {}   # the cable, or the port of the switch", device.name, port.port)
+            format!("ibstat {} {}   # check the cable and the port of the switch", device.name, port.port)
         }
         (false, _, Some(interface)) => facts.as_root(&format!("ip link set {interface} up")),
-        (false, _, None) => "rdma link   # names the interface; then `ip link set NAME up`".to_owned(),
+        (false, _, None) => "rdma link   # shows the interface; then `ip link set NAME up`".to_owned(),
     }
 }
 
-/// GIDs that nobody can be reached by, or only neighbours.
+/// Reports ports without a GID, or with a GID that only neighbours can reach.
 pub(in crate::doctor) fn gids(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // InfiniBand has a GID always, iWARP needs none, and what has no interface needs no address.
+    // A port of InfiniBand always has a GID; iWARP and ports without an interface need none.
     let roce = |port: &&Port| port.protocol.as_deref() == Some("RoCE");
     for device in facts.devices() {
         for port in device.ports.iter().filter(roce) {
@@ -79,7 +79,7 @@ pub(in crate::doctor) fn gids(facts: &Facts) -> Vec<Finding> {
             let Some(gid) = default else {
                 let severity = if facts.is_target(device) { Severity::Problem } else { Severity::Warning };
                 let finding = Finding::good("GID", looked_at, format!("{name} has no GID"));
-                findings.push(finding.but(severity, "nobody can send to it").mended_by(remedy));
+                findings.push(finding.but(severity, "no rank can send to it").mended_by(remedy));
                 continue;
             };
             let kind = &gid.kind;
@@ -87,12 +87,12 @@ pub(in crate::doctor) fn gids(facts: &Facts) -> Vec<Finding> {
             let finding = Finding::good("GID", looked_at, found);
             findings.push(match (kind.as_str(), gid.reach.as_str()) {
                 (_, "link-local") => {
-                    let why = "a link-local address reaches no host behind a router or in another VLAN, and both ends must \
-                               choose one of the same kind";
+                    let why = "a link-local GID does not reach hosts behind a router or in another VLAN, and both ranks \
+                               must use GIDs of the same kind";
                     finding.but(Severity::Warning, why).mended_by(remedy)
                 }
                 ("RoCE v1", _) => {
-                    finding.but(Severity::Warning, "RoCE v1 is not routed, and a peer that chooses v2 cannot be reached")
+                    finding.but(Severity::Warning, "RoCE v1 is not routable, and a peer with RoCE v2 cannot be reached")
                 }
                 _ => finding,
             });
@@ -101,7 +101,7 @@ pub(in crate::doctor) fn gids(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Path MTUs that the network interface keeps small.
+/// Reports path MTUs that are smaller than the port allows, or larger than the interface allows.
 pub(in crate::doctor) fn mtu(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in facts.devices() {
@@ -120,17 +120,17 @@ fn mtu_of(facts: &Facts, device: &Device, port: &Port) -> Option<Finding> {
     let looked_at = format!("ibv_query_port and the interface of {name}");
     if port.protocol.as_deref() != Some("RoCE") {
         let finding =
-            Finding::good("MTU", looked_at, format!("{name} has a path MTU of {active} B of {max}"));
-        let why = "the fabric allows less than the port: its packets are smaller than need be";
+            Finding::good("MTU", looked_at, format!("{name} has a path MTU of {active} B of at most {max}"));
+        let why = "the fabric allows a smaller MTU than the port: packets are smaller than they could be";
         let is_less = port.link_layer == "InfiniBand" && active < max;
         return Some(if is_less { finding.but(Severity::Note, why) } else { finding });
     }
     let interface = port.interface.as_ref()?;
     let mtu = port.interface_mtu_bytes?;
-    let found = format!("{interface} has an MTU of {mtu}, {name} a path MTU of {active} B of {max}");
+    let found = format!("{interface} has an MTU of {mtu}, {name} a path MTU of {active} B of at most {max}");
     let finding = Finding::good("MTU", looked_at, found);
     if *active > mtu {
-        let why = "its packets are longer than the interface carries: they are lost";
+        let why = "packets that are longer than the interface allows are lost";
         let remedy =
             facts.as_root(&format!("ip link set {interface} mtu {}", round_up(active + ROCE_HEADERS)));
         return Some(finding.but(Severity::Warning, why).mended_by(remedy));
@@ -139,19 +139,19 @@ fn mtu_of(facts: &Facts, device: &Device, port: &Port) -> Option<Finding> {
         return Some(finding);
     }
     let why = format!(
-        "messages are cut into packets of {active} B; an MTU of {} at both ends and in between allows {max}",
+        "messages are split into packets of {active} B; an MTU of {} on both hosts and between them allows {max}",
         round_up(max + ROCE_HEADERS)
     );
     let remedy = facts.as_root(&format!("ip link set {interface} mtu {}", round_up(max + ROCE_HEADERS)));
     Some(finding.but(Severity::Warning, why).mended_by(remedy))
 }
 
-/// The next round number, as people set MTUs: 4192 becomes 4200.
+/// Rounds an MTU up to a multiple of 100: 4192 becomes 4200.
 fn round_up(mtu: u32) -> u32 {
     mtu.next_multiple_of(100)
 }
 
-/// Adapters in a slot that is slower than they are.
+/// Reports adapters whose PCIe link is slower than the adapter.
 pub(in crate::doctor) fn pcie(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in facts.devices().filter(|device| device.pci_address.is_some()) {
@@ -167,8 +167,9 @@ pub(in crate::doctor) fn pcie(facts: &Facts) -> Vec<Finding> {
         }
         let speed_max = fact("pcie_speed_max").unwrap_or("?");
         let width_max = fact("pcie_width_max").unwrap_or("?");
-        let why =
-            format!("it can do {speed_max} x{width_max}: throughput may end at the bus, not at the link");
+        let why = format!(
+            "it supports {speed_max} x{width_max}: PCIe may limit throughput, and not the network link"
+        );
         let address = device.pci_address.as_deref().unwrap_or_default();
         let remedy =
             facts.as_root(&format!("lspci -vvs {address} | grep -e LnkCap -e LnkSta   # another slot?"));

@@ -1,13 +1,13 @@
-//! Processors: which the ranks get, how fast they are, and what tells the time.
+//! Processors: the CPUs that the ranks get, their speed, and the clock.
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// How long an idle state may take to leave before it shows in a latency that was slept for, in
-/// microseconds: a round trip on a good fabric.
+/// Longest time to leave an idle state, in us, that does not show in the latency of a rank that
+/// sleeps: a round trip on a good fabric.
 const IDLE_MAX_US: u64 = 2;
 
-/// Fewer CPUs than ranks.
+/// Reports fewer CPUs than ranks.
 pub(in crate::doctor) fn allowed(facts: &Facts) -> Vec<Finding> {
     let cpus = &facts.cpus.allowed;
     let mut findings = Vec::new();
@@ -15,12 +15,16 @@ pub(in crate::doctor) fn allowed(facts: &Facts) -> Vec<Finding> {
     match cpus[..] {
         [] => return Vec::new(),
         [only] => {
-            let why = "two ranks on one host share it: each waits for the scheduler, not for the network";
+            let why = "two ranks on this host share it: their latencies are scheduling delays, not times of the network";
             let finding = Finding::good("CPUs", looked_at, format!("this process may use CPU {only} only"));
             findings
                 .push(finding.but(Severity::Warning, why).mended_by("taskset -c 0,1 rdmascope run quick"));
         }
-        _ => findings.push(Finding::good("CPUs", looked_at, format!("{} CPUs may be used", cpus.len()))),
+        _ => findings.push(Finding::good(
+            "CPUs",
+            looked_at,
+            format!("this process may use {} CPUs", cpus.len()),
+        )),
     }
     if let Some(percent) = facts.cpus.quota_percent.filter(|percent| *percent < 200) {
         let found = format!("the control group allows {percent} % of one CPU");
@@ -33,7 +37,7 @@ pub(in crate::doctor) fn allowed(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Ranks on two threads of one core, or beside CPUs that were set apart for such work.
+/// Reports ranks on two threads of one core, and isolated CPUs that the ranks would not use.
 pub(in crate::doctor) fn cores(facts: &Facts) -> Vec<Finding> {
     let [a, b] = facts.rank_cpus() else { return Vec::new() };
     let a = *a;
@@ -42,15 +46,15 @@ pub(in crate::doctor) fn cores(facts: &Facts) -> Vec<Finding> {
     let is_isolated = |cpu: u32| cpus.isolated.contains(&cpu);
     if let Some((c, d)) = cpus.pair(is_isolated).filter(|_| !is_isolated(a) && !is_isolated(b)) {
         let found = format!("the ranks would get CPUs {a} and {b}, although {c} and {d} are isolated");
-        let why = "nothing else is scheduled on isolated CPUs";
+        let why = "the scheduler runs nothing else on isolated CPUs";
         let finding = Finding::good("cores", "/sys/devices/system/cpu/isolated", found);
         return vec![finding.but(Severity::Note, why).mended_by(run_on((c, d)))];
     }
     let finding = |text: String| Finding::good("cores", "thread_siblings_list of the CPUs", text);
     if !cpus.share_core(a, b) {
-        return vec![finding(format!("the ranks would get CPUs {a} and {b}, which are two cores"))];
+        return vec![finding(format!("the ranks would get CPUs {a} and {b}, on two cores"))];
     }
-    let why = "ranks of one host that poll take each other's cycles on one core";
+    let why = "two ranks that poll on one core slow each other down";
     let shared = finding(format!("the ranks would get CPUs {a} and {b}, two threads of one core"));
     let shared = shared.but(Severity::Warning, why);
     let other = cpus.pair(|_| true).filter(|(c, d)| !cpus.share_core(*c, *d));
@@ -64,7 +68,7 @@ fn run_on((a, b): (u32, u32)) -> String {
     format!("rdmascope run quick --cpus {a},{b}")
 }
 
-/// Ranks far from the device.
+/// Reports ranks on another NUMA node than the device.
 pub(in crate::doctor) fn numa(facts: &Facts) -> Vec<Finding> {
     let Some((device, node)) = facts.target().and_then(|device| Some((device, device.numa_node?))) else {
         return Vec::new();
@@ -90,7 +94,7 @@ pub(in crate::doctor) fn numa(facts: &Facts) -> Vec<Finding> {
     vec![finding.but(Severity::Warning, why).mended_by(remedy)]
 }
 
-/// A governor that lets the clock rate follow the load.
+/// Reports a governor that lets the clock rate follow the load.
 pub(in crate::doctor) fn governor(facts: &Facts) -> Vec<Finding> {
     let Some(governor) = facts.environment("power", "governor") else { return Vec::new() };
     let finding =
@@ -98,7 +102,7 @@ pub(in crate::doctor) fn governor(facts: &Facts) -> Vec<Finding> {
     if governor == "performance" {
         return vec![finding];
     }
-    let why = "the first microseconds of each burst run at a lower clock rate, and points differ by what ran before";
+    let why = "the first microseconds of each burst run at a lower clock rate, and numbers depend on what ran before";
     let file = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
     vec![
         finding
@@ -107,7 +111,7 @@ pub(in crate::doctor) fn governor(facts: &Facts) -> Vec<Finding> {
     ]
 }
 
-/// Idle states that take long to leave, unless somebody holds them off.
+/// Reports idle states that take long to leave, unless a latency request prevents them.
 pub(in crate::doctor) fn idle(facts: &Facts) -> Vec<Finding> {
     let Some((latency_us, name)) = &facts.cpus.deepest_idle else { return Vec::new() };
     let request = facts.environment("power", "cpu_dma_latency").unwrap_or("unknown");
@@ -118,13 +122,13 @@ pub(in crate::doctor) fn idle(facts: &Facts) -> Vec<Finding> {
     if (*latency_us).min(held_us) <= IDLE_MAX_US {
         return vec![finding];
     }
-    let why = "a rank that sleeps for completions (-e) wakes up that much later; one that polls never sleeps, so measure \
-               both before you trust a profile";
+    let why = "a rank that sleeps for completions (-e) wakes up that much later; a rank that polls never sleeps: compare \
+               the two";
     let remedy = facts.as_root(&format!("cpupower idle-set -D {IDLE_MAX_US}"));
     vec![finding.but(Severity::Note, why).mended_by(remedy)]
 }
 
-/// Somebody who moves interrupts about.
+/// Reports irqbalance, which moves interrupts between CPUs.
 pub(in crate::doctor) fn interrupts(facts: &Facts) -> Vec<Finding> {
     let Some(state) = facts.environment("isolation", "irqbalance") else { return Vec::new() };
     let finding = Finding::good("interrupts", "/proc/*/comm", format!("irqbalance is {state}"));
@@ -135,20 +139,20 @@ pub(in crate::doctor) fn interrupts(facts: &Facts) -> Vec<Finding> {
     vec![finding.but(Severity::Note, why).mended_by(facts.as_root("systemctl stop irqbalance"))]
 }
 
-/// A virtual machine.
+/// Reports a virtual machine.
 pub(in crate::doctor) fn guest(facts: &Facts) -> Vec<Finding> {
     let Some(hypervisor) = facts.environment("cpu", "hypervisor") else { return Vec::new() };
     let finding =
         Finding::good("virtual machine", "/proc/cpuinfo", format!("this is a guest ({hypervisor})"));
-    let why = "its CPUs are threads of the host, which moves and stops them: expect steps and outliers that no setting here \
+    let why = "the hypervisor moves and stops its CPUs: expect steps of latency and outliers that no setting of this host \
                removes";
     vec![finding.but(Severity::Note, why)]
 }
 
-/// A clock that costs more than a few nanoseconds.
+/// Reports a clock that takes more than a few nanoseconds to read.
 pub(in crate::doctor) fn clock(facts: &Facts) -> Vec<Finding> {
     let clock = facts.clock;
-    let found = format!("messages are timed by {}, at {} ns a stamp", clock.name, clock.stamp_ns);
+    let found = format!("messages are timed by {}, at {} ns for each stamp", clock.name, clock.stamp_ns);
     let finding = Finding::good("clock", "CPUID, the kernel's clock sources and a calibration", found);
     if clock.name == "tsc" {
         return vec![finding];
@@ -156,7 +160,7 @@ pub(in crate::doctor) fn clock(facts: &Facts) -> Vec<Finding> {
     let reason = clock.why_not_tsc.unwrap_or("its rate could not be calibrated");
     let why = format!("the time stamp counter would cost less, but {reason}");
     let remedy = if facts.environment("cpu", "hypervisor").is_some() {
-        "qemu-system-x86_64 -cpu host,+invtsc ...   # at the host, if its own counter is steady"
+        "qemu-system-x86_64 -cpu host,+invtsc ...   # on the host, if its own counter is steady"
     } else {
         "dmesg | grep -i tsc"
     };

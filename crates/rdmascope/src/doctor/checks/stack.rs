@@ -5,7 +5,7 @@ use verbs::DeviceKind;
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Finding, Severity};
 
-/// rdma-core's libraries, and that each device of the kernel has its part of libibverbs.
+/// Reports missing libraries of rdma-core, and devices of the kernel that libibverbs does not list.
 pub(in crate::doctor) fn libraries(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     let looked_at = "libibverbs.so.1 and librdmacm.so.1";
@@ -17,9 +17,9 @@ pub(in crate::doctor) fn libraries(facts: &Facts) -> Vec<Finding> {
                 .mended_by(facts.as_root("apt-get install libibverbs1 ibverbs-providers")),
         );
     } else if facts.has_librdmacm {
-        findings.push(Finding::good("libraries", looked_at, "libibverbs and librdmacm are there"));
+        findings.push(Finding::good("libraries", looked_at, "libibverbs and librdmacm are installed"));
     } else {
-        let why = "connections through RDMA CM (-R), which iWARP needs, cannot be made";
+        let why = "ranks cannot connect by RDMA CM (-R), which iWARP needs";
         findings.push(
             Finding::good("libraries", looked_at, "librdmacm is missing")
                 .but(Severity::Note, why)
@@ -30,8 +30,8 @@ pub(in crate::doctor) fn libraries(facts: &Facts) -> Vec<Finding> {
     let is_wanted = |name: &&String| facts.named.as_ref().is_none_or(|named| named == *name);
     for name in facts.kernel_devices.iter().filter(is_wanted) {
         if facts.no_libibverbs.is_none() && facts.has_uverbs && !is_listed(name) {
-            let found = format!("the kernel has {name}, libibverbs does not list it");
-            let why = "libibverbs has no part for its driver, or its device node is missing";
+            let found = format!("the kernel has {name}, but libibverbs does not list it");
+            let why = "libibverbs has no provider for its driver, or its device node is missing";
             findings.push(
                 Finding::good("libraries", "/sys/class/infiniband", found)
                     .but(Severity::Warning, why)
@@ -42,13 +42,13 @@ pub(in crate::doctor) fn libraries(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The modules that offer verbs and RDMA CM to programs.
+/// Reports missing kernel modules, which offer verbs and RDMA CM to programs.
 pub(in crate::doctor) fn kernel(facts: &Facts) -> Vec<Finding> {
     let looked_at = "/sys/class/infiniband_verbs and /dev/infiniband/rdma_cm";
     if !facts.has_uverbs {
         let why = "no device of the kernel can be measured";
         let finding = Finding::good("modules", looked_at, "ib_uverbs is not loaded");
-        // Where no adapter waits for it, that is no fault.
+        // Without an adapter that needs it, that is no fault.
         let severity = match facts.kernel_devices.is_empty() && facts.adapters.is_empty() {
             true => Severity::Note,
             false => Severity::Warning,
@@ -56,7 +56,7 @@ pub(in crate::doctor) fn kernel(facts: &Facts) -> Vec<Finding> {
         return vec![finding.but(severity, why).mended_by(facts.as_root("modprobe ib_uverbs"))];
     }
     if facts.rdma_cm.is_none() {
-        let why = "connections through RDMA CM (-R), which iWARP needs, cannot be made";
+        let why = "ranks cannot connect by RDMA CM (-R), which iWARP needs";
         return vec![
             Finding::good("modules", looked_at, "rdma_ucm is not loaded")
                 .but(Severity::Note, why)
@@ -66,24 +66,24 @@ pub(in crate::doctor) fn kernel(facts: &Facts) -> Vec<Finding> {
     vec![Finding::good("modules", looked_at, "ib_uverbs and rdma_ucm are loaded")]
 }
 
-/// Adapters whose driver for RDMA is not loaded.
+/// Reports adapters whose driver for RDMA is not loaded.
 pub(in crate::doctor) fn adapters(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for adapter in &facts.adapters {
         let remedy = facts.as_root(&format!("modprobe {}", adapter.module));
-        // Ports and virtual functions of one adapter are many interfaces.
+        // The ports and virtual functions of one adapter are separate interfaces.
         if findings.iter().any(|finding| finding.remedy.as_ref() == Some(&remedy)) {
             continue;
         }
         let found = format!("{} is driven by {} and has no RDMA device", adapter.interface, adapter.driver);
-        let why = "its adapter may do RDMA, if it is of a kind that can and that is switched on in it";
+        let why = "its adapter may support RDMA, if its model does and RDMA is enabled in the adapter";
         let finding = Finding::good("adapters", "/sys/class/net/*/device", found);
         findings.push(finding.but(Severity::Warning, why).mended_by(remedy));
     }
     findings
 }
 
-/// The nodes through which programs reach devices.
+/// Reports device nodes that are missing or closed to this user.
 pub(in crate::doctor) fn nodes(facts: &Facts) -> Vec<Finding> {
     if facts.kernel_devices.is_empty() || !facts.has_uverbs {
         return Vec::new();
@@ -110,7 +110,7 @@ pub(in crate::doctor) fn nodes(facts: &Facts) -> Vec<Finding> {
         return vec![Finding::good("device nodes", looked_at, found)];
     }
     let found = format!("this user may not read and write {}", closed.join(" and "));
-    // udev's rules of rdma-core make them so; without them they are root's.
+    // The udev rules of rdma-core set this mode; without them, only root may open the nodes.
     let remedy = facts.as_root(&format!("chmod 666 {}", closed.join(" ")));
     vec![Finding::good("device nodes", looked_at, found).but(severity, why).mended_by(remedy)]
 }

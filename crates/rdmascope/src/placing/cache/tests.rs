@@ -1,4 +1,4 @@
-//! Files that are kept, damaged, foreign, and in nobody's reach.
+//! Cache files that are kept, damaged, foreign or not accessible.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +16,7 @@ fn best(best_ns: f64) -> Vec<Best> {
     vec![Best { key: Key { pair, conditions: Wanted::default() }, best_ns, near_s: 7 }]
 }
 
-/// A cache below a directory, and that.
+/// Returns a directory with a cache below it.
 fn scratch() -> (TempDir, Cache) {
     let dir = tempfile::tempdir().unwrap();
     let cache = at(&dir.path().join("cache"));
@@ -92,9 +92,9 @@ fn links_are_not_followed() {
     symlink(&elsewhere, cache.path()).unwrap();
     assert_eq!(cache.read(), None);
     cache.write(&best(27.0)).unwrap();
-    assert_eq!(fs::read(&elsewhere).unwrap(), before, "even who writes does not follow it");
+    assert_eq!(fs::read(&elsewhere).unwrap(), before, "a write does not follow it, either");
 
-    // Nor is the directory's.
+    // A link to the directory is not followed, either.
     let own = dir.path().join("cache/rdmascope");
     fs::rename(&own, dir.path().join("other")).unwrap();
     symlink(dir.path().join("other"), &own).unwrap();
@@ -125,12 +125,12 @@ fn without_a_place_there_is_nothing_and_no_harm() {
         assert_eq!(cache.read(), Some(Vec::new()), "{base:?}");
         assert!(cache.write(&best(28.3)).is_err(), "{base:?}");
     }
-    // A parent that is not there is not made, either.
+    // A missing parent directory is not made.
     assert!(at(&dir.path().join("a/b")).write(&best(28.3)).is_err());
     assert!(!dir.path().join("a").exists());
 }
 
-/// With `sudo`, `HOME` may be another user's.
+/// With `sudo`, `HOME` may belong to another user.
 #[test]
 fn the_directory_of_another_user_is_not_used() {
     let (dir, cache) = scratch();
@@ -141,7 +141,7 @@ fn the_directory_of_another_user_is_not_used() {
     }
     let nobody = Some(65534);
     std::os::unix::fs::chown(cache.path(), nobody, nobody).unwrap();
-    assert_eq!(cache.read(), None, "another's file");
+    assert_eq!(cache.read(), None, "the file of another user");
     std::os::unix::fs::chown(dir.path().join("cache"), nobody, nobody).unwrap();
     assert_eq!(cache.read(), Some(Vec::new()));
     assert!(cache.write(&best(27.0)).is_err());

@@ -1,5 +1,4 @@
-//! Failures that the field knows by a number or a riddle, provoked on any device: what the program
-//! says then.
+//! Failures that other tools report by a number, provoked on any device: what the program reports.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,19 +9,20 @@ use rustix::process::Signal;
 use super::processes::signal;
 use super::{Scratch, collect};
 
-/// How long the disturbed point would take, and may take.
+/// How long the disturbed point takes without a failure, and its time limit.
 const DURATION_S: u64 = 4;
 const TIMEOUT_S: u64 = 5;
-/// From the record of a run, which begins before its first point, to the middle of that point.
+/// Time from the start of a run's record, before its first point, to the middle of that point.
 const MIDDLE: Duration = Duration::from_millis(1500);
 
-/// Starts an agent, says who it is, and outlives it: a peer that has gone without a word, as behind
-/// an ssh that hangs. (What a shell starts beside itself reads nothing, unless it is told to.)
+/// Starts an agent, writes its process ID, and outlives it: a peer that is gone without closing its
+/// connection, as behind an ssh that hangs. (A background process of a shell reads nothing unless
+/// its input is redirected.)
 const WRAPPER: &str =
     "host=$1; shift; exec 3<&0; \"$@\" <&3 3<&- & echo $! >\"pid-$host\"; wait $!; exec sleep 60\n";
 
-/// Measures one long point between two agents and does something to the one of rank 1 in the middle
-/// of it. Gives the error of the point, which must come within the point's time limit.
+/// Measures one long point between two agents and sends a signal to rank 1's agent in the middle of
+/// it. Returns the error of the point, which must come within the point's time limit.
 #[track_caller]
 pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) -> String {
     let scratch = Scratch::on_one_cpu();
@@ -61,7 +61,7 @@ pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) 
     error.clone()
 }
 
-/// All of these words are in the text.
+/// Asserts that all of these words are in a text.
 #[track_caller]
 pub(crate) fn assert_words(text: &str, words: &[&str]) {
     for word in words {
@@ -69,14 +69,14 @@ pub(crate) fn assert_words(text: &str, words: &[&str]) {
     }
 }
 
-/// A peer that is killed leaves its partner without acknowledgements: status 12, or nothing at all
-/// on devices that repeat for ever.
+/// A peer that is killed sends no acknowledgements: status 12, or no completion at all on devices
+/// that retry for ever.
 #[track_caller]
 pub(crate) fn a_peer_that_has_gone(device: &str) -> String {
     let text = disturbed(device, "stream", "RC", Signal::KILL);
     let words = [
         "the peer has ended, its address is",
-        "`rdmascope devices` at both ends, -x",
+        "`rdmascope devices` on both hosts, -x",
         "(RC from GID ",
         "path MTU ",
     ];
@@ -89,12 +89,12 @@ pub(crate) fn a_peer_that_has_gone(device: &str) -> String {
         ];
         assert_words(&text, &words);
     } else {
-        assert_words(&text, &["rank 0: nothing was acknowledged for ", "repeats for ever as Soft-RoCE does"]);
+        assert_words(&text, &["rank 0: nothing was acknowledged for ", "retries for ever such as Soft-RoCE"]);
     }
     text
 }
 
-/// A peer that is stopped answers as long as it has receives; then "receiver not ready" for ever.
+/// A peer that is stopped answers as long as it has receives, then "receiver not ready" for ever.
 pub(crate) fn a_peer_that_takes_nothing(device: &str) {
     let text = disturbed(device, "stream", "RC", Signal::STOP);
     let words = [
@@ -105,7 +105,7 @@ pub(crate) fn a_peer_that_takes_nothing(device: &str) {
     assert_words(&text, &words);
 }
 
-/// What a service without acknowledgements loses is lost without a word.
+/// A service without acknowledgements loses messages without an error.
 pub(crate) fn a_message_that_is_lost(device: &str, service: &str) {
     let text = disturbed(device, "ping-pong", service, Signal::KILL);
     let way = format!("({service} from GID ");

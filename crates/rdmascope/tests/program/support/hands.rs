@@ -1,4 +1,4 @@
-//! A server that waits for its client, as a user sees it.
+//! A server that waits for its client, as users start it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{DEADLINE, Ended, PROGRAM, Scratch, collect};
 
-/// A server, and what it has printed so far.
+/// A server, and the lines that it has printed so far.
 pub(crate) struct Server {
     child: Option<Child>,
     lines: Receiver<String>,
@@ -15,12 +15,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on a port of its own and waits until it prints its client's command.
+    /// Starts a server on a free port and waits until it prints its client's command.
     pub(crate) fn start(scratch: &Scratch, arguments: &[&str]) -> Self {
         Self::of(scratch.program([arguments, &["-p", "0"]].concat()))
     }
 
-    /// Starts one with this command and waits until it prints its client's.
+    /// Starts a server with this command and waits until it prints its client's command.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -33,7 +33,7 @@ impl Server {
         server
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line that starts with a text; returns it.
     pub(crate) fn wait_for(&mut self, start: &str) -> String {
         let end = Instant::now() + DEADLINE;
         loop {
@@ -50,18 +50,18 @@ impl Server {
         }
     }
 
-    /// What it has printed.
+    /// Returns the lines that the server has printed.
     pub(crate) fn seen(&self) -> &[String] {
         &self.seen
     }
 
-    /// The words of the command that it printed for its client, without the program's name.
+    /// Returns the words of the client's command, without the program's name.
     pub(crate) fn words(&self) -> Vec<String> {
         let command = self.seen.iter().find(|line| line.starts_with("rdmascope ")).unwrap();
         command.split(' ').skip(1).map(str::to_owned).collect()
     }
 
-    /// The client that it wants, with more arguments.
+    /// Returns the client's command, with more arguments.
     pub(crate) fn client(&self, scratch: &Scratch, more: &[&str]) -> Command {
         let mut command = scratch.command(*PROGRAM);
         command.args(self.words()).args(more);
@@ -84,9 +84,9 @@ impl Server {
         self.child.as_ref().unwrap().id().cast_signed()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the server.
     pub(crate) fn end(mut self) -> Ended {
-        // Standard output is read by the thread of `start`.
+        // The thread of `of` reads standard output.
         let mut ended = collect(self.child.take().unwrap());
         while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(5)) {
             self.seen.push(line);
@@ -97,7 +97,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Leaves nothing behind where a test fails before the end.
+    /// Leaves nothing behind if a test fails before the end.
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();

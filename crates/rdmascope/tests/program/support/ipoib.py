@@ -30,7 +30,7 @@ def interface(namespace):
 
 one, other = (interface(namespace) for namespace in sys.argv[1:3])
 print("ready", flush=True)
-# Whoever started this is gone when its end of the pipe is.
+# The process that started this script is gone when the pipe closes.
 while True:
     ready, _, _ = select.select([sys.stdin, one, other], [], [])
     if sys.stdin in ready:

@@ -10,27 +10,29 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// A part of the machine that no other test measures on, until the value is dropped.
 pub(crate) struct Share {
     _locks: Vec<File>,
-    /// What the thread of the test may run on again afterwards.
+    /// The CPUs that the thread of the test may use again afterwards.
     before: Option<CpuSet>,
 }
 
 impl Share {
-    /// All of it.
+    /// Waits for the whole machine.
     pub(crate) fn all() -> Self {
         Self { _locks: vec![locked("machine", FlockOperation::LockExclusive)], before: None }
     }
 
-    /// One CPU, for this thread and what it starts.
+    /// Waits for one CPU, for this thread and the processes that it starts.
     pub(crate) fn one_cpu() -> Self {
         Self::of_one_cpu("cpu")
     }
 
-    /// The same beside who has that CPU; not beside who has all of them.
+    /// Waits for one CPU that tests of this kind use, beside tests of [`one_cpu`](Self::one_cpu),
+    /// but not
+    /// beside a test that has the whole machine.
     pub(crate) fn beside() -> Self {
         Self::of_one_cpu("beside")
     }
 
-    /// One CPU, which one test has for a purpose.
+    /// Waits for one CPU, which one test at a time has for a purpose.
     fn of_one_cpu(purpose: &str) -> Self {
         let machine = locked("machine", FlockOperation::LockShared);
         let before = sched_getaffinity(None).unwrap();
@@ -66,7 +68,7 @@ fn locked(name: &str, operation: FlockOperation) -> File {
     file
 }
 
-/// The file of a lock. Tests of other processes have the same.
+/// Opens the file of a lock, which tests of other processes use, too.
 fn lock(name: &str) -> File {
     File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.lock"))).unwrap()
 }

@@ -1,5 +1,5 @@
-//! What the tests of the program share: starting it under a deadline, finding what it leaves
-//! behind, reading records.
+//! Functions of all tests of the program: start it with a deadline, find what it leaves behind,
+//! read records.
 
 pub(crate) mod failures;
 pub(crate) mod hands;
@@ -24,7 +24,7 @@ use rustix::process::Signal;
 
 use machine::Share;
 
-/// The program under test: the one that is built with the tests, unless another is named.
+/// The program under test: the program that is built with the tests, unless another one is named.
 pub(crate) static PROGRAM: LazyLock<&str> = LazyLock::new(|| {
     let tested = std::env::var("RDMASCOPE_TESTED");
     tested.map_or(env!("CARGO_BIN_EXE_rdmascope"), |path| path.leak())
@@ -36,13 +36,13 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// Name of the variable by which the processes of a test are found.
 pub(crate) const TOKEN: &str = "RDMASCOPE_TEST_TOKEN";
 
-/// A scratch directory of one test, and the processes that carry its name.
+/// The scratch directory of a test, and the processes that have its name in their environment.
 pub(crate) struct Scratch {
     dir: tempfile::TempDir,
     _share: Option<Share>,
 }
 
-/// What a program that has ended printed and how it ended.
+/// The output of a program that has ended, and its exit status.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The exit status; none after a signal.
@@ -62,14 +62,13 @@ impl Scratch {
         Self::sharing(Some(Share::all()))
     }
 
-    /// For a test that measures and asks nothing of the times: on one CPU, beside others that do
-    /// the same.
+    /// For a test that measures and asserts no times: on one CPU, beside other tests of this kind.
     pub(crate) fn on_one_cpu() -> Self {
         Self::sharing(Some(Share::one_cpu()))
     }
 
-    /// For a test that measures next to nothing and waits for what does not come: beside any that
-    /// asks nothing of the times.
+    /// For a test that measures little and waits for timeouts: beside all tests that assert no
+    /// times.
     pub(crate) fn waiting() -> Self {
         Self::sharing(Some(Share::beside()))
     }
@@ -82,7 +81,7 @@ impl Scratch {
         self.dir.path()
     }
 
-    /// A path in the directory.
+    /// Returns a path in the directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
@@ -94,9 +93,9 @@ impl Scratch {
         path
     }
 
-    /// A command that runs in the directory, is known by its name and has the directory as its
-    /// `TMPDIR`. What it remembers of the host is below that, too: what other runs have seen would
-    /// mark points of this one.
+    /// Returns a command that runs in the directory, with its name in the environment and the
+    /// directory as `TMPDIR`. Its cache is also there, because the latencies of other runs could
+    /// mark points as unstable.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let tmp = self.at("tmp");
         fs::create_dir_all(&tmp).unwrap();
@@ -113,14 +112,14 @@ impl Scratch {
         command
     }
 
-    /// The program under test with these arguments.
+    /// Returns the program under test with these arguments.
     pub(crate) fn program<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = self.command(*PROGRAM);
         command.args(arguments);
         command
     }
 
-    /// A shell in which the program under test is `"$0"`.
+    /// Returns a shell in which the program under test is `"$0"`.
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = self.command("sh");
         command.args(["-c", script, *PROGRAM]);
@@ -154,18 +153,18 @@ impl Scratch {
         message
     }
 
-    /// What marks the processes of this test.
+    /// Returns the name by which the processes of this test are found.
     pub(crate) fn token(&self) -> String {
         self.path().display().to_string()
     }
 
-    /// A record in the directory.
+    /// Reads a record in the directory.
     pub(crate) fn record(&self, name: &str) -> (Run, Vec<Point>) {
         RunReader::open(&self.at(name)).unwrap().into_parts()
     }
 
-    /// What places a run's ranks on two hosts whose clocks are apart: that of the second is wrong
-    /// by so much.
+    /// Returns flags that place ranks on two hosts with different clocks: `skew` is the error of
+    /// the second clock.
     pub(crate) fn skewed(&self, skew: &str) -> [String; 4] {
         let script =
             format!("host=$1; shift\n[ $host = a ] && exec \"$@\"\nexec \"$@\" --clock-skew {skew}\n");
@@ -188,7 +187,7 @@ impl Scratch {
     }
 }
 
-/// All that a directory has in it, at any depth.
+/// Returns all files in a directory, at any depth.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let with_own = |entry: fs::DirEntry| {
@@ -199,7 +198,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 impl Drop for Scratch {
-    /// A test that fails takes its processes with it, which would disturb the tests after it.
+    /// Kills the processes of a test that fails, because they would disturb later tests.
     fn drop(&mut self) {
         if std::thread::panicking() {
             for process in processes::with_token(&self.token()) {
@@ -209,12 +208,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs a command to its end, and everything that it prints into memory.
+/// Runs a command to its end, and returns everything that it prints.
 pub(crate) fn finish(mut command: Command) -> Ended {
     collect(command.spawn().unwrap())
 }
 
-/// Waits for a child and takes in what it prints.
+/// Waits for a child and returns what it prints.
 pub(crate) fn collect(mut child: Child) -> Ended {
     let out = child.stdout.take().map(reader);
     let err = child.stderr.take().map(reader);
@@ -249,16 +248,15 @@ fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
     })
 }
 
-/// Says that a test is skipped and why, or fails where `RDMASCOPE_REQUIRE` names what is missing.
+/// Reports that a test is skipped and why, or fails if `RDMASCOPE_REQUIRE` names what is missing.
 pub(crate) fn skip(what: &str, why: &str) {
     let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|name| name.trim() == what), "{what} is required: {why}");
     eprintln!("SKIPPED ({what}): {why}");
 }
 
-/// Copies the program under test. Another process does that: what this one has open to write is
-/// busy, and cannot be run, as long as children that other tests start meanwhile have the
-/// descriptor, too.
+/// Copies the program under test, by another process. A file that this process has open for writing
+/// cannot be executed as long as children of other tests have inherited the descriptor.
 pub(crate) fn copy_program(to: &Path) {
     let copied = Command::new("cp").arg(*PROGRAM).arg(to).status().unwrap();
     assert!(copied.success(), "{}", to.display());
@@ -270,7 +268,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Whether librdmacm is installed, which a test is skipped without.
+/// Whether librdmacm is installed; reports that the test is skipped if not.
 pub(crate) fn has_librdmacm() -> bool {
     let found = verbs::manager::manager();
     if let Err(why) = &found {
@@ -284,7 +282,7 @@ pub(crate) fn all_measured(points: &[Point]) -> bool {
     points.iter().all(|point| point.status == Status::Measured)
 }
 
-/// A plan of a few points: both patterns, three services, done in well under a second.
+/// A plan of a few points: two patterns, three services, well under a second.
 pub(crate) const SMALL: &str = r#"
 name = "small"
 title = "A small plan"
@@ -312,7 +310,7 @@ y = "latency.p50_ns"
 series = ["service"]
 "#;
 
-/// A plan that takes seconds, with points that end all the while.
+/// A plan that takes seconds, with many short points.
 pub(crate) const LONG: &str = r#"
 name = "long"
 title = "A long plan"

@@ -1,4 +1,4 @@
-//! Moments at which tests kill.
+//! Moments at which tests kill processes.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(crate) struct Moments(pub(crate) u64);
 
 impl Moments {
-    /// A time from 0 to `max`.
+    /// Returns a time from 0 to `max`.
     pub(crate) fn next(&mut self, max: Duration) -> Duration {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,4 +1,4 @@
-//! Two network namespaces with a link between them: two hosts on one machine.
+//! Two network namespaces with a link between them, as two hosts on one machine.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -15,8 +15,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes them, each with an IPv4 and an IPv6 address; none where that is not allowed or cannot
-    /// be, which is said.
+    /// Makes the namespaces, each with an IPv4 and an IPv6 address; none if that is not allowed or
+    /// not possible, which is reported.
     pub(crate) fn new() -> Option<Self> {
         let number = std::process::id().wrapping_mul(16).wrapping_add(NUMBER.fetch_add(1, Relaxed));
         let names = ["a", "b"].map(|side| format!("rs{number}{side}"));
@@ -30,7 +30,7 @@ impl Hosts {
         }
     }
 
-    /// Two whose packets can be dropped on the way.
+    /// Makes two namespaces with packet filters on the link.
     pub(crate) fn filtered() -> Option<Self> {
         match run(&["nft", "--version"]) {
             Ok(_) => Self::new(),
@@ -43,7 +43,7 @@ impl Hosts {
 
     fn make(&self) -> Result<(), String> {
         let [a, b] = &self.names;
-        // Both are made before the link, so that all that there is goes when they go.
+        // Both are made before the link, so that everything ends with them.
         for name in &self.names {
             run(&["ip", "netns", "add", name])?;
             run(&["ip", "-n", name, "link", "set", "lo", "up"])?;
@@ -60,20 +60,20 @@ impl Hosts {
         Ok(())
     }
 
-    /// What places a run's ranks on them.
+    /// Returns the flags that place ranks in the namespaces.
     pub(crate) fn placed(&self) -> [String; 4] {
         ["--hosts".to_owned(), self.names.join(","), "--via".to_owned(), "ip netns exec {host}".to_owned()]
     }
 
-    /// Runs a command in one of them; gives what it prints.
+    /// Runs a command in a namespace; returns what it prints.
     #[track_caller]
     pub(crate) fn on(&self, host: usize, command: &[&str]) -> String {
         let words = [&["ip", "netns", "exec", &self.names[host]], command].concat();
         run(&words).unwrap_or_else(|why| panic!("{command:?}: {why}"))
     }
 
-    /// Lets one drop what comes over the link by IPv4: all, or which packets, in the words of
-    /// nft(8).
+    /// Lets a namespace drop IPv4 packets from the link: all, or packets that match `which`, in the
+    /// syntax of nft(8).
     pub(crate) fn drop_at(&self, host: usize, which: &str) {
         let rules = format!(
             "table ip faults {{ chain arriving {{ type filter hook prerouting priority 0; iif link0 {which} counter drop; }}\n }}"
@@ -81,39 +81,39 @@ impl Hosts {
         self.on(host, &["nft", &rules]);
     }
 
-    /// Lets one take all again.
+    /// Lets a namespace accept all packets again.
     pub(crate) fn drop_no_more_at(&self, host: usize) {
         self.on(host, &["nft", "flush", "ruleset"]);
     }
 
-    /// How many packets one has dropped by that.
+    /// Returns how many packets a namespace has dropped by that rule.
     pub(crate) fn dropped_at(&self, host: usize) -> u64 {
         let listed = self.on(host, &["nft", "list", "ruleset"]);
         let count = listed.split("counter packets ").nth(1).and_then(|rest| rest.split(' ').next());
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
     }
 
-    /// Has what one sends over the link delayed, lost, repeated or reordered, in the words of
-    /// tc-netem(8), in place of what it had before.
+    /// Delays, loses, repeats or reorders packets that a namespace sends over the link, in the
+    /// syntax of tc-netem(8). Replaces the earlier setting.
     ///
     /// # Errors
-    /// Where the kernel cannot: what `tc` says.
+    /// If the kernel does not support it: the message of `tc`.
     pub(crate) fn emulate(&self, host: usize, netem: &str) -> Result<(), String> {
-        // In its queue is room for whatever a delay holds back.
+        // The queue has room for all packets that a delay holds back.
         let words =
             format!("tc -n {} qdisc replace dev link0 root netem limit 100000 {netem}", self.names[host]);
         run(&words.split(' ').collect::<Vec<_>>()).map(drop)
     }
 
-    /// How many packets one has lost by that.
+    /// Returns how many packets a namespace has lost by netem.
     pub(crate) fn lost_at(&self, host: usize) -> u64 {
         let shown = self.on(host, &["tc", "-s", "qdisc", "show", "dev", "link0"]);
         let count = shown.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no count: {shown}"))
     }
 
-    /// Interfaces beside the link that say they are InfiniBand: `ib0`. They go when the value is
-    /// dropped.
+    /// Makes interfaces, besides the link, that appear as InfiniBand: `ib0`. They are removed when
+    /// the value is dropped.
     #[track_caller]
     pub(crate) fn ipoib(&self) -> Ipoib {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/support/ipoib.py");
@@ -122,7 +122,7 @@ impl Hosts {
         let mut child = command.spawn().unwrap();
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        assert_eq!(said, "ready\n", "it made no interfaces");
+        assert_eq!(said, "ready\n", "the script made no interfaces");
         for (host, name) in self.names.iter().enumerate() {
             let address = format!("10.99.7.{}/24", host + 1);
             self.on(host, &["ip", "-n", name, "address", "add", &address, "dev", "ib0"]);
@@ -131,7 +131,7 @@ impl Hosts {
         Ipoib(child)
     }
 
-    /// Waits until so many packets have left the first by the link.
+    /// Waits until the first namespace has sent so many packets over the link.
     #[track_caller]
     pub(crate) fn await_packets(&self, count: u64) {
         let began = Instant::now();
@@ -141,7 +141,7 @@ impl Hosts {
         }
     }
 
-    /// A counter of the link's interface in one of them.
+    /// Returns a counter of the link's interface in a namespace.
     pub(crate) fn counter(&self, host: usize, name: &str) -> u64 {
         let text = self.on(host, &["cat", &format!("/sys/class/net/link0/statistics/{name}")]);
         text.trim().parse().unwrap()
@@ -151,13 +151,13 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // It may not have been made.
+            // The namespace may not have been made.
             let _ = run(&["ip", "netns", "delete", name]);
         }
     }
 }
 
-/// Runs the program between the two hosts; gives the points of its record.
+/// Runs the program between the two hosts; returns the points of its record.
 #[track_caller]
 pub(crate) fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record: &str) -> Vec<Point> {
     let (ended, points) = run_between(scratch, hosts, arguments, record);
@@ -166,7 +166,7 @@ pub(crate) fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record
     points
 }
 
-/// The same whatever becomes of it; gives what it printed, too.
+/// Runs the program between the two hosts, even if it fails; returns its output, too.
 pub(crate) fn run_between(
     scratch: &Scratch,
     hosts: &Hosts,
@@ -179,7 +179,7 @@ pub(crate) fn run_between(
     (ended, scratch.record(record).1)
 }
 
-/// What carries the packets of [`Hosts::ipoib`].
+/// The process that carries the packets of [`Hosts::ipoib`].
 pub(crate) struct Ipoib(Child);
 
 impl Drop for Ipoib {

@@ -1,4 +1,4 @@
-//! Processes by what is in their environment, as `/proc` shows it.
+//! Finds processes by their environment, which `/proc` shows.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub(crate) struct Process {
     pub(crate) command: String,
 }
 
-/// The living processes that carry a token.
+/// Returns the living processes that have a token.
 pub(crate) fn with_token(token: &str) -> Vec<Process> {
     let wanted = format!("{TOKEN}={token}");
     let mut found: Vec<Process> = fs::read_dir("/proc")
@@ -32,12 +32,12 @@ pub(crate) fn with_token(token: &str) -> Vec<Process> {
     found
 }
 
-/// The agents among them, by rank: `--cpu` tells, and they are started in order of rank.
+/// Returns the agents among them, by rank: `--cpu` identifies agents, which start in order of rank.
 pub(crate) fn agents(token: &str) -> Vec<Process> {
     with_token(token).into_iter().filter(|process| process.command.contains(" agent ")).collect()
 }
 
-/// Waits until no process carries a token; gives those that do so for longer than they may.
+/// Waits until no process has a token; returns the processes that have it for longer than allowed.
 pub(crate) fn gone_within(token: &str, patience: Duration) -> Vec<Process> {
     let start = Instant::now();
     loop {
@@ -52,7 +52,7 @@ pub(crate) fn gone_within(token: &str, patience: Duration) -> Vec<Process> {
 /// Sends a signal.
 pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-        // A process that has just ended is as good as one that ends now.
+        // The process may have ended already.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }

@@ -1,9 +1,9 @@
-//! A small validator for the published JSON Schemas: every keyword that they use, and a refusal of
-//! every other.
+//! A small validator for the published JSON Schemas: it knows every keyword that they use, and
+//! refuses all others.
 
 use serde_json::Value;
 
-/// What is wrong with a value, each with the path to it.
+/// Returns the errors of a value, each with its path.
 pub(crate) fn errors(schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     check(schema, schema, value, "", &mut errors);

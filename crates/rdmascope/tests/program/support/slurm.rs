@@ -1,4 +1,4 @@
-//! Slurm of one node on this host, all of whose files are in a directory of its own.
+//! A Slurm with one node on this host, with all of its files in one directory.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 
 use super::{is_installed, skip};
 
-/// Its daemons, which end with the value.
+/// The daemons of Slurm, which end with the value.
 pub(crate) struct Cluster {
     dir: tempfile::TempDir,
     daemons: Vec<Child>,
 }
 
-/// The programs of it, each of which has a package of Debian.
+/// The programs of Slurm, which are in packages of Debian.
 const PROGRAMS: [&str; 5] = ["munged", "slurmctld", "slurmd", "srun", "setpriv"];
-/// The plugins of which tests need each.
+/// The plugins that tests need.
 const PLUGINS: [&str; 2] = ["mpi_pmix.so", "mpi_pmi2.so"];
 /// How long the daemons may take to start, and jobs to end.
 const DEADLINE: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Cluster {
-    /// Starts it; none where that cannot be, which is said.
+    /// Starts Slurm; none if that is not possible, which is reported.
     pub(crate) fn new() -> Option<Self> {
         let missing = PROGRAMS.iter().find(|program| !is_found(program));
         let why = match missing {
@@ -39,18 +39,18 @@ impl Cluster {
         None
     }
 
-    /// The variable by which programs of Slurm find it.
+    /// Returns the variable by which programs of Slurm find the daemons.
     pub(crate) fn variable(&self) -> (&'static str, PathBuf) {
         ("SLURM_CONF", self.dir.path().join("slurm.conf"))
     }
 
-    /// The jobs that have not ended, a line each.
+    /// Returns the jobs that have not ended, one line each.
     pub(crate) fn jobs(&self) -> String {
         let text = self.output(&["squeue", "--noheader", "--format", "%i %j %T"]);
         text.unwrap_or_else(|why| format!("squeue failed: {why}"))
     }
 
-    /// Waits until there are no jobs, and gives those that stay.
+    /// Waits until there are no jobs; returns the jobs that stay.
     pub(crate) fn jobs_after(&self, patience: Duration) -> String {
         let start = Instant::now();
         loop {
@@ -74,7 +74,7 @@ impl Cluster {
         let pid = format!("--pid-file={}", at("munge/pid"));
         let log = format!("--log-file={}", at("munge/log"));
         let seed = format!("--seed-file={}", at("munge/seed"));
-        // By force: whatever the modes of the directories above are.
+        // --force: the modes of the directories above do not matter.
         cluster.daemon(&["munged", "--force", "--foreground", &key, &socket, &pid, &log, &seed])?;
         let configuration = at("slurm.conf");
         cluster.daemon(&["slurmctld", "-D", "-f", &configuration])?;
@@ -88,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// The key of munge and the configuration.
+    /// Writes the key of munge and the configuration.
     fn write_files(&self, host: &str) -> std::io::Result<()> {
         let path = self.dir.path();
         for name in ["log", "state", "spool", "tmp", "munge"] {
@@ -98,8 +98,8 @@ impl Cluster {
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.join("munge/key"));
         let mut random = std::io::Read::take(fs::File::open("/dev/urandom")?, 1024);
         std::io::copy(&mut random, &mut key?)?;
-        // slurmd looks for cgroups though no plugin uses them; without this line it ends where
-        // there are none, and where the second version stands beside the first.
+        // slurmd looks for cgroups, although no plugin uses them. Without this line it ends on
+        // hosts without cgroups, and on hosts with versions 1 and 2.
         fs::write(path.join("cgroup.conf"), "CgroupPlugin=cgroup/v1\n")?;
         let ports = free_ports()?;
         let text = CONFIGURATION
@@ -110,7 +110,7 @@ impl Cluster {
         fs::write(path.join("slurm.conf"), text)
     }
 
-    /// Starts a daemon that stays this process's child, and ends with the thread that started it.
+    /// Starts a daemon that stays a child of this process and ends with the thread that started it.
     fn daemon(&mut self, words: &[&str]) -> Result<(), String> {
         let log = fs::File::create(self.dir.path().join("log").join(format!("{}.out", words[0])));
         let log = log.map_err(|error| error.to_string())?;
@@ -121,7 +121,7 @@ impl Cluster {
         self.daemons.push(child);
         let socket = self.dir.path().join("munge/socket");
         let start = Instant::now();
-        // The other daemons need what the first one listens at.
+        // The other daemons need the socket of the first one.
         while !socket.exists() && start.elapsed() < DEADLINE {
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -140,7 +140,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The last lines of what the daemons said.
+    /// Returns the last lines that the daemons wrote.
     fn last_words(&self) -> String {
         let logs = fs::read_dir(self.dir.path().join("log")).into_iter().flatten().flatten();
         let last = logs.filter_map(|entry| {
@@ -150,7 +150,7 @@ impl Cluster {
         last.collect::<Vec<_>>().join("; ")
     }
 
-    /// What a program of Slurm prints.
+    /// Runs a program of Slurm; returns what it prints.
     fn output(&self, words: &[&str]) -> Result<String, String> {
         let (name, value) = self.variable();
         let mut command = Command::new(words[0]);
@@ -164,7 +164,7 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Jobs first: their steps are no children of the daemons.
+    /// Ends jobs first: their steps are no children of the daemons.
     fn drop(&mut self) {
         if self.daemons.len() == 3 && !self.jobs().is_empty() {
             let _ = self.output(&["scancel", "--signal=KILL", "--full", "--user=root"]);
@@ -182,7 +182,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Whether a step that has files in a directory is still there.
+/// Whether a step with files in a directory still runs.
 fn is_stepped_in(dir: &Path) -> bool {
     let is_step = |process: &Path| {
         let command = fs::read(process.join("cmdline")).unwrap_or_default();
@@ -193,13 +193,13 @@ fn is_stepped_in(dir: &Path) -> bool {
     fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| is_step(&entry.path()))
 }
 
-/// Ports that nobody listens at now. Other tests may have clusters of their own.
+/// Returns ports that are free now. Other tests may have other clusters.
 fn free_ports() -> std::io::Result<Vec<u16>> {
     let listeners = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0"));
     listeners.into_iter().map(|listener| Ok(listener?.local_addr()?.port())).collect()
 }
 
-/// Daemons are where only root looks for programs.
+/// Returns the search path of root, which has the daemons.
 fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
@@ -208,15 +208,15 @@ fn is_found(program: &str) -> bool {
     is_installed(program) || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).is_file())
 }
 
-/// Whether a plugin is where Debian or an installation below /usr has it.
+/// Whether a plugin is installed, by Debian or elsewhere below /usr.
 fn is_plugin(name: &str) -> bool {
     let below = |dir: &str| Path::new(dir).join(name).exists();
     let architecture = format!("/usr/lib/{}-linux-gnu/slurm-wlm", std::env::consts::ARCH);
     below(&architecture) || below("/usr/lib/slurm") || below("/usr/lib64/slurm")
 }
 
-/// Steps are found by the parents of processes and bound to nothing, so that neither cgroups nor
-/// rights beyond those of root are needed. A node of two CPUs takes what it is told.
+/// Steps are tracked by the parents of processes and bound to no CPUs, so that neither cgroups nor
+/// more rights than those of root are needed. A node of two CPUs accepts all jobs.
 const CONFIGURATION: &str = "\
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)

@@ -1,4 +1,4 @@
-//! Synthetic rounds, of which the truth is known.
+//! Synthetic rounds with known parameters.
 
 use measure::random::Random;
 use measure::record::{LatencyKind, Point};
@@ -11,7 +11,7 @@ use crate::known;
 /// R(1) in ns, o_min in ns, f and g in ns.
 const TRUTH: [f64; 4] = [4000.0, 120.0, 5.4, 400.0];
 
-/// Rounds of n up to so many that scatter by 1 % from one n to the next, each the median of exact
+/// Rounds of up to n peers that scatter by 1 % from one n to the next, each the median of exact
 /// samples.
 fn synthetic(truth: &[f64], most: u64, random: &mut Random) -> Vec<(u64, Estimate)> {
     let half = |n| Estimate::exact(round(truth, n as f64) / 2.0 * (0.01 * random.normal()).exp());
@@ -49,7 +49,7 @@ fn where_all_messages_are_free_there_is_no_f() {
     assert!(inside.iter().all(|inside| (365..=392).contains(inside)), "{inside:?} {bent}");
 }
 
-/// Points of one to n, and of bursts of a LogGP of which the rounds are as this model says up to f.
+/// Points of fan-out, and of bursts of a LogGP model that has the same rounds up to f.
 fn points(most: u64) -> Vec<Point> {
     let mut points: Vec<serde_json::Value> = Vec::new();
     let mut add = |pattern: &str, kind: LatencyKind, axes: serde_json::Value, ns: f64| {
@@ -102,8 +102,8 @@ fn what_does_not_determine_it_is_said() {
         let points: Vec<Point> = points(most).into_iter().filter(keep).collect();
         crate::model::text(&[], known(&points), &[]).unwrap()
     };
-    assert!(!said(2, |_| true).contains("LogfP"), "two n are on any line");
-    assert!(said(4, |_| true).contains(" f and g take rounds of 6 n; there are 4."));
+    assert!(!said(2, |_| true).contains("LogfP"), "any two n are on a line");
+    assert!(said(4, |_| true).contains(" f and g need rounds of 6 n; there are 4."));
     let text = said(15, |point| point.pattern == "fan-out");
-    assert!(text.contains("LogGP says nothing of them") && !text.contains("   o_max "), "{text}");
+    assert!(text.contains("LogGP does not apply") && !text.contains("   o_max "), "{text}");
 }

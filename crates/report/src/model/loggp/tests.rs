@@ -1,4 +1,4 @@
-//! Synthetic round trips, of which the truth is known.
+//! Synthetic round trips with known parameters.
 
 use measure::random::Random;
 use measure::record::{LatencyKind, Point};
@@ -31,7 +31,7 @@ fn round(messages: u64, pause: u64, size: u64, truth: f64, random: &mut Random) 
     Round { messages, pause, size, ns: Estimate { value: latency.p50_ns as f64 / 1000.0, low, high } }
 }
 
-/// Rounds of all sizes; from one to the next, what limits a burst scatters by 1 %.
+/// Rounds of all sizes; the limit of a burst scatters by 1 % from one size to the next.
 fn synthetic(random: &mut Random) -> Rounds {
     let mut all = Vec::new();
     for size in SIZES {
@@ -63,7 +63,7 @@ fn the_truth_lies_in_95_of_100_intervals() {
     assert!((30..=70).contains(&unlikely), "{unlikely}");
 }
 
-/// A point of a round trip, or of a call, of RC.
+/// A point of a round trip, or of a call, over RC.
 fn point(axes: &Value, pattern: &str, rest: &Value) -> Point {
     let mut point = json!({
         "id": 0, "experiment": "e", "pattern": pattern, "status": "measured", "repetition": 0, "wall_ns": 0, "axes": axes,
@@ -108,7 +108,7 @@ fn what_is_printed_says_both_ways_and_what_is_missed() {
         "40.0 Gb/s",
         "   o_s          70.0 ns",
         "   o_r          42.0 ns",
-        "   L           648.0 ns    [648.0, 648.0]     if o_s + o_r, rather than 2o, is taken off L + 2o",
+        "   L           648.0 ns    [648.0, 648.0]     with o_s + o_r instead of 2o",
         "n=16 d=50us",
         " No point is missed by more than 10 %.",
     ] {
@@ -119,9 +119,9 @@ fn what_is_printed_says_both_ways_and_what_is_missed() {
     let late = |messages, pause, size| {
         truth(messages, pause, size) + if pause > 0 { (messages - 1) as f64 * 500.0 } else { 0.0 }
     };
-    assert!(said(&points(late)).contains(" L is below zero: o, which includes what a pause overshoots"));
-    // Another protocol from 4 KiB on: three times the time for a byte, and a burst is not what the
-    // line says.
+    assert!(said(&points(late)).contains(" L is negative: o, which includes the overshoot of pauses"));
+    // Another protocol from 4 KiB on: three times the time for a byte, and bursts are not on the
+    // line.
     let changed = |messages, pause, size| {
         let later = if size >= 4096 && pause == 0 && messages > 1 { 3.0 } else { 1.0 };
         later * truth(messages, pause, size)

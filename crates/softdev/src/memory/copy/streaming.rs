@@ -1,27 +1,27 @@
-//! Stores that bypass the cache, and whether they pay on this machine.
+//! Stores that bypass the cache, and whether they are faster on this machine.
 //!
-//! On some machines a receiver fetches dirty lines from the sender's cache so slowly that it is ten
-//! times faster to let them go through memory; on others the caches hand them over faster than
-//! memory could. So a process finds out before it has long messages: one thread passes messages to
-//! another on another CPU, which reads them, by either way in turn.
+//! On some machines a receiver fetches dirty lines from the sender's cache so slowly that a copy
+//! through memory is ten times faster; on others the caches are faster than memory. A process
+//! therefore measures this before it has long messages: one thread passes messages to a thread on
+//! another CPU, which reads them, through the caches and past them in turn.
 
 use std::sync::Once;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Messages of a length for which it is found out whether streaming pays.
+/// A range of message lengths, and whether streaming pays for it.
 struct Grade {
-    /// The shortest of them.
+    /// The shortest length.
     from: usize,
-    /// What is tried in their place: so long that its beginning and its end do not count.
+    /// The length that is measured: long enough that its start and its end do not matter.
     tried: usize,
     pays: AtomicBool,
     once: Once,
 }
 
-/// Shorter ones are handed over by the caches faster on every machine that was measured. Of the
-/// first few fit in any cache, of the second few in one that two CPUs share. Until it is known, and
-/// where it cannot be found out, all of them are streamed: that loses less where it is wrong.
+/// On every machine that was measured, the caches are faster for shorter messages. A few messages
+/// of the first grade fit in any cache, a few of the second in one that two CPUs share. Until the
+/// result is known, and if there is none, all of them are streamed: that loses less if it is wrong.
 static GRADES: [Grade; 2] = [Grade::new(8 << 10, 64 << 10), Grade::new(512 << 10, 1 << 20)];
 
 impl Grade {
@@ -30,15 +30,15 @@ impl Grade {
     }
 }
 
-/// Whether so many bytes are better stored past the cache.
+/// Whether a copy of `bytes` bytes should bypass the cache.
 #[inline]
 pub(super) fn pays(bytes: usize) -> bool {
     let [shorter, longer] = &GRADES;
     bytes >= shorter.from && if bytes < longer.from { shorter } else { longer }.pays.load(Relaxed)
 }
 
-/// Settles, once in a process, which way is faster, before there are `bytes` at one place to be
-/// sent. `decide` is told the place of a grade and how to measure it.
+/// Decides, once per process, which way is faster, before there are `bytes` bytes at one place to
+/// send. `decide` gets the index of a grade and a function that measures it.
 pub(crate) fn calibrate(bytes: usize, decide: impl Fn(usize, &dyn Fn() -> Option<bool>) -> Option<bool>) {
     for (i, grade) in GRADES.iter().enumerate() {
         if bytes < grade.from {
@@ -52,7 +52,7 @@ pub(crate) fn calibrate(bytes: usize, decide: impl Fn(usize, &dyn Fn() -> Option
     }
 }
 
-/// Copies past the cache.
+/// Copies bytes past the cache.
 ///
 /// # Safety
 /// `n` bytes are readable at `from` and writable at `to`, and the ranges do not overlap.
@@ -85,7 +85,7 @@ pub(super) unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod calibration {
-    /// Nothing here bypasses the cache.
+    /// No store bypasses the cache on this architecture.
     pub(super) fn streaming_pays(_: usize) -> Option<bool> {
         None
     }
@@ -105,31 +105,32 @@ mod calibration {
     use super::stream;
     use crate::sys::timer::Instant;
 
-    /// Messages that can be under way.
+    /// Messages that may be under way.
     const WINDOW: u32 = 4;
-    /// Messages that are timed together, and how many times either way has its turn: the fastest
-    /// counts, since whatever disturbs makes slower. Some milliseconds in all where nothing does.
+    /// Messages that are timed together, and how often each way is measured. The fastest batch
+    /// counts, because every disturbance makes a batch slower. On an idle machine all of it takes
+    /// some milliseconds.
     const BATCH: u32 = 4;
     const TURNS: u32 = 4;
-    /// The first turn of either way only warms up.
+    /// The first turn of each way only warms up.
     const MESSAGES: u32 = 2 * (TURNS + 1) * BATCH;
-    /// How long it may take.
+    /// The time limit.
     const PATIENCE: Duration = Duration::from_millis(30);
 
-    /// What the two threads share.
+    /// The state that the two threads share.
     struct Race {
-        /// Bytes of a message.
+        /// The size of a message in bytes.
         bytes: usize,
-        /// Words of the messages that are under way.
+        /// The words of the messages that are under way.
         words: Vec<AtomicU64>,
-        /// Messages that are there, and that have been read.
+        /// The numbers of messages that were sent, and that were read.
         sent: AtomicU32,
         read: AtomicU32,
         end: Instant,
     }
 
-    /// Whether messages of so many bytes go faster by streaming than by the caches; `None` where
-    /// that cannot be found out: there is one CPU only, or the others are busy.
+    /// Whether messages of this size are faster by streaming than through the caches; `None` if
+    /// that cannot be measured: there is only one CPU, or the others are busy.
     pub(super) fn streaming_pays(bytes: usize) -> Option<bool> {
         if cfg!(sanitized) || cfg!(miri) || !is_x86_feature_detected!("avx") {
             return None;
@@ -144,17 +145,17 @@ mod calibration {
         let (ready, is_ready) = channel();
         let reader = Arc::clone(&race);
         let here = sched_getcpu();
-        // Never waited for: it ends soon after this one has given up, or when its CPU is free
-        // again.
+        // The thread is never joined: it ends soon after this one has given up, or when its CPU is
+        // free again.
         std::thread::Builder::new().spawn(move || reader.read_all(here, &ready)).ok()?;
-        // The new thread may have to begin on this CPU, which is left to it meanwhile.
+        // The new thread may have to start on this CPU, which this thread leaves to it meanwhile.
         is_ready.recv_timeout(PATIENCE).ok()?;
         let [cached, streamed] = race.send_all()?;
         Some(streamed < cached)
     }
 
     impl Race {
-        /// Waits until the other thread has got so far, but not for ever.
+        /// Waits until the other thread has reached `until`, or until the time limit.
         fn wait(&self, count: &AtomicU32, until: u32) -> Option<()> {
             while count.load(Acquire) < until {
                 if Instant::now() > self.end {
@@ -171,7 +172,7 @@ mod calibration {
             &self.words[(n % WINDOW) as usize * words..][..words]
         }
 
-        /// The shortest time that a batch takes through the caches and past them.
+        /// Returns the shortest time of a batch through the caches, and past them.
         fn send_all(&self) -> Option<[Duration; 2]> {
             let source = vec![1_u8; self.bytes];
             let mut fastest = [Duration::MAX; 2];
@@ -180,8 +181,8 @@ mod calibration {
                 self.wait(&self.read, (n + 1).saturating_sub(WINDOW))?;
                 let way = (n / BATCH % 2) as usize;
                 let to = self.message(n).as_ptr().cast_mut().cast::<u8>();
-                // SAFETY: both have room for a message, nobody reads this one before it counts as
-                // sent, and AVX is there.
+                // SAFETY: both have room for a message, the reader waits until this one counts as
+                // sent, and AVX is available.
                 unsafe {
                     if way == 0 {
                         std::ptr::copy_nonoverlapping(source.as_ptr(), to, self.bytes);
@@ -201,7 +202,7 @@ mod calibration {
             Some(fastest)
         }
 
-        /// Reads all messages on another CPU than that one.
+        /// Reads all messages on another CPU than `other_than`.
         fn read_all(&self, other_than: usize, ready: &Sender<()>) -> Option<()> {
             go_elsewhere(other_than)?;
             ready.send(()).ok()?;
@@ -216,8 +217,8 @@ mod calibration {
         }
     }
 
-    /// Moves this thread to another CPU, if need be to one that the process was told to keep away
-    /// from, for so short a time.
+    /// Moves this thread to another CPU; if necessary, to one outside of the process's affinity for
+    /// this short time.
     fn go_elsewhere(than: usize) -> Option<()> {
         let mut allowed = sched_getaffinity(None).ok()?;
         allowed.unset(than);
@@ -252,7 +253,7 @@ mod tests {
         longer.pays.store(before[1], Relaxed);
     }
 
-    /// On a machine that is busy nothing may be found out, but that soon.
+    /// On a busy machine there may be no result, but the calibration ends soon.
     #[test]
     fn nobody_waits_long_for_a_calibration() {
         for grade in &GRADES {
@@ -270,7 +271,7 @@ mod tests {
             let source: Vec<u8> = (0..3000_u32).map(|i| (i % 251) as u8 + 1).collect();
             for (at, n) in [(0, 0), (0, 1), (3, 63), (64, 128), (1, 129), (63, 1000), (5, 2900)] {
                 let mut target = vec![0_u8; source.len() + 200];
-                // SAFETY: AVX is there, and both have room for so many bytes.
+                // SAFETY: AVX is available, and both have room for these bytes.
                 unsafe { stream(source.as_ptr(), target.as_mut_ptr().add(at), n) };
                 assert!(target[at..at + n] == source[..n], "{n} at {at}");
                 assert!(target[..at].iter().chain(&target[at + n..]).all(|byte| *byte == 0), "{n} at {at}");

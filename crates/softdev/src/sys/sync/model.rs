@@ -1,18 +1,19 @@
-//! The machine of the models: loom's.
+//! The machine of the models: loom.
 //!
-//! What a passing model tells: in no interleaving of the threads, with no value that the C11 memory
-//! model lets a load return, an assertion fails, a [`loom::cell::UnsafeCell`] is reached by two at
-//! a time or without an order between them, or all wait for ever. It bounds nothing but what the
-//! model does: its threads and its turns.
+//! What a passing model shows, for every interleaving of the threads and every value that the C11
+//! memory model lets a load return: no assertion fails, no two threads access a
+//! [`loom::cell::UnsafeCell`] at a time or without an order between them, and never do all threads
+//! wait for ever. The only bounds are those of the model: its threads and their iterations.
 //!
-//! What it does not tell:
-//! * Loads that are satisfied by later stores of their own thread (load buffering) are not tried.
-//! * Two sequentially consistent fences order whatever stands around them a little more than C11
-//!   says.
-//! * Sequentially consistent accesses (not fences) count as acquiring and releasing ones: protocols
-//!   use fences.
-//! * The kernel is taken at its word: `membarrier(2)` is the heavy fence of C++'s P1202, the
-//!   compiler's fence the light one.
+//! What it does not show:
+//! * Load buffering is not tried: a store never becomes visible before an earlier load of its
+//!   thread.
+//! * Two sequentially consistent fences order the accesses around them slightly more than C11
+//!   requires.
+//! * Sequentially consistent accesses (not fences) count as acquire and release: protocols use
+//!   fences.
+//! * The kernel is trusted: `membarrier(2)` is taken for the heavy fence of C++'s P1202, and the
+//!   compiler fence for the light one.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -25,9 +26,10 @@ use super::{Atomic, Machine, atomics};
 pub(crate) struct Loom;
 
 loom::lazy_static! {
-    /// Light fences so far, and heavy ones. A fence counts itself in the one and then looks at the
-    /// other, so that of a light and a heavy one at least one knows of the other, while of two
-    /// light ones neither does: a full fence in their place would promise more than a compiler's.
+    /// The numbers of light and of heavy fences so far. A fence increments the count of its kind
+    /// and then reads the other count. Of a light and a heavy fence, at least one therefore knows
+    /// of the other; of two light fences neither does. A full fence in their place would promise
+    /// more than a compiler fence.
     static ref LIGHT: AtomicUsize = AtomicUsize::new(0);
     static ref HEAVY: AtomicUsize = AtomicUsize::new(0);
 }
@@ -61,14 +63,14 @@ impl Machine for Loom {
 
 atomics!(Loom: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
 
-/// A fault that a model must find: a machine some of whose fences do nothing.
+/// A fault that a model must find: a machine on which some fences do nothing.
 pub(crate) struct Without<On, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool>(On);
 
-/// One whose light fence does nothing.
+/// A machine whose light fence does nothing.
 pub(crate) type NoLight<On> = Without<On, true, false, false>;
-/// One whose heavy fence does nothing.
+/// A machine whose heavy fence does nothing.
 pub(crate) type NoHeavy<On> = Without<On, false, true, false>;
-/// One whose full fence does nothing.
+/// A machine whose full fence does nothing.
 pub(crate) type NoFull<On> = Without<On, false, false, true>;
 
 impl<On: Machine, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool> Machine
@@ -103,7 +105,7 @@ impl<On: Machine, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: boo
     }
 }
 
-/// A word on another machine.
+/// A word moved to another machine.
 pub(crate) struct Moved<Word, On>(Word, PhantomData<fn() -> On>);
 
 impl<Word, On> Moved<Word, On> {
@@ -135,16 +137,16 @@ impl<Word: Atomic, On: Machine> Atomic for Moved<Word, On> {
     }
 }
 
-/// A fault that a model must find: a word whose accesses of this order are taken for weaker ones,
-/// so that the very code runs as if it had been written with them. What was sequentially consistent
-/// acquires and releases, what did that is relaxed.
+/// A fault that a model must find: a word whose accesses of one order are weaker, so that the
+/// device's code runs as if it had been written with the weaker order. Sequentially consistent
+/// becomes acquire and release; acquire and release become relaxed.
 pub(crate) struct Weaker<Word> {
     pub(crate) word: Word,
     pub(crate) order: Ordering,
 }
 
 impl<Word> Weaker<Word> {
-    /// An order, or what is made of it.
+    /// Returns the order to use in place of `order`.
     fn weaken(&self, order: Ordering, weaker: Ordering) -> Ordering {
         match order {
             _ if order != self.order => order,
@@ -178,7 +180,7 @@ impl<Word: Atomic> Atomic for Weaker<Word> {
     }
 }
 
-/// A fault that a model must find: a word whose exchanges are a look and a store.
+/// A fault that a model must find: a word whose exchange is a load and a store.
 pub(crate) struct TwoSteps<Word>(pub(crate) Word);
 
 impl<Word: Atomic> Atomic for TwoSteps<Word> {
@@ -209,34 +211,34 @@ impl<Word: Atomic> Atomic for TwoSteps<Word> {
     }
 }
 
-/// Runs a model in every way.
+/// Runs a model in every interleaving.
 pub(crate) fn check(model: impl Fn() + Send + Sync + 'static) {
     check_within(None, model);
 }
 
-/// Runs a model in every way in which threads that could go on are stopped so many times at most:
-/// `None` for any number. Most faults need one or two (Musuvathi and Qadeer, PLDI 2007).
+/// Runs a model in every interleaving with at most this number of preemptions; `None` for any
+/// number. Most faults need one or two (Musuvathi and Qadeer, PLDI 2007).
 pub(crate) fn check_within(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     builder.check(move || {
-        // Whoever comes first makes them, and whoever comes later is ordered after him: so not one
-        // of the model's threads.
+        // The first thread that uses the counts makes them, and later threads are ordered after it,
+        // so it must not be a thread of the model.
         let _made = LIGHT.load(Relaxed) + HEAVY.load(Relaxed);
         model();
     });
 }
 
-/// A model that must fail: what it says when it does.
+/// Runs a model that must fail; returns its message.
 ///
 /// # Panics
-/// When it passes: then it shows nothing where it passes without the fault either.
+/// If the model passes: then it shows nothing when it passes without the fault.
 #[track_caller]
 pub(crate) fn must_fail(model: impl Fn() + Send + Sync + 'static) -> String {
     must_fail_within(None, model)
 }
 
-/// As [`must_fail`], of a model that [`check_within`] runs.
+/// As [`must_fail`], within the bound of [`check_within`].
 #[track_caller]
 pub(crate) fn must_fail_within(
     preemptions: Option<usize>,
@@ -254,8 +256,8 @@ mod tests {
 
     use super::*;
 
-    /// Each of two threads says something and then looks at what the other says, with a fence
-    /// between: whether both may find nothing.
+    /// Each of two threads stores a word, executes a fence and loads the other thread's word.
+    /// Returns whether both may miss the other's store.
     fn both_may_miss(fences: [fn(); 2]) -> bool {
         let model = move || {
             let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);

@@ -1,10 +1,11 @@
-//! Addresses of ports: the GUIDs, GIDs and LIDs of this host's devices, and where a route leads.
+//! Addresses of ports: the GUIDs, GIDs and LIDs of this host's devices, and the destinations of
+//! routes.
 //!
-//! A device's first GID is its own, and tells it from others. On Ethernet the addresses of the
-//! host's network interfaces follow (`gids`), those of an interface at one of the devices.
+//! A device's first GID is its own and distinguishes it from others. On Ethernet, the addresses of
+//! the host's network interfaces follow (`gids`); those of one interface belong to one device.
 //!
-//! Devices differ in their addresses only. A queue pair belongs to the device of its context and is
-//! reached by that device's address alone, as through an adapter's port. Ports of different link
+//! Devices differ only in their addresses. A queue pair belongs to the device of its context and is
+//! reached only by that device's addresses, as through an adapter's port. Ports of different link
 //! layers do not reach each other.
 
 use verbs::abi::*;
@@ -14,21 +15,21 @@ use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
 use crate::transport::local::gids::{Entry, Gids, gids};
 use crate::transport::local::host::guid;
 
-/// The GUID of a device and of its port. It differs between the devices of a host in its last four
-/// bits.
+/// Returns the GUID of a device and of its port. The GUIDs of a host's devices differ in their last
+/// four bits.
 pub(crate) fn device_guid(device: u8) -> u64 {
     guid() ^ u64::from(device)
 }
 
-/// LID of the first device; the others follow. The one before is the subnet manager's.
+/// The LID of the first device; the others follow. The LID before it is the subnet manager's.
 const FIRST_LID: u16 = 2;
 
 pub(crate) const SUBNET_MANAGER_LID: u16 = 1;
 
-/// Multicast LIDs, without the permissive one behind them (IBTA vol. 1, section 4.1.3).
+/// Multicast LIDs, without the permissive LID behind them (IBTA vol. 1, section 4.1.3).
 pub(crate) const MULTICAST_LIDS: std::ops::Range<u16> = 0xc000..0xffff;
 
-/// LID of a device's port; 0 on Ethernet.
+/// Returns the LID of a device's port; 0 on Ethernet.
 pub(crate) fn lid(device: u8) -> u16 {
     match link_layer() {
         LinkLayer::Ethernet => 0,
@@ -36,8 +37,8 @@ pub(crate) fn lid(device: u8) -> u16 {
     }
 }
 
-/// GID of a device's port: the link-local prefix, which is InfiniBand's default one as well, and
-/// the GUID.
+/// Returns the GID of a device's port: the link-local prefix, which is also InfiniBand's default,
+/// and the GUID.
 pub(crate) fn gid(device: u8) -> ibv_gid {
     let mut raw = [0; 16];
     raw[..2].copy_from_slice(&[0xfe, 0x80]);
@@ -45,7 +46,7 @@ pub(crate) fn gid(device: u8) -> ibv_gid {
     ibv_gid { raw }
 }
 
-/// Entries of the GID table of a port, used or not.
+/// Returns the number of entries of a port's GID table, used or not.
 pub(crate) fn table_length() -> u8 {
     match link_layer() {
         LinkLayer::Ethernet => GIDS,
@@ -53,12 +54,12 @@ pub(crate) fn table_length() -> u8 {
     }
 }
 
-/// How many devices this process has.
+/// Returns the number of devices of this process.
 pub(crate) fn device_count() -> u8 {
     settings().map_or(1, |settings| settings.devices)
 }
 
-/// What an entry of a device's GID table holds; the tables are those of all devices.
+/// Returns an entry of a device's GID table; `gids` has the tables of all devices.
 pub(crate) fn held(gids: &Gids, device: u8, index: u8) -> Option<Entry> {
     if index == 0 {
         let interface = gids.first(device, device_count()).map_or(0, |interface| interface.index);
@@ -67,16 +68,16 @@ pub(crate) fn held(gids: &Gids, device: u8, index: u8) -> Option<Entry> {
     gids.entry(device, index)
 }
 
-/// How a queue pair's table entry says which port it has: the device's number, how many devices its
-/// process has, and a bit for the link layer.
+/// Returns the word for a port in a queue pair's table entry: the device's number, the number of
+/// devices of its process, and a bit for the link layer.
 pub(crate) fn port_word(device: u8) -> u32 {
     network() | u32::from(device) | u32::from(device_count()) << COUNT_AT
 }
 
-/// In the word of a port: bits that say how many devices there are.
+/// The position of the number of devices in a port's word.
 const COUNT_AT: u32 = 16;
 
-/// In the word of a port: what ports of one network have in common.
+/// Returns the bits of a port's word that all ports of one network share.
 #[inline]
 fn network() -> u32 {
     const IN_USE: u32 = 1 << 8;
@@ -84,13 +85,13 @@ fn network() -> u32 {
     IN_USE | if link_layer() == LinkLayer::Infiniband { INFINIBAND } else { 0 }
 }
 
-/// The device that a port is of.
+/// Returns the device of a port.
 #[inline]
 pub(crate) fn device_of(port: u32) -> u8 {
     port as u8
 }
 
-/// Whether a port is of the same network as this process's own: of the same link layer.
+/// Whether a port is in the same network as this process's port, that is, has the same link layer.
 #[inline]
 pub(crate) fn is_same_network(port: u32, own: u32) -> bool {
     (port ^ own) & !(0xff | 0xff << COUNT_AT) == 0
@@ -101,45 +102,45 @@ pub(crate) fn is_same_network(port: u32, own: u32) -> bool {
 pub(crate) enum End {
     /// The device's own address.
     Device(u8),
-    /// An address of the host's interface of this rank (see [`Gids::rank_of`]): which device that
-    /// is depends on how many the process at that end has.
+    /// An address of the host's interface with this rank (see [`Gids::rank_of`]): the device
+    /// depends on how many devices the process at the destination has.
     Interface(u32),
 }
 
 impl End {
-    /// Whether this is the address of a port, which is reached from this process's own.
+    /// Whether this is the address of a port that can be reached from this process's port.
     #[inline]
     pub(crate) fn is_at(self, port: u32, own: u32) -> bool {
         let device = u32::from(device_of(port));
         let is_its = match self {
             Self::Device(number) => device == u32::from(number),
-            // Nothing is divided in the usual case.
+            // The usual case needs no division.
             Self::Interface(rank) => rank == device || rank % (port >> COUNT_AT & 0xff).max(1) == device,
         };
         is_its && is_same_network(port, own)
     }
 }
 
-/// Where a route leads.
+/// The destination of a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Way {
     /// To a port of this host.
     Port(End),
     /// To all queue pairs of the multicast group that it names.
     Group,
-    /// To another host, or to nobody.
+    /// To another host, or to none.
     Elsewhere,
 }
 
-/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1), for RoCE also one made from
-/// an IPv4 address (`rdma_is_multicast_addr()` in the kernel's rdma/ib_addr.h).
+/// Whether a GID is that of a multicast group (IBTA vol. 1, section 4.1.1). For RoCE, it may also
+/// be made from an IPv4 address (`rdma_is_multicast_addr()` in the kernel's rdma/ib_addr.h).
 pub(crate) fn is_group(gid: &ibv_gid) -> bool {
     let address = std::net::Ipv6Addr::from(gid.raw);
     address.is_multicast() || address.to_ipv4_mapped().is_some_and(|address| address.is_multicast())
 }
 
-/// Follows a route: on Ethernet by its GID; on InfiniBand by its LID, and the GID of a global one
-/// must agree.
+/// Returns the destination of a route: on Ethernet by its GID; on InfiniBand by its LID, and the
+/// GID of a global route must agree.
 pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
     let dgid = &route.grh.dgid;
     if link_layer() == LinkLayer::Ethernet {
@@ -165,9 +166,9 @@ fn follow_gid(dgid: &ibv_gid) -> Way {
     end.map_or(Way::Elsewhere, Way::Port)
 }
 
-/// Whether a route from a device can be used. RoCE has no LIDs, so every route is global there, as
-/// the kernel has it (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is
-/// used.
+/// Whether a route from a device can be used. RoCE has no LIDs, so every route there must be
+/// global, as in the kernel (`rdma_check_ah_attr()` in core/verbs.c). The destination is looked up
+/// when the route is used.
 pub(crate) fn is_valid_route(device: u8, attr: &ibv_ah_attr) -> bool {
     let global = attr.is_global != 0;
     (global || link_layer() == LinkLayer::Infiniband)
@@ -176,15 +177,14 @@ pub(crate) fn is_valid_route(device: u8, attr: &ibv_ah_attr) -> bool {
         && attr.sl < 16
 }
 
-/// The GID that a global route from a device begins with, if that entry of the table is in use.
+/// Returns the local GID of a global route from a device, if that entry of the table is in use.
 pub(crate) fn source_of(device: u8, attr: &ibv_ah_attr) -> Option<ibv_gid> {
-    // The first entry is there always, whatever interfaces there are.
+    // The first entry always exists, whatever interfaces there are.
     let index = attr.grh.sgid_index;
     if index == 0 { Some(gid(device)) } else { gids().entry(device, index).map(|entry| entry.gid) }
 }
 
-/// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section
-/// 3.5.10).
+/// The queue-pair number of datagrams to a group (IBTA vol. 1, section 3.5.10).
 pub(crate) const MULTICAST_QP: u32 = 0xff_ffff;
 
 #[cfg(test)]

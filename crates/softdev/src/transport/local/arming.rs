@@ -1,14 +1,13 @@
-//! How whoever sleeps and whoever completes something agree on one event for each arming of a
-//! completion queue.
+//! How a sleeper and a completer agree on one event for each arming of a completion queue.
 //!
-//! The sleeper arms the queue, then looks once more, then sleeps. Who completes something shows it
-//! by a plain store, then looks whether the queue is armed, and takes the one event. Either the
-//! sleeper finds the completion or its completer finds the queue armed, because each has a fence
-//! between what it says and what it looks at.
+//! The sleeper arms the queue, looks once more, and then sleeps. The completer shows a completion
+//! by a plain store, then looks whether the queue is armed, and takes the one event. Each has a
+//! fence between its store and its look, so either the sleeper finds the completion, or the
+//! completer finds the queue armed.
 //!
-//! The event goes into a pipe. Where that is full, nobody sleeps at it, but the event must not be
-//! lost: it is left as owed, and whoever reads something from the pipe, and so makes room, pays.
-//! Either whoever leaves it finds the pipe empty after all, or somebody reads after that; the
+//! The event goes into a pipe. If the pipe is full, no thread sleeps on it, but the event must not
+//! be lost. It is marked as owed, and the next thread that reads from the pipe, and so makes room,
+//! pays it. Either the completer then finds the pipe empty, or a thread reads from it later; the
 //! kernel's lock on the pipe orders the two.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,54 +21,54 @@ pub(crate) fn arm<Word: Atomic<Value = u32>>(armed: &Word, solicited_only: bool)
     if !solicited_only {
         armed.store(ARMED_ANY, Relaxed);
     } else {
-        // A request for every completion stands (IBTA vol. 1, section 11.4.2.2).
+        // An earlier request for every completion remains (IBTA vol. 1, section 11.4.2.2).
         let _ = armed.compare_exchange(0, ARMED_SOLICITED, Relaxed, Relaxed);
     }
     Word::On::full();
 }
 
-/// Stands between the store that shows a completion and the look whether anybody sleeps.
+/// The fence between the store that shows a completion and the look for a sleeper.
 #[inline]
 pub(crate) fn shown<On: Machine>() {
     On::full();
 }
 
-/// Whether anybody asks for an event, after a completion was [`shown`].
+/// Whether an event is asked for, after a completion was [`shown`].
 #[inline]
 pub(crate) fn is_armed<Word: Atomic<Value = u32>>(armed: &Word) -> bool {
     armed.load(Relaxed) != 0
 }
 
-/// Takes the one event that was asked for, if this completion is one to announce: what to give back
-/// where that fails.
+/// Takes the one event that was asked for, if this completion announces it. Returns the value to
+/// give back if the announcement fails.
 pub(crate) fn take<Word: Atomic<Value = u32>>(armed: &Word, solicited: bool) -> Option<u32> {
     let asked = armed.load(Relaxed);
     if asked == 0 || (asked == ARMED_SOLICITED && !solicited) {
         return None;
     }
-    // Where it fails, another completion took the one event, or the sleeper asks for more just now:
-    // then he finds this completion, because it was shown before he asked.
+    // If the exchange fails, another completion took the one event, or the sleeper is asking for
+    // more: it then finds this completion, which was shown before it asked.
     armed.compare_exchange(asked, 0, Relaxed, Relaxed).ok()
 }
 
-/// Gives an event back that cannot be announced, for a reason that has nothing to do with the
-/// sleeper: the next completion tries again.
+/// Gives back an event that cannot be announced for a reason that does not concern the sleeper: the
+/// next completion tries again.
 pub(crate) fn give_back<Word: Atomic<Value = u32>>(armed: &Word, asked: u32) {
     let _ = armed.compare_exchange(0, asked, Relaxed, Relaxed);
 }
 
-/// What events go through.
+/// The pipe for events.
 pub(crate) trait Pipe {
-    /// Why an event could not be written, other than that there is no room.
+    /// The reason why an event could not be written, other than a full pipe.
     type Error;
 
-    /// Writes the event; false where there is no room.
+    /// Writes the event; false if there is no room.
     fn write(&self) -> Result<bool, Self::Error>;
     /// Whether there is nothing to read.
     fn is_empty(&self) -> bool;
 }
 
-/// Announces an event that was [taken](take), or leaves it as owed.
+/// Announces an event that was [taken](take), or marks it as owed.
 pub(crate) fn announce<Word, P>(owed: &Word, pipe: &P) -> Result<(), P::Error>
 where
     Word: Atomic<Value = u32>,
@@ -78,18 +77,18 @@ where
     while !pipe.write()? {
         owed.store(1, Release);
         if !pipe.is_empty() || !is_to_be_paid(owed) {
-            break; // Whoever reads what is there pays, or has just done so.
+            break; // The next reader pays, or has just done so.
         }
     }
     Ok(())
 }
 
-/// Whether an event was owed, which from now on is the caller's to announce.
+/// Whether an event was owed; if so, the caller must announce it.
 fn is_to_be_paid<Word: Atomic<Value = u32>>(owed: &Word) -> bool {
     owed.load(Relaxed) != 0 && owed.compare_exchange(1, 0, Acquire, Relaxed).is_ok()
 }
 
-/// Announces what is owed. Called after something was read from the pipe.
+/// Announces an event that is owed. Called after something was read from the pipe.
 pub(crate) fn pay<Word, P>(owed: &Word, pipe: &P) -> Result<(), P::Error>
 where
     Word: Atomic<Value = u32>,
@@ -110,29 +109,29 @@ mod tests {
     use crate::memory::slots::SlotState;
     use crate::sys::sync::model::{self, Loom, Moved, NoFull};
 
-    /// A queue that one thread sleeps on and others complete receives in.
+    /// A queue that one thread sleeps on while others complete receives in it.
     struct Queue<Armed> {
         armed: Armed,
         owed: AtomicU32,
         slots: [AtomicU64; 2],
-        /// As the kernel has it, under its lock.
+        /// The kernel's pipe, under its lock.
         pipe: Mutex<Events>,
     }
 
-    /// What is in a pipe, and what was read from it.
+    /// The events in a pipe, and those that were read from it.
     #[derive(Default)]
     struct Events {
         own: usize,
-        /// Of other queues.
+        /// Events of other queues.
         others: usize,
         taken: usize,
     }
 
-    /// Events that there is room for.
+    /// The number of events that fit.
     const ROOM: usize = 2;
 
     impl<Armed> Queue<Armed> {
-        /// Takes what there is; whether there was anything.
+        /// Reads an event; returns whether there was one.
         fn read(&self) -> bool {
             let mut pipe = self.pipe.lock().unwrap();
             if pipe.others > 0 {
@@ -146,7 +145,7 @@ mod tests {
             true
         }
 
-        /// Events of the queue that were read or may be.
+        /// Returns the events of the queue that were read or can be read.
         fn events(&self) -> usize {
             let pipe = self.pipe.lock().unwrap();
             pipe.own + pipe.taken
@@ -169,7 +168,7 @@ mod tests {
         }
     }
 
-    /// One that takes it for granted that there is something to read in a pipe that was full.
+    /// A pipe that is taken for not empty because it was full.
     struct NoSecondLook<'a, Armed>(&'a Queue<Armed>);
 
     impl<Armed> Pipe for NoSecondLook<'_, Armed> {
@@ -190,8 +189,7 @@ mod tests {
             Arc::new(Self { armed, owed: AtomicU32::new(0), slots, pipe: Mutex::default() })
         }
 
-        /// As a requester does; of the order of its store no more is asked than that of a plain
-        /// one.
+        /// Completes a receive like a requester; the order of a plain store is enough.
         fn complete(&self, n: usize, solicited: bool) {
             self.complete_by(n, solicited, |_| announce(&self.owed, self).unwrap());
         }
@@ -206,21 +204,21 @@ mod tests {
             }
         }
 
-        /// The completions that a poll finds, by plain loads.
+        /// Returns the number of completions that a poll finds, by plain loads.
         fn poll(&self, receives: usize) -> usize {
             let is_done = |n: &usize| SlotState::is_over(self.slots[*n].load(Relaxed), *n as u32);
             (0..receives).filter(is_done).count()
         }
     }
 
-    /// What a sleeper does.
+    /// The behaviour of a sleeper.
     #[derive(Clone, Copy)]
     struct Sleeper {
         solicited_only: bool,
         polls_again: bool,
     }
 
-    /// A thread arms and polls, others complete: whoever sleeps is woken, and once.
+    /// A thread arms and polls while others complete: a sleeper is woken, and only once.
     fn sleeps<Armed>(
         completers: usize,
         sleeper: Sleeper,
@@ -239,13 +237,13 @@ mod tests {
             let found = if sleeper.polls_again { queue.poll(completers) } else { 0 };
             others.into_iter().for_each(|other| other.join().unwrap());
             let events = queue.events();
-            assert!(found > 0 || events > 0, "nobody wakes the sleeper");
+            assert!(found > 0 || events > 0, "the sleeper is not woken");
             assert!(events <= 1, "{events} events for one arming");
         }
     }
 
-    /// One who asks for more while a completion is announced finds either both events or what he
-    /// slept for.
+    /// A thread that asks for more while a completion is announced gets an event or finds the
+    /// completion.
     fn asks_for_more() {
         let queue = Queue::new(armed());
         let other = Arc::clone(&queue);
@@ -254,21 +252,22 @@ mod tests {
         arm(&queue.armed, false);
         let found = queue.poll(1);
         other.join().unwrap();
-        assert!(found > 0 || queue.events() > 0, "nobody wakes the sleeper");
+        assert!(found > 0 || queue.events() > 0, "the sleeper is not woken");
     }
 
-    /// How one who has no room for an event goes about it.
+    /// The step that is left out when there is no room for an event.
     #[derive(Clone, Copy, PartialEq)]
     enum Without {
         Nothing,
         SecondLook,
         /// The reader pays nothing.
         Payment,
-        /// The event is not owed but given back.
+        /// The event is given back instead of being owed.
         Debt,
     }
 
-    /// Completions whose event finds the pipe full of others', which the sleeper reads meanwhile.
+    /// Completions whose event finds the pipe full of other queues' events, which the sleeper reads
+    /// meanwhile.
     fn finds_no_room(completers: usize, without: Without) -> impl Fn() + Send + Sync + 'static {
         move || {
             let queue = Queue::new(armed());
@@ -296,15 +295,15 @@ mod tests {
             };
             read_all();
             others.into_iter().for_each(|other| other.join().unwrap());
-            // If there is nothing to read now, it sleeps for ever.
+            // If there is nothing to read now, the sleeper sleeps for ever.
             read_all();
             let events = queue.events();
-            assert!(found == completers || events > 0, "nobody wakes the sleeper");
+            assert!(found == completers || events > 0, "the sleeper is not woken");
             assert!(events <= 1, "{events} events for one arming");
         }
     }
 
-    /// An event that is given back is there for the next completion.
+    /// An event that is given back is available to the next completion.
     fn given_back() {
         let queue = Queue::new(armed());
         arm(&queue.armed, false);
@@ -340,7 +339,7 @@ mod tests {
     #[test]
     fn the_model_needs_what_is_owed_its_payment_and_a_second_look() {
         for without in [Without::Debt, Without::Payment, Without::SecondLook] {
-            assert_eq!(model::must_fail(finds_no_room(1, without)), "nobody wakes the sleeper");
+            assert_eq!(model::must_fail(finds_no_room(1, without)), "the sleeper is not woken");
         }
     }
 
@@ -350,6 +349,6 @@ mod tests {
             model::must_fail(sleeps(1, GOOD, || Moved::<_, NoFull<Loom>>::of(armed()))),
             model::must_fail(sleeps(1, Sleeper { polls_again: false, ..GOOD }, armed)),
         ];
-        assert_eq!(faults, ["nobody wakes the sleeper"; 2]);
+        assert_eq!(faults, ["the sleeper is not woken"; 2]);
     }
 }

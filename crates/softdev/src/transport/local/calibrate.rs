@@ -1,11 +1,11 @@
-//! Finds out whether stores past the cache pay on this host: one process measures it, the others
-//! believe it.
+//! Whether stores past the cache are faster on this host: one process measures it, and the others
+//! use its result.
 //!
 //! # Invariants
 //!
-//! * Whether long messages are stored past the cache is measured by the first process of a host
-//!   that registers memory for some: by a thread of its own, for some milliseconds; the others
-//!   believe it.
+//! * The first process of a host that registers memory for long messages measures whether they are
+//!   stored past the cache: with a thread of its own, in some milliseconds. The other processes use
+//!   its result.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::memory::copy::streaming;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::transport::local::host::{Host, blocks, while_alone};
 
-/// How long one waits for others that find it out: two at a time would measure each other.
+/// How long a process waits for others that are measuring: two at a time would measure each other.
 const OTHERS: Duration = Duration::from_millis(200);
 
-/// Other processes that are asked.
+/// The number of other processes that are asked.
 const ASKED: usize = 8;
 
-/// In an arena's header, where its process knows: streaming is faster, or slower.
+/// A result in an arena's header: streaming is faster, or slower.
 const PAYS: u32 = 1;
 
 const COSTS: u32 = 2;
 
-/// Finds out, once in a process, which way is faster, before there are `bytes` at one place to be
-/// sent. All processes of a host believe the first of them.
+/// Finds out, once per process, which way is faster, before there are `bytes` bytes at one place to
+/// send. All processes of a host use the result of the first one.
 pub(crate) fn calibrate(host: &Host, bytes: usize) {
     streaming::calibrate(bytes, |grade, measure| {
         let find_out = || asked(host, grade).or_else(measure);
@@ -36,7 +36,7 @@ pub(crate) fn calibrate(host: &Host, bytes: usize) {
     });
 }
 
-/// What other processes have found of a grade, by its place.
+/// Returns the result of other processes for a grade, by its index.
 fn asked(host: &Host, grade: usize) -> Option<bool> {
     let says = |block: u32| {
         let peer = host.peer_of(block << QP_INDEX_BITS)?;

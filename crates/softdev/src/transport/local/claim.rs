@@ -1,9 +1,10 @@
-//! How several requesters fill one lane: each claims a slot by an exchange before it writes there.
+//! How several requesters fill one lane: each claims a slot by an atomic exchange before it writes
+//! there.
 //!
-//! A mark says where to begin. It may lag behind, for ever where a requester has died between
-//! showing its message and moving the mark on; and it may pass a receive by that was taken back
-//! from a requester that had died: then its owner sets it back, with every look, because somebody
-//! may just be moving it on.
+//! A mark says where requesters begin. It may lag behind, even for ever if a requester died between
+//! showing its message and advancing the mark. It may also pass a receive that was reclaimed from a
+//! dead requester. The owner then sets the mark back with every look at the receive, because a
+//! requester may be advancing it at the same time.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -19,9 +20,10 @@ pub(crate) struct Claim<'a, State> {
 }
 
 impl<'a, State: Atomic<Value = u64>> Claim<'a, State> {
-    /// Claims the slot of receive `n`, whose word says that it is `free`, for the process of a
-    /// block; `None` when somebody else was faster. What comes next is a look whether the queue
-    /// pair still receives: either that finds that it has ended, or who ends it finds the claim.
+    /// Claims the slot of receive `n`, whose word is `free`, for the process of a block; `None` if
+    /// another requester was faster. The caller must then check whether the queue pair still
+    /// receives: either it finds that the queue pair has ended, or the process that ends it finds
+    /// the claim.
     #[inline]
     pub(crate) fn new(state: &'a State, n: u32, free: u64, block: u32) -> Option<Self> {
         let claimed = SlotState::Claimed(n, block).encode();
@@ -35,7 +37,7 @@ impl<'a, State: Atomic<Value = u64>> Claim<'a, State> {
         let _ = self.state.compare_exchange(self.claimed, self.free, SeqCst, Relaxed);
     }
 
-    /// Shows the message to the owner; false where he has taken the slot back.
+    /// Shows the message to the owner; false if the owner has reclaimed the slot.
     #[inline]
     pub(crate) fn show<Mark: Atomic<Value = u32>>(self, mark: &Mark) -> bool {
         let done = SlotState::Done(self.n).encode();
@@ -47,7 +49,7 @@ impl<'a, State: Atomic<Value = u64>> Claim<'a, State> {
     }
 }
 
-/// Moves a mark on, never back: a slower requester may come after a faster one.
+/// Advances a mark, never back: a slow requester may come after a faster one.
 #[inline]
 pub(crate) fn move_on<Mark: Atomic<Value = u32>>(mark: &Mark, to: u32) {
     let mut now = mark.load(Relaxed);
@@ -59,7 +61,7 @@ pub(crate) fn move_on<Mark: Atomic<Value = u32>>(mark: &Mark, to: u32) {
     }
 }
 
-/// Where to look after a receive that another requester has taken.
+/// Returns where to look after receive `n`, which another requester has taken.
 #[inline]
 pub(crate) fn after<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) -> u32 {
     let now = mark.load(Acquire);
@@ -67,9 +69,9 @@ pub(crate) fn after<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) -> u32 {
     if is_at_or_after(now, next) { now } else { next }
 }
 
-/// Where to look for receive `n` of a lane of so many slots, whose next one to be posted is `tail`:
-/// there, or where its slot has been posted again since, as a later receive, at the first that may
-/// still be posted; `None` where it is yet to be posted.
+/// Returns where to look for receive `n` of a lane of `size` slots, whose next receive to be posted
+/// is `tail`. This is `n`, or, if its slot has been posted again since, the first receive that may
+/// still be posted; `None` if receive `n` is not posted yet.
 #[inline]
 pub(crate) fn posted_from(n: u32, tail: u32, size: u32) -> Option<u32> {
     let first = tail.wrapping_sub(size);
@@ -77,8 +79,8 @@ pub(crate) fn posted_from(n: u32, tail: u32, size: u32) -> Option<u32> {
     (!is_at_or_after(from, tail)).then_some(from)
 }
 
-/// Looks for a slot that is free, in a lane of so many, and tries to claim it: what comes of that;
-/// `None` where there is none. `posted` is [`posted_from`].
+/// Looks for a free slot in a lane of `size` slots, and tries to claim it. Returns the result of
+/// `claim`; `None` if no slot is free. `posted` is [`posted_from`].
 #[inline]
 pub(crate) fn find<'a, State, Mark, T>(
     mark: &Mark,
@@ -101,8 +103,8 @@ where
                     return Some(done);
                 }
             }
-            // A receive that another has taken is passed by, also where the mark lags behind and
-            // the slot is in use for a later receive already.
+            // A receive that another requester has taken is skipped, even if the mark lags behind
+            // and the slot is already in use for a later receive.
             SlotState::Claimed(taken, _) | SlotState::Done(taken) if is_at_or_after(taken, n) => {
                 n = after(mark, n);
             }
@@ -112,7 +114,7 @@ where
     None
 }
 
-/// The block whose process fills the slot of receive `n`.
+/// Returns the block whose process fills the slot of receive `n`.
 pub(crate) fn claimer<State: Atomic<Value = u64>>(state: &State, n: u32) -> Option<u32> {
     match SlotState::decode(state.load(SeqCst)) {
         SlotState::Claimed(claimed, block) if claimed == n => Some(block),
@@ -120,24 +122,23 @@ pub(crate) fn claimer<State: Atomic<Value = u64>>(state: &State, n: u32) -> Opti
     }
 }
 
-/// Takes the slot of receive `n` back, in a lane of so many, from a process that has died; false
-/// where it had shown its message.
+/// Reclaims the slot of receive `n`, in a lane of `size` slots, from a dead process; false if the
+/// process had shown its message.
 pub(crate) fn take_back<State: Atomic<Value = u64>>(state: &State, n: u32, size: u32, block: u32) -> bool {
     let claimed = SlotState::Claimed(n, block).encode();
     let before = SlotState::Done(n.wrapping_sub(size)).encode();
     state.compare_exchange(claimed, before, SeqCst, Relaxed).is_ok()
 }
 
-/// Shows a receive that was taken back to requesters, who pass it by once the mark is behind it.
-/// One of them may be moving the mark on at this very moment, which is why this is repeated with
-/// every look at the receive.
+/// Shows a reclaimed receive to requesters, which skip it once the mark has passed it. A requester
+/// may be advancing the mark at the same time, so this is repeated with every look at the receive.
 pub(crate) fn offer<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) {
     if !is_at_or_after(n, mark.load(SeqCst)) {
         mark.store(n, SeqCst);
     }
 }
 
-/// Whether receive `a` is `b` or one after it; numbers come round.
+/// Whether receive `a` is `b` or a later one; numbers wrap around.
 #[inline]
 pub(crate) fn is_at_or_after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() >= 0
@@ -155,17 +156,17 @@ mod tests {
     use crate::transport::local::lane::is_shown;
 
     const SIZE: u32 = 2;
-    /// Whether the queue pair receives.
+    /// The state of a queue pair that receives.
     const RECEIVES: u32 = 1;
 
-    /// Where requesters look for a receive.
+    /// How requesters look for a receive.
     type From = fn(u32, u32, u32) -> Option<u32>;
 
     /// The lane of a queue pair that has posted two receives.
     struct Lane<State> {
         slots: [(State, UnsafeCell<u32>); SIZE as usize],
         mark: AtomicU32,
-        /// Number of the next receive to be posted.
+        /// The number of the next receive to be posted.
         tail: AtomicU32,
         state: AtomicU32,
     }
@@ -185,7 +186,7 @@ mod tests {
             &self.slots[(n % SIZE) as usize].0
         }
 
-        /// Claims a slot for a block, and then does something with it.
+        /// Claims a slot for a block, and then runs `then`.
         fn claim<T>(&self, block: u32, then: impl Fn(Claim<'_, State>) -> T) -> Option<T> {
             self.claim_by(posted_from, block, then)
         }
@@ -196,25 +197,24 @@ mod tests {
             find(&self.mark, SIZE, |n| self.state(n), posted, claim)
         }
 
-        /// Sends a datagram: whether it arrives.
+        /// Sends a datagram; returns whether it arrives.
         fn send(&self, block: u32) -> bool {
             let sent = self.claim(block, |claim| {
                 if self.state.load(Acquire) != RECEIVES {
                     claim.withdraw();
                     return false;
                 }
-                // SAFETY: the slot is this requester's; were that not so, loom would say so.
+                // SAFETY: the slot is this requester's; otherwise loom reports it.
                 self.slots[claim.n as usize].1.with_mut(|payload| unsafe { *payload = block });
                 claim.show(&self.mark)
             });
             sent.unwrap_or(false)
         }
 
-        /// Takes message `n` if it is there: its payload.
+        /// Takes message `n` if it has arrived; returns its payload.
         fn take(&self, n: u32) -> Option<u32> {
             let (state, payload) = &self.slots[n as usize];
-            // SAFETY: the message is there, so its slot is the owner's; were that not so, loom
-            // would say so.
+            // SAFETY: the message is there, so its slot is the owner's; otherwise loom reports it.
             is_shown(state, n).then(|| payload.with(|payload| unsafe { *payload }))
         }
 
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Some send a datagram each, while their owner polls.
+    /// Requesters send a datagram each while the owner polls.
     fn all_arrive<State>(
         senders: u32,
         state: impl Fn() -> State + Send + Sync + 'static,
@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// One dies with a claim while another sends; its owner takes the receive back and offers it
-    /// again, with every look or once.
+    /// A requester dies with a claim while another one sends. The owner reclaims the receive and
+    /// offers it again, once or with every look.
     fn one_dies(offers_again: bool) -> impl Fn() + Send + Sync + 'static {
         const DEAD: u32 = 1;
         move || {
@@ -267,14 +267,14 @@ mod tests {
             if offers_again && lane.take(0).is_none() {
                 offer(&lane.mark, 0);
             }
-            assert!(lane.send(3), "the receive of the dead is lost");
+            assert!(lane.send(3), "the dead requester's receive is lost");
             let found = [lane.take(0), lane.take(1)];
             assert!(found == [Some(3), Some(2)] || found == [Some(2), Some(3)], "{found:?}");
         }
     }
 
-    /// One dies after it has shown its message and before it could move the mark on; its owner
-    /// takes the message and posts again, while another sends.
+    /// A requester dies after it has shown its message and before it could advance the mark. The
+    /// owner takes the message and posts again while another requester sends.
     fn goes_on(from: From) -> impl Fn() + Send + Sync + 'static {
         move || {
             let lane = Lane::new(state);
@@ -285,11 +285,11 @@ mod tests {
             let other = thread::spawn(sends);
             assert!(is_shown(lane.state(0), 0));
             lane.tail.store(SIZE + 1, Release);
-            assert!(other.join().unwrap(), "a receive is posted and nobody finds it");
+            assert!(other.join().unwrap(), "no requester finds a posted receive");
         }
     }
 
-    /// The queue pair ends while one sends: then its memory is its owner's alone.
+    /// The queue pair ends while a requester sends: then the memory belongs to the owner alone.
     fn ends<State>(state: impl Fn() -> State + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
     where
         State: Atomic<Value = u64> + Send + Sync + 'static,
@@ -304,7 +304,7 @@ mod tests {
                 while claimer(lane.state(n), n).is_some() {
                     State::On::yield_cpu();
                 }
-                // SAFETY: nobody is at work there any more; were it not so, loom would say so.
+                // SAFETY: no requester is at work there any more; otherwise loom reports it.
                 lane.slots[n as usize].1.with_mut(|payload| unsafe { *payload = 7 });
             }
             other.join().unwrap();
@@ -327,10 +327,10 @@ mod tests {
     #[test]
     fn the_model_needs_the_offer_again_the_way_on_the_fences_and_the_order_of_a_poll() {
         let lost = model::must_fail(one_dies(false));
-        assert_eq!(lost, "the receive of the dead is lost");
+        assert_eq!(lost, "the dead requester's receive is lost");
         let deaf =
             model::must_fail(goes_on(|n, tail, size| posted_from(n, tail, size).filter(|from| *from == n)));
-        assert_eq!(deaf, "a receive is posted and nobody finds it");
+        assert_eq!(deaf, "no requester finds a posted receive");
         let faults = [
             model::must_fail(ends(|| Moved::<_, NoLight<Loom>>::of(state()))),
             model::must_fail(ends(|| Moved::<_, NoHeavy<Loom>>::of(state()))),

@@ -1,7 +1,7 @@
 //! Placing a message in a peer's lane.
 //!
-//! Every check that an adapter's responder makes is made here, by the requester, on what the peer
-//! shares; nothing that is read from there is believed beyond its own bounds.
+//! The requester makes every check of an adapter's responder here, on the data that the peer
+//! shares. These data never lead to an access outside of the peer's own memory.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
@@ -52,8 +52,8 @@ impl Target {
         delivery
     }
 
-    /// Does something to the peer of a connection while the entry of the own queue pair says so.
-    /// Whoever ends the connection or takes memory away waits until it does not: see `agree`.
+    /// Runs `work` on the connected peer while this queue pair's entry names the peer. A process
+    /// that ends the connection or deregisters memory waits until it does not: see `agree`.
     #[inline]
     pub(crate) fn touching<T>(&self, own: &SharedQp, work: impl FnOnce() -> T) -> T {
         touch(&own.touching.value, self.qp_num, work)
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Completes the next receive of a connection for an RDMA write that is in place.
+    /// Completes the next receive of a connection for an RDMA Write whose payload is in place.
     pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
         let attempt = Attempt { host, target: self, shared: self.shared(), message };
         let n = self.lane.next();
@@ -87,7 +87,7 @@ impl Target {
         Delivery::Done
     }
 
-    /// Whether the peer of a connection has posted a receive.
+    /// Whether the connected peer has posted a receive.
     pub(crate) fn awaits_message(&self) -> bool {
         match &self.pool {
             Some(pool) => !pool.is_dry(),
@@ -95,8 +95,8 @@ impl Target {
         }
     }
 
-    /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its
-    /// state.
+    /// Fails the queue pair of a connection. Its owner, which polls or is woken, learns this from
+    /// the state.
     #[cold]
     pub(crate) fn fail(&self, host: &Host) {
         let shared = self.shared();
@@ -104,7 +104,7 @@ impl Target {
             return;
         }
         shared.fail();
-        // A receive that is being posted just now is seen here, or whoever posts it sees the state.
+        // A receive that is being posted is seen here, or the thread that posts it sees the state.
         agree();
         if self.pool.is_some() || self.awaits_message() {
             self.announce(host, true);
@@ -112,7 +112,7 @@ impl Target {
     }
 }
 
-/// One delivery under way.
+/// A delivery under way.
 struct Attempt<'a> {
     host: &'a Host,
     target: &'a Target,
@@ -121,7 +121,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// To the peer of a connection: this is the only requester.
+    /// Delivers to a connected peer: this is its only requester.
     #[inline]
     fn connected(&self) -> Delivery {
         let lane = &self.target.lane;
@@ -144,11 +144,11 @@ impl Attempt<'_> {
         self.end_connected(n, self.fill(n, self.target.lane.post(self.shared, n)))
     }
 
-    /// As [`connected`](Self::connected), by a receive of a shared queue.
+    /// As [`connected`](Self::connected), with a receive of a shared queue.
     #[inline(never)]
     fn connected_shared(&self, pool: &Pool) -> Delivery {
         let n = self.target.lane.next();
-        // What is too small for an unreliable message stays there.
+        // A receive that is too small for an unreliable message stays in the queue.
         let bytes = if self.is_reliable() { 0 } else { self.message.bytes };
         let ticket = match self.take(pool, bytes) {
             Ok(ticket) => ticket,
@@ -165,7 +165,7 @@ impl Attempt<'_> {
         self.end_connected(n, filled)
     }
 
-    /// Takes a receive of a shared queue, unless it is known to have no room for so many bytes.
+    /// Takes a receive of a shared queue, unless it is known to have no room for `bytes` bytes.
     fn take(&self, pool: &Pool, bytes: u64) -> Result<Ticket, Refusal> {
         let ticket = pool.take(self.host.block, bytes)?;
         if pool.falls_below_limit(ticket) {
@@ -174,7 +174,7 @@ impl Attempt<'_> {
         Ok(ticket)
     }
 
-    /// Bytes that a receive needs room for.
+    /// Returns the bytes that a receive needs room for.
     fn needs(&self) -> u64 {
         let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
         self.message.bytes + header
@@ -184,13 +184,13 @@ impl Attempt<'_> {
         self.message.datagram.is_some_and(|datagram| datagram.is_to_group())
     }
 
-    /// Whether the payload can go in the slot. Of a group the receiver knows only what its buffer
-    /// says.
+    /// Whether the payload can go in the slot. It cannot for a group: the receiver knows the GIDs
+    /// only from the header in its buffer.
     fn fits_slot(&self) -> bool {
         self.message.bytes <= SLOT_PAYLOAD as u64 && !self.is_to_group()
     }
 
-    /// As [`fill`](Self::fill), of a receive that was taken from a shared queue.
+    /// As [`fill`](Self::fill), for a receive that was taken from a shared queue.
     fn fill_taken(&self, n: u32, pool: &Pool, ticket: Ticket) -> Result<Payload, Misfit> {
         if self.needs() <= ticket.room.into() && self.fits_slot() {
             return Ok(Payload::InSlot);
@@ -227,7 +227,7 @@ impl Attempt<'_> {
         self.place(n, posted, self.is_to_group())
     }
 
-    /// Puts a message in the slot of a connection and shows it.
+    /// Writes a message to the slot of a connection and shows it.
     #[inline]
     fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, payload: Payload) {
         let slot = self.target.lane.slot(n);
@@ -235,7 +235,7 @@ impl Attempt<'_> {
         self.target.lane.publish(self.shared, n);
     }
 
-    /// To a queue pair that others may send datagrams to as well.
+    /// Delivers to a queue pair that others may send datagrams to as well.
     fn datagram(&self, datagram: Datagram) -> Delivery {
         let shared = self.shared;
         if !self.target.receives(shared) || shared.qkey.load(Relaxed) != datagram.qkey {
@@ -265,11 +265,12 @@ impl Attempt<'_> {
         found.unwrap_or(Delivery::NotReady)
     }
 
-    /// Takes receive `n` for a datagram and fills it; `None` when somebody else was faster.
+    /// Takes receive `n` for a datagram and fills it; `None` if another requester was faster.
     fn claim(&self, n: u32, free: u64, ticket: Option<(&Pool, Ticket)>) -> Option<Delivery> {
         let slot = self.target.lane.slot(n);
         let claim = Claim::new(&slot.state, n, free, self.host.block)?;
-        // Either this sees that the queue pair has ended, or who ends it sees the claim.
+        // Either this sees that the queue pair has ended, or the process that ends it sees the
+        // claim.
         if !self.target.receives(self.shared) {
             claim.withdraw();
             return Some(Delivery::NoAnswer);
@@ -317,8 +318,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Scatters the payload of message `n` to the memory that the receive names, after checking all
-    /// of it; what only the owner has mapped it fills itself, unless the message is long.
+    /// Scatters the payload of message `n` to the receive's memory, after checking all of it. The
+    /// owner itself fills memory that only it has mapped, unless the message is long.
     fn place(&self, n: u32, posted: PostedReceive<'_>, to_group: bool) -> Result<Payload, Misfit> {
         let view = self.target.peer.view(&self.host.arena.view);
         let element = |shared: &SlotSge| {
@@ -345,7 +346,7 @@ impl Attempt<'_> {
             return Ok(Payload::Bounced);
         }
         if unmapped {
-            // Memory that may be unmapped as soon as it is deregistered: as in `reach`.
+            // The memory may be unmapped as soon as it is deregistered: as in `reach`.
             fence(SeqCst);
             let is_there = posted.elements.iter().all(|shared| element(shared).is_some());
             if !self.target.receives(self.shared) {
@@ -366,7 +367,7 @@ impl Attempt<'_> {
             .map_err(|errno| if errno == Errno::SRCH { Misfit::Gone } else { Misfit::Forbidden })
     }
 
-    /// Puts the payload of message `n` in the lane's own memory; false where there is no room.
+    /// Copies the payload of message `n` to the lane's own memory; false if there is no room.
     fn bounce(&self, n: u32) -> bool {
         let message = self.message;
         if message.bytes > BOUNCE_BYTES as u64 {
@@ -374,13 +375,13 @@ impl Attempt<'_> {
         }
         let Some(to) = self.target.lane.bounce(self.shared, n) else { return false };
         let to = Place::Here(Piece { addr: to.as_ptr(), len: message.bytes as usize });
-        // SAFETY: the pieces are readable, as many bytes as the message has; so many are the lane's
-        // own there, whose mapping the target holds.
+        // SAFETY: the pieces are readable and have as many bytes as the message; the lane's own
+        // memory has as many there, and the target holds its mapping.
         unsafe { scatter(message.pieces.iter().copied(), std::iter::once(to)) }.is_ok()
     }
 }
 
-/// Why a payload does not go where a receive wants it.
+/// Why a payload does not fit a receive.
 #[derive(Clone, Copy)]
 enum Misfit {
     Short,
@@ -390,7 +391,7 @@ enum Misfit {
 }
 
 impl Misfit {
-    /// What the receive completes with, and what the requester learns.
+    /// Returns the status of the receive's completion, and the result for the requester.
     fn told(self) -> (ibv_wc_status, Delivery) {
         match self {
             Self::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),

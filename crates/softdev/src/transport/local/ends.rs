@@ -1,10 +1,10 @@
-//! The two ends of a datagram, as its receiver is told of them: by a number, since a slot has no
-//! room for two GIDs.
+//! The GIDs of a datagram's sender and receiver, its ends. A slot names them by a number, because
+//! it has no room for two GIDs.
 //!
-//! Whoever sends to a process's queue pairs enters the GIDs of both ends in a table of that
-//! process's arena, once, and says the entry's number with each datagram. Entries stay; there are
-//! as many as eight bits count. A sender that dies while it enters them leaves an entry that nobody
-//! uses.
+//! A process that sends to another process's queue pairs enters both GIDs once in a table of that
+//! process's arena, and states the entry's number in each datagram. Entries are permanent, and
+//! eight bits number them. A sender that dies while it makes an entry leaves one that is never
+//! used.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +19,8 @@ use crate::transport::local::host::Host;
 use crate::transport::local::target::Target;
 use crate::transport::message::{Datagram, Ends};
 
-/// The one pair of these ends. It stays: there are no more than the host's addresses and the groups
-/// that datagrams were sent to make.
+/// Returns the only copy of a pair of GIDs. It is permanent: there are no more pairs than the
+/// host's addresses and the groups that datagrams were sent to make.
 pub(crate) fn kept(ends: Ends) -> &'static Ends {
     static KEPT: Mutex<Vec<&Ends>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,34 +32,34 @@ pub(crate) fn kept(ends: Ends) -> &'static Ends {
     made
 }
 
-/// The devices' own addresses: those of the sender's device, whose number the datagram says, and of
-/// the receiver's.
+/// The number for the devices' own GIDs: that of the sender's device, which the datagram names, and
+/// that of the receiver's.
 const OWN: u8 = 0;
-/// Not known: the table is full.
+/// The number for unknown GIDs: the table is full.
 const UNKNOWN: u8 = 255;
 const _: () = assert!(ENDS as u8 == UNKNOWN - 1, "an entry for each other number");
 
-/// Where the number stands in a slot's word of the sender's queue-pair number, which has 24 bits
+/// The position of the number in the word for the sender's queue-pair number, which has 24 bits
 /// (IBTA vol. 1, section 3.5.10).
 const NUMBER_AT: u32 = 24;
 
-/// The word that says the sender's queue pair and the number of the datagram's ends.
+/// Returns the word for the sender's queue pair and the number of the datagram's GIDs.
 #[inline]
 pub(crate) fn sender_word(qp_num: u32, ends: u8) -> u32 {
     qp_num | u32::from(ends) << NUMBER_AT
 }
 
-/// The sender's queue pair and the number of the ends.
+/// Returns the sender's queue pair and the number of the GIDs.
 #[inline]
 pub(crate) fn sender_of(word: u32) -> [u32; 2] {
     [word & ((1 << NUMBER_AT) - 1), word >> NUMBER_AT]
 }
 
-/// No entry was ever made.
+/// The entry was never made.
 const FREE: u32 = 0;
-/// A sender is making it.
+/// A sender is making the entry.
 const CLAIMED: u32 = 1;
-/// It is there.
+/// The entry is valid.
 const SHOWN: u32 = 2;
 
 fn words(ends: &Ends) -> [u64; 4] {
@@ -69,13 +69,13 @@ fn words(ends: &Ends) -> [u64; 4] {
 }
 
 impl SharedEnds {
-    /// What it says, once it is there.
+    /// Returns the content of the entry, once it is valid.
     fn said(&self) -> Option<[u64; 4]> {
         let is_shown = self.state.load(Acquire) == SHOWN;
         is_shown.then(|| self.gids.each_ref().map(|word| word.load(Relaxed)))
     }
 
-    /// Makes it, unless somebody else has.
+    /// Makes the entry, unless another sender has.
     fn make(&self, ends: [u64; 4]) -> bool {
         if self.state.compare_exchange(FREE, CLAIMED, Acquire, Relaxed).is_err() {
             return false;
@@ -86,10 +86,10 @@ impl SharedEnds {
     }
 }
 
-/// The number by which the process of an arena knows two ends, if there is room.
+/// Returns the number of two GIDs in a process's table; makes an entry if there is room.
 fn enter(view: &View, ends: &Ends) -> u8 {
     let ends = words(ends);
-    // Two that enter the same at once may make two entries: either says what is so.
+    // Two senders of the same GIDs may make two entries at once: both are correct.
     let is_its = |number: &u8| {
         let entry = view.ends(*number);
         entry.said().map_or_else(|| entry.make(ends), |said| said == ends)
@@ -97,7 +97,7 @@ fn enter(view: &View, ends: &Ends) -> u8 {
     (OWN + 1..UNKNOWN).find(is_its).unwrap_or(UNKNOWN)
 }
 
-/// The ends of a number in this process's arena; zeroes where nobody has said them.
+/// Returns the GIDs of a number in this process's arena; zeroes if they are unknown.
 #[inline]
 pub(crate) fn ends_of(view: &View, number: u8, sender_device: u8, own_device: u8) -> Ends {
     if number == OWN { [gid(sender_device), gid(own_device)] } else { entered(view, number) }
@@ -111,8 +111,8 @@ fn entered(view: &View, number: u8) -> Ends {
 }
 
 impl Target {
-    /// The number by which the receiver knows the ends of a datagram. What it was the last time is
-    /// remembered, so that sending costs no more than a look at that.
+    /// Returns the number by which the receiver knows the GIDs of a datagram. The last result is
+    /// remembered, so that sending costs only a look at it.
     #[inline]
     pub(crate) fn number_of_ends(&self, host: &Host, datagram: &Datagram) -> u8 {
         let Some(ends) = datagram.ends else { return OWN };
@@ -125,7 +125,7 @@ impl Target {
     #[cold]
     fn find_ends(&self, host: &Host, datagram: &Datagram, ends: &'static Ends) -> u8 {
         let number = if datagram.is_to_group() {
-            UNKNOWN // Its sender writes the header.
+            UNKNOWN // The sender writes the header itself.
         } else if *ends == [gid(datagram.device), gid(device_of(self.port))] {
             OWN
         } else {
@@ -154,7 +154,7 @@ mod tests {
         let first = enter(view, &pair(1, 2));
         assert_eq!([enter(view, &pair(2, 1)), enter(view, &pair(1, 2))], [first + 1, first]);
         assert_eq!(ends_of(view, first, 0, 0), pair(1, 2));
-        // One that dies there is passed over.
+        // An entry whose sender has died is skipped.
         view.ends(first + 2).state.store(CLAIMED, Relaxed);
         assert_eq!(enter(view, &pair(3, 3)), first + 3);
         assert_eq!(ends_of(view, first + 2, 0, 0), pair(0, 0).map(|_| ibv_gid::default()));

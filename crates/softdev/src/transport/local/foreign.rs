@@ -1,11 +1,11 @@
-//! Memory that only another process has mapped: what a program registers without having it from the
-//! device.
+//! Memory that only another process has mapped: memory that a program registers but did not get
+//! from the device.
 //!
-//! It is read and written by system calls. Atomics on it are made of a read and a write under a
-//! lock of its owner's arena, so they are atomic among themselves but not towards its owner's CPU:
-//! that is why the device promises no more than `IBV_ATOMIC_HCA`. The lock is the one word between
-//! processes that somebody can be found dead with; whoever waits for it takes it from the dead, and
-//! waits for the living only as long as for an answer.
+//! Such memory is read and written by system calls. An atomic on it is a read and a write under a
+//! lock in its owner's arena. Atomics are therefore atomic among themselves, but not towards the
+//! owner's CPU: that is why the device promises no more than `IBV_ATOMIC_HCA`. The lock is the only
+//! word between processes whose holder can die. A process that waits for it takes it from a dead
+//! holder, and waits for a live one only as long as for an answer.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -17,11 +17,11 @@ use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::sync::{Atomic, Machine};
 use crate::transport::local::host::Host;
 
-/// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of
-/// its own: the kernel stores the bytes of one in whatever order.
+/// Writes bytes to another process (`process_vm_writev(2)`). The last byte is a range of its own,
+/// because the kernel copies the bytes of one range in any order.
 ///
 /// # Errors
-/// When the process has ended (`SRCH`) or there is no such memory.
+/// If the process has ended (`SRCH`), or there is no such memory.
 pub(crate) fn write(pid: u32, addr: u64, bytes: &[u8]) -> Result<(), Errno> {
     let mut done = 0;
     while done < bytes.len() {
@@ -49,7 +49,7 @@ pub(crate) unsafe fn read(pid: u32, addr: u64, to: *mut u8, len: usize) -> Resul
     while done < len {
         let local = part(to as u64 + done as u64, len - done);
         let remote = part(addr + done as u64, len - done);
-        // SAFETY: the local bytes are writable for the call, as the caller vouches; the kernel
+        // SAFETY: the local bytes are writable for the call, as the caller guarantees; the kernel
         // checks the remote ones.
         let read = unsafe {
             libc::process_vm_readv(pid.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
@@ -71,12 +71,12 @@ fn moved(returned: isize) -> Result<usize, Errno> {
     }
 }
 
-/// Attempts at a lock before its holder's health is looked at, and those after which it is given up
-/// for now: many times what an atomic takes.
+/// Attempts at a lock before the holder's health is checked, and as many again before the lock is
+/// given up for now: many times as long as an atomic takes.
 const ATTEMPTS: u32 = 10_000;
 
-/// Runs `work` while nobody else runs any for the same word of the process that has these locks;
-/// `None` where somebody does so for long.
+/// Runs `work` while no other process runs any for the same word of the process with these locks;
+/// `None` if one does so for long.
 pub(crate) fn exclusively<T>(
     host: &Host,
     locks: &[Lock; LOCKS],
@@ -88,8 +88,8 @@ pub(crate) fn exclusively<T>(
     while_held(lock, own, ATTEMPTS, |holder| is_held(host, holder), work)
 }
 
-/// Runs `work` while a lock's word is `own`; takes it from a holder who is not `alive` after so
-/// many attempts, and gives up after as many again.
+/// Runs `work` while a lock's word is `own`. Takes the lock from a holder that is not `alive` after
+/// `attempts` attempts, and gives up after as many again.
 fn while_held<Word: Atomic<Value = u64>, T>(
     lock: &Word,
     own: u64,
@@ -112,7 +112,7 @@ fn while_held<Word: Atomic<Value = u64>, T>(
     None
 }
 
-/// Whether a holder is a process that lives.
+/// Whether a holder is a live process.
 fn is_held(host: &Host, holder: u64) -> bool {
     let block = (holder >> 32) as u32;
     let life = holder as u32;
@@ -164,10 +164,10 @@ mod tests {
         assert!(with_holder(5, 0), "nobody");
         assert!(with_holder(6, u64::from(dead) << 32 | 1), "a process that has ended");
         assert!(with_holder(7, own ^ 1), "an earlier process of the same block");
-        assert!(!with_holder(8, own), "a living one");
+        assert!(!with_holder(8, own), "a live process");
     }
 
-    /// Two processes that add to a word under a lock that a third may have died with.
+    /// Two processes add to a word under a lock whose holder may have died.
     fn counted<Word>(word: impl Fn() -> Word + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
     where
         Word: Atomic<Value = u64> + Send + Sync + 'static,
@@ -176,17 +176,17 @@ mod tests {
             let shared = loom::sync::Arc::new((word(), loom::cell::UnsafeCell::new(0)));
             let add = |shared: &(Word, loom::cell::UnsafeCell<u32>), own| {
                 let (lock, sum) = shared;
-                // SAFETY: the lock is held; were that not enough, loom would say so.
+                // SAFETY: the lock is held; otherwise loom reports it.
                 let work = || sum.with_mut(|sum| unsafe { *sum += 1 });
                 while_held(lock, own, 2, |holder| holder != DEAD, work).is_some()
             };
             let other = loom::sync::Arc::clone(&shared);
             let other = loom::thread::spawn(move || add(&other, 1));
             let added = u32::from(add(&shared, 2)) + u32::from(other.join().unwrap());
-            assert!(added > 0, "nobody takes the lock");
+            assert!(added > 0, "no process takes the lock");
             // SAFETY: as above.
             shared.1.with(|sum| assert_eq!(unsafe { *sum }, added));
-            assert_eq!(shared.0.load(Relaxed), 0, "somebody keeps the lock");
+            assert_eq!(shared.0.load(Relaxed), 0, "a process keeps the lock");
         }
     }
 

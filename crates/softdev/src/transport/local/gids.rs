@@ -1,18 +1,18 @@
 //! The addresses of the host's network interfaces, as entries of the devices' GID tables.
 //!
 //! Each address of an interface that is up is an entry of one device, behind the device's default
-//! one, which `address` makes. Interfaces that lead to other hosts are dealt to the devices in the
-//! order of their numbers; loopback's addresses come last and are the first device's.
+//! entry, which `address` makes. Interfaces that lead to other hosts are dealt to the devices in
+//! the order of their numbers; loopback's addresses come last and belong to the first device.
 //!
-//! The tables are this process's, begun when it first looked: where addresses have come and gone
-//! since, another process may have them in another order. Whoever looks asks the kernel first,
-//! unless somebody has just done so. That takes some tens of microseconds: nothing on the way of a
-//! message looks.
+//! The tables belong to this process, from its first look on: if addresses have appeared and
+//! disappeared since, another process may have them in another order. Each look first asks the
+//! kernel, unless that has just been done. The question takes some tens of microseconds, so the
+//! path of a message never looks.
 //!
 //! # Invariants
 //!
-//! * An entry keeps its index as long as its address is there; a new address takes the first index
-//!   that is free.
+//! * An entry keeps its index as long as its address exists; a new address takes the first free
+//!   index.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,40 +30,42 @@ use crate::sys::timer::Instant;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) gid: ibv_gid,
-    /// Number of the network interface that it belongs to; 0 for none.
+    /// The number of its network interface; 0 if it has none.
     pub(crate) interface: u32,
 }
 
-/// The tables of all devices, and the interfaces that they are made of.
+/// The tables of all devices, and their interfaces.
 #[derive(Debug)]
 pub(crate) struct Gids {
-    /// Those that are up: those that lead to other hosts, by their numbers, before loopback.
+    /// The interfaces that are up: those that lead to other hosts, by their numbers, before
+    /// loopback.
     interfaces: Vec<Interface>,
     tables: [Table; MAX_DEVICES as usize],
     /// When the kernel last answered.
     asked: Option<Instant>,
-    /// When it was last asked, it did not answer.
+    /// Whether the kernel did not answer the last question.
     is_stale: bool,
 }
 
-/// So long what the kernel has said holds, but for who was told of a change: programs that look at
-/// a whole table ask once. (The kernel's own tables, too, follow addresses a little later.)
+/// How long an answer of the kernel is valid, except after it has reported a change: a program that
+/// looks at a whole table asks once. (The kernel's own tables also follow addresses a little
+/// later.)
 const HOLDS: Duration = Duration::from_millis(1);
 
 /// The table of a device, without its default entry.
 #[derive(Debug)]
 struct Table {
     entries: [Option<Entry>; GIDS as usize - 1],
-    /// Counts how often it was found changed.
+    /// How often the table was found changed.
     changes: u64,
 }
 
 static TABLES: Mutex<Gids> = Mutex::new(Gids::new());
 
-/// Where an address of an interface, of IPv6 or of IPv4 mapped to that, stands among the GIDs of
-/// this process's devices: the device's number, and the index in its table. On InfiniBand, whose
-/// GIDs are no addresses of interfaces, it is the index of the device's own GID: the device has the
-/// interface as it would have one of IPoIB.
+/// Returns the place of an interface's address (IPv6, or IPv4 mapped to IPv6) among the GIDs of
+/// this process's devices: the device's number, and the index in its table. On InfiniBand, GIDs are
+/// not addresses of interfaces. The index is then that of the device's own GID, as if the interface
+/// were one of IPoIB.
 #[must_use]
 pub fn place_of(address: [u8; 16]) -> Option<(u8, u8)> {
     if link_layer() == LinkLayer::Infiniband {
@@ -82,20 +84,20 @@ fn tables() -> MutexGuard<'static, Gids> {
     TABLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tables as they were a moment ago; of InfiniBand, whose GIDs are no addresses of interfaces,
-/// without an entry.
+/// Returns the tables as they were a moment ago. They are empty on InfiniBand, whose GIDs are not
+/// addresses of interfaces.
 pub(crate) fn gids() -> MutexGuard<'static, Gids> {
     let gids = tables();
     let is_fresh = gids.asked.is_some_and(|asked| asked.elapsed() < HOLDS);
     if is_fresh { gids } else { updated(gids) }
 }
 
-/// As [`gids`], as they are now.
+/// As [`gids`], but as they are now.
 pub(crate) fn gids_now() -> MutexGuard<'static, Gids> {
     updated(tables())
 }
 
-/// Asks the kernel. Where it does not say what interfaces there are, the tables stay as they are.
+/// Asks the kernel. If it does not answer, the tables stay as they are.
 fn updated(mut gids: MutexGuard<'static, Gids>) -> MutexGuard<'static, Gids> {
     gids.is_stale = link_layer() == LinkLayer::Ethernet;
     if let Ok(settings) = settings()
@@ -113,7 +115,7 @@ fn updated(mut gids: MutexGuard<'static, Gids>) -> MutexGuard<'static, Gids> {
     gids
 }
 
-/// The MTU of a device's port when somebody last looked at its GIDs.
+/// Returns the MTU of a device's port when the tables were last updated.
 #[inline]
 pub(crate) fn active_mtu(device: u8) -> ibv_mtu {
     MTUS[usize::from(device % MAX_DEVICES)].load(Relaxed)
@@ -138,7 +140,7 @@ impl Gids {
         Some((device as u8, place as u8 + 1))
     }
 
-    /// Goes over to what there is now.
+    /// Updates the tables to the present interfaces.
     fn update(&mut self, mut found: Vec<Interface>, devices: u8) {
         found.retain(|interface| interface.is_up);
         found.sort_by_key(|interface| (interface.is_loopback, interface.index));
@@ -156,58 +158,58 @@ impl Gids {
         }
     }
 
-    /// Those that lead to other hosts.
+    /// Returns the interfaces that lead to other hosts.
     fn leading(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter().filter(|interface| !interface.is_loopback)
     }
 
-    /// Those whose addresses are a device's.
+    /// Returns the interfaces whose addresses belong to a device.
     fn dealt(&self, device: u8, devices: u8) -> impl Iterator<Item = &Interface> {
         let own = self.leading().skip(usize::from(device)).step_by(usize::from(devices.max(1)));
         own.chain(self.interfaces.iter().filter(move |interface| interface.is_loopback && device == 0))
     }
 
-    /// The interface that a device's default entry and its MTU are of: the first that leads to
-    /// other hosts, its own rather than any, or else loopback.
+    /// Returns the interface of a device's default entry and of its MTU: its first that leads to
+    /// other hosts, otherwise the host's first such interface, otherwise loopback.
     pub(crate) fn first(&self, device: u8, devices: u8) -> Option<&Interface> {
         let own = self.dealt(device, devices).find(|interface| !interface.is_loopback);
         own.or_else(|| self.interfaces.first())
     }
 
-    /// The interfaces that a device sits on: its own that lead to other hosts, or else what
-    /// [`first`](Self::first) says.
+    /// Returns the network interfaces of a device: its own that lead to other hosts, otherwise
+    /// [`first`](Self::first).
     pub(crate) fn below(&self, device: u8, devices: u8) -> Vec<&Interface> {
         let own: Vec<_> = self.dealt(device, devices).filter(|interface| !interface.is_loopback).collect();
         if own.is_empty() { self.first(device, devices).into_iter().collect() } else { own }
     }
 
-    /// An interface that is up, by its number.
+    /// Returns an interface that is up, by its number.
     pub(crate) fn interface(&self, index: u32) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.index == index)
     }
 
-    /// An entry behind the default one.
+    /// Returns an entry behind the default one.
     pub(crate) fn entry(&self, device: u8, index: u8) -> Option<Entry> {
         let place = usize::from(index).checked_sub(1)?;
         self.tables.get(usize::from(device))?.entries.get(place).copied().flatten()
     }
 
-    /// Whether the tables may be older than the last question.
+    /// Whether the tables may be older than the last question to the kernel.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// How often a device's table has been found changed.
+    /// Returns how often a device's table was found changed.
     pub(crate) fn changes(&self, device: u8) -> u64 {
         self.tables.get(usize::from(device)).map_or(0, |table| table.changes)
     }
 
-    /// The place in the order of dealing of the interface that an address is of: with it the
-    /// address is found at the device of any process, however many devices that one has.
+    /// Returns the place of an address's interface in the order of dealing. It identifies the
+    /// device of any process, however many devices that process has.
     pub(crate) fn rank_of(&self, gid: &ibv_gid) -> Option<u32> {
         let has = |interface: &Interface| interface.addresses.contains(&gid.raw);
         let leading = self.leading().position(has).and_then(|rank| u32::try_from(rank).ok());
-        // Loopback's addresses are the first device's, as those of the first rank are.
+        // Loopback's addresses belong to the first device, like those of the first interface.
         leading.or_else(|| self.interfaces.iter().any(has).then_some(0))
     }
 
@@ -222,8 +224,8 @@ impl Gids {
     }
 }
 
-/// As many entries as there is room for. Where there are more, as on hosts of very many containers,
-/// those of loopback are among them, and link-local ones come after the others.
+/// Returns the entries that fit. If there are more, as on hosts with very many containers, those of
+/// loopback are kept, and link-local ones come after the others.
 fn within(room: usize, [mut leading, loopback]: [Vec<Entry>; 2]) -> Vec<Entry> {
     let left = room.saturating_sub(loopback.len());
     if leading.len() > left {
@@ -234,17 +236,17 @@ fn within(room: usize, [mut leading, loopback]: [Vec<Entry>; 2]) -> Vec<Entry> {
     leading
 }
 
-/// The MTU of a port on an interface with this one, as the kernel's software device has it
+/// Returns the MTU of a port on an interface with this MTU, as in the kernel's software device
 /// (`rxe_set_mtu()`, drivers/infiniband/sw/rxe).
 fn mtu_on(interface_bytes: u32) -> ibv_mtu {
-    /// `RXE_MAX_HDR_LENGTH`: whatever headers a packet has.
+    /// `RXE_MAX_HDR_LENGTH`: the most header bytes of a packet.
     const HEADERS: u32 = 80;
     let room = interface_bytes.saturating_sub(HEADERS).clamp(256, 4096);
     (room / 128).ilog2()
 }
 
 impl Table {
-    /// Forgets what is not there any more and takes up what is new, as far as there is room.
+    /// Removes entries that no longer exist, and adds new ones, as far as there is room.
     fn update(&mut self, there: &[Entry]) {
         let mut has_changed = false;
         for place in &mut self.entries {
@@ -275,7 +277,7 @@ mod tests {
         address.parse::<Ipv6Addr>().unwrap().octets()
     }
 
-    /// An interface that is up, of so many bytes; `lo` is loopback.
+    /// Makes an interface that is up, with this MTU; `lo` is loopback.
     fn interface(index: u32, name: &str, mtu_bytes: u32, addresses: &[&str]) -> Interface {
         let addresses = addresses.iter().map(|address| raw(address)).collect();
         Interface {
@@ -303,7 +305,7 @@ mod tests {
         interface(1, "lo", 65536, &["::ffff:127.0.0.1", "::1"])
     }
 
-    /// What a device's table has, with `-` for an empty entry before a used one.
+    /// Returns the content of a device's table, with `-` for an empty entry before a used one.
     fn shown(gids: &Gids, device: u8) -> Vec<String> {
         let entries = (1..GIDS).map(|index| gids.entry(device, index));
         let mut texts: Vec<_> = entries
@@ -347,9 +349,9 @@ mod tests {
         {
             assert_eq!(gids.place_of(raw(address)), place, "{address}");
         }
-        // A fourth device has no interface, and stands by the host's first.
+        // A fourth device has no interface, and uses the host's first.
         assert_eq!(below(3, 4), ["eth0"]);
-        // Where an address is found does not depend on how many devices this process has.
+        // The place of an address does not depend on how many devices this process has.
         for (address, rank) in [("fe80::1", 0), ("::ffff:10.0.1.1", 1), ("2001:db8::2", 2), ("::1", 0)] {
             assert_eq!(gids.rank_of(&ibv_gid { raw: raw(address) }), Some(rank), "{address}");
         }

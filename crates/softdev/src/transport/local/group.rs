@@ -1,9 +1,10 @@
-//! Who has joined a multicast group, in every process of this user.
+//! The members of multicast groups, in every process of this user.
 //!
-//! Which processes there are, the kernel's list of sockets says. Reading it takes long, so a
-//! process remembers what it has found until a word in its arena has changed, which whoever joins
-//! counts up in all arenas that there are. A process that is not on the list yet has not looked for
-//! members either. Who leaves takes the entry back, which is looked at again with every datagram.
+//! The kernel's list of sockets names the processes. Reading it takes long, so a process remembers
+//! what it has found until a word in its arena changes. A process in which a queue pair joins
+//! increments this word in all arenas. A process that is not on the list yet has not looked for
+//! members either. A queue pair that leaves clears its entry, which senders look at again with
+//! every datagram.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,7 @@ impl SharedMember {
         self.qp_num.store(qp_num, Release);
     }
 
-    /// The member, if it is one of a group.
+    /// Returns the member if it belongs to a group.
     pub(crate) fn of(&self, [high, low]: [u64; 2]) -> Option<u32> {
         let qp_num = self.qp_num.load(Acquire);
         let is_its = self.group[0].load(Relaxed) == high && self.group[1].load(Relaxed) == low;
@@ -44,9 +45,9 @@ pub(crate) fn halves(group: &ibv_gid) -> [u64; 2] {
     [half(0), half(8)]
 }
 
-/// What this process has found: entries that are in use.
+/// The entries in use that this process has found.
 pub(crate) struct Directory {
-    /// What the own arena's word was before it was looked.
+    /// The word of this process's arena before the last look.
     epoch: Option<u32>,
     pub(crate) entries: Vec<Entry>,
 }
@@ -64,7 +65,7 @@ pub(crate) fn directory() -> MutexGuard<'static, Directory> {
 }
 
 impl Directory {
-    /// Looks again if somebody has joined since.
+    /// Looks again if a queue pair has joined since.
     pub(crate) fn refresh(&mut self, host: &Host) {
         let epoch = host.arena.view.header().epoch.load(SeqCst);
         if self.epoch == Some(epoch) {
@@ -82,7 +83,7 @@ impl Directory {
     }
 }
 
-/// Lets the arenas of processes that have ended go.
+/// Releases the arenas of processes that have ended.
 pub(crate) fn forget_the_dead() {
     directory().entries.retain(|entry| entry.peer.is_alive());
 }

@@ -7,21 +7,21 @@ use crate::sys::settings::{LinkLayer, link_layer};
 
 type Header = [u8; GRH_BYTES as usize];
 
-/// Packets go so far.
+/// The hop limit of packets.
 const HOP_LIMIT: u8 = 64;
-/// Protocol number of UDP.
+/// The protocol number of UDP.
 const UDP: u8 = 17;
 
-/// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes
-/// from the first to the second GID, of RoCE v2 that of IPv6 or of IPv4 (annex A17.4.5). One
-/// without is undefined bytes there: zeroes.
+/// Returns the start of a datagram's buffer: the header (IBTA vol. 1, section 8.3) of a datagram
+/// from the first to the second GID; for RoCE v2, the header of IPv6 or IPv4 (annex A17.4.5).
+/// Without a header, these bytes are undefined: zeroes.
 pub(crate) fn grh(
     payload_bytes: u64,
     has_immediate: bool,
     traffic_class: u8,
     ends: Option<[ibv_gid; 2]>,
 ) -> Header {
-    /// IPv6, as every GRH.
+    /// IPv6, as in every GRH.
     const VERSION: u32 = 6;
     /// Base transport header, datagram header and integrity check of the packet that would carry
     /// it.
@@ -29,8 +29,7 @@ pub(crate) fn grh(
     const IMMEDIATE: u64 = 4;
     let mut header = [0; GRH_BYTES as usize];
     let Some(ends) = ends else { return header };
-    // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's
-    // transport.
+    // The next header, and its size: UDP for RoCE v2, or InfiniBand's transport.
     let (next_header, next_bytes) = match link_layer() {
         LinkLayer::Ethernet => (UDP, 8),
         LinkLayer::Infiniband => (0x1b, 0),
@@ -51,10 +50,9 @@ pub(crate) fn grh(
     header
 }
 
-/// What the completion of a datagram says on Ethernet where it says the service level on
-/// InfiniBand, which these packets have not: with which header it came (annex A17.4.5.1 of RoCE
-/// v2), as mlx5 has it. UCX drops datagrams whose header is of another kind
-/// (`uct_ud_iface_check_grh()`).
+/// Returns what a datagram's completion on Ethernet has instead of the service level, which these
+/// packets lack: the kind of header (annex A17.4.5.1 of RoCE v2), as in mlx5. UCX drops datagrams
+/// with another kind of header (`uct_ud_iface_check_grh()`).
 pub(crate) fn packet_type(ends: &[ibv_gid; 2]) -> u8 {
     const WITH_UDP: u8 = 8;
     const IPV6: u8 = 1;
@@ -63,24 +61,24 @@ pub(crate) fn packet_type(ends: &[ibv_gid; 2]) -> u8 {
     WITH_UDP | if is_ipv4 { IPV4 } else { IPV6 }
 }
 
-/// Where the header of IPv4 stands: what is before it is undefined.
+/// The position of the IPv4 header: the bytes before it are undefined.
 const IPV4_AT: usize = GRH_BYTES as usize - IPV4_BYTES;
-/// A header of IPv4 without options.
+/// The size of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
 
-/// The address of IPv4 that a GID is made of.
+/// Returns the IPv4 address that a GID is made of.
 #[inline]
 fn ipv4(gid: ibv_gid) -> Option<u32> {
     let whole = u128::from_be_bytes(gid.raw);
     (whole >> 32 == 0xffff).then_some(whole as u32)
 }
 
-/// A header of IPv4 (RFC 791) before so many bytes of UDP.
+/// Returns an IPv4 header (RFC 791) before `length` bytes of UDP.
 #[inline(never)]
 fn ipv4_header(length: u16, traffic_class: u8, source: u32, destination: u32) -> Header {
     /// Version 4, five words.
     const VERSION_AND_LENGTH: u32 = 0x45;
-    /// As all packets of RoCE v2 are.
+    /// As in all packets of RoCE v2.
     const DO_NOT_FRAGMENT: u32 = 0x4000;
     let length = IPV4_BYTES as u32 + u32::from(length);
     let mut words = [
@@ -90,7 +88,7 @@ fn ipv4_header(length: u16, traffic_class: u8, source: u32, destination: u32) ->
         source,
         destination,
     ];
-    // The ones' complement of the ones' complement sum of halves (RFC 1071).
+    // The ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
     let sum: u32 = words.iter().map(|word| (word >> 16) + (word & 0xffff)).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     words[2] |= !((folded & 0xffff) + (folded >> 16)) & 0xffff;
@@ -116,7 +114,7 @@ mod tests {
         let ends = ["::ffff:192.168.0.1", "::ffff:192.168.0.199"].map(gid);
         let header = grh(0x73 - 20 - 8 - 24 + 3, false, 0, Some(ends));
         assert_eq!(header[..IPV4_AT], [0; IPV4_AT]);
-        // What everybody's example of the checksum is, b861, but for the length: 0x73 there.
+        // The well-known example has the checksum b861 and the length 0x73.
         let wanted =
             [0x45, 0, 0, 0x78, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x5c, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         assert_eq!(header[IPV4_AT..], wanted);

@@ -1,14 +1,13 @@
 //! The processes of one host that have the device open, and how they find each other.
 //!
-//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket that
-//! is named after it: the kernel keeps the name unique and takes it away when the process ends,
-//! however it ends. Whoever has a queue-pair number connects to the socket of its block; the kernel
-//! says which process listens there (`SO_PEERCRED`, so that another user cannot pose as one of
-//! ours), and that process's arena is opened through `/proc/PID/fd`, which the kernel allows to the
-//! same user only. Nothing is ever accepted or sent. The connection stays open: it breaks when the
-//! process ends.
+//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket named
+//! after the block: the kernel keeps the name unique and removes it when the process ends, however
+//! it ends. To reach a queue pair, a process connects to the socket of its block. The kernel names
+//! the process that listens there (`SO_PEERCRED`, so another user cannot pose as a process of this
+//! user), and allows only the same user to open that process's arena through `/proc/PID/fd`.
+//! Nothing is ever sent. The connection stays open, and breaks when the process ends.
 //!
-//! Abstract names belong to a network namespace, as a host's address does: processes in other
+//! Abstract names belong to a network namespace, as a host's address does, so processes in other
 //! namespaces are other hosts.
 
 use std::collections::HashMap;
@@ -25,6 +24,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::PTracer;
 use rustix::thread::MembarrierCommand;
 
 use crate::memory::arena::{Arena, View};
@@ -40,11 +40,12 @@ pub(crate) struct Host {
     pub(crate) arena: Arena,
     pub(crate) block: u32,
     listener: OwnedFd,
-    /// Connections of peers, taken from the listener so that its backlog never fills; kept, because
-    /// closing one would tell the peer that this process has ended.
+    /// Connections of peers, accepted so that the listener's backlog never fills. They are kept,
+    /// because a closed one would tell the peer that this process has ended.
     connections: Mutex<Vec<OwnedFd>>,
     peers: Mutex<HashMap<u32, Arc<Peer>>>,
-    /// A descriptor that is there to make room for another one: see [`through`](Self::through).
+    /// A descriptor that can be closed to make room for another one: see
+    /// [`through`](Self::through).
     spare: Mutex<Option<OwnedFd>>,
 }
 
@@ -61,12 +62,12 @@ pub(crate) struct Peer {
     seen: AtomicU64,
 }
 
-/// The process's one membership, made when the device is first opened. A process that was forked
-/// from a member is another one, and has its own.
+/// Returns the process's only membership, made when the device is first opened. A process that was
+/// forked from a member is another member.
 pub(crate) fn host() -> io::Result<&'static Host> {
     static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
     static OPENING: Mutex<()> = Mutex::new(());
-    // SAFETY: what is in there was leaked.
+    // SAFETY: the pointer is null or to a leaked box.
     let look = || unsafe { HOST.load(Acquire).as_ref() };
     let pid = own_pid();
     if let Some(host) = look().filter(|host| host.pid == pid) {
@@ -89,24 +90,24 @@ fn own_pid() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
-/// A descriptor of no use of its own.
+/// Makes a descriptor that serves only as a reserve.
 fn spare_of(listener: &OwnedFd) -> Option<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(listener, 0).ok()
 }
 
-/// Whether the process, or the system, has as many descriptors as it may.
+/// Whether the process, or the system, has no more descriptors.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// What the names of this user's processes begin with; the block follows.
+/// Returns the prefix of the names of this user's processes; the block follows.
 fn prefix() -> String {
     let user = rustix::process::geteuid().as_raw();
     format!("rdmascope-softdev-{LAYOUT}/{user}/")
 }
 
-/// The blocks of this user's processes on this host, by the kernel's list of sockets, and in any
-/// case the own one.
+/// Returns the blocks of this user's processes on this host, from the kernel's list of sockets, and
+/// in any case this process's.
 pub(crate) fn blocks(own: u32) -> Vec<u32> {
     let list = fs::read("/proc/net/unix").unwrap_or_default();
     let prefix = format!("@{}", prefix());
@@ -122,8 +123,8 @@ fn address(block: u32) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Runs `work` while no other process of this user on this host does anything of that name; not at
-/// all if some other one does so all the time.
+/// Runs `work` while no other process of this user on this host does anything under that name; not
+/// at all if another one does so all the time.
 pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce() -> T) -> Option<T> {
     const PAUSE: Duration = Duration::from_micros(500);
     let end = Instant::now() + patience;
@@ -131,7 +132,7 @@ pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce()
     let flags = SocketFlags::CLOEXEC;
     let family = AddressFamily::UNIX;
     let name = rustix::net::socket_with(family, SocketType::STREAM, flags, None).ok()?;
-    // The kernel takes the name away with the descriptor, or with the process.
+    // The kernel removes the name with the descriptor, or with the process.
     while let Err(error) = rustix::net::bind(&name, &address) {
         if error != Errno::ADDRINUSE || Instant::now() > end {
             return None;
@@ -146,7 +147,7 @@ fn is_bound_to(socket: &OwnedFd, block: u32) -> bool {
     is_name_of(rustix::net::getsockname(socket).ok(), block)
 }
 
-/// Whether a descriptor is a connection to whoever has the name of a block.
+/// Whether a descriptor is a connection to the socket of a block.
 fn leads_to(socket: &OwnedFd, block: u32) -> bool {
     is_name_of(rustix::net::getpeername(socket).ok().flatten(), block)
 }
@@ -180,11 +181,14 @@ impl Host {
         header.layout.store(LAYOUT, Relaxed);
         header.life.store(RandomState::new().hash_one(block) as u32, Relaxed);
         header.magic.store(MAGIC, Release);
-        // Only a matter of how long somebody may go on who is at work when his right is taken: see
-        // `agree`.
+        // A failure only means that a peer at work may go on longer after its right was revoked:
+        // see `agree`.
         let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
         crate::sys::own_lock::allow_own_locks();
-        // Only now can peers connect, so that they find the arena.
+        // Where the kernel's Yama module restricts it (`kernel.yama.ptrace_scope` 1), peers of the
+        // same user reach registered memory (`foreign`) only with this. Without Yama it fails.
+        let _ = rustix::process::set_ptracer(PTracer::Any);
+        // Peers can connect only from now on, so they find the arena.
         rustix::net::listen(&listener, 4096)?;
         let spare = Mutex::new(spare_of(&listener));
         let connections = Mutex::default();
@@ -192,20 +196,20 @@ impl Host {
         Ok(Self { pid, arena, block, listener, connections, peers, spare })
     }
 
-    /// Closes what a child has of its parent's sockets: peers tell by them whether the parent
-    /// lives. The child may have closed them already, and have other files at their numbers.
+    /// Closes the parent's sockets in a child: peers use them to tell whether the parent is alive.
+    /// The child may have closed them already, and have other files under their numbers.
     fn leave(&self) {
         let close = |socket: &OwnedFd, is_its: bool| {
             if is_its {
-                // SAFETY: the parent's membership is leaked, so that nobody closes it again, and in
-                // this process nobody uses its sockets, but for objects of the parent that are not
-                // to be used.
+                // SAFETY: the parent's membership is leaked, so nothing closes the socket again. In
+                // this process nothing uses it, except objects of the parent, which must not be
+                // used.
                 unsafe { rustix::io::close(socket.as_raw_fd()) };
             }
         };
         let close_own = |socket: &OwnedFd| close(socket, is_bound_to(socket, self.block));
         close_own(&self.listener);
-        // Whoever held a lock when the process was forked is not here to give it back.
+        // A thread that held a lock at the fork does not exist here to release it.
         if let Ok(spare) = self.spare.try_lock() {
             spare.iter().for_each(close_own);
         }
@@ -219,14 +223,14 @@ impl Host {
         }
     }
 
-    /// The process that a queue-pair number belongs to, if there is one on this host.
+    /// Returns the process of a queue-pair number, if there is one on this host.
     pub(crate) fn peer_of(&self, qp_num: u32) -> Option<Arc<Peer>> {
         self.reach(qp_num).ok()
     }
 
-    /// Why this process cannot reach the one that a queue-pair number belongs to, although that one
-    /// lives: its memory could not be mapped (`ENOMEM`), /proc shows other processes (`ESRCH`) or
-    /// does not let this one look (`EACCES`, `EPERM`).
+    /// Returns why this process cannot reach the process of a queue-pair number, although that
+    /// process is alive: its memory could not be mapped (`ENOMEM`), /proc shows other processes
+    /// (`ESRCH`), or /proc refuses access (`EACCES`, `EPERM`).
     pub(crate) fn obstacle(&self, qp_num: u32) -> Option<i32> {
         let errno = Errno::from_io_error(&self.reach(qp_num).err()?)?;
         let obstacles = [Errno::NOMEM, Errno::SRCH, Errno::ACCESS, Errno::PERM];
@@ -247,24 +251,24 @@ impl Host {
         Ok(peer)
     }
 
-    /// Distinguishes this process from others that had its block before.
+    /// Distinguishes this process from earlier ones with the same block.
     pub(crate) fn life(&self) -> u32 {
         self.arena.view.header().life.load(Relaxed)
     }
 
-    /// Whether the process of a block still exists: unless nobody has its name. That it cannot be
-    /// reached for another reason, such as too few descriptors, says nothing.
+    /// Whether the process of a block still exists: only a missing name says that it does not. If
+    /// it cannot be reached for another reason, such as too few descriptors, it counts as alive.
     pub(crate) fn lives(&self, block: u32) -> bool {
         let is_gone = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
         !self.reach(block << QP_INDEX_BITS).is_err_and(is_gone)
     }
 
-    /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That
-    /// this process has used up its descriptors is no reason to let another one sleep: one is kept,
-    /// in whose place the pipe is opened for so long.
+    /// Runs `work` with the write end of a peer's pipe, which wakes a sleeper. A lack of
+    /// descriptors must not let a peer sleep: a spare one is closed, and the pipe is opened in its
+    /// place for the time of `work`.
     ///
     /// # Errors
-    /// Where the pipe cannot be opened: the peer has ended or closed it, or the system has no more
+    /// If the pipe cannot be opened: the peer has ended or closed it, or the system has no more
     /// descriptors.
     pub(crate) fn through<T>(
         &self,
@@ -284,7 +288,7 @@ impl Host {
         done
     }
 
-    /// Forgets the own end of a completion channel that goes.
+    /// Forgets this process's connection to a completion channel of its own that is destroyed.
     pub(crate) fn forget_channel(&self, fd: i32, inode: u64) {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = peers.get(&self.block) {
@@ -292,7 +296,7 @@ impl Host {
         }
     }
 
-    /// Takes the connections of new peers and drops those of peers that have ended, with their
+    /// Accepts connections of new peers, and drops those of peers that have ended, with their
     /// arenas.
     pub(crate) fn tidy(&self) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
@@ -332,7 +336,7 @@ impl Peer {
         let header = view.header();
         let ours = (MAGIC, LAYOUT, block);
         if (header.magic.load(Acquire), header.layout.load(Relaxed), header.block.load(Relaxed)) != ours {
-            return Err(io::Error::other("the arena is not of this version"));
+            return Err(io::Error::other("the arena has another layout version"));
         }
         Ok(Self {
             pid,
@@ -344,7 +348,7 @@ impl Peer {
         })
     }
 
-    /// Its arena; `own` where the peer is this process.
+    /// Returns its arena; `own` if the peer is this process.
     #[inline]
     pub(crate) fn view<'a>(&'a self, own: &'a View) -> &'a View {
         self.mapping.as_ref().unwrap_or(own)
@@ -356,8 +360,8 @@ impl Peer {
         self.mapping.is_none()
     }
 
-    /// Number of its process. A process that was forked from this one is its own peer, not its
-    /// parent's.
+    /// Returns the number of its process. A process that was forked from this one is its own peer,
+    /// not its parent's.
     pub(crate) fn process(&self) -> u32 {
         if self.is_own() { own_pid() } else { self.pid }
     }
@@ -367,9 +371,9 @@ impl Peer {
         self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
     }
 
-    /// Whether the process existed a moment ago, at most a tick of the kernel's clock (10 ms):
-    /// whatever has its number now is that process, or it is nobody's, since the kernel gives out
-    /// all the other numbers first. Without a system call most times.
+    /// Whether the process existed at most a tick of the kernel's clock ago (10 ms). Its number
+    /// then belongs to it, or to no process, because the kernel first gives out all other numbers.
+    /// Mostly without a system call.
     pub(crate) fn was_just_alive(&self) -> bool {
         let tick = coarse();
         if self.seen.load(Relaxed) == tick {
@@ -391,25 +395,25 @@ impl Peer {
         regions.insert(mr_index(key), key) != Some(key)
     }
 
-    /// The writing end of one of its completion channels.
+    /// Returns the write end of one of its completion channels.
     pub(crate) fn channel(&self, fd: i32, inode: u64) -> io::Result<Arc<OwnedFd>> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(&(fd, inode)) {
             return Ok(Arc::clone(channel));
         }
-        // The peer may have closed channels since: their descriptors are not kept.
+        // The peer may have closed channels since: their descriptors are dropped.
         channels.retain(|(fd, inode), _| self.pipe_inode(*fd).is_ok_and(|found| found == *inode));
         let channel = Arc::new(self.open_channel(fd, inode)?);
         channels.insert((fd, inode), Arc::clone(&channel));
         Ok(channel)
     }
 
-    /// Opens the writing end of a pipe of the peer.
+    /// Opens the write end of a pipe of the peer.
     fn open_channel(&self, fd: i32, inode: u64) -> io::Result<OwnedFd> {
         if self.pipe_inode(fd)? != inode {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // For reading as well, so that writing raises no SIGPIPE when the peer ends.
+        // Opened for reading as well, so that a write raises no SIGPIPE when the peer ends.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(self.descriptor(fd), flags, Mode::empty())?;
         if rustix::fs::fstat(&opened)?.st_ino != inode {
@@ -421,7 +425,7 @@ impl Peer {
 
 #[cfg(test)]
 impl Peer {
-    /// A peer whose arena a test has made.
+    /// Makes a peer with the arena of a test.
     pub(crate) fn with_arena(view: View) -> Self {
         Self { mapping: Some(view), ..Self::own() }
     }
@@ -432,7 +436,7 @@ impl Peer {
         format!("/proc/{}/fd/{fd}", self.pid)
     }
 
-    /// The inode of a descriptor of the peer, which must be a pipe.
+    /// Returns the inode of a descriptor of the peer, which must be a pipe.
     fn pipe_inode(&self, fd: i32) -> io::Result<u64> {
         let found = rustix::fs::stat(self.descriptor(fd))?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
@@ -442,10 +446,10 @@ impl Peer {
     }
 }
 
-/// A memory barrier on every CPU that runs a process of the device: what another thread stored
-/// before it, this one sees from now on, and that thread sees what this one has stored. So who
-/// takes something away pays for the order of the two, not who uses it. Where the kernel has no
-/// such call (before 4.16, or forbidden), a CPU takes as long as its store buffer does.
+/// Executes a memory barrier on every CPU that runs a process of the device. This thread then sees
+/// what other threads stored before the barrier, and they see what this thread has stored. The side
+/// that takes something away thus pays for the order, not the side that uses it. If the kernel has
+/// no such call (before 4.16, or forbidden), the order takes as long as a CPU's store buffer.
 #[cold]
 pub(crate) fn agree() {
     Cpu::heavy();
@@ -453,7 +457,7 @@ pub(crate) fn agree() {
 
 /// Finds the arena among the descriptors of a process.
 fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
-    // The kernel gives the peer's number in this process's PID namespace; /proc may be that of
+    // The kernel reports the peer's number in this process's PID namespace; /proc may be that of
     // another one.
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
     if fs::read_link("/proc/self").ok().is_none_or(|shown| shown.as_os_str() != own.as_str()) {
@@ -469,7 +473,7 @@ fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Whether the other end of a connection has gone.
+/// Whether the peer's side of a connection is gone.
 fn is_broken(connection: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(connection, PollFlags::RDHUP)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -477,14 +481,14 @@ fn is_broken(connection: &OwnedFd) -> bool {
     found.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP)
 }
 
-/// An identifier of this host on this network, stable while it runs: the low 64 bits of the port's
-/// GID, and the node's GUID. It differs between hosts, boots and network namespaces.
+/// Returns an identifier of this host on this network, stable while the host runs: the low 64 bits
+/// of the port's GID, and the node's GUID. It differs between hosts, boots and network namespaces.
 pub(crate) fn guid() -> u64 {
     static GUID: OnceLock<u64> = OnceLock::new();
     *GUID.get_or_init(|| {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |m| m.ino());
-        // FNV-1a: no more than a stable mix of the two is needed.
+        // FNV-1a: a stable mix of the two is enough.
         let mixed =
             boot.bytes().chain(namespace.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,5 +1,5 @@
-//! A requester's end of a lane: where the next message goes, and what is known of the receives at
-//! the other end.
+//! A requester's view of a lane: where the next message goes, and what is known of the peer's
+//! receives.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -11,15 +11,15 @@ use crate::sys::limits::BOUNCES;
 use crate::sys::sync::Atomic;
 use crate::transport::local::claim;
 
-/// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
+/// The lane of a peer's queue pair. The holder of the lane also holds its mapping.
 pub(crate) struct Lane {
     slots: Slots,
-    /// Of a connection: number of the next message.
+    /// For a connection: the number of the next message.
     next: Cell<u32>,
-    /// What was last read of what is posted.
+    /// The last value read of what is posted.
     credit: Cell<Credit>,
-    /// What was last read of what has been taken, on the same line: who posts writes it all the
-    /// time.
+    /// The last value read of what has been taken. It is on the same cache line, which the owner
+    /// writes with every post.
     taken: Cell<u32>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct PostedReceive<'a> {
     pub(crate) room: u32,
     pub(crate) valid: bool,
     pub(crate) elements: &'a [SlotSge],
-    /// Protection domain of the memory that it names.
+    /// The protection domain of the memory that it names.
     pub(crate) pd: u32,
 }
 
@@ -40,62 +40,62 @@ impl<'a> PostedReceive<'a> {
         Self { room: post.room.load(Relaxed), valid: num_sge & UNCHECKED == 0, elements, pd }
     }
 
-    /// Whether it is not known to be too small for so many bytes.
+    /// Whether the receive is not known to be too small for `bytes` bytes.
     pub(crate) fn may_hold(&self, bytes: u64) -> bool {
         !self.valid || bytes <= u64::from(self.room)
     }
 }
 
 impl Lane {
-    /// The lane of the queue pair that `shared` shows.
+    /// Makes the lane of the queue pair that `shared` shows.
     ///
     /// # Safety
     /// The view that the slots were checked against stays mapped as long as the lane is used.
     pub(crate) unsafe fn new(slots: Slots, shared: &SharedQp) -> Self {
         let credit = Cell::new(posted(&shared.posted.credit));
-        // SAFETY: the caller vouches for the mapping.
+        // SAFETY: the caller guarantees the mapping.
         let next = next_to_show(&shared.next.value, |n| unsafe { &slots.slot(n).state });
         Self { slots, next: Cell::new(next), credit, taken: Cell::new(shared.posted.taken.load(Acquire)) }
     }
 
-    /// Slots that there are.
+    /// Returns the number of slots.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
         self.slots.size()
     }
 
-    /// The slot of message `n`.
+    /// Returns the slot of message `n`.
     #[inline]
     pub(crate) fn slot(&self, n: u32) -> &Slot {
-        // SAFETY: whoever made the lane vouches for the mapping.
+        // SAFETY: the maker of the lane guarantees the mapping.
         unsafe { self.slots.slot(n) }
     }
 
-    /// What is posted as receive `n`.
+    /// Returns the post of receive `n`.
     pub(crate) fn post(&self, shared: &SharedQp, n: u32) -> PostedReceive<'_> {
         // SAFETY: as in `slot`.
         let (post, elements) = unsafe { self.slots.post(n) };
         PostedReceive::read(post, elements, shared.pd.load(Relaxed))
     }
 
-    /// Where the payload of message `n` may go in the lane's own memory, if whatever was there has
-    /// been taken.
+    /// Returns where the payload of message `n` may go in the lane's own memory, if the earlier
+    /// content has been taken.
     pub(crate) fn bounce(&self, shared: &SharedQp, n: u32) -> Option<NonNull<u8>> {
         let is_free = || n.wrapping_sub(self.taken.get()) < BOUNCES;
-        // Without posts nothing else renews what is known: it may be of any age.
+        // Without posts, nothing else renews the known value: it may be of any age.
         if !is_free() || !self.slots.has_posts() {
             self.taken.set(shared.posted.taken.load(Acquire));
         }
         is_free().then(|| self.slots.bounce(n))
     }
 
-    /// Number of the next message of a connection.
+    /// Returns the number of the next message of a connection.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next.get()
     }
 
-    /// What is posted, if receive `n` is among it.
+    /// Returns what is posted, if that includes receive `n`.
     #[inline]
     pub(crate) fn credit_for(&self, shared: &SharedQp, n: u32) -> Option<Credit> {
         let known = self.credit.get();
@@ -105,7 +105,7 @@ impl Lane {
         self.credit_anew(shared, n)
     }
 
-    /// Where to look for receive `n`: see [`claim::posted_from`].
+    /// Returns where to look for receive `n`: see [`claim::posted_from`].
     #[inline]
     pub(crate) fn posted_from(&self, shared: &SharedQp, n: u32) -> Option<u32> {
         match self.credit_for(shared, n) {
@@ -118,7 +118,7 @@ impl Lane {
     fn credit_anew(&self, shared: &SharedQp, n: u32) -> Option<Credit> {
         let now = posted(&shared.posted.credit);
         self.credit.set(now);
-        // Also, so that it never is so old that its number could be one of those to come.
+        // Renewed here too, so that it is never so old that a later number could be taken for it.
         self.taken.set(shared.posted.taken.load(Acquire));
         self.covers(now, n).then_some(now)
     }
@@ -128,7 +128,7 @@ impl Lane {
         credit.tail().wrapping_sub(n).wrapping_sub(1) < self.size()
     }
 
-    /// Shows message `n` of a connection, which stands in its slot, to the owner.
+    /// Shows message `n` of a connection, which is in its slot, to the owner.
     #[inline]
     pub(crate) fn publish(&self, shared: &SharedQp, n: u32) {
         let next = show(&self.slot(n).state, &shared.next.value, n);
@@ -137,8 +137,7 @@ impl Lane {
     }
 }
 
-/// Shows message `n` to the owner, and the number of the next one to whoever may be the requester
-/// after this one.
+/// Shows message `n` to the owner, and the next number to a later requester. Returns that number.
 #[inline]
 fn show<State, Next>(state: &State, next: &Next, n: u32) -> u32
 where
@@ -151,36 +150,36 @@ where
     number
 }
 
-/// The number of the next message, for a requester that is not the first one.
+/// Returns the number of the next message, for a requester that is not the first one.
 fn next_to_show<'a, State, Next>(next: &Next, state: impl Fn(u32) -> &'a State) -> u32
 where
     State: Atomic<Value = u64> + 'a,
     Next: Atomic<Value = u32>,
 {
     let n = next.load(Acquire);
-    // Who showed the last message may have died before it could say so.
+    // The requester that showed the last message may have died before it stored the number.
     if is_shown(state(n), n) { n.wrapping_add(1) } else { n }
 }
 
-/// Whether message `n` is there: then all of it.
+/// Whether message `n` has arrived, and with it its whole content.
 #[inline]
 pub(crate) fn is_shown<State: Atomic<Value = u64>>(state: &State, n: u32) -> bool {
     state.load(Acquire) == SlotState::Done(n).encode()
 }
 
-/// Posts receives, after what has become of those that had their slots before was taken.
+/// Posts receives, after the earlier messages in their slots were taken.
 #[inline]
 pub(crate) fn post<Word: Atomic<Value = u64>>(word: &Word, credit: Credit) {
     word.store(credit.encode(), Release);
 }
 
-/// What is posted.
+/// Returns what is posted.
 #[inline]
 fn posted<Word: Atomic<Value = u64>>(word: &Word) -> Credit {
     Credit::decode(word.load(Acquire))
 }
 
-/// Asks for a cache line before it is written to.
+/// Prefetches the cache line of a slot that will be written.
 #[inline]
 pub(crate) fn prefetch_to_write(slot: &Slot) {
     #[cfg(target_arch = "x86_64")]
@@ -214,7 +213,7 @@ mod tests {
         posts: [UnsafeCell<u32>; SIZE as usize],
     }
 
-    /// What a post says of receive `n`, and a payload of message `n`.
+    /// The content of the post of receive `n`, and of the payload of message `n`, less `n`.
     const POST: u32 = 100;
     const PAYLOAD: u32 = 200;
 
@@ -233,15 +232,14 @@ mod tests {
                 return false;
             }
             let at = (n % SIZE) as usize;
-            // SAFETY: the receive is posted, and there is one requester; were that not enough, loom
-            // would say so.
+            // SAFETY: the receive is posted, and there is one requester; otherwise loom reports it.
             self.posts[at].with(|post| assert_eq!(unsafe { *post }, POST + n));
             // SAFETY: as above.
             self.slots[at].1.with_mut(|payload| unsafe { *payload = PAYLOAD + n });
             true
         }
 
-        /// Sends messages up to this number; gives up where it would have to wait.
+        /// Sends messages up to number `end`; gives up if it would have to wait.
         fn send(&self, mut n: u32, end: u32) {
             while n < end && self.fill(n) {
                 n = show(self.state(n), &self.next, n);
@@ -251,19 +249,19 @@ mod tests {
         /// Posts receive `n`, whose slot is free.
         fn post(&self, n: u32) {
             let at = (n % SIZE) as usize;
-            // SAFETY: what was there was taken; were that not enough, loom would say so.
+            // SAFETY: the earlier content was taken; otherwise loom reports it.
             self.posts[at].with_mut(|post| unsafe { *post = POST + n });
             post(&self.credit, Credit::new(n + 1, 0, 0));
         }
 
-        /// Takes message `n` if it is there, and posts a receive in its place.
+        /// Takes message `n` if it has arrived, and posts a receive in its place.
         fn take(&self, n: u32) -> bool {
             let at = (n % SIZE) as usize;
             if !is_shown(self.state(n), n) {
                 return false;
             }
-            // SAFETY: the message is there, and its slot is the owner's until he posts again; loom
-            // would say so.
+            // SAFETY: the message has arrived, and its slot is the owner's until the owner posts
+            // again; otherwise loom reports it.
             self.slots[at].1.with(|payload| assert_eq!(unsafe { *payload }, PAYLOAD + n));
             self.post(n + SIZE);
             true
@@ -305,8 +303,8 @@ mod tests {
         }
     }
 
-    /// A requester dies after it has shown its message and before it could say so; another one goes
-    /// on.
+    /// A requester dies after it has shown its message and before it could store the next number;
+    /// another one continues.
     fn goes_on(begin: Begin) -> impl Fn() + Send + Sync + 'static {
         move || {
             let lane = lane(word);
@@ -317,7 +315,7 @@ mod tests {
                 show(first.state(0), &unsaid, 0);
             });
             let second = thread::spawn(move || {
-                first.join().unwrap(); // The kernel tells who has ended.
+                first.join().unwrap(); // The kernel reports that a process has ended.
                 second.send(begin(&second), 2);
             });
             let n = u32::from(lane.take(0));

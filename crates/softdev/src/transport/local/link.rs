@@ -1,16 +1,16 @@
-//! A model of the link under a port: when a message has left, when it is there, when its
+//! A model of the link under a port: when a message has left, when it arrives, and when its
 //! acknowledgement is back.
 //!
-//! A port sends one message after another at the rate of the link, and receives in the same way:
-//! where several senders meet in one port, each waits for those before it, as behind the last
-//! switch. A message is cut into packets, each with its headers, and is under way for the latency
-//! besides. It begins to leave when it has been fetched from memory, some time after it was posted,
-//! and the port is free; whatever the port was given later, by any queue pair, leaves behind it.
-//! Between two ports nothing else is modelled: no losses, no congestion inside the fabric, no limit
-//! to what a switch stores.
+//! A port sends one message after another at the rate of the link, and receives in the same way: if
+//! several senders share one port, each waits for those before it, as behind the last switch. A
+//! message is cut into packets, each with its headers, and is under way for the latency in
+//! addition. It begins to leave when it was fetched from memory, some time after the post, and when
+//! the port is free; every later message of the port, of any queue pair, leaves behind it. Nothing
+//! else between two ports is modelled: no losses, no congestion inside the fabric, no limit to the
+//! buffers of switches.
 //!
 //! Time is the system's monotonic clock in 64ths of a nanosecond, because eight bytes on a fast
-//! link take less than two nanoseconds and the error must not add up.
+//! link take less than two nanoseconds, and errors must not add up.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,33 +21,33 @@ use verbs::{LinkModel, LinkRate};
 use crate::memory::layout::SharedPort;
 use crate::sys::clock;
 
-/// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years
-/// of uptime.
+/// A point in time, or a time span, in 64ths of a nanosecond of `CLOCK_MONOTONIC`. It is good for
+/// nine years of uptime.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticks(u64);
 
 const PER_NS: u64 = 64;
 
 impl Ticks {
-    /// Later than anything.
+    /// Later than any other time.
     pub(crate) const MAX: Self = Self(u64::MAX);
 
     pub(crate) const fn from_ns(ns: u64) -> Self {
         Self(ns * PER_NS)
     }
 
-    /// Now.
+    /// Returns the present time.
     #[inline]
     pub(crate) fn now() -> Self {
         Self::from_ns(clock::now())
     }
 
-    /// Whole nanoseconds from `since` to this; 0 where that is later.
+    /// Returns the whole nanoseconds from `since` to this time; 0 if `since` is later.
     pub(crate) fn ns_since(self, since: Self) -> u64 {
         self.0.saturating_sub(since.0) / PER_NS
     }
 
-    /// So much later.
+    /// Returns the time after a span.
     pub(crate) fn after(self, span: Duration) -> Self {
         self.plus(Self::from_ns(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX / PER_NS)))
     }
@@ -63,46 +63,46 @@ pub(crate) struct Link {
     pub(crate) rate: Option<LinkRate>,
     bits_per_s: Option<u64>,
     latency: Ticks,
-    /// Latency of what comes from the other end.
+    /// The latency in the opposite direction.
     back: Ticks,
-    /// From posting to fetching.
+    /// The time from post to fetch.
     fetch: Ticks,
     gap: Ticks,
     mtu_bytes: Option<u64>,
     header_bytes: u64,
-    /// Whether messages have the headers of their operation; not where a model says what a packet's
-    /// are.
+    /// Whether messages have the headers of their operation; false if the model states the headers
+    /// of a packet.
     has_extended: bool,
 }
 
 /// Extended transport headers of a message, in bytes (IBTA vol. 1, section 9.3).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Extended {
-    /// In each of its packets.
+    /// In each packet.
     pub(crate) each: u64,
-    /// In one of them, or in the request.
+    /// In one packet, or in the request.
     pub(crate) once: u64,
 }
 
 impl Extended {
-    /// Of a datagram (DETH), in its packet.
+    /// A datagram's header (DETH), in its packet.
     pub(crate) const DATAGRAM: u64 = 8;
-    /// Of RDMA (RETH).
+    /// The header of RDMA (RETH).
     pub(crate) const RDMA: u64 = 16;
-    /// Of an atomic (AtomicETH).
+    /// The header of an atomic (AtomicETH).
     pub(crate) const ATOMIC: u64 = 28;
     /// Immediate data (ImmDt).
     pub(crate) const IMMEDIATE: u64 = 4;
-    /// Of an acknowledgement, and of the first and the last packet of an answer (AETH).
+    /// The header of an acknowledgement, and of the first and the last packet of an answer (AETH).
     const ACKNOWLEDGE: u64 = 4;
 
-    /// Of what is acknowledged in so many packets.
+    /// Returns the headers of an answer in `packets` packets.
     fn acknowledging(packets: u64) -> Self {
         Self { each: 0, once: Self::ACKNOWLEDGE * packets.min(2) }
     }
 }
 
-/// When what happens to a message that was posted.
+/// The times of a posted message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Schedule {
     /// It is fetched from memory, and its first bit leaves.
@@ -115,9 +115,9 @@ pub(crate) struct Schedule {
     pub(crate) is_acknowledged: Ticks,
 }
 
-/// Headers of a packet where nothing else is said: of RoCE v2 with IPv4 (preamble and gap 20,
-/// Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, ICRC 4; Annex A17 of IBTA vol. 1), and of InfiniBand
-/// inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2; chapter 5).
+/// The header bytes of a packet if the model states none: for RoCE v2 with IPv4 (preamble and gap
+/// 20, Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, ICRC 4; Annex A17 of IBTA vol. 1), and for
+/// InfiniBand inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2; chapter 5).
 const ROCE_HEADER_BYTES: u64 = 82;
 const INFINIBAND_HEADER_BYTES: u64 = 26;
 
@@ -137,12 +137,12 @@ impl Link {
         }
     }
 
-    /// Packets that a message is cut into.
+    /// Returns the number of packets of a message.
     fn packets(&self, payload_bytes: u64, path_mtu_bytes: u64) -> u64 {
         payload_bytes.div_ceil(self.mtu_bytes.unwrap_or(path_mtu_bytes)).max(1)
     }
 
-    /// The time that a message takes on the wire.
+    /// Returns the time that a message takes on the wire.
     fn serialization(&self, payload_bytes: u64, path_mtu_bytes: u64, extended: Extended) -> Ticks {
         let Some(bits_per_s) = self.bits_per_s else { return Ticks::default() };
         let packets = self.packets(payload_bytes, path_mtu_bytes);
@@ -153,12 +153,12 @@ impl Link {
         Ticks(u64::try_from(ticks).unwrap_or(u64::MAX / 4))
     }
 
-    /// When a message can leave whose payload has to be fetched from memory.
+    /// Returns when a message can leave whose payload has to be fetched from memory.
     pub(crate) fn fetched(&self, posted: Ticks) -> Ticks {
         posted.plus(self.fetch)
     }
 
-    /// Schedules a message from the own port to a peer's that can leave from `now` on.
+    /// Schedules a message from this process's port to a peer's; it can leave from `now` on.
     pub(crate) fn send(
         &self,
         own: &SharedPort,
@@ -180,8 +180,8 @@ impl Link {
         }
     }
 
-    /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It
-    /// `is_there` when the answer is, and has effect then.
+    /// Schedules a request that its peer answers with `payload_bytes` bytes: an RDMA Read or an
+    /// atomic. `is_there` is when the answer arrives; the request has effect then.
     pub(crate) fn ask(
         &self,
         own: &SharedPort,
@@ -199,8 +199,8 @@ impl Link {
         Schedule { leaves, has_left: leaves.plus(request), is_there, is_acknowledged: is_there }
     }
 
-    /// Takes both ports for what is so long on the wire; gives when its first bit leaves and when
-    /// its last has arrived.
+    /// Occupies both ports for the time on the wire. Returns when the first bit leaves and when the
+    /// last one has arrived.
     fn transfer(
         &self,
         (from, to): (&SharedPort, &SharedPort),
@@ -214,8 +214,8 @@ impl Link {
     }
 }
 
-/// Takes a port for a time span from `now` on, or from when it is free; gives the beginning. What a
-/// hostile peer writes there costs time, no more, and no more than [`PATIENCE`].
+/// Occupies a port for a time span from `now` on, or from when it is free; returns the start. A
+/// value that a hostile peer writes there only costs time, at most [`PATIENCE`].
 fn occupy(until: &AtomicU64, now: Ticks, span: Ticks) -> Ticks {
     let mut found = until.load(Relaxed);
     loop {
@@ -228,7 +228,7 @@ fn occupy(until: &AtomicU64, now: Ticks, span: Ticks) -> Ticks {
     }
 }
 
-/// No port is given more than this ahead: the send queues of a process hold minutes at most at the
+/// How far ahead a port may be occupied: the send queues of a process hold minutes at most at the
 /// slowest rates in use.
 const PATIENCE: Ticks = Ticks::from_ns(600_000_000_000);
 
@@ -236,7 +236,7 @@ const PATIENCE: Ticks = Ticks::from_ns(600_000_000_000);
 mod tests {
     use super::*;
 
-    /// No headers but those of each packet.
+    /// Only the headers of each packet.
     const PLAIN: Extended = Extended { each: 0, once: 0 };
     const START: Ticks = Ticks::from_ns(1_000_000);
 
@@ -252,7 +252,7 @@ mod tests {
     fn one_message_takes_its_bits_and_the_latency() {
         let a = SharedPort::new();
         let b = SharedPort::new();
-        // 1000 B and 26 of headers at 8 Gb/s: a byte in a nanosecond.
+        // 1000 B and 26 B of headers at 8 Gb/s: a byte per nanosecond.
         let schedule = link("4X SDR,latency=500ns").send(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, schedule.has_left), 1026);
         assert_eq!(ns(START, schedule.is_there), 1526);
@@ -340,8 +340,7 @@ mod tests {
         let link = link("8Gb/s,latency=300ns,header=20");
         let read = link.ask(&a, &b, START, 1000, PLAIN, 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 300);
-        // The peer's own messages wait behind its answer, which it begins when the request is
-        // there.
+        // The peer's own messages wait behind its answer, which begins when the request arrives.
         assert_eq!(ns(START, link.send(&b, &a, START, 0, PLAIN, 4096).has_left), 320 + 1020 + 20);
     }
 

@@ -1,4 +1,4 @@
-//! What the line of a message in a lane says of it.
+//! The line of a message in a lane.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,8 +13,8 @@ use crate::sys::clock;
 use crate::transport::message::Message;
 
 impl Message<'_> {
-    /// Writes what the completion will say, and a payload that fits. `sender` is the number of the
-    /// own queue pair, for a datagram with that of its ends.
+    /// Writes the content of the completion, and a payload that fits. `sender` is the number of
+    /// this queue pair; for a datagram, with the number of its GIDs.
     #[inline(always)]
     pub(crate) fn describe(
         &self,
@@ -55,13 +55,13 @@ impl Message<'_> {
     }
 }
 
-/// Where a payload is when its message is shown.
+/// The place of a payload when its message is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Payload {
-    /// In the message's own line.
+    /// In the message's own cache line.
     InSlot,
     /// In the lane's own memory.
     Bounced,
-    /// Where the receive wants it, or nowhere.
+    /// In the receive's memory, or nowhere.
     Placed,
 }

@@ -1,14 +1,16 @@
-//! How the queue pairs of one host reach each other: through arenas that both have mapped, and what
-//! else the kernel copies.
+//! How the queue pairs of one host reach each other: through arenas that both processes have
+//! mapped, and through the kernel for other memory.
 //!
 //! # Invariants
 //!
-//! * Between processes there is only the arena (a sealed memfd per process). The lines of a queue
-//!   pair's lane are written by requesters, what it has posted by its owner. A message of a
-//!   connection is shown by one plain store; datagrams and receives of a shared queue are claimed
-//!   by an exchange first: a process that dies leaves nothing half-done that others wait for, and
-//!   the kernel frees its memory.
-//! * Nothing read from a peer's arena is believed beyond its own bounds.
+//! * Processes share memory only in their arenas (one sealed memfd per process).
+//! * Requesters write the slots of a queue pair's lane, and the owner writes what it has posted.
+//!   The owner also skips or reclaims slots for datagrams.
+//! * A message of a connection is shown by one plain store. Datagrams and receives of a shared
+//!   queue are first claimed by an atomic exchange. A process that dies therefore leaves nothing
+//!   half-done that others wait for, and the kernel frees its memory.
+//! * A value that is read from a peer's arena is trusted only as far as that peer's own memory: it
+//!   never leads to an access elsewhere.
 
 pub(crate) mod address;
 pub(crate) mod arming;

@@ -1,5 +1,5 @@
-//! Telling a sleeper of a completion: through the pipe of a completion channel, of this process or
-//! a peer's.
+//! Telling a sleeper of a completion, through the pipe of a completion channel of this process or
+//! of a peer.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,8 +13,8 @@ use crate::sys::limits::QP_INDEX_BITS;
 use crate::transport::local::arming::{self, Pipe, give_back, is_armed, take};
 use crate::transport::local::host::{Host, Peer};
 
-/// A pipe by which this process and its peers tell who sleeps: both ends, and its inode. Writing to
-/// it never waits.
+/// Makes a pipe by which this process and its peers wake a sleeper. Returns its read end, its write
+/// end and its inode. A write never blocks.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd, u64), Errno> {
     let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&writing, true)?;
@@ -47,8 +47,8 @@ impl Pipe for Events<'_> {
     }
 }
 
-/// Announces a completion in a queue of `view`'s process if it is armed. `peer` is `None` for this
-/// process.
+/// Announces a completion in a queue of `view`'s process if the queue is armed. `peer` is `None`
+/// for this process.
 #[inline]
 pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
     if is_armed(&view.cq(index).armed) {
@@ -79,8 +79,7 @@ fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited
     let announced =
         host.through(peer, fd, inode, |pipe| arming::announce(&cq.owed, &Events { pipe, view, cq }));
     if !matches!(announced, Ok(Ok(()))) {
-        // The peer or its channel has gone, or the system has no descriptor, not even the one that
-        // is kept.
+        // The peer or its channel is gone, or the system has no descriptor, not even the spare one.
         give_back(&cq.armed, asked);
     }
 }

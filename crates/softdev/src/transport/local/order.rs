@@ -5,9 +5,9 @@
 //!                        ◄──     (not used after all)
 //! ```
 //!
-//! Each takes one by an exchange, for a message of its own lane. A mark says where to begin; it may
-//! lag behind, and it may pass a receive by that was put back: its owner finds that when he comes
-//! to its word again.
+//! Each requester takes a receive by an atomic exchange, for a message of its own lane. A mark says
+//! where requesters begin. It may lag behind, and it may pass a receive that was put back: the
+//! owner finds that receive when it reaches its word again.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -15,15 +15,15 @@ use crate::sys::limits::MAX_WR;
 use crate::sys::sync::Atomic;
 use crate::transport::local::claim::{after, is_at_or_after};
 
-/// Whose turn a receive is.
+/// The state of a receive, one word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Entry {
     Empty,
-    /// Receive `k`, with this index, is there for the taking.
+    /// Receive `k`, with this index, can be taken.
     Posted {
         k: u32,
         index: u32,
-        /// Bytes that it has room for, up to [`ROOM_MAX`]; 0 where only its post says that.
+        /// The bytes that fit, up to [`ROOM_MAX`]; 0 if only the post says it.
         room: u16,
     },
     /// The process of a block has taken it.
@@ -34,11 +34,11 @@ pub(crate) enum Entry {
     },
 }
 
-/// Indexes fit the bits that they have in a word; blocks do too (see `limits`).
+/// Indexes and blocks fit their bits in a word (see `limits`).
 const _: () = assert!(MAX_WR.next_power_of_two() <= 1 << 16 && crate::sys::limits::BLOCKS <= 1 << 12);
 
-/// Most that a word says of the room of a receive. A requester that knows of enough does not read
-/// the post, which is on a line of its own.
+/// The largest room that a word states. A requester that needs no more does not read the post,
+/// which is on another cache line.
 pub(crate) const ROOM_MAX: u16 = 0xfff;
 
 impl Entry {
@@ -54,7 +54,7 @@ impl Entry {
         }
     }
 
-    /// Any word has a meaning.
+    /// Decodes a word; every value is valid.
     pub(crate) const fn decode(word: u64) -> Self {
         let k = (word >> 32) as u32;
         let index = (word >> 16) as u32 & 0xffff;
@@ -66,37 +66,37 @@ impl Entry {
     }
 }
 
-/// A receive that can be taken, or was.
+/// A receive that can be taken, or was taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub(crate) k: u32,
     pub(crate) index: u32,
-    /// Bytes that it is known to have room for: see [`Entry::Posted`].
+    /// The bytes that are known to fit: see [`Entry::Posted`].
     pub(crate) room: u16,
 }
 
-/// Why none was.
+/// Why no receive was taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
-    /// None is posted.
+    /// No receive is posted.
     Empty,
-    /// The next one has not enough room; it was left there.
+    /// The next receive is too small; it stays in the queue.
     Short,
 }
 
-/// The words of a queue.
+/// The words of a queue, and its mark.
 pub(crate) trait Order {
     type Word: Atomic<Value = u64>;
     type Mark: Atomic<Value = u32>;
 
-    /// Words, a power of two.
+    /// Returns the number of words, a power of two.
     fn size(&self) -> u32;
-    /// The word of receive `k`.
+    /// Returns the word of receive `k`.
     fn word(&self, k: u32) -> &Self::Word;
-    /// Where requesters begin.
+    /// Returns the mark, at which requesters begin.
     fn mark(&self) -> &Self::Mark;
 
-    /// The next receive that is there for the taking, with its word.
+    /// Returns the next receive that can be taken, with its word.
     fn next_posted(&self) -> Option<(u64, Ticket)> {
         let mut k = self.mark().load(Acquire);
         for _ in 0..2 * (u64::from(self.size()) + 1) {
@@ -105,8 +105,8 @@ pub(crate) trait Order {
                 Entry::Posted { k: posted, index, room } if posted == k => {
                     return Some((word, Ticket { k, index, room }));
                 }
-                // Another requester was faster, or the mark lags behind by a lap or more: what had
-                // this word last is gone, and so is all that was posted before that.
+                // Another requester was faster, or the mark lags behind by a lap or more: the
+                // receive that had this word last is gone, and so are all receives before it.
                 Entry::Posted { k: found, .. } | Entry::Taken { k: found, .. }
                     if is_at_or_after(found, k) =>
                 {
@@ -119,14 +119,14 @@ pub(crate) trait Order {
         None
     }
 
-    /// Whether there is no receive for the taking.
+    /// Whether no receive can be taken.
     fn is_dry(&self) -> bool {
         self.next_posted().is_none()
     }
 
-    /// Moves the mark on behind a receive that was taken. It may go back behind that of a faster
-    /// requester instead: it may lag, and an exchange would make each message wait for all stores
-    /// before it.
+    /// Advances the mark behind a receive that was taken. The mark may instead go back behind that
+    /// of a faster requester: it may lag, and an exchange would make each message wait for all
+    /// earlier stores.
     #[inline]
     fn pass(&self, ticket: Ticket) {
         let next = ticket.k.wrapping_add(1);
@@ -135,13 +135,14 @@ pub(crate) trait Order {
         }
     }
 
-    /// Takes the next receive for the process of a block, if it `fits`; then it is to be passed.
+    /// Takes the next receive for the process of a block if it `fits`. The caller must then `pass`
+    /// it.
     fn take_where(&self, block: u32, fits: impl Fn(Ticket) -> bool) -> Result<Ticket, Refusal> {
         for _ in 0..=u64::from(self.size()) {
             let (word, ticket) = self.next_posted().ok_or(Refusal::Empty)?;
             let Ticket { k, index, .. } = ticket;
             if !fits(ticket) {
-                // Unless it was taken meanwhile, and what was read is of another.
+                // Unless it was taken meanwhile, and the content was that of another receive.
                 if self.word(k).load(SeqCst) == word {
                     return Err(Refusal::Short);
                 }
@@ -155,8 +156,8 @@ pub(crate) trait Order {
         Err(Refusal::Empty)
     }
 
-    /// Puts a receive back that was taken for nothing. Whoever moves the mark on at this moment may
-    /// pass it by: then its owner finds it when it comes to its place again.
+    /// Puts back a receive that was taken in vain. A requester that advances the mark at the same
+    /// time may pass it: the owner then finds it when it reaches its place again.
     fn put_back(&self, block: u32, ticket: Ticket) {
         let Ticket { k, index, room } = ticket;
         let taken = Entry::Taken { k, block, index }.encode();
@@ -173,14 +174,14 @@ pub(crate) trait Order {
         }
     }
 
-    /// For the owner: shows receive `k` to the requesters.
+    /// For the owner: shows receive `k` to requesters.
     fn show(&self, ticket: Ticket) {
         let Ticket { k, index, room } = ticket;
         self.word(k).store(Entry::Posted { k, index, room }.encode(), Release);
     }
 
-    /// For the owner: takes receive `k`, which is posted, out of the requesters' sight, wherever
-    /// the mark is; false where one of them has taken it.
+    /// For the owner: hides the posted receive `k` from requesters, wherever the mark is; false if
+    /// one of them has taken it.
     fn withdraw(&self, k: u32, index: u32) -> bool {
         let posted = self.word(k).load(Relaxed);
         if !matches!(Entry::decode(posted), Entry::Posted { k: at, index: of, .. } if (at, of) == (k, index))
@@ -216,7 +217,7 @@ mod tests {
 
     const SIZE: u32 = 2;
 
-    /// A queue of two receives, and what its owner says of each.
+    /// A queue of two receives, with their posts and their memory.
     struct Queue<Word> {
         words: [Word; SIZE as usize],
         mark: AtomicU32,
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// What a post says of an index.
+    /// The content of a post, less its index.
     const POST: u32 = 100;
 
     impl<Word: Atomic<Value = u64>> Queue<Word> {
@@ -256,7 +257,7 @@ mod tests {
 
         /// Posts receive `k` with the index `k`.
         fn append(&self, k: u32) {
-            // SAFETY: nobody looks at what is not posted; were that not so, loom would say so.
+            // SAFETY: no requester reads what is not posted; otherwise loom reports it.
             self.posts[k as usize].with_mut(|post| unsafe { *post = POST + k });
             self.show(Ticket { k, index: k, room: 0 });
         }
@@ -264,18 +265,19 @@ mod tests {
         /// Takes a receive and fills it, as a requester.
         fn fill(&self, block: u32) -> Option<Ticket> {
             let fits = |Ticket { index, .. }: Ticket| {
-                // SAFETY: the receive is posted; were that not enough, loom would say so.
+                // SAFETY: the receive is posted; otherwise loom reports it.
                 self.posts[index as usize].with(|post| unsafe { *post == POST + index })
             };
             let ticket = self.take_where(block, fits).ok()?;
-            // SAFETY: whoever has taken it is alone there; were that not so, loom would say so.
+            // SAFETY: only the requester that has taken the receive uses it; otherwise loom reports
+            // it.
             self.memory[ticket.index as usize].with_mut(|memory| unsafe { *memory = block });
             self.pass(ticket);
             Some(ticket)
         }
     }
 
-    /// Two requesters take a receive each while their owner posts the second one.
+    /// Two requesters take a receive each while the owner posts the second one.
     fn both_take<Word>(word: impl Fn() -> Word + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
     where
         Word: Atomic<Value = u64> + Send + Sync + 'static,
@@ -297,8 +299,8 @@ mod tests {
         }
     }
 
-    /// One puts its receive back while another takes one, and their owner comes to the place of the
-    /// first before and, if he looks again, after that.
+    /// A requester puts its receive back while another one takes a receive. The owner reaches the
+    /// place of the first receive before that and, if it looks again, afterwards.
     fn one_puts_back(looks_again: bool) -> impl Fn() + Send + Sync + 'static {
         move || {
             let queue = Queue::new(word);
@@ -320,7 +322,7 @@ mod tests {
                 found.push(ticket.index);
             }
             if looks_again && queue.withdraw(0, 0) {
-                found.push(0); // It was passed by.
+                found.push(0); // It was passed.
             }
             found.sort_unstable();
             assert_eq!(found, [0, 1], "taken, each once");

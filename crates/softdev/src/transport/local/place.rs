@@ -1,28 +1,28 @@
-//! Places of a scatter list, in this process or another, and filling them.
+//! The places of a scatter list, in this process or another, and copying to them.
 
 use rustix::io::Errno;
 
 use crate::memory::copy::{Piece, copy};
 use crate::transport::local::foreign;
 
-/// Where a piece of a scatter list is.
+/// The place of a piece of a scatter list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// Mapped in this process.
     Here(Piece),
-    /// In another process only, at this address.
+    /// In another process only.
     There {
         /// The process.
         pid: u32,
-        /// Address there.
+        /// The address there.
         addr: u64,
-        /// Bytes.
+        /// The length in bytes.
         len: usize,
     },
 }
 
 impl Place {
-    /// Its length.
+    /// Returns its length in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Here(piece) => piece.len,
@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// Without its first `n` bytes.
+    /// Returns the place without its first `n` bytes.
     fn skip(self, n: usize) -> Self {
         match self {
             Self::Here(Piece { addr, len }) => {
@@ -46,7 +46,7 @@ impl Place {
 /// Copies all of `from` to the places in turn.
 ///
 /// # Errors
-/// When another process's memory cannot be written to (the system's reason).
+/// If another process's memory cannot be written (the system's error).
 ///
 /// # Safety
 /// The bytes of `from` are readable, those of `Here` places writable, and neither is freed
@@ -64,7 +64,7 @@ pub(crate) unsafe fn scatter(
                 continue;
             }
             let n = source.len.min(place.bytes());
-            // SAFETY: n is within both, and the caller vouches for them.
+            // SAFETY: n is within both, and the caller guarantees them.
             unsafe { copy_to(source.addr, place, n)? };
             // SAFETY: n is at most the piece's length.
             source = Piece { addr: unsafe { source.addr.add(n) }, len: source.len - n };
@@ -79,12 +79,12 @@ pub(crate) unsafe fn scatter(
 unsafe fn copy_to(from: *const u8, place: Place, n: usize) -> Result<(), Errno> {
     match place {
         Place::Here(piece) => {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             unsafe { copy(from, piece.addr, n) };
             Ok(())
         }
         Place::There { pid, addr, .. } => {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             foreign::write(pid, addr, unsafe { std::slice::from_raw_parts(from, n) })
         }
     }

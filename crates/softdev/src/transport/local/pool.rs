@@ -1,12 +1,12 @@
-//! What a process shares of a shared receive queue, and how a requester takes a receive from it.
+//! The shared part of a shared receive queue, and how a requester takes a receive from it.
 //!
 //! ```text
 //! pool:  SharedPool | order: a word for each receive in the order of posting | posts, by index
 //! ```
 //!
-//! How receives are taken is in `order`. The message says which one it has taken. The owner accepts
-//! the index of any receive that is posted. It does not check the word: requesters write that line,
-//! and a hostile one could forge it as well.
+//! Receives are taken as `order` describes, and the message names the one that it took. The owner
+//! accepts the index of any posted receive. It does not check the word: requesters write it, and a
+//! hostile one could forge it as well.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -19,18 +19,18 @@ use crate::sys::limits::{MAX_SGE, MAX_WR};
 use crate::transport::local::lane::PostedReceive;
 use crate::transport::local::order::{Order, Refusal, Ticket};
 
-/// Start of a pool.
+/// The start of a pool.
 #[repr(C, align(64))]
 pub(crate) struct SharedPool {
-    /// Protection domain of the queue, whose memory its receives name.
+    /// The protection domain of the queue, whose memory its receives name.
     pub(crate) pd: AtomicU32,
-    /// Fewer receives than this fire an event, once; 0 for none.
+    /// Fewer receives than this raise an event, once; 0 for none.
     pub(crate) limit: AtomicU32,
-    /// Number of the queue in its process, which no other has had.
+    /// The number of the queue in its process, which no other queue has had.
     pub(crate) number: AtomicU32,
-    /// For the requesters: the next receive to be taken.
+    /// For requesters: the next receive to take.
     pub(crate) next: Line,
-    /// By the owner: the next receive to be posted.
+    /// By the owner: the next receive to post.
     pub(crate) tail: Line,
 }
 
@@ -39,13 +39,13 @@ unsafe impl Shared for SharedPool {}
 
 const _: () = assert!(size_of::<SharedPool>() == 192);
 
-/// Where a pool is in somebody's arena.
+/// The place of a pool in an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Area {
     pub(crate) offset: u64,
-    /// Receives, a power of two.
+    /// The number of receives, a power of two.
     pub(crate) size: u32,
-    /// Bytes of a post.
+    /// The size of a post in bytes.
     pub(crate) stride: u32,
 }
 
@@ -58,7 +58,7 @@ impl Area {
         size_of::<SharedPool>() as u64 + self.order_bytes() + u64::from(self.size) * u64::from(self.stride)
     }
 
-    /// The pool, if it can be one of `view`: what a peer says is checked once.
+    /// Returns the pool if it can be one of `view`: a peer's values are checked once.
     pub(crate) fn pool(self, view: &View) -> Option<Pool> {
         let is_sane = self.size.is_power_of_two()
             && self.size <= MAX_WR.next_power_of_two()
@@ -81,7 +81,7 @@ impl Area {
     }
 }
 
-/// A pool in a mapping that whoever has it holds.
+/// A pool in a mapping that its user holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
     shared: NonNull<SharedPool>,
@@ -116,32 +116,32 @@ impl Pool {
         unsafe { self.shared.as_ref() }
     }
 
-    /// The post of an index, and its elements, of which there may be fewer than it says.
+    /// Returns the post of an index, and its elements: there may be fewer than the post says.
     pub(crate) fn post(&self, index: u32) -> (&Post, &[SlotSge]) {
         let at = (index & self.mask) as usize * self.stride as usize;
         let elements = (self.stride as usize - size_of::<Post>()) / size_of::<SlotSge>();
-        // SAFETY: as above; each post has room for so many elements.
+        // SAFETY: as above; each post has room for these elements.
         unsafe {
             let post = self.posts.add(at).cast::<Post>();
             (post.as_ref(), std::slice::from_raw_parts(post.add(1).cast().as_ptr(), elements))
         }
     }
 
-    /// What is posted under an index.
+    /// Returns the receive that is posted under an index.
     pub(crate) fn receive(&self, index: u32) -> PostedReceive<'_> {
         let (post, elements) = self.post(index);
         PostedReceive::read(post, elements, self.shared().pd.load(Relaxed))
     }
 
-    /// Takes and passes the next receive for the process of a block, unless it is known to have no
-    /// room for so many bytes.
+    /// Takes and passes the next receive for the process of a block, unless the receive is known to
+    /// have no room for `bytes` bytes.
     pub(crate) fn take(&self, block: u32, bytes: u64) -> Result<Ticket, Refusal> {
         let may_hold =
             |ticket: Ticket| bytes <= ticket.room.into() || self.receive(ticket.index).may_hold(bytes);
         self.take_where(block, may_hold).inspect(|ticket| self.pass(*ticket))
     }
 
-    /// Whether taking this receive has left fewer than the limit, which is disarmed by that.
+    /// Whether taking this receive has left fewer than the limit, which is then disarmed.
     pub(crate) fn falls_below_limit(&self, ticket: Ticket) -> bool {
         let shared = self.shared();
         let limit = shared.limit.load(Relaxed);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::memory::arena::Arena;
 
-    /// A pool of eight receives, of which those of `rooms` are posted.
+    /// Makes a pool of eight receives; one is posted for each of `rooms`.
     fn pool(arena: &Arena, rooms: &[u32]) -> Pool {
         let mut area = Area { offset: 0, size: 8, stride: 64 };
         area.offset = arena.allocate(area.bytes()).unwrap();
@@ -196,8 +196,8 @@ mod tests {
         );
     }
 
-    /// A requester that was stopped between its look at the mark and its store may set it back by
-    /// laps: the others find what is posted all the same, and set it right.
+    /// A requester that was stopped between its load of the mark and its store may set the mark
+    /// back by laps: the others find the posted receives all the same, and correct the mark.
     #[test]
     fn a_mark_that_lags_by_laps_hides_nothing() {
         let arena = Arena::new("softdev-test", 4096).unwrap();
@@ -231,7 +231,7 @@ mod tests {
         let arena = Arena::new("softdev-test", 4096).unwrap();
         let pool = pool(&arena, &[1; 8]);
         let taken = std::sync::Mutex::new(Vec::new());
-        // As the own process's threads do: the pool is in memory that they share.
+        // Like threads of this process: the pool is in memory that they share.
         let at = pool.shared.as_ptr() as usize;
         let offset = arena.view.offset_of(at as u64, 1).unwrap();
         std::thread::scope(|scope| {

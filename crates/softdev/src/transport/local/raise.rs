@@ -1,4 +1,4 @@
-//! Asynchronous events as they go through a context's pipe, and raising one at a peer.
+//! The records of asynchronous events in a context's pipe, and raising an event at a peer.
 
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -8,7 +8,7 @@ use verbs::abi::*;
 use crate::transport::local::host::{Host, Peer};
 use crate::transport::local::target::Target;
 
-/// What an event is about.
+/// The kind of object that an event is about.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Kind {
     QueuePair,
@@ -17,7 +17,8 @@ pub(crate) enum Kind {
     Port,
 }
 
-/// What events of a type are about; `None` for types that no event here has.
+/// Returns the kind of object that events of a type are about; `None` for types that do not go
+/// through the pipe.
 pub(crate) fn kind_of(event: ibv_event_type) -> Option<Kind> {
     Some(match event {
         IBV_EVENT_CQ_ERR => Kind::CompletionQueue,
@@ -28,11 +29,11 @@ pub(crate) fn kind_of(event: ibv_event_type) -> Option<Kind> {
     })
 }
 
-/// What goes through the pipe. Writes of so few bytes are never torn (`PIPE_BUF` in pipe(7)).
+/// A record in the pipe. Writes of this size are never torn (`PIPE_BUF` in pipe(7)).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Record {
     pub(crate) event: ibv_event_type,
-    /// Of a queue pair its number, of a queue its handle, of a port its number.
+    /// The number of a queue pair or a port, or the handle of a queue.
     pub(crate) handle: u32,
     pub(crate) serial: u32,
 }
@@ -73,7 +74,7 @@ pub(crate) fn raise_at(
     let record = Record { event, handle, serial }.encode();
     let is_written = match host.through(peer, fd, inode, |pipe| rustix::io::write(pipe, &record)) {
         Ok(written) => written.is_ok(),
-        // The context, or the process, has gone since.
+        // The context or the process has ended since.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(_) => false,
     };
@@ -83,8 +84,8 @@ pub(crate) fn raise_at(
 }
 
 impl Target {
-    /// The first message of a connection has arrived: an event where its owner has not gone on to
-    /// RTS (IBTA vol. 1, section 11.6.2).
+    /// Raises an event for the first message of a connection, if its owner has not entered RTS yet
+    /// (IBTA vol. 1, section 11.6.2).
     #[cold]
     pub(crate) fn greet(&self, host: &Host) {
         if self.shared().state.load(SeqCst) == IBV_QPS_RTR {
@@ -92,7 +93,7 @@ impl Target {
         }
     }
 
-    /// The shared queue that receives are taken from has fewer than its limit: tells its owner.
+    /// Tells the owner of a shared queue that it has fewer receives than its limit.
     #[cold]
     pub(crate) fn raise_of_queue(&self, host: &Host, number: u32) {
         let context = self.shared().context.load(Relaxed);

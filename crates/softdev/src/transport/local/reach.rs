@@ -1,10 +1,10 @@
-//! RDMA writes, reads and atomics: access to a peer's memory that its process takes no part in.
+//! RDMA Writes, Reads and atomics: access to a peer's memory without the peer's process.
 //!
-//! The requester checks what an adapter's responder checks (is the operation enabled, does a live
-//! registration of the right domain cover the bytes and allow it) and then reaches for the bytes
-//! itself. Meanwhile its own entry in the table of queue pairs says whom it is touching, so that
-//! whoever deregisters memory or ends the connection can wait until it has finished; a process that
-//! dies while it says so is waited for no longer.
+//! The requester makes the checks of an adapter's responder (is the operation enabled, does a live
+//! registration of the right domain cover the bytes and allow the access) and then accesses the
+//! bytes itself. Meanwhile its own entry in the table of queue pairs names the queue pair that it
+//! accesses. A process that deregisters memory or ends the connection can therefore wait until it
+//! has finished, but not for a process that has died.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
@@ -36,7 +36,7 @@ impl Target {
     ) -> Delivery {
         let delivery = self.touching(own, || self.reach_checked(host, remote, message));
         if delivery == Delivery::Done && self.watch.is_due() && !self.peer.is_alive() {
-            // Its memory is still there, but nobody acknowledges any more.
+            // Its memory still exists, but no process acknowledges any more.
             return Delivery::NoAnswer;
         }
         delivery
@@ -48,8 +48,8 @@ impl Target {
         if !self.receives(shared) || shared.dest_qp_num.load(Relaxed) != message.src_qp {
             return Delivery::NoAnswer;
         }
-        // IBTA vol. 1, section 9.7.4.1: an operation that is not enabled, or that there are no
-        // resources for, is invalid.
+        // IBTA vol. 1, section 9.7.4.1: an operation that is not enabled, or for which there are no
+        // resources, is invalid.
         let is_write = remote.operation == Operation::Write;
         if remote.access().needs() & !shared.access.load(Relaxed) != 0
             || (!is_write && shared.responder_resources.load(Relaxed) == 0)
@@ -59,7 +59,7 @@ impl Target {
         if message.imm.is_some() && !self.awaits_message() {
             return Delivery::NotReady;
         }
-        // Without bytes no key is looked at (IBTA vol. 1, section 9.7.4.1.5).
+        // Without bytes, no key is checked (IBTA vol. 1, section 9.7.4.1.5).
         if message.bytes > 0 {
             let delivery = match self.find_memory(host, remote, message.bytes) {
                 Some(place) => self.move_bytes(host, remote, message, place),
@@ -74,7 +74,7 @@ impl Target {
         if message.imm.is_some() { self.complete_write(host, message) } else { Delivery::Done }
     }
 
-    /// Finds bytes that the peer lets others reach.
+    /// Finds bytes that the peer makes accessible.
     #[inline]
     fn find_memory(&self, host: &Host, remote: &Remote, bytes: u64) -> Option<Place> {
         let view = self.peer.view(&host.arena.view);
@@ -85,9 +85,9 @@ impl Target {
         if matches!(place, Place::Here(_)) {
             return Some(place);
         }
-        // Memory that may be unmapped as soon as it is deregistered. Either who does that sees this
-        // requester touching it, or this requester sees that it is gone, also where the kernel
-        // knows no `agree`.
+        // The memory may be unmapped as soon as it is deregistered. Either the process that
+        // deregisters it sees that this requester accesses it, or this requester sees that it is
+        // gone, even if the kernel has no `agree`.
         fence(SeqCst);
         find().filter(|_| self.receives(self.shared()))
     }
@@ -116,10 +116,10 @@ impl Target {
         }
     }
 
-    /// To or from memory that only the peer has mapped.
+    /// Copies to or from memory that only the peer has mapped.
     #[cold]
     fn move_foreign(&self, is_write: bool, pid: u32, addr: u64, pieces: &[Piece]) -> Delivery {
-        // Not to another process that was given the same number since.
+        // Not to another process that has got the same number since.
         if !self.peer.was_just_alive() {
             return Delivery::NoAnswer;
         }
@@ -140,7 +140,7 @@ impl Target {
         Delivery::Done
     }
 
-    /// An atomic: what was there before goes to the requester.
+    /// Carries out an atomic; the requester gets the old value.
     #[inline]
     fn atomic(&self, host: &Host, remote: &Remote, message: &Message<'_>, place: Place) -> Delivery {
         if !remote.addr.is_multiple_of(ATOMIC_BYTES) {
@@ -151,7 +151,7 @@ impl Target {
             Place::Here(piece) => here(piece, remote.operation),
             Place::There { pid, addr, .. } => {
                 let work = || self.atomic_foreign(pid, addr, remote.operation);
-                // Somebody else is at it for long: as if nobody had answered.
+                // Another process holds the lock for long: treated like no answer.
                 foreign::exclusively(host, &view.header().locks, remote.addr, work)
                     .unwrap_or(Err(Delivery::NoAnswer))
             }
@@ -183,9 +183,9 @@ impl Target {
         Ok(before)
     }
 
-    /// What a responder does with a request that it does not allow: a reliable connection fails
-    /// (class C of IBTA vol. 1, section 9.9.3), which its owner learns by an asynchronous event
-    /// (section 11.6.3.2), and an unreliable one drops the message.
+    /// Refuses a request as a responder does. A reliable connection fails (class C of IBTA vol. 1,
+    /// section 9.9.3), and its owner gets an asynchronous event (section 11.6.3.2); an unreliable
+    /// one drops the message.
     #[cold]
     fn refuse(&self, host: &Host, why: Delivery) -> Delivery {
         if self.shared().service.load(Relaxed) == IBV_QPT_RC {
@@ -197,17 +197,17 @@ impl Target {
     }
 }
 
-/// An atomic on memory that this process has mapped: its CPU's own, so that no other access comes
-/// in between.
+/// Carries out an atomic on memory that this process has mapped. It is the CPU's own, so no other
+/// access comes in between.
 #[inline]
 fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
     let word = piece.addr.cast::<u64>();
     if !word.is_aligned() {
-        return Err(Delivery::Invalid); // What a peer says of its region is not believed.
+        return Err(Delivery::Invalid); // A peer may state any address for its region.
     }
-    // SAFETY: `locate` has found eight bytes of live memory, just seen to be aligned; they are
-    // reached by other processes and by the program, which must use atomics for them as for any
-    // memory that an adapter writes to.
+    // SAFETY: `locate` has found eight bytes of live memory, which are aligned. Other processes
+    // access them, and so may the program, which must use atomics for them as for any memory that
+    // an adapter writes to.
     let word = unsafe { AtomicU64::from_ptr(word) };
     Ok(match operation {
         Operation::CompareSwap { compare, swap } => {
@@ -218,7 +218,7 @@ fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
     })
 }
 
-/// Why another process's memory was not reached.
+/// Returns the result if another process's memory was not accessed.
 fn denied(errno: Errno) -> Delivery {
     if errno == Errno::SRCH { Delivery::NoAnswer } else { Delivery::Denied }
 }

@@ -1,9 +1,9 @@
-//! Memory regions as the transport sees them, and the check of every access through one.
+//! Memory regions as the transport sees them, and the check of every access through them.
 //!
 //! # Invariants
 //!
-//! * Every access to a program's memory is covered by a live registration: checked where the bytes
-//!   are touched.
+//! * Every access to a program's memory is covered by a live registration. The check is made where
+//!   the bytes are accessed.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -17,22 +17,21 @@ use crate::sys::limits::MRS;
 use crate::transport::local::host::Peer;
 use crate::transport::local::place::Place;
 
-/// Any access of a peer's.
+/// Any access by a peer.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-/// This process's regions once more, where no peer can write: what this process itself reads and
-/// writes is checked against these, so that a peer that scribbles in the arena cannot lead it
-/// astray.
+/// A copy of this process's regions that no peer can write. This process checks its own reads and
+/// writes against the copy, so a peer that overwrites the arena cannot mislead it.
 pub(crate) static OWN: [SharedMr; MRS] = [const { SharedMr::new() }; MRS];
 
-/// Keys of this process.
+/// The keys of this process.
 pub(crate) static KEYS: Mutex<Keys> = Mutex::new(Keys { fresh: 0, freed: Vec::new() });
 
 pub(crate) struct Keys {
-    /// Entries from here on were never used.
+    /// Entries from this one on were never used.
     fresh: u32,
-    /// Keys that were given back; each comes again with its low byte counted up, so that an old key
-    /// is found out.
+    /// Keys that were given back. Each is reused with its low byte incremented, so an old key is
+    /// detected.
     pub(crate) freed: Vec<u32>,
 }
 
@@ -43,21 +42,21 @@ impl Keys {
             return Some((self.fresh - 1) << 8 | 1);
         }
         let old = self.freed.pop()?;
-        // The low byte is never 0, so that no key is.
+        // The low byte is never 0, so no key is 0.
         Some((old & !0xff) | ((old & 0xff) % 0xff + 1))
     }
 }
 
-/// What a memory region is used for.
+/// The use of a memory region.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Access {
     /// Gathering a message: any registration allows it.
     Gather,
-    /// Scattering a received message, or what was read: needs `IBV_ACCESS_LOCAL_WRITE`.
+    /// Scattering a received message, or the answer to a Read: needs `IBV_ACCESS_LOCAL_WRITE`.
     Scatter,
-    /// A peer's RDMA write: needs `IBV_ACCESS_REMOTE_WRITE`.
+    /// A peer's RDMA Write: needs `IBV_ACCESS_REMOTE_WRITE`.
     RemoteWrite,
-    /// A peer's RDMA read: needs `IBV_ACCESS_REMOTE_READ`.
+    /// A peer's RDMA Read: needs `IBV_ACCESS_REMOTE_READ`.
     RemoteRead,
     /// A peer's atomic: needs `IBV_ACCESS_REMOTE_ATOMIC`.
     RemoteAtomic,
@@ -69,7 +68,7 @@ impl Access {
         self == Self::Scatter
     }
 
-    /// What a registration, and for a peer's access the queue pair, must allow.
+    /// Returns the rights that a registration needs, and for a peer's access also the queue pair.
     #[inline]
     pub(crate) const fn needs(self) -> u32 {
         match self {
@@ -83,13 +82,13 @@ impl Access {
 }
 
 /// Finds bytes of the process of `view` by key and address, if a live registration in protection
-/// domain `pd` covers all of them and allows the access. `peer` is `None` for bytes that this
-/// process's own work request names. An element without bytes needs no registration, whatever its
-/// key and address: adapters leave it out of the request.
+/// domain `pd` covers all of them and allows the access. `peer` is `None` for bytes that a work
+/// request of this process names. An element without bytes needs no registration, whatever its key
+/// and address: adapters leave it out of the request.
 ///
-/// What a peer's work request names is `Here` only in an arena, which stays mapped whatever becomes
-/// of the registration. That holds for a peer in this process, too: the program may have unmapped
-/// its other memory, which only the kernel finds out without dying of it.
+/// Memory that a peer's work request names is `Here` only if it is in an arena, which stays mapped
+/// whatever becomes of the registration. This holds even for a peer in this process: the program
+/// may have unmapped its other memory, and only the kernel finds that out without a crash.
 #[inline]
 pub(crate) fn locate(
     view: &View,
@@ -105,14 +104,14 @@ pub(crate) fn locate(
     }
 }
 
-/// As [`locate`], where an element without bytes needs a registration as well.
+/// As [`locate`], but an element without bytes needs a registration as well.
 #[inline]
 fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access: Access) -> Option<Place> {
     let addr = sge.addr;
     let length = u64::from(sge.length);
     let is_own = peer.is_none_or(Peer::is_own);
     let mr = if is_own { &OWN[mr_index(sge.lkey) as usize] } else { view.mr(sge.lkey) };
-    // Sequentially consistent with the claim of a slot before it: see `dereg_mr`.
+    // Sequentially consistent with the earlier claim of a slot: see `dereg_mr`.
     if sge.lkey == 0 || mr.key.load(SeqCst) != sge.lkey || mr.pd.load(Relaxed) != pd {
         return None;
     }
@@ -134,7 +133,7 @@ fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access
     Some(Place::Here(Piece { addr: at.as_ptr(), len }))
 }
 
-/// What a registration of this process allows.
+/// Returns the rights of a registration of this process.
 pub(crate) fn rights(key: u32) -> u32 {
     OWN[mr_index(key) as usize].access.load(Relaxed)
 }
@@ -151,8 +150,8 @@ mod tests {
     const PD: u32 = 7;
     const ADDR: u64 = 0x7000_0000_0000;
 
-    /// An arena whose owner says of a region what it likes: where it is in the arena, its length,
-    /// what it allows.
+    /// Makes an arena whose owner claims anything of a region: its place in the arena, its length,
+    /// its rights.
     fn arena_that_says(offset: u64, length: u64, access: u32) -> Arena {
         let arena = Arena::new("softdev-test", TABLES).unwrap();
         let mr = arena.view.mr(KEY);
@@ -165,7 +164,7 @@ mod tests {
         arena
     }
 
-    /// Whether so many bytes from an address are found in such an arena of another process, and lie
+    /// Whether `length` bytes from an address are found in this arena of another process, and lie
     /// in it.
     fn is_found(arena: Arena, addr: u64, length: u32, access: Access) -> bool {
         let peer = Peer::with_arena(arena.view);

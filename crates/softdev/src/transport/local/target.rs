@@ -1,4 +1,4 @@
-//! The queue pair at the other end: found once, used for every message.
+//! A peer's queue pair: found once, used for every message.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -31,7 +31,7 @@ pub(crate) struct Target {
     /// What its shared receive queue shows, if it has one.
     pub(crate) pool: Option<Pool>,
     shared: NonNull<SharedQp>,
-    /// The ends that the last datagram had, and the number by which the peer knows them.
+    /// The GIDs of the last datagram, and the number by which the peer knows them.
     pub(crate) ends: Cell<Option<(&'static Ends, u8)>>,
     warm: Warm,
     pub(crate) watch: Watch,
@@ -65,8 +65,8 @@ impl Target {
         let slots = ring.slots(view).filter(|_| named && unchanged)?;
         let pool = if area.offset == 0 { None } else { Some(area.pool(view)?) };
         view.populate(ring.offset, ring.lane_bytes().min(POPULATED_MAX));
-        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long
-        // as the peer is held.
+        // SAFETY: the slots lie in the arena of `peer` (or in this process's), which stays mapped
+        // as long as the peer is held.
         let lane = unsafe { Lane::new(slots, shared) };
         let shared = NonNull::from(shared);
         Some(Self {
@@ -122,7 +122,7 @@ impl Target {
         (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
     }
 
-    /// Whether it is of this service, has its port at this end of a route and, for RC, expects this
+    /// Whether it has this service, has its port at this end of a route and, for RC, expects this
     /// packet sequence number.
     pub(crate) fn answers(&self, service: ibv_qp_type, end: End, psn: u32) -> bool {
         let shared = self.shared();
@@ -138,27 +138,27 @@ impl Target {
         self.shared().service.load(Relaxed) == IBV_QPT_UD && is_port(self.port)
     }
 
-    /// The code of the time after which a message that found no receive may be sent again.
+    /// Returns the code of the time after which a message that found no receive may be sent again.
     pub(crate) fn rnr_timer(&self) -> u32 {
         self.shared().posted.min_rnr_timer.load(Relaxed)
     }
 
-    /// Its port; `own` is this process's arena.
+    /// Returns its port; `own` is this process's arena.
     pub(crate) fn shared_port<'a>(&'a self, own: &'a View) -> &'a SharedPort {
         self.peer.view(own).port(device_of(self.port))
     }
 
-    /// Whether it is still the queue pair that was found, in whatever state.
+    /// Whether it is still the queue pair that was found, in any state.
     pub(crate) fn exists(&self) -> bool {
         self.shared().generation.load(Acquire) == self.generation && self.peer.is_alive()
     }
 }
 
-/// Bytes of a lane that are mapped before they are needed: whoever has thousands of long ones
-/// seldom uses all of them.
+/// Bytes of a lane that are mapped before they are needed: a process with thousands of long lanes
+/// rarely uses all of them.
 const POPULATED_MAX: u64 = 256 << 10;
 
-/// Keys whose regions were reached lately: their pages are there.
+/// Keys of regions that were accessed lately: their pages are mapped.
 #[derive(Default)]
 struct Warm([Cell<u32>; 16]);
 
@@ -176,9 +176,9 @@ impl Warm {
     }
 }
 
-/// When to look whether a peer lives that never has to answer: its memory outlives it, so that
-/// access alone tells nothing. A look is a system call; there is one for every so many operations
-/// as take about a millisecond.
+/// Decides when to check that a peer is alive. A peer never has to answer, and its memory outlives
+/// it, so an access alone tells nothing. The check is a system call; it is made about once per
+/// millisecond, counted in operations.
 pub(crate) struct Watch {
     left: Cell<u32>,
     every: Cell<u32>,
@@ -186,12 +186,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Operations between looks: enough that the slowest program pays nothing that it can see, and
-    /// no more than the fastest does in a few milliseconds.
+    /// Operations between checks: so many that even a slow program does not notice the cost, and no
+    /// more than a fast one does in a few milliseconds.
     const EVERY: std::ops::RangeInclusive<u32> = 64..=1 << 16;
     const PERIOD: Duration = Duration::from_millis(1);
 
-    /// Whether to look after this operation.
+    /// Whether to check after this operation.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let left = self.left.get();
@@ -199,7 +199,7 @@ impl Watch {
         left == 0 && self.begin_again()
     }
 
-    /// Whether the next operation is one to look after.
+    /// Whether a check is due after the next operation.
     #[inline]
     pub(crate) fn is_near(&self) -> bool {
         self.left.get() == 0
@@ -239,9 +239,8 @@ mod tests {
         let watch = Watch::default();
         let looks = |operations: u32| (0..operations).filter(|_| watch.is_due()).count();
         assert_eq!(looks(*Watch::EVERY.start()), 0);
-        assert_eq!(looks(1), 1, "no program is so short that its peer is never missed");
-        // Each look is half as near as the one before while they come faster than one in a
-        // millisecond.
+        assert_eq!(looks(1), 1, "even a short program detects a dead peer");
+        // The distance between checks doubles while they come faster than one per millisecond.
         let start = Instant::now();
         let found = looks(10 << 16);
         let most = 40 + start.elapsed().as_millis() as usize * 2;

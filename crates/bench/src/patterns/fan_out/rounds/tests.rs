@@ -8,13 +8,13 @@ use crate::endpoint::{Arrival, Posted};
 use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 
-/// The root's end of a wire to each leaf, which messages take in turn.
+/// The root's side of a wire to each leaf; messages use the wires in turn.
 struct Root {
     wires: Vec<Wire>,
     next: usize,
-    /// What was posted, in order.
+    /// The leaf and the mark of each posted message, in order.
     posted: Vec<(usize, Mark)>,
-    /// Messages that came, by the leaf; and the clearings of the memory.
+    /// Messages that arrived, by leaf, and how often the memory was cleared.
     came: Vec<usize>,
     cleared: usize,
 }
@@ -92,7 +92,7 @@ impl Endpoint for Root {
     }
 }
 
-/// A root and so many leaves, each of which does something on a thread of its own.
+/// Runs a root and `count` leaves, each leaf on its own thread.
 fn with_leaves<T: Send>(
     count: usize,
     leaf: impl Fn(&mut Wire) -> T + Sync,
@@ -159,7 +159,7 @@ fn a_slow_spoke_is_waited_for_in_its_round() {
     assert!(times.0[0] >= own.clock().ticks(PAUSE));
 }
 
-/// Wires fetch nothing: what counts is who does what, and when.
+/// Wires fetch nothing: the test checks which rank does what, and when.
 #[test]
 fn those_that_fetch_take_turns_and_each_times_its_own() {
     for notify in [Notify::Completion, Notify::Memory] {
@@ -168,8 +168,8 @@ fn those_that_fetch_take_turns_and_each_times_its_own() {
             3,
             |wire| {
                 let mut times = Times::default();
-                // On a wire the root's fetch is a message, before its signal; the answer to that is
-                // its signal back.
+                // On a wire, the root's fetch is a message before its signal; this rank answers the
+                // signal by a signal.
                 for round in 0..3 {
                     wire.receive().unwrap();
                     let mark = wire.receive().unwrap();
@@ -184,7 +184,7 @@ fn those_that_fetch_take_turns_and_each_times_its_own() {
         assert_eq!((times.0.len(), theirs), (2, vec![3, 3, 3]));
         assert_eq!(own.cleared, if notify == Notify::Memory { 3 } else { 0 });
     }
-    // A leaf fetches once for each signal, and signals when it has.
+    // A leaf fetches once for each signal, and then signals.
     let [mut root, mut end] = Wire::pair(&[], |_| ());
     let mut times = Times::default();
     for mark in [Mark::More, Mark::More, Mark::Last] {

@@ -1,4 +1,4 @@
-//! Both ends over a wire that loses what a test wants it to.
+//! Both ranks over a wire that loses chosen messages.
 
 use super::*;
 use crate::endpoint::wire::Wire;
@@ -21,10 +21,10 @@ impl Stamper for Seen {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 struct Ran {
-    /// Bursts that were answered, as rank 0 and rank 1 stamped it.
+    /// Bursts that were answered, by the stamps of rank 0 and rank 1.
     answered: [Vec<u64>; 2],
     received: Vec<u64>,
     took: Duration,
@@ -32,12 +32,12 @@ struct Ran {
     sleeps: [usize; 2],
 }
 
-/// Nine messages in bursts, with the exchanges after them.
+/// Runs nine messages in bursts, and the exchanges after them.
 fn run(burst: u64, pause: Duration, losses: &[(bool, u64)]) -> Ran {
     run_held(burst, pause, losses, None)
 }
 
-/// The same, with a message that is overtaken by the end of its burst.
+/// As [`run`], with a message that the end of its burst overtakes.
 fn run_held(burst: u64, pause: Duration, losses: &[(bool, u64)], held: Option<u64>) -> Ran {
     let is_reliable = losses.is_empty() && pause.is_zero() && held.is_none();
     let pace = Pace { messages: 9, burst, pause, until_sent: false, is_reliable };
@@ -78,21 +78,21 @@ fn every_burst_is_answered() {
     }
 }
 
-/// What is lost costs its own stamps and some hundred milliseconds, and nothing after it.
+/// A loss costs the stamps of the lost message and some hundred milliseconds, and nothing else.
 #[test]
 fn a_loss_costs_nothing_but_itself() {
     for (burst, losses, sender, receiver) in [
-        // A message in the middle of a burst, the end of one, the end of the last.
+        // A message in the middle of a burst, the last of a burst, the last of the last burst.
         (3, &[(false, 1)][..], &[0, 1, 2][..], &[0, 1, 2][..]),
         (3, &[(false, 2)], &[0, 1, 2], &[1, 2]),
         (3, &[(false, 8)], &[0, 1, 2], &[0, 1]),
-        // Whole bursts, one after the other, and the last ones.
+        // Whole bursts in the middle, and the last bursts.
         (1, &[(false, 3), (false, 4), (false, 5)], &[0, 1, 2, 6, 7, 8], &[0, 1, 2, 6, 7, 8]),
         (1, &[(false, 7), (false, 8)], &[0, 1, 2, 3, 4, 5, 6], &[0, 1, 2, 3, 4, 5, 6]),
         // Answers.
         (3, &[(true, 0)], &[1, 2], &[0, 1, 2]),
         (3, &[(true, 2)], &[0, 1], &[0, 1, 2]),
-        // The end of the last burst, and the closing after it.
+        // The last message of the last burst, and the closing after it.
         (1, &[(false, 8), (true, CLOSING as u64)], &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]),
     ] {
         let ran = run(burst, Duration::ZERO, losses);
@@ -100,14 +100,14 @@ fn a_loss_costs_nothing_but_itself() {
         let lost = |number| losses.contains(&(false, number));
         assert_eq!(ran.received, (0..9).filter(|number| !lost(*number)).collect::<Vec<_>>(), "{losses:?}");
         assert!(ran.took < Duration::from_secs(8), "{losses:?}: {ran:?}");
-        // A burst whose middle was lost ends by itself.
+        // A burst with a loss in the middle ends by itself.
         assert!(losses == [(false, 1)] || ran.took >= QUIET, "{losses:?}: {ran:?}");
-        // A look for each message, and a few for each that was lost.
+        // One sleep for each message, and a few for each that was lost.
         assert!(ran.sleeps.iter().all(|sleeps| *sleeps <= 9 + 8 * losses.len()), "{losses:?}: {ran:?}");
     }
 }
 
-/// What comes after the end of its burst has come.
+/// A message that arrives after the end of its burst is not lost.
 #[test]
 fn a_message_that_is_overtaken_is_not_lost() {
     for (burst, held) in [(3, 1), (3, 7), (9, 0), (9, 7)] {
@@ -120,7 +120,7 @@ fn a_message_that_is_overtaken_is_not_lost() {
     }
 }
 
-/// Where messages can be lost a receiver sleeps as long as where they cannot: from one to the next.
+/// Where messages can be lost, a receiver sleeps as long as elsewhere: until the next message.
 #[test]
 fn nobody_wakes_in_a_pause_to_look_for_losses() {
     let pause = Duration::from_millis(150);

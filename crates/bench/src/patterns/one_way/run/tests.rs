@@ -8,24 +8,24 @@ use crate::endpoint::wire::Wire;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern;
 
-/// CPU time of an end for each exchange of clocks.
+/// The CPU time of a rank for each exchange of clocks.
 const EXCHANGE_COSTS: Duration = Duration::from_micros(200);
 
-/// Uses CPU time: as much as it says, however often the thread has to wait for a CPU.
+/// Uses this much CPU time, however often the thread waits for a CPU.
 fn burn(time: Duration) {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let until = now() + time;
     while now() < until {}
 }
 
-/// What a greeting costs that is one of an exchange.
+/// The cost of a greeting that belongs to an exchange.
 fn pay(number: u32) {
     if number >= BEFORE {
         burn(EXCHANGE_COSTS);
     }
 }
 
-/// What two messages cost each end, in ns, where the ends have clocks of their own.
+/// The cost of two messages for each rank, in ns, where the ranks have different clocks.
 fn cost_ns() -> [u64; 2] {
     let settings = Settings { iterations: Some(1), warmup: Some(1), ..Settings::default() };
     let settings = settings.axis(axis::BURST.value(Some(1)));
@@ -45,8 +45,8 @@ fn cost_ns() -> [u64; 2] {
     })
 }
 
-/// Whoever waits for a peer that gets no CPU burns its own, so that once in a while is enough; what
-/// exchanges cost would be there every time.
+/// A rank that polls for a peer without a CPU uses its own CPU time. One attempt without that is
+/// enough; exchanges would cost time in every attempt.
 #[test]
 fn the_cost_of_messages_is_without_that_of_comparing_clocks() {
     let exchanges_ns = 2 * u64::from(EXCHANGES) * EXCHANGE_COSTS.as_nanos() as u64;

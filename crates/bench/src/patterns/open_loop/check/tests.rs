@@ -39,33 +39,42 @@ fn what_cannot_be_asked_at_a_rate_is_refused_with_a_reason() {
     for (rest, words) in [
         (
             "axes = { operation = \"write\" }",
-            "plans/x.toml:7: experiment \"load\" asks for RDMA Write at a set rate, which cannot be: several may be under \
-             way, and memory tells of the last alone: use write_imm",
+            "plans/x.toml:7: experiment \"load\" asks for RDMA Write at a set rate, which is not possible: several may be \
+             outstanding, and memory shows only the last: use write_imm",
         ),
-        ("axes = { rate_hz = 0 }", "a rate of 0/s, which cannot be: give 1 to 50000000 messages in a second"),
-        ("axes = { rate_hz = \"60M\" }", "a rate of 60000000/s, which cannot be"),
         (
-            "axes = { rate_hz = \"10 k\" }",
-            "plans/x.toml:7: rate_hz in [[experiment]]: cannot read \"10 k\" as a rate",
+            "axes = { rate_hz = 0 }",
+            "a rate of 0/s, which is not possible: give 1 to 50000000 messages per second",
+        ),
+        ("axes = { rate_hz = \"60M\" }", "a rate of 60000000/s, which is not possible"),
+        (
+            "axes = { rate_hz = \"10 K\" }",
+            "plans/x.toml:7: rate_hz in [[experiment]]: cannot read \"10 K\" as a rate",
         ),
         (
             "iterations = 1000\naxes = { rate_hz = 10 }",
-            "1000 messages and 100 to warm up at 10/s, which cannot be: that takes 110 s, and the point may take 60 s: raise \
-             timeout, or measure fewer",
+            "1000 messages and 100 warm-up messages at 10/s, which is not possible: that takes 110 s, but the point's time limit \
+             is 60 s: raise timeout, or measure fewer messages",
         ),
-        ("axes = { loaders = 513 }", "more than 512 loaders, which cannot be: each is a process"),
-        ("axes = { load_bytes = 0 }", "a load of empty messages, which cannot be: give at least 1"),
-        ("axes = { queue_pairs = 2 }", "messages at a set rate over several queue pairs, which cannot be"),
-        ("axes = { signal_interval = 2 }", "messages at a set rate, seldom signalled, which cannot be"),
+        ("axes = { loaders = 513 }", "more than 512 loaders, which is not possible: each is a process"),
+        (
+            "axes = { load_bytes = 0 }",
+            "a load of empty messages, which is not possible: give at least 1 byte",
+        ),
+        (
+            "axes = { queue_pairs = 2 }",
+            "messages at a set rate over several queue pairs, which is not possible",
+        ),
+        ("axes = { signal_interval = 2 }", "unsignalled messages at a set rate, which is not possible"),
         (
             "axes = { operation = \"read\", poll = \"event\" }",
-            "fetches at a set rate by a rank that sleeps, which cannot be",
+            "fetches at a set rate by a rank that sleeps, which is not possible",
         ),
         (
             "axes = { load = \"anycast\" }",
             "unknown load \"anycast\" in [[experiment]]: did you mean \"incast\"?",
         ),
-        ("axes = { peers = 2 }", "peers with the pattern \"open-loop\", which cannot be"),
+        ("axes = { peers = 2 }", "peers with the pattern \"open-loop\", which is not possible"),
     ] {
         let error = points(rest).expect_err(rest).to_string();
         assert!(error.contains(words), "{rest}: {error}");

@@ -2,7 +2,7 @@ use super::*;
 use crate::axis;
 use crate::plan::{Options, Plan, Settings, resolve};
 
-/// A point of messages at a set rate under a load.
+/// A point of messages at a set rate with a load.
 fn loaded(load: Load, loaders: u32) -> PointSpec {
     let settings = Settings::default()
         .axis(axis::LOADERS.value(loaders))
@@ -12,7 +12,7 @@ fn loaded(load: Load, loaders: u32) -> PointSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
-/// The parts of each rank, and its partners in them.
+/// The parts of each rank, and its peers in them.
 fn parts(spec: &PointSpec) -> Vec<Vec<(Part, Vec<u32>)>> {
     let topology = spec.topology();
     let of =
@@ -20,7 +20,7 @@ fn parts(spec: &PointSpec) -> Vec<Vec<(Part, Vec<u32>)>> {
     (0..topology.ranks).map(of).collect()
 }
 
-/// The part of messages that the plan says.
+/// The part of the plan's messages.
 const MAIN: Part = Part::MAIN;
 
 #[test]

@@ -8,11 +8,11 @@ use crate::pattern::answer::answer as answer_all;
 use crate::pattern::times::Times as Samples;
 
 const PERIOD: Duration = Duration::from_millis(2);
-/// Of what is never that long.
+/// A limit that is never reached.
 const LIMIT: Duration = Duration::from_secs(30);
 const STALL: Duration = Duration::from_millis(30);
 
-/// What messages took, in ms: response, rtt and lateness of each; and how many were late.
+/// The times of messages in ms: response, rtt and lateness of each; and how the rate was kept.
 fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64>; 3], RateKept) {
     let [mut us, mut them] = Wire::pair(&[], |_| ());
     let clock = us.clock();
@@ -33,7 +33,7 @@ fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64
             }
         });
         let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
-        // One recorder is of another type in the program.
+        // In the program, one recorder is of another type.
         let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
         let kept = ask(&mut us, &mut times, &schedule).unwrap();
         let ms = |times: Samples| times.0.iter().map(|ticks| clock.ns_f64(*ticks) / 1e6).collect();
@@ -41,7 +41,8 @@ fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64
     })
 }
 
-/// The least that a message can have taken from when it was due, where one stalled: in ms.
+/// The shortest possible time of a message from when it was due, `after` messages after a stall, in
+/// ms.
 fn least(after: usize) -> f64 {
     (STALL.as_secs_f64() - after as f64 * PERIOD.as_secs_f64()) * 1e3
 }
@@ -50,8 +51,8 @@ fn least(after: usize) -> f64 {
 fn who_stalls_is_not_forgiven() {
     let ([response, rtt, lateness], _) = asked(1000, 20, 3, 8);
     assert_eq!([response.len(), rtt.len(), lateness.len()], [20; 3]);
-    // Message 8 is the sixth that counts: those that were due meanwhile were posted, and wait for
-    // it, too.
+    // Message 8 is the sixth that counts. Messages that were due during the stall were posted, and
+    // waited for it, too.
     for after in 0..10 {
         assert!(response[5 + after] > least(after) - 0.1, "{after}: {response:?}");
         assert!(rtt[5 + after] > least(after) - lateness[5 + after] - 0.1, "{after}: {rtt:?}");
@@ -61,7 +62,7 @@ fn who_stalls_is_not_forgiven() {
 #[test]
 fn a_message_for_which_there_is_no_room_is_late_and_timed_from_when_it_was_due() {
     let ([response, rtt, lateness], kept) = asked(1, 20, 3, 8);
-    // The next could not even be posted: it takes no time by itself, and was due long ago.
+    // The next message could not even be posted: its round trip is short, but it was due long ago.
     for after in 1..10 {
         assert!(response[5 + after] > least(after) - 0.1, "{after}: {response:?}");
         assert!(lateness[5 + after] > least(after) - 0.1, "{after}: {lateness:?}");
@@ -83,7 +84,8 @@ fn the_rate_is_the_one_that_was_set() {
     assert!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
 }
 
-/// Who is asked a thousand times as often as it answers is not waited for a thousand times as long.
+/// A point with a thousand times the rate that the peer can answer does not take a thousand times
+/// as long.
 #[test]
 fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
     const ANSWER: Duration = Duration::from_millis(2);
@@ -115,15 +117,14 @@ fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
         let counts = [response, rtt, lateness].map(|times| times.0.len() as u64);
         assert_eq!(counts, [kept.messages; 3]);
         assert_eq!(kept.late, kept.messages, "{kept:?}");
-        // But for those that found two answers at once.
+        // Except messages that found two answers at once.
         assert!(kept.waited > kept.messages / 2, "{kept:?}");
     });
-    // The warm-up alone would have taken 100 s.
+    // The warm-up would have taken 100 s.
     assert!((limit..60 * limit).contains(&begin.elapsed()), "{:?}", begin.elapsed());
 }
 
-/// The fourth message never comes there: the answers to those after it would be taken for those of
-/// others.
+/// The fourth message is lost: later answers would be taken for answers to other messages.
 #[test]
 fn a_message_that_is_lost_ends_it() {
     let lossy = |is_reliable: bool, patience: Duration| {
@@ -151,8 +152,8 @@ fn a_message_that_is_lost_ends_it() {
     assert!(matches!(error, Error::NotAnswered { answered: 9, sent: 10 }), "{error}");
 }
 
-/// Where answers say to what they are, what is lost costs its own times and no other's: one in the
-/// middle, which keeps no room for ever, and the last one of all.
+/// Where answers carry numbers, a lost message costs only its own times: one in the middle, which
+/// must not hold its room for ever, and the very last.
 #[test]
 fn a_message_that_is_lost_is_counted_where_answers_say_to_what_they_are() {
     let [mut us, mut them] = Wire::pair(&[(false, 3), (false, 11), (false, 39)], |_| ());
@@ -175,7 +176,7 @@ fn a_message_that_is_lost_is_counted_where_answers_say_to_what_they_are() {
         let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
         ask(&mut us, &mut times, &schedule).unwrap()
     });
-    // That of the warm-up does not count.
+    // The lost message of the warm-up does not count.
     assert_eq!((kept.messages, kept.lost), (35, 2));
     assert_eq!([response.0.len(), rtt.0.len(), lateness.0.len()], [33, 33, 35]);
     assert!(clock.ns(kept.end.saturating_sub(kept.posts[1])) < 1_000_000_000, "{kept:?}");
@@ -195,7 +196,7 @@ fn answers_are_told_apart_by_the_numbers_of_what_they_answer() {
     assert_eq!(under_way.settle(Some(1)), Some((1, [1, 1])));
     assert_eq!((under_way.settled, under_way.sent.len()), (3, 1));
     assert_eq!(under_way.lose_overtaken(), None, "nothing after it is answered");
-    // Numbers begin again.
+    // The numbers start again.
     for at in 4..20 {
         post(&mut under_way, at);
         assert_eq!(under_way.settle(Some((at - 1) % 16)), Some((at - 1, [at - 1; 2])));
@@ -204,8 +205,8 @@ fn answers_are_told_apart_by_the_numbers_of_what_they_answer() {
     assert_eq!(under_way.settle(Some(4)), Some((20, [20, 20])));
     assert_eq!(under_way.lose_all(0), Some(1));
     assert!(under_way.sent.is_empty() && under_way.settled == 21);
-    // Too few numbers to tell what is late from what is under way: then answers come in their
-    // order.
+    // With too few numbers to distinguish late answers from those to outstanding messages, answers
+    // count in their order.
     let mut in_order = UnderWay::new(4, 15);
     post(&mut in_order, 7);
     assert_eq!((in_order.numbers, in_order.settle(Some(9))), (0, Some((0, [7, 7]))));
@@ -225,7 +226,7 @@ fn a_load_lasts_from_when_all_are_at_it_until_it_is_told() {
         });
         begin(&mut root).unwrap();
         let began = clock.now();
-        assert!(loaded.left() > 0, "it says that it is at it when it is");
+        assert!(loaded.left() > 0, "it answers when it sends");
         std::thread::sleep(MEASURED);
         let ended = clock.now();
         end(&mut root).unwrap();

@@ -5,8 +5,8 @@ use crate::endpoint::wire::Wire;
 
 const COUNT: Count = Count { calls: 8, warmup: 3, batches: 20 };
 
-/// Times a step at one end while the other answers; gives the samples, and how often a batch was
-/// incomplete.
+/// Times a step at one rank while the other answers; returns the number of samples and of
+/// incomplete batches.
 fn timed(step: Step) -> (usize, u64) {
     let [mut zero, mut one] = Wire::pair(&[], |_| {});
     let (ours, theirs) = if step.rank() == 0 { (&mut zero, &mut one) } else { (&mut one, &mut zero) };
@@ -34,7 +34,7 @@ fn every_batch_that_counts_is_recorded_and_nothing_is_left() {
     }
 }
 
-/// A step whose every other batch finds a call less.
+/// A step of which every other batch finds one completion less.
 struct Short {
     calls: u32,
     turn: u32,
@@ -63,7 +63,7 @@ fn an_incomplete_batch_is_counted_and_not_recorded() {
     let mut samples = RawSamples::new(100).unwrap();
     let incomplete = time(&mut short, &mut samples, Clock::monotonic(), COUNT).unwrap();
     assert_eq!((samples.len(), incomplete, short.turn), (20, 23, 46));
-    assert_eq!(&short.left[..4], [1, 0, 1, 0], "what is left is put away all the same");
+    assert_eq!(&short.left[..4], [1, 0, 1, 0], "an incomplete batch is cleaned up as well");
 }
 
 #[test]

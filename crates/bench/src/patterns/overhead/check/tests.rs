@@ -43,72 +43,72 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         (
             "ping-pong",
             "axes = { step = \"post_send\" }",
-            "plans/x.toml:7: experiment \"calls\" asks for step with the pattern \"ping-pong\", which cannot be: it is for the \
-             pattern \"overhead\"",
+            "plans/x.toml:7: experiment \"calls\" asks for step with the pattern \"ping-pong\", which is not possible: it is for \
+             the pattern \"overhead\"",
         ),
         (
             "stream",
             "axes = { batch = 4 }",
-            "asks for batch with the pattern \"stream\", which cannot be: it is for",
+            "asks for batch with the pattern \"stream\", which is not possible: it is for",
         ),
         ("overhead", "axes = { step = \"poll_recv\" }", "unknown step \"poll_recv\" in"),
-        (
-            "overhead",
-            "duration = \"1s\"",
-            "calls that are timed for a time, which cannot be: batches are counted",
-        ),
-        ("overhead", "iterations = 4194305", "more than 4194304 batches of calls, which cannot be"),
+        ("overhead", "duration = \"1s\"", "calls for a duration, which is not possible: batches are counted"),
+        ("overhead", "iterations = 4194305", "more than 4194304 batches of calls, which is not possible"),
         (
             "overhead",
             "axes = { poll = \"event\" }",
-            "calls of an end that sleeps, which cannot be: a sleep is no part",
+            "calls of a rank that sleeps, which is not possible: a sleep is no part",
         ),
-        ("overhead", "axes = { queue_pairs = 2 }", "calls with several queue pairs, which cannot be"),
+        ("overhead", "axes = { queue_pairs = 2 }", "calls with several queue pairs, which is not possible"),
         (
             "overhead",
             "axes = { signal_interval = 2 }",
-            "which cannot be: every send of a batch asks for its completion",
+            "which is not possible: every send of a batch asks for its completion",
         ),
         (
             "overhead",
             "axes = { signal_interval = \"half\" }",
             "every send of a batch asks for its completion: give 1",
         ),
-        ("overhead", "axes = { setup = \"rdma_cm\" }", "calls through RDMA CM, which cannot be"),
+        ("overhead", "axes = { setup = \"rdma_cm\" }", "calls through RDMA CM, which is not possible"),
         (
             "overhead",
             "axes = { step = [\"create_qp\", \"rdma_cm_connect\"], service = [\"RC\", \"UD\"] }",
-            "rdma_cm_connect of UD, which cannot be: connections of RDMA CM are of RC",
+            "rdma_cm_connect over UD, which is not possible: RDMA CM connects only RC",
         ),
         ("overhead", "axes = { batch = 0 }", "batch of experiment \"calls\" is 0: it must be at least 1"),
         (
             "overhead",
             "axes = { batch = 129 }",
-            "batches of 129 calls, which cannot be: the queues hold 128 requests: shorten the batch, or raise tx_depth",
+            "batches of 129 calls, which is not possible: the queues hold 128 requests: shorten the batch, or raise tx_depth",
         ),
         (
             "overhead",
             "axes = { memory = \"device\" }",
-            "register_cold of the device's memory, which cannot be: it is there already: give memory = \"process\"",
+            "register_cold of the device's memory, which is not possible: it exists already: give memory = \"process\"",
         ),
         (
             "overhead",
             "axes = { step = \"register_cold\", size_bytes = 0 }",
-            "register_cold of 0 B, which cannot be: a memory region has at least 1 byte",
+            "register_cold of 0 B, which is not possible: a memory region has at least 1 byte",
         ),
         (
             "overhead",
             "axes = { step = \"register_cold\", size_bytes = \"1GiB\", batch = 8 }",
-            "batches that register more than 4 GiB, which cannot be: a batch is registered at the same time",
+            "batches that register more than 4 GiB, which is not possible: all regions of a batch exist at the same time",
         ),
-        ("overhead", "axes = { pause_ns = 5 }", "pause_ns with the pattern \"overhead\", which cannot be"),
+        (
+            "overhead",
+            "axes = { pause_ns = 5 }",
+            "pause_ns with the pattern \"overhead\", which is not possible",
+        ),
     ] {
         let error = resolved(pattern, rest).expect_err(rest).to_string();
         assert!(error.contains(words), "{rest}: {error}");
     }
-    // A batch of what is no request may be longer than a queue.
+    // A batch of calls that use no queue may be longer than a queue.
     let long = points("axes = { step = \"create_cq\", batch = 200 }");
     assert_eq!(Settings::of(&long[0]).batch(&long[0]), 200);
-    // What needs no receive goes without.
+    // Steps that need no receive work with every operation.
     assert_eq!(points("axes = { step = [\"post_send\", \"poll_send\"], operation = \"read\" }").len(), 2);
 }

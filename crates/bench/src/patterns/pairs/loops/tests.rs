@@ -9,8 +9,8 @@ use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 use crate::shared::Shared;
 
-/// Lets the senders of so many pairs and their peers do something, each on a thread; gives what the
-/// senders did.
+/// Runs the senders of `count` pairs and their peers, each on a thread; returns the results of the
+/// senders.
 fn with_pairs<T: Send>(
     count: usize,
     sender: impl Fn(usize, &mut Wire, &mut Barrier) -> T + Sync,
@@ -41,8 +41,8 @@ fn pairs_begin_each_message_together() {
             let mut times = Times::default();
             let mut skews = Times::default();
             if index == 2 {
-                // Who comes late to the first round that counts is waited for, which is nobody's
-                // latency.
+                // The others wait for a sender that is late to the first timed round; the wait
+                // counts for no latency.
                 std::thread::sleep(LATE);
             }
             bounce(wire, barrier, &mut times, &mut skews, false, 1, 5).unwrap();
@@ -50,7 +50,7 @@ fn pairs_begin_each_message_together() {
         },
         |wire| answer(wire).unwrap(),
     );
-    assert_eq!(done, [(5, 5), (5, 0), (5, 0)], "the first leads, and knows how far apart all began");
+    assert_eq!(done, [(5, 5), (5, 0), (5, 0)], "the first leads, and records the skews");
 }
 
 #[test]

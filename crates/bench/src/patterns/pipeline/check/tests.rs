@@ -18,7 +18,7 @@ fn samples_are_as_long_as_their_values_and_inline_up_to_a_length() {
     assert!(points.iter().all(|point| point.axes["size_bytes"] == point.message.size_bytes));
     let Settings { values, signal, timer, .. } = Settings::of(&points[1]);
     assert_eq!((values, signal, timer), (8, Signal::Random, Timer::Tsc));
-    // Half of the queue that sends is signalled at once (V57).
+    // By default, every Nth send asks for a completion, where N is half of the send queue's depth.
     assert_eq!((points[0].message.tx_depth, points[0].message.signal_interval), (1024, 512));
 }
 
@@ -33,14 +33,14 @@ fn what_a_pipeline_cannot_be_is_refused() {
     for (settings, axes, words) in [
         ("", "values = 65", "more than 64 values"),
         ("", "values = 0", "must be at least 1"),
-        ("", "size_bytes = 64", "a sample has 24 B and 8 for each value"),
+        ("", "size_bytes = 64", "a sample has 24 B, and 8 B for each value"),
         ("", "inline = true", "give inline_max_bytes"),
         ("", "operation = \"send_imm\"", "samples are sent to posted receives"),
         ("", "queue_pairs = 2", "a sample is one element on one queue pair"),
         ("", "rate_hz = 0", "a rate of 0/s"),
         ("iterations = 10000\ntimeout = \"10s\"", "rate_hz = 100", "raise timeout, or measure fewer"),
-        ("iterations = 2000000", "rate_hz = 100000", "2000000 steps and 200000 to warm up at 100000/s"),
-        ("duration = \"60s\"", "rate_hz = \"1M\"", "each has stamps in memory"),
+        ("iterations = 2000000", "rate_hz = 100000", "2000000 steps and 200000 warm-up steps at 100000/s"),
+        ("duration = \"60s\"", "rate_hz = \"1M\"", "each step has stamps in memory"),
         ("", "loaders = 1", "it is for the pattern \"open-loop\""),
         ("", "timer = \"hpet\"", "tsc"),
         ("", "rx_filled = \"later\"", "before"),

@@ -1,23 +1,23 @@
-//! A file of whole lines, whatever becomes of it.
+//! A file of whole lines, even if the disk is full.
 
 use std::io::{Error, ErrorKind, Write};
 
 use super::place::Place;
 
-/// Bytes of lines that are written at once.
+/// Bytes of lines that are written by one call.
 const AT_ONCE: usize = 1 << 20;
 
-/// What became of a file.
+/// What was written to a file.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// Samples that are in it.
+    /// Samples in the file.
     pub(super) samples: u64,
     pub(super) bytes: u64,
-    /// Why it does not have all of them.
+    /// Why the file does not have all samples.
     pub(super) error: Option<String>,
 }
 
-/// Fills a file with a header and a line for each row.
+/// Writes a header and a line for each row to a file.
 pub(super) fn write<R>(
     place: &Place,
     header: &str,
@@ -26,15 +26,18 @@ pub(super) fn write<R>(
 ) -> Written {
     let mut written = Written::default();
     if let Err(error) = lines(&mut &place.file, header, rows, line, &mut written) {
-        // A line that is there in part is none.
+        // An incomplete last line is removed.
         let cut = place.file.set_len(written.bytes);
-        let cut = cut.map_or_else(|cut| format!("; nor can it be cut: {cut}"), |()| String::new());
+        let cut = cut.map_or_else(
+            |cut| format!("; cannot remove its incomplete last line: {cut}"),
+            |()| String::new(),
+        );
         written.error = Some(format!("cannot write all of {place}: {error}{cut}"));
     }
     written
 }
 
-/// Writes a header and a line for each row; takes note of what is there as whole lines.
+/// Writes a header and a line for each row; records in `written` what the file has in whole lines.
 fn lines<R>(
     file: &mut impl Write,
     header: &str,
@@ -70,7 +73,7 @@ fn lines<R>(
     }
 }
 
-/// Writes bytes; gives how many of them are in the file as whole lines, and why not all.
+/// Writes bytes; returns how many of them are in the file as whole lines, and the error if any.
 fn write_whole(file: &mut impl Write, bytes: &[u8]) -> (usize, Result<(), Error>) {
     let mut left = bytes;
     while !left.is_empty() {
@@ -93,7 +96,7 @@ fn write_whole(file: &mut impl Write, bytes: &[u8]) -> (usize, Result<(), Error>
 mod tests {
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with room for `room` bytes.
     struct Disk {
         bytes: Vec<u8>,
         room: usize,
@@ -118,7 +121,7 @@ mod tests {
         }
     }
 
-    /// What there is no room for is in no file, and what counts are whole lines.
+    /// What does not fit is not in the file, and only whole lines count.
     #[test]
     fn a_full_disk_has_whole_lines_of_which_each_is_counted() {
         const ROWS: u64 = 300_000;

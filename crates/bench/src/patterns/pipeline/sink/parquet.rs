@@ -1,5 +1,5 @@
-//! Apache Parquet: a column for each thing that a sample has, as pandas, DuckDB and the like read
-//! them.
+//! Files of Apache Parquet: a column for each field of a sample, for pandas, DuckDB and similar
+//! programs.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use parquet::schema::types::ColumnPath;
 use super::file::Written;
 use super::place::Place;
 
-/// Samples of a row group.
+/// The number of samples of a row group.
 const AT_ONCE: usize = 1 << 17;
-/// Columns that mostly rise by the same: in few bits as differences of differences.
+/// Columns that mostly rise evenly: they take few bits as differences of differences.
 const RISING: [&str; 3] = ["sequence", "origin", "offset_ns"];
 
-/// Fills a file with rows: `head` gives what a row begins with and its values, each the bits of a
-/// float64.
+/// Writes rows to a file. `head` splits a row into its first fields and its values, each the bits
+/// of a float64.
 ///
-/// The index of such a file is its end: where not all of it can be written, there is none.
+/// The index of such a file is at its end: if it cannot be written, the file is unreadable.
 pub(super) fn write<'a>(
     place: &Place,
     values: usize,
@@ -39,7 +39,7 @@ pub(super) fn write<'a>(
         }
         Err(error) => {
             let why = format!(
-                "cannot write all of {place}, which has its index at its end, and so keeps none of it: {error}"
+                "cannot write all of {place}; without its index, which is at its end, it is unreadable: {error}"
             );
             Written { error: Some(why), ..Written::default() }
         }
@@ -91,7 +91,7 @@ fn required<W: Write + Send>(
     column.close()
 }
 
-/// A column of which some may be missing.
+/// Writes a column in which values may be missing.
 fn optional<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: Vec<Option<i64>>,
@@ -124,7 +124,7 @@ mod tests {
         (head, &row[1..])
     }
 
-    /// More than a group of them, each as it was.
+    /// Writes more samples than a row group has; each is read back as it was.
     #[test]
     fn every_sample_is_in_its_columns() {
         let directory = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(seen, count);
     }
 
-    /// A disk with room for so many bytes.
+    /// A disk with room for this many bytes.
     struct Disk(usize);
 
     impl Write for Disk {

@@ -1,21 +1,21 @@
-//! The file of an end, from before the first sample on.
+//! The file of a rank's samples, which is created before the first sample.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A file, from before the first sample on.
+/// A file that is created before the first sample.
 pub(super) struct Place {
     pub(super) file: File,
-    /// Where it stays. One that nobody has asked for has no name, and so goes with the process,
-    /// however that ends.
+    /// The path of a file that stays. Without a directory in the plan, the file has no name and
+    /// disappears when the process ends, however it ends.
     pub(super) path: Option<PathBuf>,
     pub(super) is_written: bool,
 }
 
 impl Place {
-    /// Where the plan says, or without a name.
+    /// Creates the file in the plan's directory, or without a name.
     pub(super) fn new(directory: Option<&str>, name: String) -> Result<Self, String> {
         let path = directory.map(|directory| PathBuf::from(directory).join(name));
         let file = path.as_deref().map_or_else(nameless, create)?;
@@ -35,35 +35,35 @@ impl fmt::Display for Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(path) = self.path.as_ref().filter(|_| !self.is_written) {
-            // Whether it goes or not, nothing is to be done about it here.
+            // A failure to remove it is ignored: nothing can be done about it here.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Makes a file that is not there yet, and the directory that it is in.
+/// Creates a new file, and its directory if necessary.
 ///
 /// # Errors
-/// Why that cannot be, and what to do.
+/// Why the file cannot be created, and what to do.
 pub(super) fn create(path: &Path) -> Result<File, String> {
     let made = path.parent().map_or(Ok(()), create_dir_all);
     let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).open(path));
     file.map_err(|error| {
         let advice = match error.kind() {
-            ErrorKind::AlreadyExists => "it is another run's: give another sink_dir",
+            ErrorKind::AlreadyExists => "another run wrote it: give another sink_dir",
             _ => "give a sink_dir that can be written to",
         };
-        format!("cannot make {}: {error}: {advice}", path.display())
+        format!("cannot create {}: {error}: {advice}", path.display())
     })
 }
 
-/// Makes a file that nobody else sees.
+/// Creates a file without a name.
 ///
 /// # Errors
 /// As [`create`].
 fn nameless() -> Result<File, String> {
     tempfile::tempfile().map_err(|error| {
         let directory = std::env::temp_dir();
-        format!("cannot make a file in {}: {error}: name a directory in TMPDIR", directory.display())
+        format!("cannot create a file in {}: {error}: name a directory in TMPDIR", directory.display())
     })
 }

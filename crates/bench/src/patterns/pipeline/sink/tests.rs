@@ -7,7 +7,7 @@ use crate::axis;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern;
 
-/// A point whose samples of two values are kept in a directory.
+/// A point with samples of two values, which are kept in a directory.
 fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     let sink_dir = sink_dir.map(|directory| directory.path().to_str().unwrap().to_owned());
     let settings = Settings { iterations: Some(4), warmup: Some(1), sink_dir, ..Settings::default() };
@@ -16,8 +16,8 @@ fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
-/// Rows of a clock whose ticks are ns, of steps that were generated so many us after another and
-/// received one after that.
+/// Rows by a clock whose ticks are ns: steps are generated every us, and each sample is received
+/// one us later.
 fn rows(spec: &PointSpec, rank: u32, steps: u64) -> Rows {
     let mut rows = Rows::new(spec, rank, steps, Clock::monotonic()).unwrap().unwrap();
     assert!(rows.handing_over_ns > 0.0 && rows.rows == 0);
@@ -56,9 +56,9 @@ fn samples_are_in_their_files_as_they_were() {
         assert!(
             sink_report.error.is_none() && sink_report.path.as_ref().is_some_and(|path| path.ends_with(name))
         );
-        // What is there already is somebody's.
+        // An existing file belongs to another run.
         let again = Rows::new(&spec, 1, 5, Clock::monotonic()).err().unwrap().to_string();
-        assert!(again.contains("another run's"), "{again}");
+        assert!(again.contains("another run wrote it"), "{again}");
         assert_eq!(fs::read_to_string(directory.path().join(name)).unwrap(), text);
     }
 }
@@ -70,12 +70,12 @@ fn files_that_nobody_asked_for_do_not_stay() {
     let sink_report = rows(&spec, 0, 5).write(0, &one, Clock::monotonic());
     assert_eq!((sink_report.samples, sink_report.path.as_ref(), sink_report.error.as_ref()), (5, None, None));
     assert!(sink_report.bytes > 0 && sink_report.write_ns > 0);
-    // Nobody sees it.
+    // The file has no name.
     let place = rows(&spec, 0, 5).place.path.clone();
     assert_eq!(place, None);
 }
 
-/// Of a point that has failed nothing stays.
+/// A failed point leaves no file.
 #[test]
 fn a_file_that_nothing_was_written_to_goes() {
     let directory = tempfile::tempdir().unwrap();
@@ -83,15 +83,15 @@ fn a_file_that_nothing_was_written_to_goes() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// A time of day is that of who stamped; between two clocks, the offset is that of both times of
-/// day.
+/// A time of day follows from the clock of the rank that stamped; between two clocks, the offset is
+/// the difference of both times of day.
 #[test]
 fn stamps_of_two_clocks_are_times_of_day() {
     let source = reference(5000, BEGIN_NS);
     let target = ClockReference { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
     let two = Times { source: Some(source), target, is_one: false };
-    // Generated 1000 ns before the source's reference, received 400 ticks of 0.5 ns after the
-    // target's.
+    // Generated 1000 ns before the generator's reference, received 400 ticks of 0.5 ns after the
+    // receiver's.
     let head = two.head([3, 4000, 400]);
     assert_eq!((head.origin_ns, head.offset_ns, head.sequence), (Some(BEGIN_NS - 1000), Some(1200), 3));
     assert_eq!(two.head([3, 4000, Stamps::NONE]).offset_ns, None);
@@ -100,7 +100,7 @@ fn stamps_of_two_clocks_are_times_of_day() {
         (unknown.head([3, 4000, 400]).origin_ns, unknown.head([3, 4000, 400]).offset_ns),
         (None, None)
     );
-    // Of one clock it is the clock's.
+    // With one clock, the offset is a difference of its stamps.
     let one = Times { source: Some(source), target: source, is_one: true };
     assert_eq!(one.head([3, 4000, 4700]).offset_ns, Some(700));
     let clock = Clock::calibrate();

@@ -8,14 +8,14 @@ use measure::clock::Clock;
 use super::*;
 use crate::endpoint::wire::Wire;
 
-/// Before which step a source is away, and for how long.
+/// The step before which the generator stops for a while, and for how long.
 type Away = Option<(u64, Duration)>;
 
-/// A timer that says what a test wants.
+/// A timer that a test controls.
 struct Told {
     clock: Clock,
     away: Away,
-    /// Steps that pass at once, by their first; every other passes by itself.
+    /// Steps that pass together, by the first of them; every other step passes by itself.
     stalls: Vec<(u64, u64)>,
     begin: u64,
 }
@@ -41,7 +41,7 @@ impl Timer for Told {
     }
 }
 
-/// Values that say which step they are of.
+/// Values that contain the number of their step.
 struct Steps([f64; 2]);
 
 impl Values for Steps {
@@ -56,9 +56,9 @@ struct Seen {
     generated: Vec<(u64, Tick, bool)>,
     received: Vec<Received>,
     start_message: [u64; 3],
-    /// Steps that the source has had.
+    /// Steps that the generator has had.
     passed: Arc<AtomicU64>,
-    /// Those that the target waits for before it takes the first sample.
+    /// Steps that the receiver awaits before it takes the first sample.
     awaited: u64,
 }
 
@@ -86,12 +86,12 @@ impl TargetLog for Seen {
     }
 }
 
-/// What both ends have seen.
+/// Runs both ranks; returns what they have seen.
 fn run(ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool) -> (Seen, Seen) {
     run_behind(ends, stalls, is_reliable, 0)
 }
 
-/// The same with a target that begins when so many steps have passed.
+/// As [`run`], with a receiver that starts when `awaited` steps have passed.
 fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
     let schedule = Schedule { is_reliable, ..SCHEDULE };
     run_at(&mut ends, stalls, None, &schedule, awaited)
@@ -100,7 +100,7 @@ fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awa
 const SCHEDULE: Schedule =
     Schedule { start_message: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable: true };
 
-/// The same of a source that is away.
+/// As [`run_behind`], with a generator that stops for a while.
 fn run_at(
     ends: &mut [Wire; 2],
     stalls: &[(u64, u64)],
@@ -138,8 +138,7 @@ fn samples_say_when_they_were_due_and_what_they_are() {
     }
 }
 
-/// Who takes samples posts all its receives before, where it is to: no sample is taken meanwhile,
-/// and none is lost.
+/// A receiver may have to post all its receives first: it takes no sample before, and loses none.
 #[test]
 fn nothing_is_taken_before_the_queue_is_full() {
     let mut ends = Wire::pair(&[], |_| {});
@@ -148,8 +147,8 @@ fn nothing_is_taken_before_the_queue_is_full() {
     assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
-/// Whoever is away for seven steps generates the first of them, late, and misses the others:
-/// exactly those.
+/// A generator that is late by seven steps generates the first of them late, and misses exactly the
+/// others.
 #[test]
 fn a_stall_is_seen_in_the_samples_that_it_hits_and_in_no_other() {
     let (sent, taken) = run(Wire::pair(&[], |_| {}), &[(40, 7), (98, 50)], true);
@@ -166,26 +165,26 @@ fn a_stall_is_seen_in_the_samples_that_it_hits_and_in_no_other() {
     }
 }
 
-/// Neither greetings that are lost, as those of who is not subscribed yet, nor samples keep the
-/// ends from meeting and parting.
+/// Neither lost greetings, as of a rank that has not subscribed yet, nor lost samples keep the
+/// ranks from meeting and parting.
 #[test]
 fn what_is_lost_keeps_nobody_waiting() {
-    // Whatever is said the first time, and the second.
+    // Each word that is sent the first time, and the second.
     let words = Word::ALL.into_iter().filter(|word| *word != Word::Closed);
     let words = words.flat_map(|word| [1, 2].map(|time| (true, word.number(time).into())));
-    // After the start_message.
+    // The first message is the start_message.
     let losses: Vec<_> = words.chain([(false, 1 + 3), (false, 1 + 99)]).collect();
     let (sent, taken) = run(Wire::pair(&losses, |_| {}), &[], false);
     assert_eq!((sent.generated.len(), taken.received.len()), (100, 98));
     assert!(taken.received.iter().all(|sample| ![3, 99].contains(&sample.step)));
-    // Though nobody says that it is over.
+    // The point ends even though every word of the end is lost.
     let closings: Vec<_> = (0..CLOSINGS).map(|time| (true, Word::Closing.number(time).into())).collect();
     let (_, taken) = run(Wire::pair(&closings, |_| {}), &[], false);
     assert_eq!(taken.received.len(), 100);
 }
 
-/// Where the end can be lost, too, a source that is away for long is waited for while steps are
-/// due.
+/// Where the word of the end may be lost, too, the receiver waits for a generator that stops for
+/// long, as long as steps are due.
 #[test]
 fn a_source_that_comes_back_is_still_heard() {
     let schedule = Schedule { period: Duration::from_millis(20), is_reliable: false, ..SCHEDULE };

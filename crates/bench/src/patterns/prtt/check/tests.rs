@@ -32,23 +32,29 @@ fn what_no_round_can_be_is_refused_with_a_reason() {
     for (rest, words) in [
         (
             "axes = { operation = \"write\" }",
-            "plans/x.toml:7: experiment \"loggp\" asks for bursts of RDMA Write, which cannot be: the target is told of \
-             nothing that it could answer: use send, send_imm or write_imm",
+            "plans/x.toml:7: experiment \"loggp\" asks for bursts of RDMA Write, which is not possible: the receiver is not \
+             notified, so it cannot answer: use send, send_imm or write_imm",
         ),
-        ("axes = { burst = \"all\" }", "a burst of all messages, which cannot be: each burst is answered"),
-        ("axes = { burst = 129 }", "bursts of 129 messages, which cannot be: the queues hold 128 requests"),
+        (
+            "axes = { burst = \"all\" }",
+            "a burst of all messages, which is not possible: each burst is answered",
+        ),
+        (
+            "axes = { burst = 129 }",
+            "bursts of 129 messages, which is not possible: the queues hold 128 requests",
+        ),
         (
             "tx_depth = 600\naxes = { burst = 513 }",
-            "bursts of 513 messages, which cannot be: the queues hold 512",
+            "bursts of 513 messages, which is not possible: the queues hold 512",
         ),
         ("axes = { burst = 0 }", "burst of experiment \"loggp\" is 0: it must be at least 1"),
-        ("axes = { queue_pairs = 2 }", "bursts over several queue pairs, which cannot be"),
+        ("axes = { queue_pairs = 2 }", "bursts over several queue pairs, which is not possible"),
         (
             "axes = { signal_interval = 4 }",
-            "which cannot be: all sends complete before the next round: give 1",
+            "which is not possible: all sends complete before the next round: give 1",
         ),
-        ("axes = { pause_ns = \"2min\" }", "a pause of more than a minute, which cannot be"),
-        ("axes = { stamp = \"sent\" }", "stamp with the pattern \"prtt\", which cannot be"),
+        ("axes = { pause_ns = \"2min\" }", "a pause of more than a minute, which is not possible"),
+        ("axes = { stamp = \"sent\" }", "stamp with the pattern \"prtt\", which is not possible"),
     ] {
         let error = points(rest).expect_err(rest).to_string();
         assert!(error.contains(words), "{rest}: {error}");

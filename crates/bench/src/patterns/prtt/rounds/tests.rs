@@ -4,7 +4,7 @@ use measure::samples::{RawSamples, Scale};
 use super::*;
 use crate::endpoint::wire::Wire;
 
-/// Measures between two ends of a wire; gives the samples, in ns.
+/// Measures over a wire between threads; returns the samples, in ns.
 fn measured(burst: Burst, warmup: u64, length: Length) -> Vec<u64> {
     let [mut zero, mut one] = Wire::pair(&[], |_| {});
     let mut samples = RawSamples::new(100_000).unwrap();
@@ -38,15 +38,14 @@ fn a_round_has_a_pause_between_its_messages_and_none_around_them() {
     let pause = Duration::from_millis(3);
     let samples = measured(Burst { messages: 5, pause }, 0, Length::Iterations(4));
     assert!(samples.iter().all(|ns| *ns >= 4 * 3_000_000), "{samples:?}");
-    // A single message waits for nothing: it would not be over within this test.
+    // A single message has no pause: one would take longer than this test.
     let alone = Burst { messages: 1, pause: Duration::from_secs(3600) };
     assert_eq!(measured(alone, 1, Length::Iterations(4)).len(), 4);
 }
 
 #[test]
 fn a_lost_message_or_answer_ends_both_ends_with_a_sentence() {
-    // Of the burst of 4, the last message of the point among them; and an answer, which is the
-    // first of its end.
+    // Lost is a message of the burst of 4, the last message of the point among them, or an answer.
     for (lost, is_heard) in [(5, false), (7, false), (0, true)] {
         let [mut zero, mut one] = Wire::pair(&[(false, lost)], |_| {});
         let patience = Duration::from_millis(200);

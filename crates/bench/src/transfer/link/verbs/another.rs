@@ -1,4 +1,4 @@
-//! Another connection of the same ends, by way of the one that there is.
+//! Another connection of the same ranks, made with the help of the first one.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::transfer::link::{Inlet, Kind, Outlet, Patience};
 use crate::transfer::record::Answer;
 use crate::verbs_endpoint::LocalPort;
 
-/// What it takes to make one.
+/// The data to make another connection.
 pub(crate) struct Another {
     pub(crate) context: Context,
     pub(crate) port: Arc<LocalPort>,
@@ -22,7 +22,7 @@ pub(crate) struct Another {
     pub(crate) patience: Patience,
 }
 
-/// The blocks of a ring whose addresses go into one answer.
+/// The most blocks of a ring whose addresses fit into one answer.
 pub(crate) const RENEWED_SLOTS_MAX: u64 = 512;
 
 impl Another {
@@ -32,14 +32,14 @@ impl Another {
         Ok((link, said))
     }
 
-    /// Makes those of a source.
+    /// Returns the function that makes further links of a source.
     pub(crate) fn of_source(self) -> Makes<dyn Outlet + Send> {
         Box::new(move |stays| {
             let (link, said) = self.unconnected()?;
             stays.room()?.put(0, &said).map_err(Error::system("fill a block"))?;
             stays.post(Kind::Packed, said.len())?;
             let answer = stays.answers(true)?.unwrap_or_default();
-            // A sink that takes no more has said so before.
+            // The sink may have stopped the transfer before.
             if let Ok((Answer::Stop { words }, _)) = Answer::read(&answer) {
                 return Err(Error::Transfer { words });
             }
@@ -48,16 +48,16 @@ impl Another {
         })
     }
 
-    /// Makes those of a sink.
+    /// Returns the function that makes further links of a sink.
     pub(crate) fn of_sink(self) -> Makes<dyn Inlet + Send> {
         Box::new(move |stays| {
             let (_, bytes) = stays.take()?;
             let mut said = vec![0; bytes];
-            stays.block().get(0, &mut said).map_err(Error::system("look at a block"))?;
+            stays.block().get(0, &mut said).map_err(Error::system("read a block"))?;
             stays.release()?;
             let address = read(&said)?;
             let (link, said) = self.unconnected()?;
-            // It can receive before the source knows of it.
+            // The link can receive before the source gets its address.
             let link = link.connect(&self.port, &address, self.patience)?;
             stays.answer(&said)?;
             Ok(Box::new(VerbsInlet(link)))

@@ -1,4 +1,4 @@
-//! An end that is connected: what is under way, what has come, and how it waits.
+//! A connected link: what is under way, what has arrived, and how a rank waits.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,68 +18,71 @@ use crate::Error;
 use crate::transfer::link::{BLOCKS_MAX, Kind, Patience};
 use crate::transfer::told::LinkTold;
 
-/// How long an end polls before it sleeps.
+/// How long a rank polls before it sleeps.
 const SPINS_FOR: Duration = Duration::from_micros(20);
-/// How long it sleeps at most before it looks at its deadline.
+/// The longest sleep before the deadline is checked.
 const SLEEPS_FOR: Duration = Duration::from_secs(1);
 
-/// A queue pair, and what has come by it.
+/// A queue pair, and the blocks that have arrived on it.
 pub(super) struct Lane {
     pub(super) pair: QueuePair<ReadyToSend>,
     pub(super) arrived: VecDeque<Arrived>,
-    /// Requests that are not known to be complete.
+    /// The posted sends without a polled completion.
     pub(super) under_way: usize,
 }
 
-/// A block that has come.
+/// A block that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub(super) kind: Kind,
     pub(super) bytes: usize,
-    /// Where it is.
+    /// The slot that has the block.
     slot: usize,
 }
 
-/// Requests that a queue pair has room for, where so many slots are filled over so many.
+/// Returns the depth of the send queue of a queue pair, where `slots` slots are sent over `pairs`
+/// queue pairs.
 pub(super) fn sends_of_lane(slots: usize, pairs: usize) -> usize {
     slots.div_ceil(pairs.max(1)) + CREDIT_SENDS
 }
 
-/// Who has done how much.
+/// The counts of sent and released blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
-    /// Blocks that this end has posted, and those of them that the other has released.
+    /// The blocks that this rank has posted.
     posted: u64,
+    /// The posted blocks that the peer has released.
     freed: u64,
-    /// Blocks of the other end that this one has released, and of how many it has told that.
+    /// The blocks of the peer that this rank has released.
     taken: u64,
+    /// The releases that the peer knows of.
     told: u64,
 }
 
-/// An end that is connected.
+/// One side of a connected link.
 pub(crate) struct Link {
     pub(super) lanes: Vec<Lane>,
     pub(super) queue: CompletionQueue,
     pub(super) channel: CompletionChannel,
     pub(super) domain: ProtectionDomain,
-    /// Slots that this end fills. Block n goes by the queue pair n modulo the number of those.
+    /// The slots that this rank fills. Block n takes queue pair n modulo the number of queue pairs.
     pub(super) own: Vec<MemoryRegion>,
-    /// The one that is being filled.
+    /// The slot that is being filled.
     pub(super) filling: Option<usize>,
-    /// Those of the others that can be. The last one was used last, and is filled next: it is in
-    /// the caches, at this end and at the other.
+    /// The slots that can be filled. The last one was used last and is filled next: it is still in
+    /// the caches of both ranks.
     pub(super) free: Vec<usize>,
-    /// Those that were posted, in that order.
+    /// The posted slots, in order.
     pub(super) posted: VecDeque<usize>,
-    /// What sends each of them to its place at the other end.
+    /// The request that sends each slot to its place at the peer.
     pub(super) requests: Vec<SendRequest>,
-    /// What carries credits alone.
+    /// The request that carries credits alone.
     pub(super) credit: SendRequest,
-    /// What a queue pair receives a message with.
+    /// The request that receives a message.
     pub(super) receive: ReceiveRequest,
-    /// Bytes of such a block.
+    /// The bytes of a slot of this rank that are used.
     pub(super) block_bytes: usize,
-    /// Slots that the other end fills, in the same way.
+    /// The slots that the peer fills, in the same way.
     pub(super) theirs: Vec<MemoryRegion>,
     pub(super) flow: Flow,
     pub(super) keeps_registrations: bool,
@@ -89,8 +92,8 @@ pub(crate) struct Link {
     pub(super) clock: Clock,
 }
 
-/// Immediate data: what a message is, in the upper two bits; the slot of the block; and how many
-/// blocks its sender has released in all, modulo 2^18.
+/// Immediate data: the kind of a message in the upper two bits, the slot of the block, and the
+/// number of blocks that its sender has released so far, modulo 2^18.
 const KIND_SHIFT: u32 = 30;
 const SLOT_SHIFT: u32 = 18;
 const SLOT_MASK: u32 = BLOCKS_MAX - 1;
@@ -101,7 +104,7 @@ const RAW: u32 = 1;
 const CREDIT: u32 = 2;
 
 impl Link {
-    /// Takes note of what has completed; whether there was anything.
+    /// Polls the completion queue and handles all completions. Returns whether there were any.
     pub(super) fn poll(&mut self) -> Result<bool, Error> {
         let mut completions = [Completion::default(); 16];
         let queue = self.queue.clone();
@@ -122,35 +125,35 @@ impl Link {
         Ok(!found.is_empty())
     }
 
-    /// Takes note of a message.
+    /// Handles a received message.
     fn arrive(&mut self, completion: &Completion) -> Result<(), Error> {
         let lane = (completion.id() & !RECEIVE) as usize;
         let is_wrong = |what| Err(self.patience.is_wrong(what));
         let Some(immediate) = completion.immediate() else {
-            return is_wrong("sent a message without its kind");
+            return is_wrong("sent a message without immediate data");
         };
-        // How many it has released since it said so last: it cannot be more than were sent.
+        // The blocks released since the last message: no more than are posted.
         let count = immediate & COUNT_MASK;
         let more = u64::from(count.wrapping_sub(self.flow.freed as u32) & COUNT_MASK);
         if more <= self.posted.len() as u64 {
             self.flow.freed += more;
             self.free.extend(self.posted.drain(..more as usize));
         } else if more <= u64::from(COUNT_MASK / 2) {
-            return is_wrong("has released blocks that were not sent");
+            return is_wrong("released blocks that were not sent");
         }
-        // Any other count is one of before: messages of several queue pairs overtake each other.
+        // Any other count is an older one: messages of several queue pairs overtake each other.
         let kind = match immediate >> KIND_SHIFT {
             PACKED => Some(Kind::Packed),
             RAW => Some(Kind::Raw),
             CREDIT => None,
-            _ => return is_wrong("sent a block of no kind"),
+            _ => return is_wrong("sent a block of an unknown kind"),
         };
         if let Some(kind) = kind {
             let bytes = completion.byte_len() as usize;
             let slot = (immediate >> SLOT_SHIFT & SLOT_MASK) as usize;
             let waiting: usize = self.lanes.iter().map(|lane| lane.arrived.len()).sum();
             if waiting >= self.theirs.len() || slot >= self.theirs.len() || bytes > self.theirs[0].len() {
-                return is_wrong("sent more than there is room for");
+                return is_wrong("sent more blocks or bytes than there is room for");
             }
             self.lanes[lane].arrived.push_back(Arrived { kind, bytes, slot });
         }
@@ -158,7 +161,7 @@ impl Link {
         Ok(self.lanes[lane].pair.post_receive(&mut self.receive)?)
     }
 
-    /// Waits until something holds: polls for a while, then sleeps.
+    /// Waits until `holds` returns true: polls for a while, then sleeps.
     pub(super) fn wait(&mut self, mut holds: impl FnMut(&Self) -> bool) -> Result<(), Error> {
         if holds(self) {
             return Ok(());
@@ -168,7 +171,7 @@ impl Link {
         let spins = self.clock.ticks(SPINS_FOR);
         loop {
             let has_moved = self.poll()?;
-            // Whoever went to sleep may have taken note of something, too.
+            // Also checked after a sleep, which polls as well.
             if holds(self) {
                 return Ok(());
             }
@@ -188,7 +191,7 @@ impl Link {
         }
     }
 
-    /// Sleeps until a completion is announced, unless one is there.
+    /// Sleeps until a completion event, unless there is a completion already.
     fn sleep(&mut self) -> Result<(), Error> {
         self.queue.arm()?;
         if self.poll()? {
@@ -203,7 +206,7 @@ impl Link {
         }
     }
 
-    /// Ends where the time is over.
+    /// Returns an error if the deadline has passed.
     pub(super) fn look(&self) -> Result<(), Error> {
         self.patience.look()
     }
@@ -213,25 +216,26 @@ impl Link {
         self.filling.is_some() || !self.free.is_empty()
     }
 
-    /// What has come next, if something has.
+    /// Returns the next block, if it has arrived.
     pub(super) fn arrived(&self) -> Option<Arrived> {
         self.lanes[self.next_lane()].arrived.front().copied()
     }
 
-    /// Blocks that this end has posted, or taken.
+    /// Returns the number of blocks that this rank has posted as a source, or taken as a sink.
     pub(super) fn blocks(&self, is_source: bool) -> u64 {
         if is_source { self.flow.posted } else { self.flow.taken }
     }
 
-    /// Waits for a slot that can be filled; gives its number, which is the same until it is posted.
+    /// Waits for a slot that can be filled. Returns its number, which is the same until it is
+    /// posted.
     pub(super) fn room(&mut self) -> Result<usize, Error> {
         self.wait(Self::has_room)?;
         let filling = self.filling.or_else(|| self.free.pop());
         self.filling = filling;
-        filling.ok_or_else(|| self.patience.is_gone("it says nothing"))
+        filling.ok_or_else(|| self.patience.is_gone("it sends nothing"))
     }
 
-    /// Sends so many bytes of the slot that has room.
+    /// Sends the first `bytes` bytes of the slot that is being filled.
     pub(super) fn post(&mut self, kind: Kind, bytes: usize) -> Result<(), Error> {
         let slot = self.room()?;
         let lane = (self.flow.posted % self.lanes.len() as u64) as usize;
@@ -239,7 +243,7 @@ impl Link {
         if self.keeps_registrations {
             self.registered.hits += 1;
         } else {
-            // As one does who has no ring: memory is registered for each block.
+            // The slot is registered anew, as by a program that registers memory for each block.
             let buffer = self.own.remove(slot).deregister()?;
             let begin = self.clock.now();
             let region = self.domain.register(buffer, IBV_ACCESS_LOCAL_WRITE);
@@ -259,7 +263,7 @@ impl Link {
         Ok(())
     }
 
-    /// What goes with a message; the other end knows then how many of its blocks were released.
+    /// Returns the immediate data of a message, with the credits. The peer then knows them.
     fn immediate(&mut self, kind: u32) -> u32 {
         self.flow.told = self.flow.taken;
         kind << KIND_SHIFT | (self.flow.taken as u32 & COUNT_MASK)
@@ -271,22 +275,22 @@ impl Link {
         self.wait(|link| link.lanes[lane].under_way < most)
     }
 
-    /// The lane of the next block of the other end.
+    /// Returns the lane of the peer's next block.
     pub(super) fn next_lane(&self) -> usize {
         (self.flow.taken % self.lanes.len() as u64) as usize
     }
 
-    /// The slot of the next block of the other end.
+    /// Returns the slot of the peer's next block.
     pub(super) fn next_slot(&self) -> usize {
         self.arrived().map_or(0, |arrived| arrived.slot)
     }
 
-    /// Lets the other end fill the next slot again. It is told when there are some.
+    /// Releases the next slot, which the peer can then fill again. Sends credits when they are due.
     pub(super) fn release(&mut self) -> Result<(), Error> {
         let lane = self.next_lane();
         self.lanes[lane].arrived.pop_front();
         self.flow.taken += 1;
-        // Where there is another block, the other end does not wait: it need not be woken for each.
+        // While there is another block, the peer does not wait, and needs no credit for each slot.
         let is_waited_for = self.theirs.len() <= PROMPT_SLOTS_MAX && self.arrived().is_none();
         let due = if is_waited_for { 1 } else { (self.theirs.len() / CREDITS_IN_A_RING).max(1) as u64 };
         if self.flow.taken - self.flow.told < due {

@@ -1,4 +1,4 @@
-//! The two ends of a link over verbs.
+//! Both sides of a link over verbs.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use crate::transfer::block::Block;
 use crate::transfer::link::{Inlet, Kind, LinkEnd, Outlet, UNREAD_BYTES_MAX};
 use crate::transfer::told::LinkTold;
 
-/// The source's end.
+/// The source's side of a link over verbs.
 pub(crate) struct VerbsOutlet {
     link: Link,
-    /// Answers that have come and were not looked at.
+    /// Answers that have arrived and were not read.
     unread: VecDeque<Vec<u8>>,
     unread_bytes: usize,
 }
 
 impl VerbsOutlet {
-    /// That of a connection.
+    /// Makes an outlet of a connected link.
     pub(crate) fn new(link: Link) -> Self {
         Self { link, unread: VecDeque::new(), unread_bytes: 0 }
     }
 
-    /// Copies answers out of their slots, so that a sink with much to say need not wait.
+    /// Copies answers out of their slots, so that a sink with many answers need not wait.
     fn keep_answers(&mut self) -> Result<(), Error> {
         while let Some(Arrived { kind, bytes, .. }) = self.link.arrived() {
             if kind != Kind::Packed || self.unread_bytes > UNREAD_BYTES_MAX {
-                return Err(self.link.patience.is_wrong("answers what was not asked"));
+                return Err(self.link.patience.is_wrong("sent an answer that was not asked for"));
             }
             let mut answers = vec![0; bytes];
             self.link.theirs[self.link.next_slot()].read(0, &mut answers)?;
@@ -85,14 +85,14 @@ impl LinkEnd for VerbsOutlet {
     }
 }
 
-/// The sink's end.
+/// The sink's side of a link over verbs.
 pub(crate) struct VerbsInlet(pub(crate) Link);
 
 impl Inlet for VerbsInlet {
     fn take(&mut self) -> Result<(Kind, usize), Error> {
         self.0.look()?;
         self.0.wait(|link| link.arrived().is_some())?;
-        let arrived = self.0.arrived().ok_or_else(|| self.0.patience.is_gone("it says nothing"))?;
+        let arrived = self.0.arrived().ok_or_else(|| self.0.patience.is_gone("it sends nothing"))?;
         Ok((arrived.kind, arrived.bytes))
     }
 

@@ -1,12 +1,12 @@
 //! Blocks by RDMA Write with immediate data, into slots of the sink's ring.
 //!
-//! Each end has queue pairs (RC), slots that it fills, and slots that the other end fills. Slots
-//! are registered one by one: memory that is registered once serves every block. The immediate data
-//! of a message say what it is, and how many of its receiver's blocks its sender has released so
-//! far: these are the credits. Where there is nothing to send, a Send without bytes carries them.
+//! Each rank has queue pairs (RC), slots that it fills, and slots that its peer fills. Slots are
+//! registered one by one: memory that is registered once serves every block. The immediate data of
+//! a message have its kind and the credits: the number of blocks of the receiver that the sender
+//! has released so far. Without a block to send, an empty Send carries the credits.
 //!
-//! An end that waits polls for a while and then sleeps until a completion is announced: two ends
-//! that spin on busy CPUs take the time that the other needs.
+//! A rank that waits polls for a while and then sleeps until a completion event: two ranks that
+//! only poll would take each other's CPU time on a busy host.
 
 mod another;
 mod connected;

@@ -1,4 +1,4 @@
-//! Slots of a ring, and what registering them costs.
+//! The slots of a ring, and the cost of registering them.
 
 use measure::clock::{Clock, Ticks};
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain};
@@ -6,20 +6,22 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain};
 use crate::Error;
 use crate::transfer::link::BLOCK_BYTES_MIN;
 
-/// The least number of blocks where not enough memory can be locked.
+/// The fewest slots of a ring that was shrunk because of too little locked memory.
 const SLOTS_MIN: usize = 2;
 
-/// How often and how long memory was registered.
+/// The counts and the time of registrations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Registered {
+    /// The blocks whose memory was already registered.
     pub(super) hits: u64,
+    /// The registrations.
     pub(super) misses: u64,
-    /// How long that took.
+    /// Their time, in ns.
     pub(super) ns: f64,
 }
 
 impl Registered {
-    /// Registers memory that only this end reaches, or that the other end writes to.
+    /// Allocates and registers a slot.
     fn register(
         &mut self,
         clock: Clock,
@@ -34,17 +36,18 @@ impl Registered {
         region
     }
 
-    /// Takes note that memory was registered, since then.
+    /// Counts a registration that began at `begin` and ends now.
     pub(super) fn see(&mut self, clock: Clock, begin: Ticks) {
         self.misses += 1;
         self.ns += clock.ns_f64(clock.now().since(begin));
     }
 }
 
-/// As many slots as asked for, or fewer and smaller ones where memory cannot be locked.
+/// Makes `count` slots, or fewer and smaller ones if too little memory can be locked. Returns them
+/// and their length in bytes.
 ///
 /// # Errors
-/// What the device says where not even those can be had.
+/// The error of the device if not even [`SLOTS_MIN`] slots of the smallest length can be made.
 pub(super) fn slots(
     registered: &mut Registered,
     clock: Clock,
@@ -64,7 +67,7 @@ pub(super) fn slots(
                 Err(error) => break error,
             }
         };
-        // Half of those that could be had: the other end of a connection to oneself needs some.
+        // Only half of the possible slots: a peer on the same host needs locked memory, too.
         let half = slots.len() / 2;
         if half >= SLOTS_MIN {
             slots.truncate(half);

@@ -1,4 +1,4 @@
-//! An end that is not connected: queue pairs, and slots that are registered.
+//! An unconnected link: queue pairs and registered slots.
 
 use std::collections::VecDeque;
 
@@ -17,18 +17,18 @@ use crate::Error;
 use crate::transfer::link::{ANSWER_BLOCK_BYTES, Patience};
 use crate::verbs_endpoint::{GidAddress, LocalPort};
 
-/// What an end needs to know of the other.
+/// The address that a rank sends to its peer.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VerbsAddress {
     gid: Option<GidAddress>,
     lid: u16,
     pairs: Vec<u32>,
-    /// How many slots it fills itself.
+    /// The number of slots that the rank fills itself.
     own_slots: u64,
-    /// The slots that it has for blocks of the other end.
+    /// The slots that the peer fills.
     slots: Vec<Slot>,
-    /// Bytes of each.
+    /// The bytes of each slot.
     slot_bytes: u64,
 }
 
@@ -39,21 +39,21 @@ struct Slot {
     rkey: u32,
 }
 
-/// Which end it is, and what it is asked for.
+/// The settings of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) is_source: bool,
-    /// Queue pairs.
+    /// The number of queue pairs.
     pub(crate) pairs: usize,
-    /// Bytes of a block of files.
+    /// The bytes of a block of files.
     pub(crate) block_bytes: usize,
-    /// Blocks of files under way on a queue pair.
+    /// The blocks of files under way on each queue pair.
     pub(crate) depth: usize,
-    /// Whether a slot that is registered stays so.
+    /// Whether slots stay registered between blocks.
     pub(crate) keeps_registrations: bool,
 }
 
-/// An end that is not connected.
+/// One side of an unconnected link.
 pub(crate) struct Unconnected {
     wanted: Wanted,
     domain: ProtectionDomain,
@@ -66,7 +66,7 @@ pub(crate) struct Unconnected {
     gid: Option<GidAddress>,
     lid: u16,
     clock: Clock,
-    /// Why blocks are smaller or fewer than was asked for.
+    /// Why there are fewer or smaller blocks than asked for, if so.
     shrunk: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Unconnected {
     /// Makes queue pairs and registers slots.
     ///
     /// # Errors
-    /// What the device says.
+    /// The errors of the device.
     pub(crate) fn new(
         context: &Context,
         port: &LocalPort,
@@ -100,7 +100,7 @@ impl Unconnected {
                 files.1 >> 10
             )
         });
-        // Of each queue pair.
+        // For each queue pair.
         let receives = theirs.len().div_ceil(wanted.pairs) + CREDIT_RECEIVES;
         let sends = sends_of_lane(own.len(), wanted.pairs);
         let depth = |of: usize| u32::try_from(of).unwrap_or(u32::MAX);
@@ -128,10 +128,10 @@ impl Unconnected {
         Ok(Self { wanted, domain, queue, channel, pairs, own, theirs, registered, gid, lid, clock, shrunk })
     }
 
-    /// What the other end has to know.
+    /// Returns the address for the peer.
     ///
     /// # Errors
-    /// What the device says.
+    /// The errors of the device.
     pub(crate) fn address(&self) -> Result<VerbsAddress, Error> {
         let slot = |region: &MemoryRegion| -> Result<Slot, Error> {
             let Remote { addr, rkey } = region.remote(0)?;
@@ -147,15 +147,15 @@ impl Unconnected {
         })
     }
 
-    /// Why blocks are smaller or fewer than was asked for.
+    /// Returns why there are fewer or smaller blocks than asked for, if so.
     pub(crate) fn shrunk(&self) -> Option<&str> {
         self.shrunk.as_deref()
     }
 
-    /// Connects it with the other end.
+    /// Connects the link to the peer.
     ///
     /// # Errors
-    /// What the device says, and what the other end has told that cannot be.
+    /// The errors of the device, or [`Error::PeerAddress`] if the address of the peer does not fit.
     pub(crate) fn connect(
         self,
         port: &LocalPort,
@@ -176,7 +176,7 @@ impl Unconnected {
             let pair = pair.ready_to_receive(&to)?.ready_to_send(&to)?;
             lanes.push(Lane { pair, arrived: VecDeque::new(), under_way: 0 });
         }
-        // Both ends have the same number of slots.
+        // Both ranks use the smaller number of slots.
         let mut own = self.own;
         own.truncate(peer.slots.len());
         let mut theirs = self.theirs;

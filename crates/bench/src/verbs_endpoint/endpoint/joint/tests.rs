@@ -1,4 +1,4 @@
-//! What all ranks do together on a real device (softdev), a thread for each rank.
+//! Joint operations on a real device (softdev), with one thread for each rank.
 
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -20,7 +20,7 @@ use crate::topology::{PartSpec, Topology};
 use crate::verbs_endpoint::address::PeerInfo;
 use crate::verbs_endpoint::{LocalPort, PortOptions, Unconnected};
 
-/// What all ranks of a point do, with these axes.
+/// Returns the point of a joint operation with these axes.
 fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let plan = Plan::new("joint", "Joint").experiment("one", pattern, settings);
@@ -37,8 +37,8 @@ fn collective(operation: Collective, ranks: u32, ways: u32, size_bytes: u64) -> 
     spec(Pattern::COLLECTIVE, axes)
 }
 
-/// Connects the ranks of a part and has each do something; gives what came of it by rank. Nobody's
-/// memory goes before all are done.
+/// Connects the ranks of a part and runs `body` on each; returns the results by rank. No memory is
+/// freed before all ranks have finished.
 fn each<T: Send>(spec: &PartSpec, body: impl Fn(u32, &mut VerbsEndpoint) -> T + Sync) -> Vec<T> {
     let ranks = spec.links.ranks();
     let told = Mutex::new(vec![None; ranks as usize]);
@@ -77,7 +77,7 @@ fn each<T: Send>(spec: &PartSpec, body: impl Fn(u32, &mut VerbsEndpoint) -> T + 
     })
 }
 
-/// Makes some calls, of which the last is looked at.
+/// Makes some calls, and verifies the last one.
 fn call(endpoint: &mut VerbsEndpoint, calls: u32) -> Result<(), Error> {
     for _ in 0..calls {
         endpoint.call()?;
@@ -104,7 +104,7 @@ fn nobody_leaves_a_barrier_before_the_last_has_come_and_writes_are_counted() {
                 let clock = endpoint.clock();
                 let stamps: Vec<[u64; 2]> = (0..CALLS_MADE)
                     .map(|made| {
-                        // A rank is late, another in each call.
+                        // In each call another rank is late.
                         let late = made as u32 % ranks == rank;
                         let until = Ticks(clock.now().0 + clock.ticks(Duration::from_micros(300)));
                         while late && clock.now() < until {

@@ -1,0 +1,246 @@
+//! The first screen of the report: the main results in words, what they were measured on, and
+//! whether they are stable.
+
+use maud::{Markup, html};
+use measure::figure::Unit;
+use measure::record::{Point, Run, Status};
+use serde_json::Value;
+
+use super::findings;
+use crate::findings::{answer, is_of_paper, no_network, score};
+use crate::folded::{Measured, fold};
+use crate::list::{distinct, grouped};
+use crate::{Points, unit, value};
+
+/// The largest number of results in words.
+const RESULTS_MAX: usize = 5;
+
+/// What a result is the best of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Best {
+    Latency,
+    Throughput,
+}
+
+impl Best {
+    /// What a point is measured for: a latency, or else a throughput.
+    fn of(point: &Point) -> Option<Self> {
+        match (&point.latency, &point.throughput) {
+            _ if point.status != Status::Measured => None,
+            (Some(_), _) => Some(Self::Latency),
+            (None, Some(_)) => Some(Self::Throughput),
+            (None, None) => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "Lowest latency",
+            Self::Throughput => "Highest throughput",
+        }
+    }
+}
+
+/// A result in words.
+struct Headline {
+    what: String,
+    number: String,
+    id: u64,
+    is_unstable: bool,
+}
+
+/// The results, what they were measured on, how stable they are, and how many findings hold.
+pub(super) fn render(run: &Run, shown: Points<'_>) -> Markup {
+    let headlines = headlines(shown);
+    html! {
+        @if let Some(on) = on(run) { p class="on" { (on) } }
+        @if !headlines.is_empty() {
+            ul class="results" {
+                @for of in &headlines {
+                    li {
+                        (of.what) ": "
+                        a href={ "#histogram=" (of.id) } { (of.number) }
+                        @if of.is_unstable { " " span class="doubt" { "(unstable)" } }
+                    }
+                }
+            }
+        }
+        (trust(shown))
+        (verdicts(run, shown))
+    }
+}
+
+/// The devices and hosts of the run.
+fn on(run: &Run) -> Option<String> {
+    let devices = distinct(run.devices.iter().map(|device| format!("{} ({})", device.name, device.provider)));
+    let hosts = distinct(run.environments.iter().map(|environment| environment.hostname.clone()));
+    let hosts = match &hosts[..] {
+        [] => return None,
+        [only] => format!("on {only}"),
+        [first, second] => format!("between {first} and {second}"),
+        [first, .., last] => format!("between {} hosts, {first} to {last}", hosts.len()),
+    };
+    Some(match devices.is_empty() {
+        true => format!("Measured {hosts}"),
+        false => format!("Measured with {} {hosts}", devices.join(", ")),
+    })
+}
+
+/// The best result of each pattern and endpoint, and of each service as long as these are few.
+fn headlines(shown: Points<'_>) -> Vec<Headline> {
+    let of = |keys: &[&str]| {
+        let key = |point: &Point| {
+            let axes: Vec<Option<Value>> = keys.iter().map(|key| point.axes.get(*key).cloned()).collect();
+            Some((Best::of(point)?, point.pattern.clone(), axes))
+        };
+        grouped(shown.points.iter().filter_map(|point| Some((key(point)?, point))))
+    };
+    let fine = of(&["endpoint", "service"]);
+    let groups = if fine.len() <= RESULTS_MAX { fine } else { of(&["endpoint"]) };
+    let best =
+        groups.iter().filter_map(|((best, pattern, _), points)| headline(*best, pattern, points, shown));
+    best.take(RESULTS_MAX).collect()
+}
+
+/// The best of some points. Stable ones come before all others.
+fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> Option<Headline> {
+    let (path, unit) = match best {
+        Best::Latency => ("latency.p50_ns", Unit::Us),
+        Best::Throughput => ("throughput.bytes_per_s", Unit::GbPerS),
+    };
+    let same = grouped(points.iter().map(|point| ((&point.experiment, &point.axes), *point)));
+    let folded = |points: &Vec<&Point>| fold(points, shown.patterns, path, Some(unit)).ok();
+    let all = same.iter().filter_map(|(_, points)| Some((points, folded(points)?)));
+    let rank = |measured: &Measured| match best {
+        Best::Latency => measured.y.value,
+        Best::Throughput => -measured.y.value,
+    };
+    let (points, measured) = all.min_by(|(_, a), (_, b)| {
+        let is_unstable = |measured: &Measured| measured.doubts.are_all();
+        is_unstable(a).cmp(&is_unstable(b)).then(rank(a).total_cmp(&rank(b)))
+    })?;
+    let interval = match measured.y.low == measured.y.high {
+        true => String::new(),
+        false => {
+            format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high))
+        }
+    };
+    let number = measured.in_its_unit(measured.y.value);
+    let number = match best {
+        Best::Throughput => format!("{number}{interval}"),
+        Best::Latency => {
+            let tail = fold(points, shown.patterns, "latency.p99_ns", Some(unit)).ok();
+            let tail =
+                tail.map(|tail| format!(", {} at the 99th percentile", tail.in_its_unit(tail.y.value)));
+            format!("{number} median{interval}{}", tail.unwrap_or_default())
+        }
+    };
+    Some(Headline {
+        what: format!("{} of {pattern}, {}", best.name(), words(points.first()?)),
+        number,
+        id: measured.id,
+        is_unstable: measured.doubts.are_all(),
+    })
+}
+
+/// What was measured at a point, in a few words: `RC send, 8 B`.
+fn words(point: &Point) -> String {
+    let axis = |name: &str| point.axes.get(name).map(value::text);
+    let endpoint = axis("endpoint").filter(|endpoint| endpoint != "verbs");
+    let parts = [endpoint, axis("service"), axis("operation")];
+    let way = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let size = point.axes.get("size_bytes").and_then(Value::as_u64).map(unit::size);
+    [Some(way).filter(|way| !way.is_empty()), size].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How many numbers are stable, as a badge that leads to the reasons.
+fn trust(shown: Points<'_>) -> Markup {
+    let measured = shown.points.iter().filter(|point| point.status == Status::Measured);
+    let all = measured.clone().count();
+    let unstable = measured.filter(|point| point.unstable.is_some()).count();
+    let (class, text) = match (unstable, all) {
+        (_, 0) => ("bad", "No point was measured".to_owned()),
+        (0, _) => ("good", format!("All {} are stable", points_of(all))),
+        (unstable, all) if unstable * 2 < all => {
+            ("warn", format!("{unstable} of {} are unstable", points_of(all)))
+        }
+        (unstable, all) => ("bad", format!("{unstable} of {} are unstable: most numbers", points_of(all))),
+    };
+    html! { p { a class={ "badge " (class) } href="#trust" { (text) } } }
+}
+
+fn points_of(count: usize) -> String {
+    if count == 1 { "1 point".to_owned() } else { format!("{count} points") }
+}
+
+/// How many findings of the plan hold.
+fn verdicts(run: &Run, shown: Points<'_>) -> Markup {
+    if run.findings.is_empty() {
+        return html! {};
+    }
+    let answers = answer(&run.findings, shown, no_network(run));
+    let score = score(&answers, is_of_paper(&run.findings));
+    let counts: Vec<_> =
+        score.iter().filter(|(_, count)| *count > 0).map(|(word, n)| format!("{n} {word}")).collect();
+    html! { p { a href={ "#" (findings::ID) } { (findings::title(run)) } ": " (counts.join(", ")) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::known;
+
+    fn point(id: u64, service: &str, size: u64, p50_ns: u64, unstable: bool) -> Point {
+        let samples: Vec<u64> = (0..101).map(|i| p50_ns - 50 + i).collect();
+        let mut point: Point = serde_json::from_value(json!({
+            "id": id, "experiment": "latency", "pattern": "ping-pong", "status": "measured", "repetition": 0, "wall_ns": 1,
+            "axes": { "endpoint": "verbs", "service": service, "operation": "send", "size_bytes": size },
+        }))
+        .unwrap();
+        point.latency = measure::stats::latency(measure::record::LatencyKind::RttHalf, &samples, &[]);
+        point.unstable = unstable.then(|| "it moved".to_owned());
+        point
+    }
+
+    #[test]
+    fn the_best_stable_result_of_each_service_comes_first() {
+        let points = [
+            point(0, "RC", 8, 1000, false),
+            point(1, "RC", 64, 900, true),
+            point(2, "RC", 4096, 2000, false),
+            point(3, "UD", 8, 1100, false),
+        ];
+        let found = headlines(known(&points));
+        let said: Vec<_> = found.iter().map(|of| (of.what.as_str(), of.id, of.is_unstable)).collect();
+        assert_eq!(
+            said,
+            [
+                ("Lowest latency of ping-pong, RC send, 8 B", 0, false),
+                ("Lowest latency of ping-pong, UD send, 8 B", 3, false)
+            ]
+        );
+        assert!(
+            found[0].number.starts_with("1 us median [")
+                && found[0].number.ends_with(" at the 99th percentile")
+        );
+        // Where none is stable, the best of all is said so.
+        let found = headlines(known(&points[1..2]));
+        assert!(found[0].is_unstable);
+    }
+
+    #[test]
+    fn the_badge_counts_unstable_points() {
+        let badge = |unstable: [bool; 4]| {
+            let points: Vec<_> = (0..4).map(|id| point(id, "RC", 8, 1000, unstable[id as usize])).collect();
+            trust(known(&points)).into_string()
+        };
+        assert!(
+            badge([false; 4]).contains("badge good") && badge([false; 4]).contains("All 4 points are stable")
+        );
+        let one = badge([true, false, false, false]);
+        assert!(one.contains("badge warn") && one.contains("1 of 4 points are unstable"), "{one}");
+        assert!(badge([true; 4]).contains("badge bad"));
+    }
+}

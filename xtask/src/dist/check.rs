@@ -1,0 +1,172 @@
+//! Packages in clean roots: installed as users install them, and run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use super::stage;
+use crate::packages::install;
+use crate::shell;
+
+/// Debian packages that make and enter the roots, and judge what is installed there.
+const PACKAGES: [(&str, &str); 4] = [
+    ("iproute2", "/sbin/ip"),
+    ("lintian", "/usr/bin/lintian"),
+    ("mmdebstrap", "/usr/bin/mmdebstrap"),
+    ("skopeo", "/usr/bin/skopeo"),
+];
+
+/// Packages in a root beside Debian's essential ones: a verbs program, and what shows manual pages
+/// and completions.
+const INCLUDED: &str = "bash-completion,ibverbs-utils,man-db,python3-minimal";
+
+/// A directory that becomes the root of commands.
+struct Root(TempDir);
+
+impl Root {
+    /// Debian's essential packages and [`INCLUDED`], which are fetched once.
+    fn debian() -> Result<Self> {
+        install(&PACKAGES)?;
+        let base = shell::root().join("target/dist/base.tar");
+        if !base.exists() {
+            let made = base.with_extension("part.tar");
+            let release = fs::read_to_string("/etc/os-release")?;
+            let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+            let suite = suite.context("/etc/os-release gives no VERSION_CODENAME")?;
+            let include = format!("--include={INCLUDED}");
+            shell::run(&[
+                "mmdebstrap",
+                "--quiet",
+                "--variant=essential",
+                &include,
+                suite,
+                &made.to_string_lossy(),
+            ])?;
+            fs::rename(made, &base)?;
+        }
+        let root = Self::empty()?;
+        root.unpack(&base)?;
+        Ok(root)
+    }
+
+    fn empty() -> Result<Self> {
+        let place = shell::root().join("target/dist/roots");
+        fs::create_dir_all(&place)?;
+        Ok(Self(tempfile::Builder::new().prefix("root-").tempdir_in(place)?))
+    }
+
+    fn path(&self, inside: &str) -> PathBuf {
+        self.0.path().join(inside.trim_start_matches('/'))
+    }
+
+    fn unpack(&self, archive: &Path) -> Result<()> {
+        let root = self.0.path().to_string_lossy();
+        shell::run_quietly(&["tar", "--extract", "--file", &archive.to_string_lossy(), "--directory", &root])
+    }
+
+    /// Runs a command in the root, in namespaces of its own for mounts, processes and the network,
+    /// and returns what it prints.
+    fn run(&self, words: &[&str]) -> Result<String> {
+        const ENTER: &str = "\
+            ip link set lo up
+            mkdir -p $0/proc $0/sys $0/dev
+            mount --bind /dev $0/dev
+            mount -t tmpfs tmpfs $0/dev/shm
+            mount -t proc proc $0/proc
+            mount -t sysfs -o ro sysfs $0/sys
+            root=$0
+            exec env --ignore-environment HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+                chroot $root \"$@\"";
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--pid", "--fork", "--net", "--", "sh", "-ec", ENTER])
+            .arg(self.0.path())
+            .args(words);
+        let output = command.output().context("cannot start unshare")?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let shown = words.join(" ");
+        ensure!(output.status.success(), "`{shown}` failed ({}): {printed}{errors}", output.status);
+        Ok(printed.into_owned())
+    }
+
+    /// Runs the program's main jobs. `python` is one whose children have their files closed.
+    fn check_program(&self, program: &str, python: Option<&str>) -> Result<()> {
+        let version = self.run(&[program, "--version"])?;
+        let expected = format!("rdmascope {}", env!("CARGO_PKG_VERSION"));
+        ensure!(version.contains(&expected), "--version prints {version:?} and not {expected}");
+        self.run(&[program, "run", "quick", "--out", "/tmp/quick"])?;
+        ensure!(self.path("/tmp/quick/report.html").is_file(), "the quick plan wrote no report");
+        let devices = self.run(&[program, "exec", "ibv_devinfo"])?;
+        ensure!(devices.contains("softdev0"), "exec ibv_devinfo prints {devices:?}");
+        if let Some(python) = python {
+            let script = "import subprocess; subprocess.run(['ibv_devinfo'], check=True, close_fds=True)";
+            let devices = self.run(&[program, "exec", python, "-c", script])?;
+            ensure!(devices.contains("softdev0"), "a child of exec's program prints {devices:?}");
+        }
+        Ok(())
+    }
+}
+
+/// Installs the Debian package in a clean root.
+pub(super) fn deb(package: &Path) -> Result<()> {
+    let root = Root::debian()?;
+    fs::copy(package, root.path("/tmp/rdmascope.deb"))?;
+    root.run(&["dpkg", "--install", "/tmp/rdmascope.deb"])?;
+    root.check_program("/usr/bin/rdmascope", Some("python3"))?;
+    ensure!(!root.path("/root/.cache/rdmascope").exists(), "exec does not use the package's library");
+    let pages = root.run(&["sh", "-c", "ls /usr/share/man/man1/rdmascope*.1.gz"])?;
+    ensure!(pages.lines().count() > 10, "there are no manual pages of commands: {pages}");
+    for page in pages.lines() {
+        let script = "man --warnings -l \"$0\" 2>&1 >/dev/null";
+        let warnings = root.run(&["sh", "-c", script, page])?;
+        ensure!(warnings.is_empty(), "{page}: {warnings}");
+    }
+    let complete = ". /usr/share/bash-completion/completions/rdmascope && complete -p rdmascope";
+    root.run(&["bash", "-c", complete])?;
+    // The program alone, copied: it extracts its library.
+    root.run(&["cp", "/usr/bin/rdmascope", "/tmp/rdmascope"])?;
+    root.run(&["dpkg", "--remove", "rdmascope"])?;
+    root.check_program("/tmp/rdmascope", Some("python3"))?;
+    ensure!(root.path("/root/.cache/rdmascope").exists(), "exec of a copied program has no library");
+    let judged = ["lintian", "--fail-on", "error", "--allow-root", &package.to_string_lossy()];
+    shell::run(&judged)?;
+    eprintln!("xtask: dist: the Debian package works in a clean root, and its program as a single file");
+    Ok(())
+}
+
+/// Unpacks the tarball in a clean root.
+pub(super) fn tarball(package: &Path) -> Result<()> {
+    let root = Root::debian()?;
+    let name = package.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".tar.gz");
+    fs::create_dir_all(root.path("/opt"))?;
+    let to = root.path("/opt").to_string_lossy().into_owned();
+    shell::run_quietly(&["tar", "--extract", "--file", &package.to_string_lossy(), "--directory", &to])?;
+    root.check_program(&format!("/opt/{name}/bin/rdmascope"), Some("python3"))?;
+    eprintln!("xtask: dist: the tarball works in a clean root");
+    Ok(())
+}
+
+/// Unpacks the image's layer into an empty root, as a container's runtime does.
+pub(super) fn image(package: &Path) -> Result<()> {
+    install(&PACKAGES)?;
+    let archive = format!("oci-archive:{}", package.display());
+    shell::run_quietly(&["skopeo", "inspect", &archive])?;
+    let copy = tempfile::tempdir()?;
+    let layout = copy.path().join("layout");
+    shell::run_quietly(&["skopeo", "copy", "--quiet", &archive, &format!("dir:{}", layout.display())])?;
+    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(layout.join("manifest.json"))?)?;
+    let digest = manifest["layers"][0]["digest"].as_str().context("the manifest names no layer")?;
+    let layer = layout.join(digest.trim_start_matches("sha256:"));
+    let root = Root::empty()?;
+    root.unpack(&layer)?;
+    // What a runtime makes for its containers.
+    stage::write(&root.path("/etc/hosts"), b"127.0.0.1 localhost\n")?;
+    root.check_program("/usr/bin/rdmascope", None)?;
+    eprintln!("xtask: dist: the image works in a root of its own");
+    Ok(())
+}
