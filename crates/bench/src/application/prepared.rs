@@ -276,7 +276,7 @@ fn conclude(
     Ok(found.collect())
 }
 
-/// The processes whose time and memory are counted, or why none are.
+/// The processes that count for time and memory, or the reason why none do.
 fn usage_of(started: &Started) -> String {
     let what = match (started.launcher.is_empty(), started.is_counted) {
         (true, _) => "the program and all processes that it started",

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::row::AxisRow;
 
-/// An axis whose values are of the type `T`: an [`Option`] if the axis has a word for no value.
+/// An axis with values of the type `T`: an [`Option`] if the axis has a word for no value.
 pub struct Key<T> {
     /// The row of the axis.
     pub row: &'static AxisRow,

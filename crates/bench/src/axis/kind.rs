@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The kind whose values are the words of a type.
+    /// The kind with the words of a type as its values.
     pub const fn choice<T: Choice>() -> Self {
         Self::Choice(T::VARIANTS)
     }

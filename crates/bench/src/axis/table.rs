@@ -140,7 +140,7 @@ axes! {
         .shown(Shown::Row)
         .flags(&[Flag::of("grid", "GRID")]);
     /// How a rank exchanges its four sides with its neighbours over MPI. Over verbs it is always an
-    /// RDMA Write of each side, whose last bytes the neighbour polls.
+    /// RDMA Write of each side, and the neighbour polls its last bytes.
     HALO_METHOD: HaloMethod = words::<HaloMethod>("halo_method").on(Carrier::is_mpi);
     /// Delay in each call of one rank, for tests: `rank=1,before=100us` makes rank 1 late,
     /// `rank=1,within=100us` makes it slow; `"none"` is no delay.
@@ -187,8 +187,8 @@ axes! {
     /// Which ranks are connected with each other: all, or ranks that exchange messages.
     MESH: Mesh = words::<Mesh>("mesh").on(ANY)
         .flags(&[Flag::sets("full-mesh", "full", "Connect all ranks with all others")]);
-    /// Mode of the application: the name of a `[[mode]]` of the plan, whose environment variables
-    /// the application gets, or `"plain"` for none.
+    /// Mode of the application: the name of a `[[mode]]` of the plan, which sets environment
+    /// variables for the application, or `"plain"` for none.
     MODE: Option<String> = row("mode", Kind::Text).or("plain").on(Carrier::is_program)
         .shown(Shown::Row);
     /// MPI calls that send and receive a message.
