@@ -56,6 +56,11 @@ pub fn digits(values: impl Iterator<Item = f64>) -> usize {
     }
 }
 
+/// Prints a number of points: `1 point`, `2 points`.
+pub fn points(count: u64) -> String {
+    if count == 1 { "1 point".to_owned() } else { format!("{count} points") }
+}
+
 /// Prints a number of bytes: `4 B`, `32 KiB`, `8 MiB`.
 pub fn size(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]

@@ -89,8 +89,8 @@ impl Waiting {
             );
         }
         let (points, client) = serve_client(server, worker, self.ends.server_wait(), interrupt)?;
-        let (points, were) =
-            if points == 1 { ("1 point".to_owned(), "was") } else { (format!("{points} points"), "were") };
+        let were = if points == 1 { "was" } else { "were" };
+        let points = measure::text::points(points);
         stdout::print(&format!("{points} {were} measured for the client {client}.\n"))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -30,7 +30,8 @@ pub(super) struct Build {
     pub(super) output: PathBuf,
     /// A directory for the intermediate files of packages.
     pub(super) scratch: PathBuf,
-    pub(super) version: String,
+    /// That of the workspace.
+    pub(super) version: &'static str,
     /// Seconds since 1970 of the last commit: the time of every file in the packages.
     pub(super) epoch: String,
 }
@@ -68,7 +69,7 @@ impl Build {
             checkout: checkout.to_owned(),
             output,
             scratch: directory.join("packages"),
-            version: version(checkout)?,
+            version: env!("CARGO_PKG_VERSION"),
             epoch: shell::output(&["git", "log", "-1", "--format=%ct"])?.trim().to_owned(),
         })
     }
@@ -105,13 +106,6 @@ fn flags(checkout: &Path) -> Result<String> {
         registry.display(),
         checkout.display()
     ))
-}
-
-/// The version of the workspace.
-fn version(checkout: &Path) -> Result<String> {
-    let manifest = fs::read_to_string(checkout.join("Cargo.toml"))?;
-    let line = manifest.lines().find_map(|line| line.strip_prefix("version = "));
-    Ok(line.context("Cargo.toml gives no version")?.trim_matches('"').to_owned())
 }
 
 /// Clones the checkout with what is not committed, which a second build is made of.

@@ -40,11 +40,12 @@ pub(super) fn parts(checkout: &Path) -> Result<Vec<Part>> {
     ];
     let metadata: Value = serde_json::from_str(&shell::output(&words)?)?;
     let mut parts: Vec<_> = compiled(&metadata)?;
+    let version = plotly_version(checkout)?;
     parts.push(Part {
         name: "plotly.js-cartesian-dist-min".to_owned(),
-        version: plotly_version(checkout)?,
         license: "MIT".to_owned(),
-        url: format!("pkg:npm/plotly.js-cartesian-dist-min@{}", plotly_version(checkout)?),
+        url: format!("pkg:npm/plotly.js-cartesian-dist-min@{version}"),
+        version,
         directory: checkout.join("crates/report/assets"),
     });
     parts.sort();
@@ -114,21 +115,14 @@ pub(super) fn copyright(checkout: &Path) -> Result<String> {
          beside its name; where there is a choice, the program takes MIT or Apache-2.0. The texts,\n \
          with the notices of their authors, follow.\n",
     );
-    let own = Part {
-        name: "rdmascope".to_owned(),
-        version: String::new(),
-        license: String::new(),
-        url: String::new(),
-        directory: checkout.to_owned(),
-    };
     for part in parts(checkout)? {
         out += &format!(" .\n {} {}: {}\n", part.name, part.version, part.license);
-        for text in licence_texts(&part)? {
+        for text in licence_texts(&part.directory)? {
             texts.entry(text).or_default().push(format!("{} {}", part.name, part.version));
         }
     }
-    for text in licence_texts(&own)? {
-        texts.entry(text).or_default().insert(0, own.name.clone());
+    for text in licence_texts(checkout)? {
+        texts.entry(text).or_default().insert(0, "rdmascope".to_owned());
     }
     for (text, of) in texts {
         out += &format!("\n{}\n{}\n\n{}\n", "-".repeat(80), of.join(", "), text.trim_end());
@@ -136,10 +130,10 @@ pub(super) fn copyright(checkout: &Path) -> Result<String> {
     Ok(out)
 }
 
-/// The texts of licences and notices in a part's directory.
-fn licence_texts(part: &Part) -> Result<Vec<String>> {
+/// The texts of licences and notices in the directory of a part or of this project.
+fn licence_texts(directory: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
-    let mut entries: Vec<_> = fs::read_dir(&part.directory)?.collect::<std::io::Result<_>>()?;
+    let mut entries: Vec<_> = fs::read_dir(directory)?.collect::<std::io::Result<_>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name().to_string_lossy().to_ascii_uppercase();

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::build::Build;
 use super::notices;
@@ -22,11 +22,12 @@ pub(super) fn stage(build: &Build, prefix: &Path) -> Result<()> {
     place(&build.program(), &prefix.join("bin/rdmascope"), 0o755)?;
     // The program has a copy inside: with this one it writes none into a user's cache.
     place(&build.library(), &prefix.join("lib/rdmascope/librdmascope_preload.so"), 0o644)?;
+    let program = build.program().to_string_lossy().into_owned();
     let pages = prefix.join("share/man/man1");
     fs::create_dir_all(&pages)?;
-    run(build, &["man", "--directory", &pages.to_string_lossy()])?;
-    for (shell, path) in COMPLETIONS {
-        write(&prefix.join(path), run(build, &["completions", shell])?.as_bytes())?;
+    shell::run_quietly(&[&program, "man", "--directory", &pages.to_string_lossy()])?;
+    for (name, path) in COMPLETIONS {
+        write(&prefix.join(path), shell::output(&[&program, "completions", name])?.as_bytes())?;
     }
     let docs = prefix.join("share/doc/rdmascope");
     for path in shell::output(&["git", "ls-files", "README.md", "ARCHITECTURE.md", "docs", "plans"])?.lines()
@@ -34,15 +35,6 @@ pub(super) fn stage(build: &Build, prefix: &Path) -> Result<()> {
         place(&build.checkout.join(path), &docs.join(path), 0o644)?;
     }
     write(&docs.join("copyright"), notices::copyright(&build.checkout)?.as_bytes())
-}
-
-/// What a command of the program prints.
-fn run(build: &Build, words: &[&str]) -> Result<String> {
-    let output = std::process::Command::new(build.program()).args(words).output();
-    let output = output.with_context(|| format!("cannot start {}", build.program().display()))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "rdmascope {} failed: {errors}", words.join(" "));
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Copies a file.
@@ -59,8 +51,8 @@ pub(super) fn write(to: &Path, bytes: &[u8]) -> Result<()> {
     Ok(fs::set_permissions(to, Permissions::from_mode(0o644))?)
 }
 
-/// Compresses each file of a directory whose name has none of the endings, as Debian does with
-/// manual pages: `gzip -9`, without names and times.
+/// Compresses each file of a directory, as Debian does with manual pages: `gzip -9`, without names
+/// and times.
 pub(super) fn compress(directory: &Path) -> Result<()> {
     let mut words = vec!["gzip", "-9", "-n"];
     let paths: Vec<_> = fs::read_dir(directory)?.collect::<std::io::Result<Vec<_>>>()?;

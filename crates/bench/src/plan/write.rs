@@ -35,8 +35,9 @@ fn experiment_text(experiment: &Experiment, offered: &[Offered]) -> String {
         quoted(&experiment.name),
         quoted(experiment.pattern.name())
     );
-    for (key, value) in experiment.settings.written() {
-        out += &format!("{key} = {}\n", toml_of(&value));
+    let settings = experiment.settings.written();
+    for (key, value) in &settings {
+        out += &format!("{key} = {}\n", toml_of(value));
     }
     out += "\n[experiment.axes]\n";
     let axes = &experiment.settings.axes;
@@ -45,8 +46,8 @@ fn experiment_text(experiment: &Experiment, offered: &[Offered]) -> String {
         out += &format!("{} = {}\n", axis.row.name, values(axis));
     }
     let is_open = |of: &&Offered| of.is_shown && axes.find(of.row.name).is_none();
-    let keys = experiment.settings.written();
-    for of in offered.iter().filter(is_open).filter(|of| keys.iter().all(|(key, _)| *key != of.row.name)) {
+    for of in offered.iter().filter(is_open).filter(|of| settings.iter().all(|(key, _)| *key != of.row.name))
+    {
         out += &documented(of.row.help());
         out += &format!("# {} = {}\n", of.row.name, default(of));
     }

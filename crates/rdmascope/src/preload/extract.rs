@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::name::{LIBRARY, is_separator};
+use super::name::{LIBRARY, can_be_preloaded};
 
 /// Extracts the library and returns its path: in the user's cache, else in a directory for this
 /// user among the temporary files, else in memory. What is there already is used again if it is
@@ -52,7 +52,7 @@ fn places() -> Vec<PathBuf> {
 
 /// The library in a directory of a place, whose name tells the program's version and the content.
 fn in_directory(place: &Path, library: &[u8]) -> io::Result<PathBuf> {
-    if place.as_os_str().as_encoded_bytes().iter().any(is_separator) {
+    if !can_be_preloaded(place) {
         return Err(io::Error::other("a path with a space or a colon cannot be preloaded"));
     }
     let version = env!("CARGO_PKG_VERSION");

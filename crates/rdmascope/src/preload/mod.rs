@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use self::name::{LIBRARY, is_separator};
+use self::name::{LIBRARY, can_be_preloaded, is_separator};
 use crate::failure::Usage;
 
 /// The variable that names libraries to preload (ld.so(8)).
@@ -44,8 +44,7 @@ fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBu
     let directory = program.parent().unwrap_or(Path::new("/"));
     let places = [directory.join("deps"), directory.to_owned(), directory.join("../lib/rdmascope")];
     for path in places.iter().filter_map(|place| fs::canonicalize(place.join(LIBRARY)).ok()) {
-        let can_be_preloaded = !path.as_os_str().as_bytes().iter().any(is_separator);
-        if can_be_preloaded && fs::read(&path).is_ok_and(|found| found == library) {
+        if can_be_preloaded(&path) && fs::read(&path).is_ok_and(|found| found == library) {
             return Ok(path);
         }
     }
@@ -54,7 +53,7 @@ fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBu
 
 /// Returns the value of `LD_PRELOAD`: the library in front of the existing value (ld.so(8)).
 fn in_front(library: &Path, existing: Option<OsString>) -> anyhow::Result<OsString> {
-    if library.as_os_str().as_bytes().iter().any(is_separator) {
+    if !can_be_preloaded(library) {
         bail!(
             "{}: a path with a space or a colon cannot be preloaded: move the library and name it in RDMASCOPE_PRELOAD",
             library.display()

@@ -4,8 +4,7 @@ use maud::{Markup, html};
 use measure::record::Run;
 
 use super::forest;
-use crate::Points;
-use crate::findings::{Answer, Case, Verdict, answer, is_of_paper, no_network, score};
+use crate::findings::{Answer, Case, Verdict, is_of_paper, score};
 
 /// The id of the section.
 pub(super) const ID: &str = "findings";
@@ -16,11 +15,10 @@ pub(super) fn title(run: &Run) -> &'static str {
 }
 
 /// The section; empty for a plan without findings.
-pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
+pub(super) fn render(run: &Run, answers: &[Answer<'_>]) -> Markup {
     if run.findings.is_empty() {
         return html! {};
     }
-    let answers = answer(&run.findings, points, no_network(run));
     let title = title(run);
     let is_of_paper = is_of_paper(&run.findings);
     let head = html! {
@@ -33,11 +31,11 @@ pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
             }
         }
     };
-    let bodies = html! { @for answer in &answers { (rows(answer, is_of_paper)) } };
+    let bodies = html! { @for answer in answers { (rows(answer, is_of_paper)) } };
     html! {
         section id=(ID) {
             h2 { (title) }
-            (scoreboard(&answers, is_of_paper))
+            (scoreboard(answers, is_of_paper))
             p class="caption" {
                 "A claim holds if its number and the whole 95 % interval [in brackets] lie in the range below it. "
                 @if is_of_paper {

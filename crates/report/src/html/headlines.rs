@@ -4,10 +4,11 @@
 use maud::{Markup, html};
 use measure::figure::Unit;
 use measure::record::{Point, Run, Status};
+use measure::text;
 use serde_json::Value;
 
 use super::findings;
-use crate::findings::{answer, is_of_paper, no_network, score};
+use crate::findings::{Answer, is_of_paper, score};
 use crate::folded::{Measured, fold};
 use crate::list::{distinct, grouped};
 use crate::{Points, unit, value};
@@ -50,7 +51,7 @@ struct Headline {
 }
 
 /// The results, what they were measured on, how stable they are, and how many findings hold.
-pub(super) fn render(run: &Run, shown: Points<'_>) -> Markup {
+pub(super) fn render(run: &Run, shown: Points<'_>, answers: &[Answer<'_>]) -> Markup {
     let headlines = headlines(shown);
     html! {
         @if let Some(on) = on(run) { p class="on" { (on) } }
@@ -66,7 +67,7 @@ pub(super) fn render(run: &Run, shown: Points<'_>) -> Markup {
             }
         }
         (trust(shown))
-        (verdicts(run, shown))
+        (verdicts(run, answers))
     }
 }
 
@@ -160,26 +161,23 @@ fn trust(shown: Points<'_>) -> Markup {
     let unstable = measured.filter(|point| point.unstable.is_some()).count();
     let (class, text) = match (unstable, all) {
         (_, 0) => ("bad", "No point was measured".to_owned()),
-        (0, _) => ("good", format!("All {} are stable", points_of(all))),
+        (0, _) => ("good", format!("All {} are stable", text::points(all as u64))),
         (unstable, all) if unstable * 2 < all => {
-            ("warn", format!("{unstable} of {} are unstable", points_of(all)))
+            ("warn", format!("{unstable} of {} are unstable", text::points(all as u64)))
         }
-        (unstable, all) => ("bad", format!("{unstable} of {} are unstable: most numbers", points_of(all))),
+        (unstable, all) => {
+            ("bad", format!("{unstable} of {} are unstable: most numbers", text::points(all as u64)))
+        }
     };
     html! { p { a class={ "badge " (class) } href="#trust" { (text) } } }
 }
 
-fn points_of(count: usize) -> String {
-    if count == 1 { "1 point".to_owned() } else { format!("{count} points") }
-}
-
 /// How many findings of the plan hold.
-fn verdicts(run: &Run, shown: Points<'_>) -> Markup {
+fn verdicts(run: &Run, answers: &[Answer<'_>]) -> Markup {
     if run.findings.is_empty() {
         return html! {};
     }
-    let answers = answer(&run.findings, shown, no_network(run));
-    let score = score(&answers, is_of_paper(&run.findings));
+    let score = score(answers, is_of_paper(&run.findings));
     let counts: Vec<_> =
         score.iter().filter(|(_, count)| *count > 0).map(|(word, n)| format!("{n} {word}")).collect();
     html! { p { a href={ "#" (findings::ID) } { (findings::title(run)) } ": " (counts.join(", ")) } }

@@ -35,6 +35,7 @@ use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 
 use crate::error::Error;
+use crate::findings::{answer, no_network};
 use crate::{Points, SampleSource};
 use figures::Heading;
 
@@ -68,7 +69,8 @@ pub fn write(
     let shown = Points { points, devices: &run.devices, patterns };
     let figures = figures::render(run, shown, samples);
     let data = data::collect(shown, figures.charts, samples);
-    let overview = overview::render(run, shown, data.unreadable.as_ref());
+    let answers = answer(&run.findings, shown, no_network(run));
+    let overview = overview::render(run, shown, &answers, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
     let page = html! {
@@ -81,7 +83,7 @@ pub fn write(
                 div class="frame" {
                     (contents(run, &figures.headings))
                     main {
-                        (findings::render(run, shown))
+                        (findings::render(run, &answers))
                         (figures.html)
                         (PreEscaped(EXPLORER))
                         (system::render(run, points))

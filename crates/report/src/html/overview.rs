@@ -2,9 +2,11 @@
 
 use maud::{Markup, html};
 use measure::record::{Point, Run, Status};
+use measure::text;
 use serde_json::Value;
 
 use super::headlines;
+use crate::findings::Answer;
 use crate::list::{distinct, grouped};
 use crate::reason::{self, Merged};
 use crate::varying::Varying;
@@ -27,7 +29,12 @@ struct Trouble {
 }
 
 /// The head of the report.
-pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) -> Markup {
+pub(super) fn render(
+    run: &Run,
+    shown: Points<'_>,
+    answers: &[Answer<'_>],
+    unreadable: Option<&String>,
+) -> Markup {
     let verdict = Verdict::of(run, shown);
     html! {
         header {
@@ -39,7 +46,7 @@ pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) 
             @if run.quick {
                 p class="badge" { "Quick form of the plan: fewer messages, fewer steps" }
             }
-            (headlines::render(run, shown))
+            (headlines::render(run, shown, answers))
         }
         section class="verdict" aria-label="Verdict" {
             (verdict.tiles())
@@ -113,7 +120,7 @@ impl Verdict {
     fn reasons(&self) -> Markup {
         let causes = grouped(self.unstable.iter().map(|trouble| (cause(&trouble.text), trouble)));
         let causes: Vec<Markup> = causes.iter().map(|(_, troubles)| of_one_cause(troubles)).collect();
-        let item = |m: &Merged| html! { (m.text()) " " span class="count" { (of(m.count)) } };
+        let item = |m: &Merged| html! { (m.text()) " " span class="count" { (text::points(m.count)) } };
         let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
         html! {
             (list("Unstable: these numbers may be those of a disturbed machine", "warn", &causes))
@@ -138,7 +145,7 @@ fn of_one_cause(troubles: &[&Trouble]) -> Markup {
         (first.item())
         @if !rest.is_empty() {
             details {
-                summary { "and the same of " (of(points as u64)) " more" }
+                summary { "and the same of " (text::points(points as u64)) " more" }
                 ul { @for trouble in rest { li { (trouble.item()) } } }
             }
         }
@@ -152,7 +159,7 @@ impl Trouble {
         html! {
             (self.text) " "
             span class="where" {
-                (of(self.points.len() as u64)) ": "
+                (text::points(self.points.len() as u64)) ": "
                 @for (index, (id, name)) in self.points.iter().take(LINKS_MAX).enumerate() {
                     @if index > 0 { "; " }
                     a href={ "#histogram=" (id) } { (name) }
@@ -252,8 +259,4 @@ fn quote(word: &str) -> String {
 
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
-}
-
-fn of(points: u64) -> String {
-    if points == 1 { "1 point".to_owned() } else { format!("{points} points") }
 }

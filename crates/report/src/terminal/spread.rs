@@ -1,7 +1,7 @@
 //! Points that have something in common, in few words: their number, and the values of their axes.
 
 use measure::record::Axes;
-use measure::text::plain;
+use measure::text::{self, plain};
 use serde_json::Value;
 
 use crate::value;
@@ -32,7 +32,7 @@ impl Spread {
 
     /// The number of points in print: `1 point`.
     pub(super) fn count(&self) -> String {
-        if self.points == 1 { "1 point".to_owned() } else { format!("{} points", self.points) }
+        text::points(self.points as u64)
     }
 
     /// The axes for which `shown` holds, with their values: `service RC, UC; size_bytes 4..64`.
