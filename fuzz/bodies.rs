@@ -245,7 +245,12 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
     let run = reader.run();
     let points = reader.points();
     let shown = Points { points, devices: &run.devices, patterns: PATTERNS };
-    let tables = report::terminal::tables(shown, Unit::GbPerS).unwrap();
+    let tables = report::terminal::tables(shown, Unit::GbPerS, None).unwrap();
+    let narrow = report::terminal::tables(shown, Unit::GbPerS, Some(80)).unwrap();
+    let _ = report::terminal::folded(&narrow, 80);
+    let mut summary = report::terminal::Summary::new(PATTERNS, Unit::GbPerS, Some(80)).unwrap();
+    points.iter().for_each(|point| summary.see(point));
+    let tables = tables + &summary.finish(&run.devices);
     let is_harmless = |c: char| c == '\n' || !c.is_control();
     assert!(tables.chars().all(is_harmless), "a terminal would act on {tables:?}");
     let samples = |path: &str| reader.sample_file(path).map_err(|error| error.to_string());

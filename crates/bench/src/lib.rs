@@ -8,6 +8,7 @@ mod barrier;
 mod calibrate;
 pub mod choice;
 mod cpu;
+mod cut;
 pub mod endpoint;
 mod endpoints;
 mod error;

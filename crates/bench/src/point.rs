@@ -133,7 +133,7 @@ pub enum Length {
 
 impl Length {
     /// The time in seconds, if it is a time.
-    pub(crate) fn duration_s(self) -> Option<f64> {
+    pub fn duration_s(self) -> Option<f64> {
         if let Self::Duration(duration_s) = self { Some(duration_s) } else { None }
     }
 

@@ -118,6 +118,12 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
+    /// A run cannot be resumed, because its program has not ended.
+    #[error("another program still writes the run in {dir}: wait for its end, or stop it")]
+    RunIsWritten {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A text is not a share.
     #[error("cannot read {text:?} as a share: write one such as 2.5%")]
     Percent {
@@ -175,6 +181,7 @@ impl Error {
                 | Self::Percent { .. }
                 | Self::Rate { .. }
                 | Self::RunExists { .. }
+                | Self::RunIsWritten { .. }
                 | Self::Size { .. }
                 | Self::SizeRange { .. }
                 | Self::Skew { .. }

@@ -238,6 +238,9 @@ pub struct Point {
     /// scheduling delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oversubscribed: Option<Oversubscribed>,
+    /// Whether a signal ended the point early: its numbers are of the messages until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// Why the point is unstable; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable: Option<String>,

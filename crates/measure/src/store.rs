@@ -14,4 +14,4 @@ mod writer;
 
 pub use names::{POINTS_FILE, RUN_FILE, SAMPLES_DIR};
 pub use reader::RunReader;
-pub use writer::RunWriter;
+pub use writer::{EndedRun, RunWriter};

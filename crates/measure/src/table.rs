@@ -8,7 +8,7 @@ pub mod common;
 pub mod words;
 
 use crate::figure::Unit;
-use crate::record::{Axes, Latency, Point};
+use crate::record::{Axes, Point};
 use crate::text;
 
 /// A table over the points of a pattern.
@@ -22,12 +22,8 @@ pub struct Table {
     pub says_direction: bool,
     /// Its columns, from the left.
     pub columns: &'static [Column],
-    /// Spaces between columns.
-    pub gap: usize,
     /// The lines of a point.
     pub rows: Rows,
-    /// The text behind the cells of a latency's line.
-    pub behind: fn(&Point, &Latency) -> String,
     /// Lines below those of a point.
     pub below: fn(&Point) -> Vec<String>,
     /// The notes that are printed once below all tables.
@@ -46,17 +42,31 @@ pub enum Rows {
 /// A column of a table.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name; `{unit}` stands for the unit of bandwidths, `{above}` for the threshold of a
-    /// share.
+    /// Its name, without spaces. `{unit}` stands for the unit of bandwidths; `{>above}` is the name
+    /// of a share above a threshold.
     pub head: &'static str,
     /// What stands in it.
     pub cell: Cell,
-    /// Its width in characters; 0 stands for the width of its name, but at least 10.
+    /// Its width in characters; 0 stands for the width of its name, but at least 8.
     pub width: usize,
     /// Whether cells are aligned to the left.
     pub is_left: bool,
     /// Which points have it.
     pub shown: fn(&View<'_>) -> bool,
+    /// Which pages have it.
+    pub place: Place,
+}
+
+/// Which pages have a column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// Every page.
+    Always,
+    /// A page with room for it beside the columns that every page has: 80 characters are enough,
+    /// unless the axes of an experiment are columns, too.
+    Usual,
+    /// A page with room for it beside all of these.
+    Extra,
 }
 
 /// What stands in a column. A point without it has a `-`.
@@ -66,6 +76,8 @@ pub enum Cell {
     Above,
     /// The value of an axis.
     Axis(&'static str),
+    /// The error bound of the line's latency, in ns, if it compares two clocks.
+    Bound,
     /// The name of a kind of latency, indented where it is not the main latency.
     Kind,
     /// A number of the point by its path, in the first of its lines.
@@ -125,6 +137,8 @@ pub struct View<'a> {
     pub point: &'a Point,
     /// The unit of bandwidths.
     pub bandwidth: Unit,
+    /// Characters of a line of the page; none for a file or a pipe.
+    pub line: Option<usize>,
     /// Whether the limit of the links that carry its messages is known.
     pub has_link: bool,
     /// The share of the link limit that the point reached.
@@ -139,10 +153,18 @@ impl View<'_> {
     }
 }
 
+/// Width of a column with a shorter name.
+const WIDTH_MIN: usize = 8;
+
 impl Column {
+    /// Its width in characters under a name, as a table prints it.
+    pub fn characters(&self, name: &str) -> usize {
+        if self.width == 0 { name.len().max(WIDTH_MIN) } else { self.width }
+    }
+
     /// A column as wide as its name, with cells aligned to the right, shown for every point.
     pub const fn new(head: &'static str, cell: Cell) -> Self {
-        Self { head, cell, width: 0, is_left: false, shown: |_| true }
+        Self { head, cell, width: 0, is_left: false, shown: |_| true, place: Place::Always }
     }
 
     /// The same column with a width in characters.
@@ -155,6 +177,18 @@ impl Column {
     #[must_use]
     pub const fn left(self, width: usize) -> Self {
         Self { width, is_left: true, ..self }
+    }
+
+    /// The same column, as [`Place::Usual`].
+    #[must_use]
+    pub const fn usual(self) -> Self {
+        Self { place: Place::Usual, ..self }
+    }
+
+    /// The same column, as [`Place::Extra`].
+    #[must_use]
+    pub const fn extra(self) -> Self {
+        Self { place: Place::Extra, ..self }
     }
 
     /// The same column, shown only for points for which a condition holds.
@@ -170,9 +204,7 @@ impl Table {
         title: "",
         says_direction: true,
         columns: &[],
-        gap: 1,
         rows: Rows::One,
-        behind: |_, _| String::new(),
         below: |_| Vec::new(),
         notes: &[],
     };

@@ -14,7 +14,7 @@ use measure::figure::Unit;
 use crate::cli::known::Known;
 use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark};
 use crate::execute::execute;
-use crate::job::Job;
+use crate::job::{Job, Shows};
 use crate::launch::launch;
 use crate::server_args::ServerArgs;
 
@@ -76,7 +76,15 @@ impl<'a> Benchmark<'a> {
         };
         let Output { report_gbits, out } = Output::from_arg_matches(self.flags)?;
         let bandwidth = if report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
+        execute(Job {
+            resolved,
+            quick: false,
+            command,
+            launch,
+            out: out.into(),
+            bandwidth,
+            shows: Shows::Points,
+        })
     }
 
     /// Returns the axes that flags can set, with their defaults.

@@ -17,6 +17,7 @@ use crate::model::{EXAMPLES as MODEL_EXAMPLES, ModelArguments};
 use crate::pages::ManArguments;
 use crate::report::{EXAMPLES as REPORT_EXAMPLES, ReportArguments};
 use crate::run::{EXAMPLES as RUN_EXAMPLES, RunArguments};
+use crate::stdout::Colour;
 use crate::transfer::TransferArguments;
 
 const EXAMPLES: &str = "\
@@ -52,12 +53,17 @@ Values of options and of plans:
   sizes   64, 4KiB, 4K, 1MB            K is KiB, 1024 bytes; kB is 1000 bytes
   shares  2.5%, 2.5                    in percent
 
+Tables fit the terminal; COLUMNS sets another width, and --color auto, always or
+never their colours (NO_COLOR=1 turns them off).
+
 Results go to standard output, everything else to standard error.
 
 Exit status:
   0  done
   1  could not run or did not finish
   2  wrong usage or plan
+  4  some points failed, and the others were measured
+  126, 127  exec: the system cannot start the program, or there is no such program
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; finished points are kept";
 
 /// What rdmascope says when it is called without a command.
@@ -85,6 +91,10 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "rdmascope", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    /// Colours of tables: in a terminal, unless NO_COLOR is set, always or never.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(hide_possible_values = true, display_order = 1000)]
+    pub(crate) color: Colour,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

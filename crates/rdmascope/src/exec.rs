@@ -4,19 +4,20 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use bench::process::launcher;
 use clap::{Args, ValueEnum};
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES, MTU_VARIABLE, PortMtu};
 use verbs::LinkModel;
 
+use crate::failure::{NO_SUCH_PROGRAM, NOT_STARTED, NotStarted};
 use crate::{namespace, preload};
 
 const EXAMPLES: &str = "\
@@ -44,8 +45,10 @@ Variables:
 
 Exit status:
   the exit status of the program, or
-  1  the program could not be started
-  2  wrong usage";
+  1    the device cannot be given to the program
+  2    wrong usage
+  126  the system cannot start the program
+  127  there is no such program";
 
 /// The program to run, and its devices.
 #[derive(Args, Debug)]
@@ -102,8 +105,13 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     check_program(&path)?;
     let mut command = Command::new(&path);
     command.arg0(name).args(rest).envs(variables);
-    let error = command.exec();
-    Err(error).with_context(|| format!("cannot start {}", path.display()))
+    Err(not_started(&path, &command.exec()).into())
+}
+
+/// Returns the error of a program that the system did not start, with the status of a shell.
+fn not_started(path: &Path, error: &io::Error) -> NotStarted {
+    let status = if error.kind() == io::ErrorKind::NotFound { NO_SUCH_PROGRAM } else { NOT_STARTED };
+    NotStarted { why: format!("cannot start {}: {error}", path.display()), status }
 }
 
 /// Enters a namespace that shows the files of the devices in `variables`. Returns the variable by
@@ -154,18 +162,21 @@ fn wrap(program: &[OsString], variables: Vec<(&'static str, OsString)>) -> anyho
     let (name, rest) = words.split_first().context("clap asks for a program")?;
     let path = find_program(OsStr::new(name))?;
     let error = Command::new(&path).arg0(name).args(rest).exec();
-    Err(error).with_context(|| format!("cannot start {}", path.display()))
+    Err(not_started(&path, &error).into())
 }
 
 /// Finds a program as a shell does.
-fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+fn find_program(name: &OsStr) -> Result<PathBuf, NotStarted> {
+    let none = |why: &str| {
+        let why = format!("cannot start {}: {why}", name.display());
+        NotStarted { why, status: NO_SUCH_PROGRAM }
+    };
     if name.as_bytes().contains(&b'/') {
-        ensure!(Path::new(name).exists(), "cannot start {}: there is no such file", name.display());
-        return Ok(name.into());
+        return if Path::new(name).exists() { Ok(name.into()) } else { Err(none("there is no such file")) };
     }
     let paths = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&paths).map(|directory| directory.join(name)).find(|path| is_program(path));
-    found.with_context(|| format!("cannot start {}: PATH has no such program", name.display()))
+    found.ok_or_else(|| none("PATH has no such program"))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -7,23 +7,25 @@ use bench::Error;
 use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
 
-use crate::failure::{DID_NOT_FINISH, Interrupted};
+use crate::failure::{DID_NOT_FINISH, Interrupted, PARTIAL};
 use crate::job::Job;
 use crate::sink::{Ended, Output};
 use crate::{report, stdout};
 
 /// Measures the points of a job and reports them.
-pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
-    let mut output = Output::new(&job)?;
-    let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut output);
+    let nothing_kept = job.nothing_kept();
+    let points = job.left();
+    let mut output = Output::new(&mut job)?;
+    let ended = coordinator::run(&points, &job.launch, Some(&interrupt), &mut output);
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
     let closed = closed.and_then(close);
     // The error that ended the run comes first: errors that followed from it would only hide it.
     let Summary { measured, not_measured, failed } = match ended {
         Err(Error::Interrupted { signal }) if !is_kept => {
-            let why = job.nothing_kept().to_owned();
+            let why = nothing_kept.to_owned();
             return Err(Interrupted { signal, why }.into());
         }
         ended => ended?,
@@ -34,7 +36,10 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
         // A script that goes on with the numbers would have none.
         (0, 0) => eprintln!("rdmascope: nothing was measured: the tables and the record say why"),
         (_, 0) => return Ok(ExitCode::SUCCESS),
-        _ => eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why"),
+        (_, failed) => {
+            eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why");
+            return Ok(ExitCode::from(if measured > 0 { PARTIAL } else { DID_NOT_FINISH }));
+        }
     }
     Ok(ExitCode::from(DID_NOT_FINISH))
 }

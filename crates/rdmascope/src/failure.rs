@@ -1,11 +1,16 @@
-//! Prints errors and turns them into exit statuses: 1 could not run or did not finish, 2 wrong
-//! usage or plan.
+//! Prints errors and turns them into exit statuses.
 
 use std::io;
 use std::process::ExitCode;
 
 /// Exit status of a command that could not run or did not finish.
 pub(crate) const DID_NOT_FINISH: u8 = 1;
+/// Exit status of a run in which some points failed.
+pub(crate) const PARTIAL: u8 = 4;
+/// Exit status of a program that `exec` found and could not start, as a shell's.
+pub(crate) const NOT_STARTED: u8 = 126;
+/// Exit status of a program that `exec` did not find, as a shell's.
+pub(crate) const NO_SUCH_PROGRAM: u8 = 127;
 /// Exit status of wrong usage or a wrong plan.
 pub(crate) const USAGE: u8 = 2;
 
@@ -43,6 +48,9 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 fn status(error: &anyhow::Error) -> u8 {
     if let Some(signal) = signal(error) {
         return interrupted(signal);
+    }
+    if let Some(NotStarted { status, .. }) = error.downcast_ref() {
+        return *status;
     }
     let is_usage = error.is::<Usage>()
         || error.downcast_ref::<bench::Error>().is_some_and(bench::Error::is_usage)
@@ -89,6 +97,23 @@ impl std::fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// A program was not started.
+#[derive(Debug)]
+pub(crate) struct NotStarted {
+    /// Which program, and why.
+    pub(crate) why: String,
+    /// The exit status.
+    pub(crate) status: u8,
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for NotStarted {}
 
 /// An error in the use of a command.
 #[derive(Debug)]

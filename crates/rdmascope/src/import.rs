@@ -88,8 +88,9 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     report::write_html(&out, None)?;
     let is_empty = all.iter().all(|point| point.status != Status::Measured);
     let shown = Points { points: &all, devices: &[], patterns: PATTERNS };
-    let tables = ::report::terminal::tables(shown, Unit::MiBPerS)?;
-    stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
+    let tables = ::report::terminal::tables(shown, Unit::MiBPerS, stdout::line())?;
+    stdout::print_folded(&tables)?;
+    stdout::print(&format!("{}\n", out.join("report.html").display()))?;
     // The status of a command that measured no point.
     Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

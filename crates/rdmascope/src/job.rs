@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use bench::plan::Resolved;
+use bench::point::PointSpec;
 use bench::process::coordinator::Launch;
 use measure::figure::Unit;
+use measure::store::EndedRun;
 
 /// What is to be measured, how, and where the record goes.
 pub(crate) struct Job {
@@ -13,18 +15,52 @@ pub(crate) struct Job {
     /// The command line.
     pub(crate) command: Vec<String>,
     pub(crate) launch: Launch,
-    /// Directory of the record; none is kept without one.
-    pub(crate) out: Option<PathBuf>,
+    /// Where the record goes.
+    pub(crate) out: Destination,
     /// Unit of bandwidth in the tables.
     pub(crate) bandwidth: Unit,
+    /// The rows of the tables.
+    pub(crate) shows: Shows,
+}
+
+/// Where a record goes.
+pub(crate) enum Destination {
+    /// No record is kept.
+    None,
+    /// A new directory.
+    New(PathBuf),
+    /// A run that ended early: the points that remain are added to it.
+    Resumed(Box<EndedRun>),
+}
+
+impl From<Option<PathBuf>> for Destination {
+    fn from(out: Option<PathBuf>) -> Self {
+        out.map_or(Self::None, Self::New)
+    }
+}
+
+/// The rows of the tables on standard output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shows {
+    /// One for each point, as soon as it ends.
+    Points,
+    /// One for each combination of axes, with the medians over its repetitions, at the end.
+    Medians,
 }
 
 impl Job {
+    /// Returns the points that the record does not have.
+    pub(crate) fn left(&self) -> Vec<PointSpec> {
+        let Destination::Resumed(ended) = &self.out else { return self.resolved.points.clone() };
+        let is_done = |spec: &PointSpec| ended.points.iter().any(|point| point.id == spec.id);
+        self.resolved.points.iter().filter(|spec| !is_done(spec)).cloned().collect()
+    }
+
     /// Returns why a run that was stopped leaves no record.
     pub(crate) fn nothing_kept(&self) -> &'static str {
         match self.out {
-            Some(_) => "no point had ended, so there is no record",
-            None => "without --out no point is kept",
+            Destination::None => "the table has the points until then; without --out no record is kept",
+            Destination::New(_) | Destination::Resumed(_) => "no point had ended, so there is no record",
         }
     }
 }

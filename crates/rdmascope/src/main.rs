@@ -24,6 +24,8 @@ mod plans;
 mod preload;
 mod report;
 mod restart;
+mod resume;
+mod resumed;
 mod run;
 mod server;
 mod server_args;
@@ -43,6 +45,7 @@ use cli::known;
 use command::{Cli, Command, START};
 use failure::USAGE;
 use server::Waiting;
+use stdout::Colour;
 
 fn main() -> ExitCode {
     if std::env::args_os().len() < 2 {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     let matches = line
         .try_get_matches_from_mut(known::spelled(std::env::args_os()))
         .unwrap_or_else(|error| error.exit());
+    matches.get_one::<Colour>("color").copied().unwrap_or_default().set();
     let words = server_args::without_key(std::env::args());
     let result = signals(&matches).and_then(|()| {
         if let Some(server) = Waiting::asked_for(&line, &matches) {
@@ -103,7 +107,10 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Plans { reference: true, .. } => plans::reference(),
         Command::Plans { name, .. } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
-        Command::Run(arguments) => run::run(&arguments, words),
+        Command::Run(arguments) => match &arguments.resume {
+            Some(directory) => resume::resume(directory, arguments.verbose),
+            None => run::run(&arguments, words),
+        },
         Command::Transfer(arguments) => transfer::transfer(&arguments, &words),
     }
 }

@@ -43,6 +43,6 @@ pub(crate) fn model(arguments: &ModelArguments) -> anyhow::Result<ExitCode> {
         (resolve(&plan, &Options::default())?.figures, Vec::new(), Vec::new())
     };
     let run = Points { points: &points, devices: &devices, patterns: PATTERNS };
-    stdout::print(&report::model::text(&figures, run, &arguments.fit)?)?;
+    stdout::print_folded(&report::model::text(&figures, run, &arguments.fit)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,9 +2,11 @@
 
 mod output;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use bench::PATTERNS;
 use clap::Args;
 use measure::figure::Unit;
@@ -20,7 +22,9 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   rdmascope report runs/quick-2026-01-31T120000Z
   rdmascope report first-run -o first-run.html
-  rdmascope report first-run --text    prints the tables of the run";
+  rdmascope report first-run --text    prints the tables of the run
+  rdmascope report first-run --figures figures
+                                       writes each chart as SVG and as CSV";
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
@@ -32,6 +36,10 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
+    /// Write each chart with lines or bars into this directory instead, as SVG and its numbers as
+    /// CSV.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "text"])]
+    pub(crate) figures: Option<PathBuf>,
 }
 
 /// Writes the report of a run again, or prints its tables.
@@ -39,14 +47,17 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
         let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
-        let tables = report::terminal::tables(shown, Unit::GbPerS)?;
+        let tables = report::terminal::tables(shown, Unit::GbPerS, stdout::line())?;
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
         let costs = report::terminal::costs(&run.figures, shown);
-        let findings = report::terminal::findings(&run, shown);
+        let findings = report::terminal::findings(&run, shown, true);
         let launched = report::launched::text(&run.plan, &points);
-        stdout::print(&(tables + &repeated + &launched + &costs + &findings + &missing))?;
+        stdout::print_folded(&(tables + &repeated + &launched + &costs + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(directory) = &arguments.figures {
+        return write_figures(&arguments.run, directory);
     }
     let written = write_html(&arguments.run, arguments.output.as_deref())?;
     if let Some(missing) = written.missing {
@@ -54,6 +65,28 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = written.file {
         stdout::print(&format!("{}\n", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the charts of a run into a directory, and prints their paths.
+fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
+    let (run, points) = RunReader::open(run)?.into_parts();
+    let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
+    let drawings = report::figures::drawings(&run, shown)?;
+    if drawings.is_empty() {
+        eprintln!("rdmascope: the run has no chart with lines or bars");
+        return Ok(ExitCode::FAILURE);
+    }
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
+    for drawing in drawings {
+        for (end, text) in [("svg", &drawing.svg), ("csv", &drawing.csv)] {
+            let path = directory.join(format!("{}.{end}", drawing.name()));
+            let output = Output::File(path.clone());
+            output.write(|file| file.write_all(text.as_bytes()).map_err(Into::into))?;
+            stdout::print(&format!("{}\n", path.display()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use measure::figure::Unit;
 
 use crate::cli::PlanPlacement;
 use crate::execute::execute;
-use crate::job::Job;
+use crate::job::{Destination, Job, Shows};
 use crate::launch::launch;
 use crate::stdout;
 
@@ -22,12 +22,14 @@ Examples:
   rdmascope run gamess-2016 --quick --set repetitions=3
   rdmascope run quick --set size_bytes=64,1KiB --set experiment.latency.service=RC
   rdmascope run quick --cpus 2,3       rank 0 on CPU 2, rank 1 on CPU 3
-  rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'";
+  rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'
+  rdmascope run --resume runs/quick-2026-11-27T120000Z";
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
     /// File of a plan, or name of a plan that comes with the program (see `rdmascope plans`).
-    pub(crate) plan: String,
+    #[arg(required_unless_present = "resume")]
+    pub(crate) plan: Option<String>,
     /// Measure the plan's short form: the same figures from fewer messages and sizes.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -35,9 +37,17 @@ pub(crate) struct RunArguments {
     /// runs/PLAN-TIME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Go on with the run in this directory, which was stopped or killed: measure the points that
+    /// its record does not have, with the same command line, on the same host.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "quick", "out", "set", "dry_run"])]
+    pub(crate) resume: Option<PathBuf>,
     /// Change a setting or an axis: KEY=VALUE for all experiments or experiment.NAME.KEY=VALUE.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Print a row for each point when it ends, and all cases of findings. Without this, print
+    /// medians over repetitions at the end.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// Print the resolved plan as JSON and measure nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -47,7 +57,7 @@ pub(crate) struct RunArguments {
 
 /// Measures the points of a plan, keeps the record and writes the report.
 pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let plan = Plan::load(&arguments.plan)?;
+    let plan = Plan::load(arguments.plan.as_deref().unwrap_or_default())?;
     let resolved = resolve(&plan, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
     if arguments.dry_run {
         stdout::print(&format!("{:#}\n", resolved.plan))?;
@@ -60,8 +70,9 @@ pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Res
         quick: arguments.quick,
         command,
         launch,
-        out: Some(out),
+        out: Destination::New(out),
         bandwidth: Unit::GbPerS,
+        shows: if arguments.verbose { Shows::Points } else { Shows::Medians },
     })
 }
 

@@ -1,39 +1,40 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on
 //! standard error.
 
+mod progress;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bench::PATTERNS;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::{Figure, FigureKind};
 use measure::placement;
 use measure::record::{Device, Environment, Launch, Point, Program, Run, SCHEMA_VERSION};
-use measure::store::RunWriter;
+use measure::store::{EndedRun, RunWriter};
 use report::Points;
 use report::launched;
 use report::repeated::{self, Repeated};
-use report::terminal::Stream;
+use report::terminal::{Stream, Summary};
 use serde_json::Value;
 use verbs::DeviceKind;
 
 use crate::banner::{banner, plain, runs};
-use crate::job::Job;
+use crate::job::{Destination, Job, Shows};
 use crate::placing::Placing;
-use crate::stdout;
+use crate::{resumed, stdout};
+use progress::Progress;
 
 /// The outputs of a run while it measures.
 pub(crate) struct Output {
     run: Run,
     writer: Option<RunWriter>,
-    /// None if the results are shown in another way.
-    tables: Option<Stream>,
-    progress: ProgressBar,
+    tables: Tables,
+    progress: Progress,
     points: u64,
     /// The points from which findings, repetitions and costs are computed at the end; empty for a
     /// plan without them.
@@ -43,8 +44,20 @@ pub(crate) struct Output {
     /// Whether devices carry messages: a server may have a device and not use it.
     needs_device: bool,
     placing: Placing,
+    /// The record of an earlier process, until the ranks are known to be the same.
+    resumed: Option<EndedRun>,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
+}
+
+/// The tables of a run.
+enum Tables {
+    /// The results are shown in another way.
+    None,
+    /// A row for each point, when it ends.
+    Points(Box<Stream>),
+    /// Medians over repetitions, when the run ends.
+    Medians(Summary),
 }
 
 /// The result of a run that has ended.
@@ -58,9 +71,36 @@ pub(crate) struct Ended {
 impl Output {
     /// Starts the record, so that a directory that cannot be used is known before anything is
     /// measured.
-    pub(crate) fn new(job: &Job) -> anyhow::Result<Self> {
+    pub(crate) fn new(job: &mut Job) -> anyhow::Result<Self> {
+        let (mut output, points) = match std::mem::replace(&mut job.out, Destination::None) {
+            Destination::None => (Self::with(job, Self::begun(job), None)?, Vec::new()),
+            Destination::New(out) => {
+                let run = Self::begun(job);
+                let writer = RunWriter::create(&out, &run)?;
+                (Self::with(job, run, Some(writer))?, Vec::new())
+            }
+            Destination::Resumed(ended) => {
+                let mut run = ended.run.clone();
+                let points = ended.points.clone();
+                run.points_planned = resumed::planned(job.resolved.points.len() as u64, &points);
+                run.ended = None;
+                let mut output = Self::with(job, run, None)?;
+                output.resumed = Some(*ended);
+                (output, points)
+            }
+        };
+        if let Tables::Points(stream) = &mut output.tables {
+            stream.measures(&output.run.devices);
+        }
+        let shown: String = points.into_iter().map(|point| output.add(point)).collect();
+        output.print(&shown)?;
+        Ok(output)
+    }
+
+    /// Returns what is known of a run before it starts.
+    fn begun(job: &Job) -> Run {
         let resolved = &job.resolved;
-        let run = Run {
+        Run {
             schema_version: SCHEMA_VERSION,
             program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
             command: job.command.clone(),
@@ -78,10 +118,16 @@ impl Output {
             overheads: Vec::new(),
             launches: Vec::new(),
             warnings: of_mpi(job).into_iter().collect(),
+        }
+    }
+
+    fn with(job: &Job, run: Run, writer: Option<RunWriter>) -> anyhow::Result<Self> {
+        let resolved = &job.resolved;
+        let tables = match job.shows {
+            Shows::Points => Tables::Points(Box::new(Stream::new(PATTERNS, job.bandwidth, stdout::line())?)),
+            Shows::Medians => Tables::Medians(Summary::new(PATTERNS, job.bandwidth, stdout::line())?),
         };
-        let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
-        let tables = Some(Stream::new(PATTERNS, job.bandwidth)?);
-        let progress = progress(run.points_planned);
+        let progress = Progress::new(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
         let points = 0;
@@ -100,19 +146,20 @@ impl Output {
             needs_device,
             placing,
             unprinted,
+            resumed: None,
         })
     }
 
     /// Prints no tables: the results are shown in another way.
     pub(crate) fn without_tables(mut self) -> Self {
-        self.tables = None;
+        self.tables = Tables::None;
         self
     }
 
     /// Adds points that were planned while others were measured.
     pub(crate) fn plan_more(&mut self, points: u64, experiments: &[Value]) {
         self.run.points_planned += points;
-        self.progress.set_length(self.run.points_planned);
+        self.progress.plan(self.run.points_planned);
         if let Some(known) = self.run.plan.get_mut("experiments").and_then(Value::as_array_mut) {
             known.extend_from_slice(experiments);
         }
@@ -121,6 +168,23 @@ impl Output {
     /// Sets the figures of the report, once they are known.
     pub(crate) fn show(&mut self, figures: Vec<Figure>) {
         self.run.figures = figures;
+    }
+
+    /// Adds a point of the record to what is shown of the run.
+    fn add(&mut self, point: Point) -> String {
+        let lines = match &mut self.tables {
+            Tables::None => String::new(),
+            Tables::Points(stream) => stream.line(&point),
+            Tables::Medians(summary) => {
+                summary.see(&point);
+                String::new()
+            }
+        };
+        if self.is_asked() {
+            self.asked.push(without_distributions(point));
+        }
+        self.progress.ended();
+        lines
     }
 
     /// Whether a text at the end is made of the points.
@@ -134,13 +198,19 @@ impl Output {
 
     /// Ends the tables and the record.
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
-        self.progress.finish_and_clear();
-        let rest = self.tables.take().map(Stream::finish).unwrap_or_default() + &self.placing.rest();
+        self.progress.clear();
+        let with_cases = !matches!(self.tables, Tables::Medians(_));
+        let rest = match std::mem::replace(&mut self.tables, Tables::None) {
+            Tables::None => String::new(),
+            Tables::Points(stream) => stream.finish(),
+            Tables::Medians(summary) => summary.finish(&self.run.devices),
+        };
+        let rest = rest + &self.placing.rest();
         placement::mark(&mut self.asked);
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
         let costs = report::terminal::costs(&self.run.figures, asked);
-        let findings = report::terminal::findings(&self.run, asked);
+        let findings = report::terminal::findings(&self.run, asked, with_cases);
         let launched = launched::text(&self.run.plan, &self.asked);
         let rest = rest + &repeated::text(&repeated) + &launched + &costs + &findings;
         let printed = self.print(&rest);
@@ -169,7 +239,7 @@ impl Output {
         if self.unprinted.is_some() {
             return Ok(());
         }
-        match self.progress.suspend(|| stdout::print(text)) {
+        match self.progress.suspend(|| stdout::print_folded(text)) {
             Err(error) if self.writer.is_some() => self.unprinted = Some(error),
             other => other?,
         }
@@ -232,17 +302,33 @@ fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[KeptSamples]) 
 
 impl Sink for Output {
     fn started(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
-        for agent in agents {
-            let description = &agent.description;
-            self.run.devices.extend(description.device.clone().filter(|_| self.needs_device));
-            self.run.environments.push(description.environment.clone());
-            self.run.overheads.push(description.overhead.clone());
+        let descriptions = || agents.iter().map(|agent| &agent.description);
+        let devices = descriptions().filter_map(|of| of.device.clone()).filter(|_| self.needs_device);
+        let devices: Vec<Device> = devices.collect();
+        let environments: Vec<Environment> = descriptions().map(|of| of.environment.clone()).collect();
+        if let Some(resumed) = self.resumed.take() {
+            let before = (&self.run.devices[..], &self.run.environments[..]);
+            let changes = resumed::changes(before, (&devices, &environments));
+            if !changes.is_empty() {
+                return Err(resumed::Changed(changes).into());
+            }
+            self.points += resumed.points.len() as u64;
+            self.writer = Some(resumed.go_on()?);
         }
-        if let Some(tables) = &mut self.tables {
-            tables.measures(&self.run.devices);
+        if self.run.environments.is_empty() {
+            self.run.devices = devices;
+            self.run.environments = environments;
+            self.run.overheads = descriptions().map(|of| of.overhead.clone()).collect();
+        }
+        if let Tables::Points(stream) = &mut self.tables {
+            stream.measures(&self.run.devices);
         }
         self.placing.started(&self.run.environments);
-        self.run.warnings.extend(warnings(&self.run));
+        for warning in warnings(&self.run) {
+            if !self.run.warnings.contains(&warning) {
+                self.run.warnings.push(warning);
+            }
+        }
         if let Some(writer) = &self.writer {
             writer.update(&self.run)?;
         }
@@ -282,7 +368,12 @@ impl Sink for Output {
     fn point_started(&mut self, spec: &PointSpec) {
         let pattern = serde_json::to_value(spec.pattern).ok();
         let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
-        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.message.size_bytes));
+        let what = format!("{}: {pattern}, {} B", spec.experiment, spec.message.size_bytes);
+        self.progress.started(what, spec.length.duration_s());
+    }
+
+    fn tick(&mut self) -> Option<Duration> {
+        self.progress.tick()
     }
 
     fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
@@ -297,11 +388,7 @@ impl Sink for Output {
     fn point(&mut self, mut point: Point, samples: &[KeptSamples]) -> Result<(), SinkError> {
         let kept = self.keep(&mut point, samples);
         self.placing.ended(&point);
-        let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
-        if self.is_asked() {
-            self.asked.push(without_distributions(point));
-        }
-        self.progress.inc(1);
+        let lines = self.add(point);
         // If the disk has no room for the point, it is printed at least.
         let printed = self.print(&lines);
         kept?;
@@ -314,6 +401,8 @@ impl Sink for Output {
             let spec = self.repeatable.iter().find(|spec| Some(&spec.id) == repeated.ids.first())?;
             Some(PointSpec { id, repetition: repeated.ids.len() as u32, ..spec.clone() })
         };
+        let wanted = wanted
+            .filter(|repeated| self.repeatable.iter().any(|spec| Some(&spec.id) == repeated.ids.first()));
         let more: Vec<PointSpec> = wanted.zip(self.run.points_planned..).filter_map(again).collect();
         self.plan_more(more.len() as u64, &[]);
         Ok(more)
@@ -342,17 +431,6 @@ fn without_distributions(mut point: Point) -> Point {
 
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
-
-fn progress(points: u64) -> ProgressBar {
-    // indicatif hides itself if standard error is no terminal. It is done here, too, because
-    // results must not depend on it.
-    let target =
-        if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} points, {elapsed} ({eta} left)  {wide_msg}");
-    ProgressBar::with_draw_target(Some(points), target)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Returns the warning about softdev if only MPI uses it, so that no rank describes it.

@@ -59,17 +59,48 @@ const logYTicks = (chart, height) => {
   return { dtick: 1, minor: { ticks: "outside", ticklen: 2, showgrid: false } };
 };
 
+/** The numbers of a chart as comma-separated values: a line for each mark. */
+const csv = (chart) => {
+  const quoted = (text) => /[,"\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  const cell = (value) => {
+    const text = String(value ?? "");
+    // A spreadsheet must not take a text for a formula.
+    return quoted(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text);
+  };
+  const kind = (series) => series.published ? "published" : series.at_best ? "link limit" : "measured";
+  const rows = chart.series.flatMap((series) => series.x.map((x, i) =>
+    [series.name, kind(series), x, series.y[i], series.low[i], series.high[i]]));
+  return [["series", "kind", chart.x_title, chart.y_title, "low", "high"], ...rows]
+    .map((row) => row.map(cell).join(",") + "\n").join("");
+};
+
+/** Buttons below a chart that save it as a drawing, and its numbers. */
+const addDownloads = (box, chart) => {
+  if (box.nextElementSibling?.classList.contains("downloads")) return;
+  const name = chart.id.replace("-plot", "");
+  const saveCsv = () => {
+    const link = make("a", { href: URL.createObjectURL(new Blob([csv(chart)], { type: "text/csv" })), download: name + ".csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const saveSvg = () => Plotly.downloadImage(box, { format: "svg", filename: name, width: 900, height: 520 });
+  box.after(make("p", { class: "downloads screen" }, "Save as ",
+    make("button", { type: "button", onclick: saveSvg, "aria-label": "Save " + name + " as SVG" }, "SVG"), " ",
+    make("button", { type: "button", onclick: saveCsv, "aria-label": "Save the numbers of " + name + " as CSV" }, "CSV")));
+};
+
 const drawChart = async (chart) => {
   const box = byId(chart.id);
   const bars = chart.kind === "bars";
   const layout = baseLayout();
   Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
-  Object.assign(layout.yaxis, { type: bars || chart.x_type !== "log" ? "linear" : "log", title: { text: literal(chart.y_title) } });
+  Object.assign(layout.yaxis, { type: chart.y_type, title: { text: literal(chart.y_title) } });
   if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
   if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { exponentformat: "none" }, logYTicks(chart, box.clientHeight));
   else layout.yaxis.rangemode = "tozero";
   if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();
+  addDownloads(box, chart);
   await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig());
   if (box.dataset.listens) return;
   box.dataset.listens = "yes";

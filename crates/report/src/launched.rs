@@ -97,7 +97,7 @@ fn line(first: &Point, group: &[&Point], varies: impl Fn(&str) -> bool) -> Optio
     let [value, low, high] = [value, low, high].map(|number| printed(path, number));
     Some(format!(
         "   {} ({axes}): {kind}{value} ({low} to {high}) of {launches_text}{without}\n",
-        first.experiment
+        measure::text::plain(&first.experiment)
     ))
 }
 

@@ -1,4 +1,6 @@
-//! Merges reasons that differ in one word, such as the name of a signal rate.
+//! Merges reasons that differ in one word, such as the name of a signal rate, or in numbers.
+
+use std::collections::BTreeSet;
 
 /// A sentence with alternatives at one word.
 #[derive(Debug)]
@@ -84,6 +86,21 @@ fn common_tail(words: &[String]) -> String {
         String::new()
     }
 }
+
+/// The causes of a reason: the first words of its parts that are no numbers. Reasons of the same
+/// causes differ in their numbers, and in the ranks.
+pub(crate) fn cause(text: &str) -> String {
+    let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
+    let part = |part: &str| {
+        let words = part.split_whitespace().filter(|word| !is_number(word));
+        words.take(CAUSE_WORDS).collect::<Vec<_>>().join(" ")
+    };
+    let causes: BTreeSet<String> = text.split("; ").map(part).collect();
+    causes.into_iter().collect::<Vec<_>>().join("; ")
+}
+
+/// Words that distinguish causes, such as "rank latency jumped" and "oversubscribed: ranks share".
+const CAUSE_WORDS: usize = 3;
 
 #[cfg(test)]
 mod tests {

@@ -111,7 +111,8 @@ impl Repeated {
             if self.is_known() { String::new() } else { format!(", not within {}", percent(self.within)) };
         let off = percent(interval.relative());
         let count = self.numbers.len();
-        Some(format!("{} ({axes}): {mean} +- {off} of {count} repetitions{known}", self.experiment))
+        let experiment = measure::text::plain(&self.experiment);
+        Some(format!("{experiment} ({axes}): {mean} +- {off} of {count} repetitions{known}"))
     }
 }
 

@@ -107,7 +107,7 @@ fn a_run_of_cpus_that_were_far_says_so_before_anything_else() {
         let page = html(&fixture);
         let head = page.split("<header>").nth(1).unwrap().split("</p>").next().unwrap().to_owned();
         let shown = Points { points: &fixture.points, devices: &fixture.run.devices, patterns: PATTERNS };
-        let text = report::terminal::tables(shown, Unit::GbPerS).unwrap();
+        let text = report::terminal::tables(shown, Unit::GbPerS, None).unwrap();
         (head, text.lines().next().unwrap().to_owned(), page.contains("best known of these CPUs"))
     };
     let (head, line, is_told) = first_lines(10.0);

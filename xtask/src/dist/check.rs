@@ -93,6 +93,11 @@ impl Root {
         Ok(printed.into_owned())
     }
 
+    /// Returns the paths of the libraries that programs have extracted.
+    fn extracted(&self) -> Result<String> {
+        self.run(&["find", "/root", "/tmp", "-name", "librdmascope_preload*"])
+    }
+
     /// Runs the program's main jobs. `python` is one whose children have their files closed.
     fn check_program(&self, program: &str, python: Option<&str>) -> Result<()> {
         let version = self.run(&[program, "--version"])?;
@@ -117,7 +122,8 @@ pub(super) fn deb(package: &Path) -> Result<()> {
     fs::copy(package, root.path("/tmp/rdmascope.deb"))?;
     root.run(&["dpkg", "--install", "/tmp/rdmascope.deb"])?;
     root.check_program("/usr/bin/rdmascope", Some("python3"))?;
-    ensure!(!root.path("/root/.cache/rdmascope").exists(), "exec does not use the package's library");
+    let extracted = root.extracted()?;
+    ensure!(extracted.is_empty(), "exec uses {extracted} and not the package's library");
     let pages = root.run(&["sh", "-c", "ls /usr/share/man/man1/rdmascope*.1.gz"])?;
     ensure!(pages.lines().count() > 10, "there are no manual pages of commands: {pages}");
     for page in pages.lines() {
@@ -131,7 +137,7 @@ pub(super) fn deb(package: &Path) -> Result<()> {
     root.run(&["cp", "/usr/bin/rdmascope", "/tmp/rdmascope"])?;
     root.run(&["dpkg", "--remove", "rdmascope"])?;
     root.check_program("/tmp/rdmascope", Some("python3"))?;
-    ensure!(root.path("/root/.cache/rdmascope").exists(), "exec of a copied program has no library");
+    ensure!(!root.extracted()?.is_empty(), "exec of a copied program has no library");
     let judged = ["lintian", "--fail-on", "error", "--allow-root", &package.to_string_lossy()];
     shell::run(&judged)?;
     eprintln!("xtask: dist: the Debian package works in a clean root, and its program as a single file");

@@ -81,6 +81,8 @@ pub(crate) struct Row {
     /// All axes that its points may have. Where absent, they are `axes` and the axes of every
     /// pattern.
     pub(crate) only_axes: Option<&'static [&'static AxisRow]>,
+    /// Whether a signal can end a point early, so that the numbers until then are kept.
+    pub(crate) can_be_cut: fn(&PointSpec) -> bool,
     /// Sets up what replaces a rank's endpoints; absent where endpoints carry the messages.
     pub(crate) stands_in: Option<StandsIn>,
 }
@@ -105,6 +107,7 @@ impl Row {
             keeps_files: false,
             carrier: Carrier::Verbs,
             only_axes: None,
+            can_be_cut: |_| false,
             stands_in: None,
         }
     }

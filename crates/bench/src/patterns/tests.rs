@@ -1,14 +1,15 @@
 use std::ptr;
 
+use measure::figure::Unit;
 use measure::quantity::STATISTICS;
 use measure::record::Point;
-use measure::table::Cell;
-use serde_json::json;
+use measure::table::{Cell, Column, Place, View};
+use serde_json::{Value, json};
 
 use super::*;
 
 /// A point of a pattern with everything that a table is chosen by.
-fn point(pattern: &str, endpoint: &str, own: &serde_json::Value) -> Point {
+fn point(pattern: &str, endpoint: &str, own: &Value) -> Point {
     let mut point = json!({
         "id": 0, "experiment": "e", "pattern": pattern, "axes": { "endpoint": endpoint }, "status": "measured",
         "repetition": 0, "wall_ns": 1,
@@ -37,28 +38,46 @@ fn every_column_shows_a_number_that_has_a_row() {
         throughput("uni"),
         throughput("bi_one"),
     ];
+    let own = |own: Value| json!({ "own": { "collective": own, "halo": own, "application": own, "transfer": own } });
+    let numbers = numbers.into_iter().chain([own(json!({})), own(json!({ "t_pure_ns": 1.0 }))]);
+    let numbers: Vec<Value> = numbers.collect();
     let mut titles = Vec::new();
     for (pattern, shown) in PATTERNS.all() {
         for (endpoint, own) in
             ["verbs", "udp"].iter().flat_map(|one| numbers.iter().map(move |own| (one, own)))
         {
             let point = point(pattern, endpoint, own);
-            let table = PATTERNS.table(&point).unwrap();
+            let Some(table) = PATTERNS.table(&point) else { continue };
             titles.push(table.title);
+            let view =
+                View { point: &point, bandwidth: Unit::MiBPerS, line: None, has_link: true, of_link: None };
+            let needed =
+                table.columns.iter().filter(|column| column.place != Place::Extra && (column.shown)(&view));
+            let characters = |column: &Column| {
+                1 + column.characters(&column.head.replace("{unit}", "MiB/s").replace("{>above}", ">50us[%]"))
+            };
+            let needed: usize = needed.map(characters).sum();
+            // Three more for the mark of an unstable point.
+            assert!(needed + 3 <= 80, "{pattern}: {}: {needed}", table.title);
             for column in table.columns {
                 let is_known = match column.cell {
                     Cell::Number(path, _) => PATTERNS.find_at(&point, path).is_some(),
                     Cell::Statistic(field, _) => STATISTICS.iter().any(|known| known.field == field),
                     Cell::Axis(axis) => shown.has_column(axis),
-                    Cell::Above | Cell::Kind | Cell::OfLink | Cell::Text(_) => true,
+                    Cell::Above | Cell::Bound | Cell::Kind | Cell::OfLink | Cell::Text(_) => true,
                 };
                 assert!(is_known, "{pattern}: {}", column.head);
+                assert!(
+                    !column.head.trim().contains(' '),
+                    "{:?}: scripts split lines at spaces",
+                    column.head
+                );
             }
         }
     }
     titles.sort_unstable();
     titles.dedup();
-    assert_eq!(titles.len(), 7, "{titles:?}");
+    assert_eq!(titles.len(), 12, "{titles:?}");
 }
 
 #[test]

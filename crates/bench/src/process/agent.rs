@@ -25,6 +25,7 @@ use super::message::{
     Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Prepared, Reply, Request,
 };
 use crate::Error;
+use crate::cut;
 pub use crate::fault::PointError;
 use crate::point::PointSpec;
 
@@ -245,6 +246,14 @@ fn read(mut input: impl Requests, requests: &SyncSender<Result<Request, Error>>)
         }
         while let Some(request) = next(&mut decoder, &mut greeted).transpose() {
             request.iter().for_each(|request| input.heed(request));
+            match request {
+                Ok(Request::Cut) => {
+                    cut::request();
+                    continue;
+                }
+                Ok(Request::Prepare(_)) => cut::clear(),
+                _ => {}
+            }
             let last = request.is_err();
             if requests.send(request).is_err() || last {
                 return;
@@ -275,7 +284,8 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
         Request::Connect { ranks } => worker.connect(ranks).map(|()| Reply::Connected),
         Request::Run => worker.run().map(|outcome| Reply::Done(Box::new(outcome))),
         Request::Calibrate(step) => worker.calibrate(step).map(Reply::Calibrated),
-        Request::Reset | Request::Quit => {
+        // The thread that reads has heeded `Cut`.
+        Request::Cut | Request::Reset | Request::Quit => {
             worker.reset();
             Ok(Reply::Idle)
         }

@@ -16,6 +16,18 @@ use crate::Error;
 pub(super) struct AgentSet<'i> {
     agents: Vec<Agent>,
     interrupt: Option<&'i Interrupt>,
+    cut: Cut,
+}
+
+/// What a signal does to the running request.
+#[derive(Debug)]
+enum Cut {
+    /// It ends the run at once.
+    Impossible,
+    /// It ends the point early, with the numbers until then.
+    Possible,
+    /// It did, and the agents have until then to answer.
+    Done(Deadline, Error),
 }
 
 /// Whether the failure of a rank leaves other ranks waiting for it.
@@ -37,7 +49,7 @@ impl<'i> AgentSet<'i> {
         interrupt: Option<&'i Interrupt>,
         sink: &mut dyn Sink,
     ) -> Result<(Self, Vec<Hello>), Error> {
-        let mut set = Self { agents, interrupt };
+        let mut set = Self { agents, interrupt, cut: Cut::Impossible };
         let ranks = set.agents.len() as u32;
         let hello = |rank| Request::Hello { rank, ranks };
         let doing = "starting";
@@ -75,6 +87,9 @@ impl<'i> AgentSet<'i> {
         let mut failed = false;
         let mut is_told = false;
         loop {
+            if let Cut::Done(grace, _) = self.cut {
+                until = until.earlier(grace);
+            }
             let mut broken = None;
             for (index, reply) in replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none()) {
                 match self.agents[index].reply(doing) {
@@ -100,7 +115,7 @@ impl<'i> AgentSet<'i> {
                     return Err(self.silent(index, doing, deadline));
                 }
                 Some(_) if !until.is_over() => self.transfer(until, sink)?,
-                Some(index) if !deadline.is_over() && self.irreplaceable().is_some() => {
+                Some(index) if !deadline.is_over() && self.irreplaceable().is_some() && !self.is_cut() => {
                     let agent = &mut self.agents[index];
                     let who = agent.name();
                     let seconds = deadline.remaining().as_secs();
@@ -145,6 +160,25 @@ impl<'i> AgentSet<'i> {
         }
     }
 
+    /// Sets whether a signal ends the next request early instead of the run.
+    pub(super) fn can_be_cut(&mut self, can_be_cut: bool) {
+        self.cut = if can_be_cut { Cut::Possible } else { Cut::Impossible };
+    }
+
+    /// Whether a signal has ended the request early.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self.cut, Cut::Done(..))
+    }
+
+    /// Forgets how the last request ended. Returns the error of the signal that has ended it early,
+    /// if one has.
+    pub(super) fn take_cut(&mut self) -> Option<Error> {
+        match std::mem::replace(&mut self.cut, Cut::Impossible) {
+            Cut::Done(_, signal) => Some(signal),
+            _ => None,
+        }
+    }
+
     /// Returns the program versions of the agents, in rank order.
     pub(super) fn versions(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().filter_map(Agent::version)
@@ -177,8 +211,19 @@ impl<'i> AgentSet<'i> {
     /// Waits until data can be read or written, a signal arrives or the deadline passes. Then reads
     /// and writes without blocking.
     fn transfer(&mut self, deadline: Deadline, sink: &mut dyn Sink) -> Result<(), Error> {
+        let tick = sink.tick().map(Deadline::after);
         let fds = self.agents.iter().flat_map(Agent::interest).collect();
-        wait(fds, deadline, self.interrupt)?;
+        let deadline = tick.map_or(deadline, |tick| deadline.earlier(tick));
+        let interrupt = self.interrupt.filter(|_| !self.is_cut());
+        match wait(fds, deadline, interrupt) {
+            Err(signal @ Error::Interrupted { .. }) if matches!(self.cut, Cut::Possible) => {
+                self.cut = Cut::Done(Deadline::after(CUT_GRACE), signal);
+                for agent in &mut self.agents {
+                    agent.send(&Request::Cut)?;
+                }
+            }
+            other => drop(other?),
+        }
         self.agents.iter_mut().for_each(|agent| agent.transfer(sink));
         Ok(())
     }
@@ -218,5 +263,7 @@ pub(super) const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// The time that a server has to answer a probe: its reading thread may have to wait for the CPU on
 /// which the other thread measures.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// The time that ranks have to end a point early and to send its numbers.
+const CUT_GRACE: Duration = Duration::from_secs(3);
 /// The time that agents have to end by themselves.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);

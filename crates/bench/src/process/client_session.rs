@@ -326,7 +326,7 @@ impl Requests for Input {
                 self.point
             }
             // The control plane is silent while the point runs.
-            Request::Connect { .. } | Request::Run => self.point,
+            Request::Connect { .. } | Request::Run | Request::Cut => self.point,
             Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
             Request::Hello { .. }
             | Request::Verify

@@ -90,7 +90,9 @@ pub fn run(
         let (mut point, samples) = result.into_point(spec, clock.ns(clock.now().since(began)));
         point.launch = launch;
         summary.count(&point);
+        let signal = interrupt.and_then(Interrupt::received);
         sink.point(point, &samples).map_err(kept)?;
+        signal.map_or(Ok(()), |signal| Err(Error::Interrupted { signal: signal.to_owned() }))?;
         i += 1;
         if i == points.len() {
             points = sink.more().map_err(kept)?;

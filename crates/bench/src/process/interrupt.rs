@@ -3,11 +3,11 @@
 //!
 //! The handler writes a byte to a pipe that every wait watches. An interrupted wait thus ends at
 //! once, and no thread wakes up to check a flag while a point is measured. A second signal ends the
-//! process at once.
+//! process, unless it follows at once: timeout(1) sends its signal to the process and to its group.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -51,6 +51,7 @@ impl Interrupt {
     fn try_install() -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         RECEIVED.store(0, Ordering::SeqCst);
+        SINCE_MS.store(0, Ordering::SeqCst);
         PIPE.store(write.as_raw_fd(), Ordering::SeqCst);
         let mut interrupt = Self { read, _write: write, previous: Vec::new() };
         let ours = signal::action(on_signal as extern "C" fn(libc::c_int) as usize, libc::SA_RESTART);
@@ -87,9 +88,14 @@ impl Drop for Interrupt {
     }
 }
 
-/// Handles a signal by async-signal-safe calls only: atomics, write and _exit.
+/// Handles a signal by async-signal-safe calls only: atomics, clock_gettime, write and _exit.
 extern "C" fn on_signal(signal: libc::c_int) {
-    if RECEIVED.swap(signal, Ordering::SeqCst) != 0 {
+    let now_ms = now_ms();
+    let first_ms = SINCE_MS.compare_exchange(0, now_ms, Ordering::SeqCst, Ordering::SeqCst);
+    if first_ms.is_ok() {
+        RECEIVED.store(signal, Ordering::SeqCst);
+    }
+    if first_ms.is_err_and(|first_ms| now_ms.saturating_sub(first_ms) > AGAIN_MS) {
         // SAFETY: _exit may be called in a handler. Agents end by themselves when their input
         // closes.
         unsafe { libc::_exit(128 + signal) }
@@ -103,5 +109,16 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+/// The time of the monotonic clock, in ms.
+fn now_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
+}
+
+/// The time in which a second signal is taken as the first one, in ms.
+const AGAIN_MS: u64 = 200;
+
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// When the first signal came, in ms; 0 before.
+static SINCE_MS: AtomicU64 = AtomicU64::new(0);
 static PIPE: AtomicI32 = AtomicI32::new(-1);

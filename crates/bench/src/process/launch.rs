@@ -30,6 +30,8 @@ pub struct Launch {
     pub launcher: Option<Launcher>,
     /// How long starting may take, including the login of ssh.
     pub start_timeout: Duration,
+    /// Launches that the record has already, of a run that is resumed.
+    pub launches_before: u32,
 }
 
 /// The error text after `--via`: why commands do not start ranks of MPI.
@@ -54,6 +56,7 @@ impl Launch {
             server: None,
             launcher: None,
             start_timeout: START_TIMEOUT,
+            launches_before: 0,
         })
     }
 

@@ -43,6 +43,9 @@ pub enum Request {
     },
     /// Measure. The answer is [`Reply::Done`].
     Run,
+    /// End the running point early, if its pattern can. The answer to [`Request::Run`] comes
+    /// earlier; there is no other answer.
+    Cut,
     /// Do a step of the measurement of the core-to-core latency. The answer is
     /// [`Reply::Calibrated`].
     Calibrate(CalibrationStep),

@@ -22,12 +22,17 @@ pub(super) struct PointResult {
     pub(super) calibration: Option<Calibration>,
     /// The outcomes of the environment's techniques, in rank order.
     pub(super) conditions: Vec<Condition>,
+    /// Whether a signal ended it early.
+    pub(super) is_cut: bool,
 }
+
+/// Why a cut point is unstable.
+const CUT: &str = "a signal ended the point early";
 
 impl PointResult {
     /// Returns the result of a point without numbers: not measured or failed.
     pub(super) fn without_numbers(status: Status) -> Self {
-        Self { status, outcomes: Vec::new(), calibration: None, conditions: Vec::new() }
+        Self { status, outcomes: Vec::new(), calibration: None, conditions: Vec::new(), is_cut: false }
     }
 
     pub(super) fn failed(error: String) -> Self {
@@ -37,7 +42,8 @@ impl PointResult {
     /// Returns the record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<KeptSamples>) {
         if let Some(error) = spec.pattern.entry().failure(&self.outcomes) {
-            self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
+            let conditions = std::mem::take(&mut self.conditions);
+            self = Self { conditions, is_cut: self.is_cut, ..Self::failed(error) };
         }
         let reported = self.reported();
         let mut merged = match reported {
@@ -49,7 +55,9 @@ impl PointResult {
         }
         let mut counters = self.counters();
         counters.append(&mut merged.counters);
-        let unstable = self.unstable(spec, &counters, &merged);
+        let cut = self.is_cut.then(|| CUT.to_owned());
+        let unstable =
+            cut.into_iter().chain(self.unstable(spec, &counters, &merged)).reduce(|a, b| format!("{a}; {b}"));
         let oversubscribed = self.oversubscribed();
         let mut samples = merged.samples;
         let mut ends = Vec::new();
@@ -71,7 +79,7 @@ impl PointResult {
             conditions: self.conditions,
             repetition: spec.repetition,
             launch: None,
-            iterations: spec.length.iterations(),
+            iterations: spec.length.iterations().filter(|_| !self.is_cut),
             latency: headline.or(merged.latency),
             kinds: merged.kinds,
             one_way: merged.one_way,
@@ -85,6 +93,7 @@ impl PointResult {
             ends,
             calibration: self.calibration,
             oversubscribed,
+            cut: self.is_cut,
             unstable,
             counters,
             wall_ns,

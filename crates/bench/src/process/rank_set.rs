@@ -108,7 +108,12 @@ impl<'i> RankSet<'i> {
             sink.calibrated(spec, before_ns);
         }
         let mut result = match self.walk(spec, sink) {
-            Ok(outcomes) => PointResult { status: Status::Measured, outcomes, calibration: None, conditions },
+            Ok(outcomes) => PointResult {
+                outcomes,
+                conditions,
+                is_cut: self.agents.take_cut().is_some(),
+                ..PointResult::without_numbers(Status::Measured)
+            },
             Err(Stop::Refused(status)) => PointResult { conditions, ..PointResult::without_numbers(status) },
             Err(Stop::Stuck(status)) => {
                 self.unfit = Some(reason(&status));
@@ -116,6 +121,9 @@ impl<'i> RankSet<'i> {
             }
             Err(Stop::Broken(err)) => return Err(*err),
         };
+        if result.is_cut {
+            return Ok(result);
+        }
         // The point has its result: an error from here on costs only the agents.
         let cleared = self.reset(spec, sink).and_then(|()| self.verify(spec, &mut result.conditions, sink));
         // One latency alone tells nothing. If the first one failed, the second may take long, too.
@@ -127,7 +135,8 @@ impl<'i> RankSet<'i> {
                 result.calibration =
                     pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns, best_ns });
             }
-            Err(err @ Error::Interrupted { .. }) => return Err(err),
+            // The point is whole; the coordinator notices the signal, too.
+            Err(err @ Error::Interrupted { .. }) => self.unfit = Some(err.to_string()),
             Err(err) => {
                 // If a server is lost, the error that ends the run reports it.
                 if self.agents.irreplaceable().is_none() {
@@ -221,20 +230,21 @@ impl<'i> RankSet<'i> {
             other => Err(other),
         })?;
         let doing = format!("measuring point {}", spec.id);
+        let can_be_cut = spec.tool.is_none() && (spec.pattern.entry().row().can_be_cut)(spec);
+        self.agents.can_be_cut(can_be_cut);
         // A rank that waits in vain notices the same limit, and its error says what it waited for.
         let grace = if self.agents.irreplaceable().is_some() { SERVER_GRACE } else { RUN_GRACE };
         let deadline = deadline.and(grace);
-        self.step(
-            vec![Request::Run; ranks],
-            &doing,
-            deadline,
-            Coupling::Together,
-            sink,
-            |reply| match reply {
-                Reply::Done(outcome) => Ok(*outcome),
-                other => Err(other),
-            },
-        )
+        let requests = vec![Request::Run; ranks];
+        let ended = self.step(requests, &doing, deadline, Coupling::Together, sink, |reply| match reply {
+            Reply::Done(outcome) => Ok(*outcome),
+            other => Err(other),
+        });
+        if ended.as_ref().is_ok_and(|outcomes| outcomes.len() == ranks) {
+            return ended;
+        }
+        // If the point could not be ended early, the signal is the reason.
+        self.agents.take_cut().map_or(ended, |signal| Err(signal.into()))
     }
 
     /// Does one step on every rank. Returns the values that `read` extracts from the replies, or

@@ -96,7 +96,8 @@ impl<'a, 'i> RankSets<'a, 'i> {
         }
         let commands = launch.commands(ranks as usize)?;
         let points = launch.launcher.as_ref().map_or(Points::OfMpi, |launcher| launcher.points);
-        Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new(), launches: 0 })
+        let launches = launch.launches_before;
+        Ok(Self { launch, interrupt, commands, points, started: None, refused: Vec::new(), launches })
     }
 
     /// Returns the agents for a point, and starts them if necessary. Where a launcher cannot start

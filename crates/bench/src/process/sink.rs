@@ -1,5 +1,7 @@
 //! The receiver of the results of a run.
 
+use std::time::Duration;
+
 use measure::record::{Launch, Point};
 
 use super::message::Hello;
@@ -23,6 +25,12 @@ pub trait Sink {
 
     /// A point is about to be measured.
     fn point_started(&mut self, spec: &PointSpec);
+
+    /// The coordinator is about to wait for the ranks. Returns after which time it should call this
+    /// again while it waits; none if it need not wake up.
+    fn tick(&mut self) -> Option<Duration> {
+        None
+    }
 
     /// The core-to-core latency was measured before or after a point. Returns the lowest known
     /// latency of the same two CPUs under the point's conditions, in ns, this one included; none

@@ -34,6 +34,7 @@ pub(crate) fn launch(token: &str, modes: &[&str]) -> Launch {
         server: None,
         launcher: None,
         start_timeout: Duration::from_secs(30),
+        launches_before: 0,
     }
 }
 

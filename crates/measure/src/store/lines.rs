@@ -37,6 +37,12 @@ impl<S: Storage> Lines<S> {
         Self { storage, whole_bytes: 0, is_torn: false }
     }
 
+    /// Goes on after the first bytes of a storage, which are whole lines; what follows is removed.
+    pub(super) fn after(mut storage: S, whole_bytes: u64) -> io::Result<Self> {
+        storage.set_len(whole_bytes)?;
+        Ok(Self { storage, whole_bytes, is_torn: false })
+    }
+
     #[cfg(test)]
     pub(super) fn storage_mut(&mut self) -> &mut S {
         &mut self.storage

@@ -71,6 +71,7 @@ fn a_point(id: u64) -> Point {
         ends: vec![End { latency, ..End::default() }],
         calibration: None,
         oversubscribed: None,
+        cut: false,
         unstable: Some("words with a \n newline and ümlauts".to_owned()),
         counters: BTreeMap::from([("packets".to_owned(), u64::MAX)]),
         wall_ns: 1,

@@ -1,11 +1,14 @@
 //! Writing the directory of a run.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::lines::Lines;
-use super::{POINTS_FILE, RUN_FILE, SAMPLES_DIR};
+use super::{POINTS_FILE, RUN_FILE, RunReader, SAMPLES_DIR};
 use crate::record::{Point, Run};
 use crate::samples::write_raw;
 use crate::{Error, Result, files};
@@ -15,6 +18,54 @@ use crate::{Error, Result, files};
 pub struct RunWriter {
     dir: PathBuf,
     points: Lines<File>,
+}
+
+/// A run that has ended early, and that nobody else writes. Nothing of it is changed yet.
+#[derive(Debug)]
+pub struct EndedRun {
+    dir: PathBuf,
+    file: File,
+    /// As the record has it.
+    pub run: Run,
+    /// Its points, without the one that a signal has cut or a kill has torn, if there is one.
+    pub points: Vec<Point>,
+}
+
+impl EndedRun {
+    /// Opens a run. One that is still being written is refused.
+    pub fn open(dir: &Path) -> Result<Self> {
+        // The errors of a directory without a run are those of reading it.
+        let reader = RunReader::open(dir);
+        let path = dir.join(POINTS_FILE);
+        // Not through a link: it may lead to the record of another run.
+        let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+        let options = OpenOptions::new().append(true).custom_flags(no_link).open(&path);
+        let file = reader.and_then(|_| options.map_err(Error::io("open", &path)))?;
+        lock(dir, &file)?;
+        let (run, mut points) = RunReader::open(dir)?.into_parts();
+        points.truncate(points.iter().position(|point| point.cut).unwrap_or(points.len()));
+        Ok(Self { dir: dir.to_owned(), file, run, points })
+    }
+
+    /// Removes the point that was cut or torn, to append those that are missing.
+    pub fn go_on(mut self) -> Result<RunWriter> {
+        let path = self.dir.join(POINTS_FILE);
+        let text = files::read(&path).map_err(Error::io("read", &path))?;
+        let mut whole_bytes = 0;
+        let mut left = self.points.len();
+        for line in text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            if left == 0 {
+                break;
+            }
+            whole_bytes += line.len() as u64;
+            left -= usize::from(!line.trim_ascii().is_empty());
+        }
+        // A last line without its newline would run into the next one: it is measured again.
+        self.points.truncate(self.points.len() - left);
+        let lines = Lines::after(self.file, whole_bytes).map_err(Error::io("shorten", &path))?;
+        remove_samples_but_of(&self.dir, &self.points)?;
+        Ok(RunWriter { dir: self.dir, points: lines })
+    }
 }
 
 impl RunWriter {
@@ -33,6 +84,7 @@ impl RunWriter {
                 cause if cause.kind() == ErrorKind::AlreadyExists => exists(),
                 cause => Error::io("create", &path)(cause),
             })?;
+        lock(dir, &points)?;
         write_run(dir, run).inspect_err(|_| {
             // The error of the write is the one to report.
             let _ = fs::remove_file(&path);
@@ -98,6 +150,40 @@ impl RunWriter {
     /// Ends the run: replaces `run.json` by its last state.
     pub fn finish(self, run: &Run) -> Result<()> {
         write_run(&self.dir, run)
+    }
+}
+
+/// Removes the samples to which no point refers: those of points that are measured again.
+fn remove_samples_but_of(dir: &Path, points: &[Point]) -> Result<()> {
+    let dir = dir.join(SAMPLES_DIR);
+    // Not through a link: it may lead to files of another run.
+    if !dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    let of_point = |point: &Point| -> Vec<String> {
+        let ends = point.ends.iter().filter_map(|end| end.samples.clone());
+        ends.chain(point.kinds.iter().filter_map(|timed| timed.samples.clone())).collect()
+    };
+    let known: Vec<String> = points.iter().flat_map(of_point).collect();
+    for entry in fs::read_dir(&dir).map_err(Error::io("list", &dir))? {
+        let entry = entry.map_err(Error::io("list", &dir))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Only names that this writer gives.
+        let is_ours = name.ends_with(".u64") && name.bytes().take(6).all(|byte| byte.is_ascii_digit());
+        if is_ours && !known.contains(&format!("{SAMPLES_DIR}/{name}")) {
+            fs::remove_file(entry.path()).map_err(Error::io("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the lock of a run, which its writer holds as long as it lives.
+fn lock(dir: &Path, points: &File) -> Result<()> {
+    match points.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Error::RunIsWritten { dir: dir.to_owned() }),
+        // A file system without locks, as some of networks are, protects nothing.
+        Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 

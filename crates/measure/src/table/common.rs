@@ -1,7 +1,6 @@
 //! Tables and columns that several patterns have: perftest's layouts, and counters of hosts.
 
-use crate::quantity;
-use crate::record::{Direction, End, Latency, Point};
+use crate::record::{Clocks, Direction, End, OneWay, Point};
 use crate::table::{Cell, Column, Decimals, Print, Rows, Scale, Table, View, words};
 use crate::text::{digits, plain};
 
@@ -24,38 +23,39 @@ pub const BANDWIDTH: Print = Print { scale: Scale::Bandwidth, decimals: Decimals
 pub const MPPS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(6) };
 
 /// Bytes of a message.
-pub const SIZE: Column = Column::new("#bytes", Cell::Axis("size_bytes"));
+pub const SIZE: Column = Column::new("#bytes", Cell::Axis("size_bytes")).wide(8);
 /// Messages that were measured.
-pub const ITERATIONS: Column = Column::new("#iterations", Cell::Text(iterations));
+pub const ITERATIONS: Column = Column::new("#iterations", Cell::Text(iterations)).usual();
 /// The smallest latency.
-pub const T_MIN: Column = Column::new("t_min[usec]", Cell::Statistic("min_ns", US2));
+pub const T_MIN: Column = Column::new("min[us]", Cell::Statistic("min_ns", US2)).usual();
 /// The largest latency.
-pub const T_MAX: Column = Column::new("t_max[usec]", Cell::Statistic("max_ns", US2));
+pub const T_MAX: Column = Column::new("max[us]", Cell::Statistic("max_ns", US2)).usual();
 /// The median latency.
-pub const T_TYPICAL: Column = Column::new("t_typical[usec]", Cell::Statistic("p50_ns", US2));
+pub const T_TYPICAL: Column = Column::new("typ.[us]", Cell::Statistic("p50_ns", US2));
 /// The mean latency, measured by rdmascope or another tool.
-pub const T_AVG: Column = Column::new("t_avg[usec]", Cell::Text(mean));
+pub const T_AVG: Column = Column::new("mean[us]", Cell::Text(mean)).usual();
 /// The standard deviation of the latency.
-pub const T_STDEV: Column = Column::new("t_stdev[usec]", Cell::Statistic("stddev_ns", US2));
+pub const T_STDEV: Column = Column::new("stdev[us]", Cell::Statistic("stddev_ns", US2));
 /// The 99th percentile of the latency.
-pub const T_99: Column = Column::new("99%[usec]", Cell::Statistic("p99_ns", US2));
+pub const T_99: Column = Column::new("99%[us]", Cell::Statistic("p99_ns", US2));
 /// The 99.9th percentile of the latency.
-pub const T_999: Column = Column::new("99.9%[usec]", Cell::Statistic("p999_ns", US2));
+pub const T_999: Column = Column::new("99.9%[us]", Cell::Statistic("p999_ns", US2));
 /// Messages per second.
 pub const MESSAGE_RATE: Column =
-    Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS));
+    Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)).usual();
 /// Messages that were lost.
-pub const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE));
+pub const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE)).wide(7);
 /// The share of the link limit that was reached, where the limit is known.
-pub const OF_LINK: Column = Column::new("of link[%]", Cell::OfLink).shown_where(|view| view.has_link);
+pub const OF_LINK: Column = Column::new("link[%]", Cell::OfLink).wide(7).shown_where(|view| view.has_link);
+/// The error bound of a latency between two hosts.
+pub const BOUND: Column = Column::new("+-[ns]", Cell::Bound).wide(7).shown_where(has_two_clocks);
 /// Samples of the latency.
-pub const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE));
+pub const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE)).wide(8).usual();
 
-/// `ib_send_lat`'s columns.
+/// `ib_send_lat`'s columns, in its order.
 pub static LATENCY: Table = Table {
     title: "latency {kind}",
-    columns: &[SIZE, ITERATIONS, T_MIN, T_MAX, T_TYPICAL, T_AVG, T_STDEV, T_99, T_999],
-    gap: 2,
+    columns: &[SIZE, ITERATIONS, T_MIN, T_MAX, T_TYPICAL, T_AVG, T_STDEV.extra(), T_99, T_999],
     ..Table::PLAIN
 };
 
@@ -65,12 +65,11 @@ pub static ONE_DIRECTION: Table = Table {
     columns: &[
         SIZE,
         ITERATIONS,
-        Column::new("BW average[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
+        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(12),
         MESSAGE_RATE,
         LOST.shown_where(has_losses),
         OF_LINK,
     ],
-    gap: 2,
     ..Table::PLAIN
 };
 
@@ -80,14 +79,13 @@ pub static BOTH_DIRECTIONS: Table = Table {
     columns: &[
         SIZE,
         ITERATIONS,
-        Column::new("BW one direction[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
-        Column::new("BW total[{unit}]", Cell::Number("throughput_total.bytes_per_s", BANDWIDTH)),
-        Column::new("MsgRate one direction[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)),
-        Column::new("MsgRate total[Mpps]", Cell::Number("throughput_total.messages_per_s", MPPS)),
+        Column::new("one-way[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(14),
+        Column::new("total[{unit}]", Cell::Number("throughput_total.bytes_per_s", BANDWIDTH)).wide(12),
+        Column::new("one-way[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)).extra(),
+        Column::new("total[Mpps]", Cell::Number("throughput_total.messages_per_s", MPPS)),
         LOST.shown_where(has_losses),
         OF_LINK,
     ],
-    gap: 2,
     ..Table::PLAIN
 };
 
@@ -98,19 +96,19 @@ pub static KINDS: Table = Table {
     says_direction: false,
     columns: &[
         Column::new("latency", Cell::Kind).left(14),
-        SIZE.wide(8),
-        SAMPLES.wide(9),
-        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(9),
-        Column::new("10%[us]", Cell::Statistic("p10_ns", US3)).wide(9),
+        SIZE,
+        SAMPLES.extra(),
+        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(9).extra(),
+        Column::new("10%[us]", Cell::Statistic("p10_ns", US3)).wide(9).extra(),
         Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(9),
-        Column::new("90%[us]", Cell::Statistic("p90_ns", US3)).wide(9),
-        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US3)).wide(9),
-        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(10),
-        Column::new("> {above}", Cell::Above).wide(10).shown_where(|view| view.above_ns().is_some()),
+        Column::new("90%[us]", Cell::Statistic("p90_ns", US3)).wide(9).extra(),
+        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US3)).wide(9).usual(),
+        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(9),
+        Column::new("{>above}", Cell::Above).wide(9).shown_where(|view| view.above_ns().is_some()),
+        BOUND,
     ],
     rows: Rows::PerKind,
-    behind: bound,
-    below: |point| wrapped(&words::notes(point)),
+    below: |point| words::notes(point).iter().map(|note| format!(" # {}", plain(note))).collect(),
     ..Table::PLAIN
 };
 
@@ -158,28 +156,10 @@ fn mean(view: &View<'_>) -> Option<String> {
     Some(format!("{:.2}", mean_ns / 1e3))
 }
 
-fn bound(point: &Point, latency: &Latency) -> String {
-    let bound = quantity::bound_ns(point, latency.kind);
-    bound.map_or_else(String::new, |bound| format!("  +- {:.0} ns", bound.ceil()))
+/// Whether latencies of a point compare the clocks of two hosts.
+fn has_two_clocks(view: &View<'_>) -> bool {
+    matches!(view.point.one_way, Some(OneWay { clocks: Clocks::Two { .. }, .. }))
 }
-
-/// The notes in lines that begin with `#`, as many on a line as fit.
-fn wrapped(notes: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for note in notes {
-        let note = plain(note);
-        match lines.last_mut() {
-            Some(last) if last.chars().count() + note.chars().count() + 2 <= NOTE_WIDTH => {
-                *last += &format!("; {note}");
-            }
-            _ => lines.push(note),
-        }
-    }
-    lines.iter().map(|line| format!(" # {line}")).collect()
-}
-
-/// Columns of a note, without its `#`.
-const NOTE_WIDTH: usize = 126;
 
 /// Whether sockets or message libraries carry the messages of a point: neither verbs nor MPI, whose
 /// users look for the columns of perftest and of the OSU benchmarks.

@@ -12,6 +12,7 @@ mod search;
 mod tests;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use bench::point::PointSpec;
 use bench::process::coordinator;
@@ -29,7 +30,7 @@ use self::search::Search;
 use crate::cli::Site;
 use crate::execute::close;
 use crate::failure::{DID_NOT_FINISH, Interrupted};
-use crate::job::Job;
+use crate::job::{Job, Shows};
 use crate::launch::launch;
 use crate::sink::Output;
 
@@ -40,11 +41,13 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
     let Site { out, ends, placement } = &arguments.site;
     let launch = launch(placement, ends.peer()?, &resolved)?;
+    let is_kept = out.is_some();
     let out = out.clone();
     let bandwidth = Unit::MiBPerS;
-    let job = Job { resolved, quick: false, command, launch, out, bandwidth };
+    let mut job =
+        Job { resolved, quick: false, command, launch, out: out.into(), bandwidth, shows: Shows::Points };
     let interrupt = Interrupt::install()?;
-    let mut advisor = Advisor { output: Output::new(&job)?.without_tables(), search, about };
+    let mut advisor = Advisor { output: Output::new(&mut job)?.without_tables(), search, about };
     let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut advisor);
     let Advisor { mut output, search, .. } = advisor;
     output.show(figures(&search));
@@ -58,7 +61,7 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     let closed = output.end().and_then(close);
     match ended {
         // The points of a search are not printed, either.
-        Err(bench::Error::Interrupted { signal }) if job.out.is_none() => {
+        Err(bench::Error::Interrupted { signal }) if !is_kept => {
             let why = "nothing is recommended yet, and without --out no point is kept".to_owned();
             return Err(Interrupted { signal, why }.into());
         }
@@ -171,6 +174,10 @@ impl Sink for Advisor {
 
     fn point_started(&mut self, spec: &PointSpec) {
         self.output.point_started(spec);
+    }
+
+    fn tick(&mut self) -> Option<Duration> {
+        self.output.tick()
     }
 
     fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {

@@ -105,12 +105,42 @@ fn masked(line: &str) -> String {
     words.join(" ")
 }
 
+/// Width of the pages' output.
+const COLUMNS: usize = 80;
+
+/// Returns lines as they were before the program broke them. The place of a break depends on
+/// numbers. Rows of tables are not prose: words of prose have one space between them.
+fn unfolded<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut whole: Vec<String> = Vec::new();
+    let mut last = "";
+    for line in lines {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        let is_prose = !last.is_empty() && !last.trim().contains("  ") && !last.starts_with("--");
+        let is_full = last.chars().count() + 1 + first.chars().count() > COLUMNS;
+        match whole.last_mut() {
+            Some(start) if is_prose && is_full && indent(line) > indent(start) => {
+                start.push(' ');
+                start.push_str(line.trim_start());
+            }
+            _ => whole.push(line.to_owned()),
+        }
+        last = line;
+    }
+    whole
+}
+
 /// Fails unless the expected lines are among the printed ones, in their order.
 fn stand_among(expected: &[String], found: &str) -> Result<(), String> {
-    let mut found = found.lines().map(masked);
-    for line in expected.iter().filter(|line| line.as_str() != "...") {
+    let found = unfolded(found.lines());
+    let mut found = found.iter().map(|line| masked(line));
+    let expected = unfolded(expected.iter().map(String::as_str));
+    let told = |line: &str| !line.is_empty() && line != "...";
+    for (index, line) in expected.iter().enumerate().filter(|(_, line)| told(line)) {
+        // A page may leave out the rest of a line that was broken, too.
+        let is_cut = line.len() > COLUMNS / 2 && expected.get(index + 1).is_some_and(|next| next == "...");
         let line = masked(line);
-        if !found.any(|other| other == line) {
+        if !found.any(|other| other == line || (is_cut && other.starts_with(&line))) {
             return Err(line);
         }
     }
@@ -142,7 +172,7 @@ fn try_page(page: &Path, wrong: &mut Vec<String>) -> Vec<(usize, String)> {
             }
             Block::Command(command, below) => {
                 let mut shell = scratch.shell(&command);
-                shell.env("PATH", &path);
+                shell.env("PATH", &path).env("COLUMNS", COLUMNS.to_string());
                 let ended = finish(shell);
                 let all = ended.stdout + &ended.stderr;
                 if ended.status != Some(0) {
@@ -184,9 +214,17 @@ const VARYING: [&str; 6] = ["advise", "devices", "doctor", "exec", "model", "pla
 /// banner about the host, and without the reasons of unstable points.
 fn lasting(printed: &str) -> Vec<&str> {
     let lines = printed.lines().take_while(|line| !line.starts_with(" ! unstable"));
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut left_out = None;
     let is_lasting = |line: &&str| {
-        let line = line.trim_start();
-        !line.starts_with("# ") && !line.starts_with("! ") && !line.contains("/tmp/")
+        // A line that is left out has been broken where those below it are indented further.
+        if left_out.is_some_and(|start| !line.trim().is_empty() && indent(line) > start) {
+            return false;
+        }
+        let text = line.trim_start();
+        let is_kept = !text.starts_with("# ") && !text.starts_with("! ") && !text.contains("/tmp/");
+        left_out = (!is_kept).then(|| indent(line));
+        is_kept
     };
     let mut lines: Vec<&str> = lines.filter(is_lasting).collect();
     while lines.first().is_some_and(|line| line.trim().is_empty()) {

@@ -154,10 +154,10 @@ fn programs_that_cannot_be_reached_are_refused() {
     let refused = |words: &[&str], status, expected: &[&str]| {
         scratch.refused(&[&["exec"][..], words].concat(), status, expected);
     };
-    refused(&["no-such-program"], 1, &["cannot start no-such-program", "PATH"]);
-    refused(&["./none"], 1, &["cannot start ./none", "no such file"]);
+    refused(&["no-such-program"], 127, &["cannot start no-such-program", "PATH"]);
+    refused(&["./none"], 127, &["cannot start ./none", "no such file"]);
     scratch.write("text", "no program");
-    refused(&["./text"], 1, &["cannot start ./text", "Permission denied"]);
+    refused(&["./text"], 126, &["cannot start ./text", "Permission denied"]);
     if Path::new("/sbin/ldconfig").exists() {
         refused(&["/sbin/ldconfig", "-p"], 1, &["/sbin/ldconfig is linked statically", "shared library"]);
     }

@@ -153,8 +153,8 @@ fn outcome(scratch: &Scratch, ended: &Ended, what: &str) -> &'static str {
     let told = || ended.stderr.lines().last().unwrap_or_default().starts_with("rdmascope: ");
     match (ended.status, &statuses[..]) {
         (Some(0), [Status::Measured, Status::Measured]) => "not disturbed",
-        (Some(1), [Status::Failed { error }, Status::Measured]) if error.contains("rank") => "next measured",
-        (Some(1), [Status::Measured, Status::Failed { error }]) if error.contains("rank") => "second failed",
+        (Some(4), [Status::Failed { error }, Status::Measured]) if error.contains("rank") => "next measured",
+        (Some(4), [Status::Measured, Status::Failed { error }]) if error.contains("rank") => "second failed",
         (Some(1), []) if told() => "no point, a sentence",
         _ => panic!("{what}: {statuses:?}, {ended:?}"),
     }

@@ -41,6 +41,7 @@ mod pipeline;
 mod placing;
 mod prtt;
 mod report;
+mod resume;
 mod run;
 mod slurm;
 mod sockets;

@@ -341,7 +341,7 @@ fn disturbed(mpi: &Mpi, by: Signal) -> String {
     let victim = ranks(&scratch).last().unwrap().pid;
     signal(victim, by);
     let ended = collect(child);
-    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(ended.status, Some(4), "{ended:?}");
     let (_, points) = scratch.record("record");
     let [Status::Failed { error }, Status::Measured] = [&points[0].status, &points[1].status] else {
         panic!("{:?}: {ended:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>())
@@ -699,7 +699,7 @@ fn launch_lines(ended: &Ended) -> Vec<String> {
 fn a_launch_that_fails_leaves_the_others_measured() {
     each(|mpi| {
         let (scratch, ended) = launches(mpi, 2, &["lat", "mpi", "-s", "8,64"]);
-        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert_eq!(ended.status, Some(4), "{ended:?}");
         let (run, points) = scratch.record("record");
         let measured: Vec<bool> = points.iter().map(|point| point.status == Status::Measured).collect();
         assert_eq!(measured, [true, true, false, false, true, true], "{ended:?}");

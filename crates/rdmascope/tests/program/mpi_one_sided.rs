@@ -191,7 +191,7 @@ fn ranks_that_both_find_wrong_contents_end_together() {
                 &scratch,
                 &["run", "plan.toml", "--out", "record", "--mpi", mpi.template, "--mpi-library", &library],
             );
-            assert_eq!(ended.status, Some(1), "{ended:?}");
+            assert_eq!(ended.status, Some(4), "{ended:?}");
             let (_, points) = scratch.record("record");
             assert!(matches!(points[0].status, Status::Failed { .. }), "{:?}", points[0].status);
             assert_eq!(points[1].status, Status::Measured, "{ended:?}");

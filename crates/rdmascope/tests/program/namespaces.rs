@@ -336,7 +336,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
         assert!(took < Duration::from_secs(40), "{case}: {took:?}");
         assert_eq!(points.len(), 1 + 2 * repetitions, "{case}: {points:?}");
         assert!(all_measured(&points[points.len() - 2..]), "{case}: {points:?}");
-        assert_eq!(ended.status, Some(1), "{case}: {ended:?}");
+        assert_eq!(ended.status, Some(4), "{case}: {ended:?}");
         assert!(ended.stderr.contains(&format!("of {} points failed", points.len())), "{case}: {ended:?}");
     }
 }

@@ -327,7 +327,7 @@ fn an_end_that_is_gone_costs_its_point_only() {
         signal(agents(&scratch.token())[rank].pid, by);
         let ended = collect(child);
         assert!(disturbed.elapsed() < Duration::from_secs(20), "{:?}", disturbed.elapsed());
-        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert_eq!(ended.status, Some(4), "{ended:?}");
         let [first, after] = &scratch.record("record").1[..] else { panic!("{ended:?}") };
         let Status::Failed { error } = &first.status else { panic!("{by:?} of rank {rank}: {first:?}") };
         assert!(error.contains(words), "{by:?} of rank {rank}: {error}");

@@ -30,6 +30,28 @@ fn a_report_is_made_again_from_the_record_alone() {
 }
 
 #[test]
+fn charts_are_written_as_files_for_papers() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    let printed = scratch.succeed(&["report", "record", "--figures", "charts"]);
+    let paths: Vec<&str> = printed.lines().collect();
+    assert!(!paths.is_empty() && paths.len().is_multiple_of(2), "{printed}");
+    for path in paths {
+        let text = fs::read_to_string(scratch.at(path)).unwrap();
+        match path.rsplit('.').next() {
+            Some("svg") => assert!(text.contains("<svg ") && text.ends_with("</svg>\n"), "{path}: {text}"),
+            _ => assert!(text.starts_with("series,kind,") && text.contains(",measured,"), "{path}: {text}"),
+        }
+    }
+    let experiment = "experiment = [{ name = \"one\", pattern = \"ping-pong\", iterations = 10 }]\n";
+    scratch.write("plain.toml", format!("name = \"plain\"\ntitle = \"Plain\"\n{experiment}"));
+    scratch.succeed(&["run", "plain.toml", "--out", "plain"]);
+    scratch.refused(&["report", "plain", "--figures", "none"], 1, &["no chart with lines or bars"]);
+    assert!(!scratch.at("none").exists());
+}
+
+#[test]
 fn torn_and_older_records_are_read() {
     let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);

@@ -57,6 +57,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         conditions: Vec::new(),
         calibration: None,
         oversubscribed: None,
+        cut: false,
         unstable: None,
         counters: BTreeMap::from([("messages_lost".to_owned(), lost)]),
         wall_ns: 1,
@@ -193,7 +194,10 @@ fn what_loses_messages_wins_only_where_that_is_allowed() {
     assert_eq!(chosen(&ways, false).unwrap().way, way("RC", "busy"));
     assert_eq!(chosen(&ways, true).unwrap().way, way("UD", "busy"));
     let text = printed(&points(&ways), &[way("RC", "busy"), way("UD", "busy")]);
-    assert!(text.contains("-100    -49.8  better, refused because it lost 10 of 510 messages"), "{text}");
+    assert!(
+        text.contains("-100 [-100, -100]    -49.8  better, refused because it lost 10 of 510 messages"),
+        "{text}"
+    );
     let text = printed(&points(&ways), &[way("UD", "busy"), way("RC", "busy")]);
     assert!(text.contains("It lost 10 of 510 messages"), "{text}");
     assert_eq!(chosen(&ways[..1], false), None);
@@ -273,7 +277,30 @@ fn only_rounds_that_both_were_measured_in_are_compared() {
     assert_eq!(choose(&all, "coarse", STRICT).unwrap().way, way("UC", "busy"));
     let comparison = compare(&all[0], &all[1]).unwrap();
     assert_eq!((comparison.rounds, comparison.more_ns, comparison.verdict), (5, 10.0, Verdict::Worse));
+    assert_eq!(comparison.interval_ns, Some([10.0, 10.0]));
     assert_eq!(compare(&all[1], &Candidate { rounds: BTreeMap::new(), ..all[0].clone() }), None);
+}
+
+#[test]
+fn a_difference_below_the_step_of_the_clock_is_none() {
+    let compared = |ours: &[u64], theirs: &[u64]| {
+        let all = candidates(
+            &points(&[(way("RC", "busy"), ours, 0), (way("UC", "busy"), theirs, 0)]),
+            Goal::Median,
+            |_| true,
+        );
+        compare(&all[0], &all[1]).unwrap()
+    };
+    // A clock of 10 ns: half of the rounds are a step apart, so the difference is half a step.
+    let half = compared(&[100, 110, 100, 110, 100, 110, 110, 100], &[100, 100, 100, 100, 100, 100, 100, 100]);
+    assert_eq!((half.more_ns, half.verdict), (5.0, Verdict::Equal), "{half:?}");
+    let whole = compared(&[110, 120, 110, 120, 110], &[100, 110, 100, 110, 100]);
+    assert_eq!((whole.more_ns, whole.verdict), (10.0, Verdict::Worse), "{whole:?}");
+    // The interval of eight rounds leaves out the five outermost means on each side (P = 0.0391).
+    let spread = compared(&[101, 102, 103, 104, 105, 106, 107, 108], &[100; 8]);
+    assert_eq!((spread.more_ns, spread.interval_ns), (4.5, Some([2.5, 6.5])));
+    let few = compared(&[110, 111, 112, 113], &[100, 101, 102, 103]);
+    assert_eq!((few.interval_ns, few.verdict), (None, Verdict::Equal));
 }
 
 #[test]
@@ -464,7 +491,7 @@ fn lines_fit_a_terminal_of_80_columns() {
         "and ibv_poll_cq once more before sleeping",
         "of which 0 are above its p99.9; with -n 10000 there are ten.",
         "may be recommended: 100000 of 1000000000 messages per second.",
-        "+100000000 +50.0 worse, not decided !",
+        "+100000000 [+100000000, +100000000] +50.0 worse, not decided !",
         "not measured: failed: nothing arrived of what was sent",
         "not measured: its p99.9 is infinite: it lost 2 messages in a round",
         "the record (--out) has the reason",

@@ -128,9 +128,9 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
 /// The table of the steps.
 fn steps(advice: &Advice) -> String {
     let mut out = format!(
-        "\nOne step away (medians of the rounds in which both were measured):\n  {:<9}  {:<12}  {:>9}  {:>9}  \
-         {:>7}  verdict\n",
-        "setting", "instead", "value[ns]", "more[ns]", "[%]"
+        "\nOne step away: the difference in the same rounds, with its interval\n  {:<9}  {:<12}  \
+         {:>18}  {:>7}  verdict\n",
+        "setting", "instead", "more[ns]", "[%]"
     );
     for (Step { setting, instead, .. }, outcome) in &advice.steps {
         let known = match outcome {
@@ -161,7 +161,7 @@ fn brief(reason: &str) -> String {
 }
 
 fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) -> String {
-    let Comparison { value_ns, more_ns, more_share, verdict, unstable, .. } = comparison;
+    let Comparison { more_ns, interval_ns, more_share, verdict, unstable, .. } = comparison;
     let verdict = match (verdict, refused) {
         (Verdict::Worse, _) => "worse".to_owned(),
         (Verdict::Equal, _) => "equal within the error".to_owned(),
@@ -174,7 +174,9 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) ->
     };
     let undecided = if *unstable > 0 { ", not decided" } else { "" };
     let percent = 100.0 * more_share;
-    let numbers = format!("{value_ns:>9.0}  {more_ns:>+9.0}  {percent:>+7.1}");
+    let interval = interval_ns.map(|[least, most]| format!(" [{least:+.0}, {most:+.0}]")).unwrap_or_default();
+    let more = format!("{more_ns:+.0}{interval}");
+    let numbers = format!("{more:>18}  {percent:>+7.1}");
     format!("{numbers}  {verdict}{lost}{undecided}{}", mark(*unstable))
 }
 

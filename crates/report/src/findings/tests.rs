@@ -1,4 +1,4 @@
-//! Every kind of finding on made-up points: shown, not shown, not decided and not measured.
+//! Every kind of finding on made-up points: reproduced, contradicted, inconclusive, not measured.
 
 use std::collections::BTreeMap;
 

@@ -11,26 +11,28 @@ use crate::{unit, value};
 
 /// One chart of the page.
 #[derive(Debug, Serialize)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// The id of the element that it is drawn in.
     id: String,
     /// `lines` or `bars`.
     kind: &'static str,
-    x_title: String,
+    pub(crate) x_title: String,
     /// `log`, `linear` or `category`.
-    x_type: &'static str,
+    pub(crate) x_type: &'static str,
     /// The ticks of x, and their labels.
-    ticks: Vec<(Value, String)>,
-    y_title: String,
+    pub(crate) ticks: Vec<(Value, String)>,
+    pub(crate) y_title: String,
+    /// `log` or `linear`.
+    pub(crate) y_type: &'static str,
     /// The meaning of the error bars.
     errors: Errors,
-    series: Vec<Drawn>,
+    pub(crate) series: Vec<Drawn>,
 }
 
 /// The range of error bars.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Errors {
+pub(crate) enum Errors {
     /// 10th to 90th percentile of the samples.
     Quantiles,
     /// The smallest to the largest of the repetitions.
@@ -41,29 +43,40 @@ pub(super) enum Errors {
 
 /// A line or a set of bars.
 #[derive(Debug, Default, Serialize)]
-struct Drawn {
-    name: String,
-    published: bool,
+pub(crate) struct Drawn {
+    pub(crate) name: String,
+    pub(crate) published: bool,
     /// Whether it is the link limit.
-    at_best: bool,
+    pub(crate) at_best: bool,
     /// Index of its colour: published numbers have that of the series that they belong to, and link
     /// limits that of the first series with that link.
-    colour: usize,
-    x: Vec<Value>,
-    y: Vec<f64>,
-    low: Vec<f64>,
-    high: Vec<f64>,
+    pub(crate) colour: usize,
+    pub(crate) x: Vec<Value>,
+    pub(crate) y: Vec<f64>,
+    pub(crate) low: Vec<f64>,
+    pub(crate) high: Vec<f64>,
     hover: Vec<String>,
     /// The points whose histograms can be opened; empty for published numbers.
     ids: Vec<u64>,
-    doubtful: Vec<bool>,
+    pub(crate) doubtful: Vec<bool>,
     /// The shape of its markers, where the figure has an axis for shapes.
     symbol: Option<&'static str>,
 }
 
+impl Drawn {
+    /// Where its numbers come from.
+    pub(crate) fn kind(&self) -> &'static str {
+        match (self.published, self.at_best) {
+            (true, _) => "published",
+            (_, true) => "link limit",
+            _ => "measured",
+        }
+    }
+}
+
 impl Chart {
     /// The chart of a figure.
-    pub(super) fn new(id: String, figure: &Figure, series_table: &SeriesTable) -> Self {
+    pub(crate) fn new(id: String, figure: &Figure, series_table: &SeriesTable) -> Self {
         let bars = figure.kind == FigureKind::Bars;
         let errors = errors(series_table);
         let x = &series_table.x;
@@ -101,6 +114,7 @@ impl Chart {
             let numbers = line.numbers.iter().copied();
             series.push(beside(series_table, &ticks, empty, numbers, |number| format!("{number:.3}")));
         }
+        let y_type = y_type(&series, bars, x_type);
         Self {
             id,
             kind: if bars { "bars" } else { "lines" },
@@ -108,14 +122,20 @@ impl Chart {
             x_type,
             ticks,
             y_title: y_title(series_table),
+            y_type,
             errors,
             series,
         }
     }
 
     /// Whether there is anything to draw.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.series.is_empty()
+    }
+
+    /// Whether it has bars instead of lines.
+    pub(crate) fn is_bars(&self) -> bool {
+        self.kind == "bars"
     }
 
     /// The meaning of the error bars, for the note below the chart.
@@ -210,6 +230,19 @@ fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
         _ => "category",
     }
 }
+
+/// The scale of y. Lines over a logarithmic x have a logarithmic y, unless a number is 0. Bars have
+/// one if they are so different that the small ones could not be seen.
+fn y_type(series: &[Drawn], bars: bool, x_type: &str) -> &'static str {
+    let numbers = || series.iter().flat_map(|series| series.y.iter().copied());
+    let least = numbers().fold(f64::INFINITY, f64::min);
+    let largest = numbers().fold(0.0, f64::max);
+    let is_log = if bars { largest > BARS_SPREAD * least } else { x_type == "log" };
+    if is_log && least > 0.0 { "log" } else { "linear" }
+}
+
+/// Bars of which the largest is more than this many times the smallest have a logarithmic scale.
+const BARS_SPREAD: f64 = 20.0;
 
 /// Whether x rises so evenly that a logarithmic axis would crowd its end: it has three steps or
 /// more, none twice as long as another.

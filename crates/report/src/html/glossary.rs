@@ -81,9 +81,11 @@ const TERMS: [(&str, &str); 21] = [
          be that of a disturbed machine. Measure the point again before you use its number.",
     ),
     (
-        "shown, not shown",
-        "A finding is shown if its number and the whole 95 % interval of the number lie in the stated range. \"Within its \
-         error\" means that the number lies in the range but not all of the interval. Within one run, the interval of a \
+        "reproduced, inconclusive, contradicted",
+        "A paper's finding is reproduced if its number and the whole 95 % interval of the number lie in the stated range, \
+         contradicted if the whole interval lies outside, and inconclusive if the interval crosses a bound or if there is no \
+         interval. \"Same direction, other size\" means that the claim holds, but that the number is not near the published \
+         one. A claim that no paper makes is shown or not shown instead. Within one run, the interval of a \
          median is from order statistics and that of a share is Wilson's; other numbers have none. With fewer than 6 \
          repetitions, the interval covers those of all repetitions; from 6 on, it is that of the median of the repetitions' \
          numbers, from order statistics. A share counts all messages together; its interval is at least the one that the \

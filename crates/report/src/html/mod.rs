@@ -7,7 +7,7 @@
 //! its own: `maud` escapes every text, including those of the record, and scripts carry a nonce
 //! that no text of the record can know.
 
-mod chart;
+pub(crate) mod chart;
 mod costs;
 mod data;
 mod distributions;

@@ -118,7 +118,7 @@ impl Verdict {
     }
 
     fn reasons(&self) -> Markup {
-        let causes = grouped(self.unstable.iter().map(|trouble| (cause(&trouble.text), trouble)));
+        let causes = grouped(self.unstable.iter().map(|trouble| (reason::cause(&trouble.text), trouble)));
         let causes: Vec<Markup> = causes.iter().map(|(_, troubles)| of_one_cause(troubles)).collect();
         let item = |m: &Merged| html! { (m.text()) " " span class="count" { (text::points(m.count)) } };
         let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
@@ -127,14 +127,6 @@ impl Verdict {
             (list("Not measured", "quiet", &not_measured))
         }
     }
-}
-
-/// A reason without its numbers: reasons of one cause differ in nothing else.
-fn cause(text: &str) -> String {
-    let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
-    // Ranks of one point give the same cause one after the other.
-    let first = text.split("; rank ").next().unwrap_or(text);
-    first.split_whitespace().filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The reasons of one cause: the first, and the others behind a line that counts them.

@@ -38,6 +38,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         ends: Vec::new(),
         calibration: None,
         oversubscribed: None,
+        cut: false,
         unstable: None,
         counters: BTreeMap::from([("rnr_waits".to_owned(), 3)]),
         wall_ns: 0,

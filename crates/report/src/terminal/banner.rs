@@ -89,11 +89,18 @@ pub(super) fn failed(point: &Point, shown: &Presentation, error: &str) -> String
     format!(" {first:>10}{rest}  failed: {error}{}\n", repetition(point))
 }
 
-/// The marks behind the row of a point: unstable, from a histogram, its repetition.
+/// The marks behind the row of a point: unstable, from a histogram, cut, its repetition.
 pub(super) fn marks(point: &Point) -> String {
-    let unstable = if point.unstable.is_some() { "  !" } else { "" };
-    let approximate = if point.latency.as_ref().is_some_and(|l| l.resolution.is_some()) { "  ~" } else { "" };
-    format!("{unstable}{approximate}{}", repetition(point))
+    marks_of(&[point]) + &repetition(point)
+}
+
+/// The marks behind the row of several repetitions.
+pub(super) fn marks_of(points: &[&Point]) -> String {
+    let is_approximate = |point: &&Point| point.latency.as_ref().is_some_and(|l| l.resolution.is_some());
+    let unstable = if points.iter().any(|point| point.unstable.is_some()) { "  !" } else { "" };
+    let approximate = if points.iter().any(is_approximate) { "  ~" } else { "" };
+    let cut = if points.iter().any(|point| point.cut) { "  cut" } else { "" };
+    format!("{unstable}{approximate}{cut}")
 }
 
 /// The repetition of a row, counted from 1, and its launch, unless it is the first of the run;

@@ -3,7 +3,7 @@
 use measure::figure::{CostRow, Figure, FigureKind};
 use measure::text::plain;
 
-use super::findings::{rule, wrapped};
+use super::findings::{indented, rule};
 use crate::Points;
 use crate::costs::{Case, Mode, Outcome, cases};
 use crate::folded::Doubts;
@@ -24,11 +24,11 @@ fn table(figure: &Figure, run: Points<'_>) -> String {
 /// The task in a line, its published numbers in another, and a line for each case.
 fn group(row: &CostRow, cases: &[Case]) -> String {
     let level = row.level.as_ref().map(|level| format!("{}: ", plain(level))).unwrap_or_default();
-    let mut out = wrapped(&format!("{level}{}", plain(&row.what)), 1);
+    let mut out = indented(&format!("{level}{}", plain(&row.what)), 1);
     out += &row
         .published
         .as_ref()
-        .map(|text| wrapped(&format!("published: {}", plain(text)), 4))
+        .map(|text| indented(&format!("published: {}", plain(text)), 4))
         .unwrap_or_default();
     let width = cases.iter().map(|case| case.label.chars().count()).max().unwrap_or_default();
     cases.iter().for_each(|case| out += &line(case, width));
@@ -45,7 +45,7 @@ fn line(case: &Case, width: usize) -> String {
     });
     let doubts = doubts.reduce(Doubts::and).and_then(|doubts| doubts.text());
     let doubts = doubts.map(|text| format!("; ! {text}")).unwrap_or_default();
-    wrapped(&format!("{label}{}", plain(&format!("{}{doubts}", modes.join("; ")))), 4)
+    indented(&format!("{label}{}", plain(&format!("{}{doubts}", modes.join("; ")))), 4)
 }
 
 fn mode(mode: &Mode) -> String {

@@ -4,21 +4,30 @@ use measure::record::Run;
 use measure::text::plain;
 
 use crate::Points;
-use crate::findings::{Answer, Case, answer, is_of_paper, no_network, summary};
+use crate::findings::{Answer, Case, answer, is_of_paper, no_network, score, summary};
 
-/// The answers to the findings of a plan; empty where it has none.
-pub fn findings(run: &Run, points: Points<'_>) -> String {
+/// The answers to the findings of a plan, with all their cases or with the number of cases of each
+/// verdict; empty where it has none.
+pub fn findings(run: &Run, points: Points<'_>, with_cases: bool) -> String {
     if run.findings.is_empty() {
         return String::new();
     }
     let answers = answer(&run.findings, points, no_network(run));
     let is_of_paper = is_of_paper(&run.findings);
     let rule = rule();
-    let summary = wrapped(&format!("findings: {}", summary(&answers, is_of_paper)), 1);
+    let summary = indented(&format!("findings: {}", summary(&answers, is_of_paper)), 1);
     let mut out = format!("\n{rule}\n{summary}{rule}\n");
     for (index, answer) in answers.iter().enumerate() {
         let finding = answer.finding;
-        out += &wrapped(&format!("{}. {}", index + 1, plain(&finding.claim)), 1);
+        let claim = format!("{}. {}", index + 1, plain(&finding.claim));
+        if !with_cases {
+            let score = score(std::slice::from_ref(answer), is_of_paper);
+            let score = score.into_iter().filter(|(_, count)| *count > 0);
+            let score: Vec<String> = score.map(|(word, count)| format!("{count} {word}")).collect();
+            out += &indented(&format!("{claim}: {}", score.join(", ")), 1);
+            continue;
+        }
+        out += &indented(&claim, 1);
         let published = [&finding.published, &finding.source].map(|text| text.as_deref().map(plain));
         let published = match published {
             [Some(numbers), Some(source)] => format!("published: {numbers} ({source}); "),
@@ -26,7 +35,7 @@ pub fn findings(run: &Run, points: Points<'_>) -> String {
             [None, None] => String::new(),
         };
         let size = finding.matches.as_ref().map(|matches| format!(", of the published size if {matches}"));
-        out += &wrapped(&format!("{published}holds if {}{}", finding.holds, size.unwrap_or_default()), 4);
+        out += &indented(&format!("{published}holds if {}{}", finding.holds, size.unwrap_or_default()), 4);
         let width = answer.cases.iter().map(|case| case.label.chars().count()).max().unwrap_or_default();
         answer.cases.iter().for_each(|case| out += &line(answer, case, width, is_of_paper));
     }
@@ -44,7 +53,7 @@ fn line(answer: &Answer<'_>, case: &Case, width: usize, is_of_paper: bool) -> St
         Some(_) if case.figure.is_some() => format!("not judged (would be {verdict})"),
         _ => verdict,
     };
-    wrapped(&plain_but_spaced(&label, &format!("{verdict}{figures}{doubts}")), 4)
+    indented(&plain_but_spaced(&label, &format!("{verdict}{figures}{doubts}")), 4)
 }
 
 /// The label keeps the spaces that align it.
@@ -57,26 +66,7 @@ pub(super) fn rule() -> String {
     "-".repeat(110)
 }
 
-/// Breaks a text into lines; all but the first are indented by two more.
-pub(super) fn wrapped(text: &str, indent: usize) -> String {
-    let mut out = String::new();
-    let mut line = " ".repeat(indent);
-    let mut is_first = true;
-    for word in text.split(' ') {
-        if line.chars().count() + word.chars().count() >= WIDTH && line.trim() != "" {
-            out += line.trim_end();
-            out.push('\n');
-            line = " ".repeat(indent + 2);
-            is_first = true;
-        }
-        if !is_first {
-            line.push(' ');
-        }
-        line += word;
-        is_first = false;
-    }
-    out + line.trim_end() + "\n"
+/// A line of text. The page breaks it ([`super::folded`]).
+pub(super) fn indented(text: &str, indent: usize) -> String {
+    format!("{}{}\n", " ".repeat(indent), text.trim_end())
 }
-
-/// Columns of a line.
-const WIDTH: usize = 130;

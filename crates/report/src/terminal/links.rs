@@ -8,8 +8,9 @@ pub(super) fn text(links: &Links) -> String {
     if links.texts.is_empty() {
         return String::new();
     }
-    let mut out = "\n of link: share of the link limit, which is the link's data rate less the headers of all packets:\n"
-        .to_owned();
+    let mut out =
+        "\n link: share of the link limit, which is the link's data rate less the headers of all packets:\n"
+            .to_owned();
     for link in &links.texts {
         out += &format!("   {}\n", plain(link));
     }

@@ -8,48 +8,48 @@
 //! have a column with their share of the link limit.
 
 mod banner;
+mod below;
+mod colour;
 mod costs;
 mod environments;
 mod findings;
 mod links;
+mod page;
 mod skipped_run;
 mod spread;
+mod summary;
 mod unstable;
 
 use measure::figure::Unit;
 use measure::presentation::Patterns;
 use measure::record::{Device, Point, Status};
-use measure::table::{Note, Table, View};
+use measure::table::View;
 use measure::text::plain;
 
-use crate::conditions::Conditions;
 use crate::error::Error;
-use crate::link_limit::{LinkLimit, Links};
+use crate::link_limit::LinkLimit;
 use crate::table::Heading;
 use crate::unit::Scale;
 use crate::{Points, table};
 use banner::{Key, failed, marks};
+use below::Below;
+pub use colour::coloured;
 pub use costs::costs;
 pub use findings::findings;
+pub use page::folded;
 use skipped_run::SkippedRun;
-use unstable::Unstable;
+pub use summary::Summary;
 
 /// Tables printed as points end.
 #[derive(Debug)]
 pub struct Stream {
     patterns: Patterns,
     bandwidth: Unit,
+    line: Option<usize>,
     devices: Vec<Device>,
     table: Option<Open>,
     skipped: Option<SkippedRun>,
-    unstable: Unstable,
-    conditions: Conditions,
-    links: Links,
-    approximate: Option<f64>,
-    /// The notes on columns that depend on the last point.
-    of_last: String,
-    /// The notes on columns, each printed once.
-    notes: Vec<String>,
+    below: Below,
 }
 
 /// The table that rows are added to.
@@ -61,21 +61,18 @@ struct Open {
 }
 
 impl Stream {
-    /// Starts tables with throughputs in a unit of bandwidth: Gb/s, MB/s or MiB/s.
-    pub fn new(patterns: Patterns, bandwidth: Unit) -> Result<Self, Error> {
+    /// Starts tables with throughputs in a unit of bandwidth: Gb/s, MB/s or MiB/s. Columns that are
+    /// less important are left out if a line of the page has too few characters for them.
+    pub fn new(patterns: Patterns, bandwidth: Unit, line: Option<usize>) -> Result<Self, Error> {
         Scale::of(Some(bandwidth), "throughput.bytes_per_s", patterns)?;
         Ok(Self {
             patterns,
             bandwidth,
+            line,
             devices: Vec::new(),
             table: None,
             skipped: None,
-            unstable: Unstable::default(),
-            conditions: Conditions::default(),
-            links: Links::default(),
-            approximate: None,
-            of_last: String::new(),
-            notes: Vec::new(),
+            below: Below::default(),
         })
     }
 
@@ -88,8 +85,7 @@ impl Stream {
     /// Returns the text to print after a point has ended: nothing, or whole lines.
     pub fn line(&mut self, point: &Point) -> String {
         let key = Key::of(point, self.patterns);
-        self.unstable.see(point);
-        self.conditions.see(point);
+        self.below.see(point);
         let mut out = String::new();
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
@@ -113,26 +109,15 @@ impl Stream {
     /// Returns the text to print after the last point: gathered points, the meaning of the marks,
     /// the outcomes of environments, and the link limits.
     pub fn finish(mut self) -> String {
-        let mut out = self.flush(None);
-        out += &self.of_last;
-        out += &self.notes.concat();
-        out += &self.unstable.finish();
-        out += &environments::text(&self.conditions);
-        out += &links::text(&self.links);
-        if let Some(resolution) = self.approximate {
-            out += &format!(
-                "\n ~ from a histogram, not from every sample: percentiles are exact to {:.2} % of their value\n",
-                resolution * 100.0
-            );
-        }
-        out
+        self.flush(None) + &self.below.finish()
     }
 
     fn row(&mut self, point: &Point) -> String {
         let limit = LinkLimit::of(point, &self.devices, self.patterns);
         let shown = self.patterns.table(point);
         let of_link = limit.as_ref().and_then(|limit| limit.share(point));
-        let view = View { point, bandwidth: self.bandwidth, has_link: limit.is_some(), of_link };
+        let view =
+            View { point, bandwidth: self.bandwidth, line: self.line, has_link: limit.is_some(), of_link };
         let heading = shown.map(|shown| Heading::of(shown, &view));
         let Some(table) = &mut self.table else { return String::new() };
         let mut out = String::new();
@@ -151,25 +136,8 @@ impl Stream {
             out += heading.as_ref().map_or("", |heading| &heading.columns);
             table.header = heading;
         }
-        self.note(shown, point);
-        if let Some(limit) = limit.filter(|_| table::has_link(shown, &view)) {
-            self.links.see(&limit);
-        }
+        self.below.note(shown, &view, limit.as_ref());
         out + &table::rows(shown, &view, self.patterns, &marks(point))
-    }
-
-    /// Keeps the notes for below the tables.
-    fn note(&mut self, shown: &'static Table, point: &Point) {
-        let resolution = point.latency.as_ref().and_then(|l| l.resolution);
-        self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
-        for note in shown.notes {
-            let Some(text) = table::note(note, point) else { continue };
-            match note {
-                Note::Of(_) => self.of_last = text,
-                _ if self.notes.contains(&text) => {}
-                _ => self.notes.push(text),
-            }
-        }
     }
 
     /// Starts a table; its banner is printed with its first row.
@@ -195,9 +163,10 @@ impl Stream {
     }
 }
 
-/// The tables of a whole run at once, after a warning if the whole run is unstable.
-pub fn tables(run: Points<'_>, bandwidth: Unit) -> Result<String, Error> {
-    let mut stream = Stream::new(run.patterns, bandwidth)?;
+/// The tables of a whole run at once, after a warning if the whole run is unstable; `line` as in
+/// [`Stream::new`].
+pub fn tables(run: Points<'_>, bandwidth: Unit, line: Option<usize>) -> Result<String, Error> {
+    let mut stream = Stream::new(run.patterns, bandwidth, line)?;
     stream.measures(run.devices);
     let lines: String = run.points.iter().map(|point| stream.line(point)).collect();
     let headline = crate::placement::headline(run.points).map(|headline| format!("! {headline}\n"));

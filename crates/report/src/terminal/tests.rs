@@ -13,7 +13,15 @@ use super::*;
 use crate::known;
 
 fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<String, Error> {
-    super::tables(Points { devices, ..known(points) }, bandwidth)
+    super::tables(Points { devices, ..known(points) }, bandwidth, None)
+}
+
+/// Asserts that the tables of points have room in 80 characters.
+#[track_caller]
+fn assert_narrow(points: &[Point], devices: &[Device]) {
+    let text = super::tables(Points { devices, ..known(points) }, Unit::GbPerS, Some(80)).unwrap();
+    let text = folded(&text, 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 fn point(experiment: &str, size: u64, rate: &str) -> Point {
@@ -46,6 +54,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         ends: Vec::new(),
         calibration: None,
         oversubscribed: None,
+        cut: false,
         unstable: None,
         counters: BTreeMap::new(),
         wall_ns: 1,
@@ -168,8 +177,8 @@ fn bandwidths_name_their_direction_and_their_unit() {
     ];
     let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "bandwidth.txt");
-    assert!(tables(&points, &[], Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
-    assert!(Stream::new(PATTERNS, Unit::Us).is_err());
+    assert!(tables(&points, &[], Unit::MiBPerS).unwrap().contains(" BW[MiB/s]"));
+    assert!(Stream::new(PATTERNS, Unit::Us, None).is_err());
 }
 
 /// A device with link models under RoCE v2: 82 B of headers around the payload of each packet, as
@@ -204,7 +213,7 @@ fn throughputs_stand_beside_what_their_link_carries() {
     ];
     let text = tables(&points, &[imitating()], Unit::GbPerS).unwrap();
     assert_golden(&text, "links.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &[imitating()]);
     assert!(!tables(&points, &[], Unit::GbPerS).unwrap().contains("of link"), "on nothing known");
 }
 
@@ -228,8 +237,73 @@ fn unstable_points_are_named_by_what_tells_them_apart() {
     let each = |size: u64| Point { unstable: Some(format!("it shifted at {size} ns")), ..marked(size, "RC") };
     let many: Vec<Point> = (1..=13).map(each).collect();
     let text = tables(&many, &[], Unit::GbPerS).unwrap();
-    assert_eq!(text.matches("it shifted").count(), 10);
+    let line = "   rc-latency (13 points: size_bytes 1..13): for example, it shifted at 1 ns\n";
+    assert!(text.ends_with(line), "reasons that differ in numbers have one cause: {text}");
+    let elsewhere = |name: &str| Point { experiment: name.to_owned(), ..marked(8, "RC") };
+    let text = tables(&[elsewhere("one"), elsewhere("two")], &[], Unit::GbPerS).unwrap();
+    assert!(text.ends_with("   2 points of one, two: it shifted\n"), "{text}");
+    let cause = |word: &str| Point { unstable: Some(format!("because of {word}")), ..marked(8, "RC") };
+    let many: Vec<Point> = ('a'..='k').map(|word| cause(&word.to_string())).collect();
+    let text = tables(&many, &[], Unit::GbPerS).unwrap();
     assert!(text.ends_with("   and 3 more, each with its reason in the record\n"), "{text}");
+}
+
+/// The points of a plan with two services, three repetitions each, of which one is missing.
+fn repeated() -> Vec<Point> {
+    let of = |service: &str, size: u64, repetition: u32, p50_ns: u64| {
+        let mut point = Point { repetition, ..latency(size, p50_ns) };
+        point.axes.insert("service".to_owned(), json!(service));
+        point
+    };
+    let mut points = Vec::new();
+    for (repetition, p50_ns) in (0..).zip([900, 700, 800]) {
+        points.push(of("RC", 4, repetition, p50_ns));
+        points.push(of("UD", 4, repetition, p50_ns + 50));
+        points.push(of("RC", 1024, repetition, p50_ns + 1000));
+    }
+    points[5].unstable = Some("it shifted".to_owned());
+    let mut failed = of("UD", 1024, 0, 100);
+    failed.latency = None;
+    failed.status = Status::Failed { error: "no answer".to_owned() };
+    points.push(failed);
+    points.extend([4, 8].map(|size| not_measured(size, "FDR", "no link")));
+    points
+}
+
+#[test]
+fn a_summary_has_medians_and_an_axis_that_varies_is_a_column() {
+    let mut summary = Summary::new(PATTERNS, Unit::GbPerS, Some(80)).unwrap();
+    repeated().iter().for_each(|point| summary.see(point));
+    assert_golden(&folded(&summary.finish(&[]), 80), "summary.txt");
+    assert!(Summary::new(PATTERNS, Unit::Us, None).is_err());
+}
+
+#[test]
+fn a_long_summary_says_where_the_rest_is() {
+    let mut summary = Summary::new(PATTERNS, Unit::GbPerS, None).unwrap();
+    (1..=50).for_each(|size| summary.see(&latency(size, 900)));
+    let text = summary.finish(&[]);
+    assert!(text.contains(" and 10 more rows: the report has them"), "{text}");
+    assert!(text.lines().count() < 50, "{text}");
+}
+
+#[test]
+fn a_narrow_page_leaves_out_what_matters_less_and_says_so() {
+    let text = super::tables(known(&[latency(4, 820)]), Unit::GbPerS, Some(80)).unwrap();
+    assert!(
+        text.contains("\n not shown for lack of room: stdev[us]; a wider terminal shows them\n"),
+        "{text}"
+    );
+    let rows = text.lines().filter(|line| line.contains("[us]") || line.contains("1000"));
+    assert!(rows.clone().count() > 1 && rows.clone().all(|line| line.len() <= 80), "{text}");
+    let wide = super::tables(known(&[latency(4, 820)]), Unit::GbPerS, Some(120)).unwrap();
+    assert!(wide.contains("stdev[us]") && !wide.contains("for lack of room"), "{wide}");
+}
+
+#[test]
+fn a_point_that_a_signal_has_cut_is_marked() {
+    let text = tables(&[Point { cut: true, ..latency(4, 820) }], &[], Unit::GbPerS).unwrap();
+    assert!(text.contains("  cut\n") && text.contains("\n cut: a signal ended the point early"), "{text}");
 }
 
 #[test]
@@ -247,7 +321,7 @@ fn points_with_one_reason_take_one_line() {
 
 #[test]
 fn a_line_is_printed_as_soon_as_its_point_ends() {
-    let mut stream = Stream::new(PATTERNS, Unit::GbPerS).unwrap();
+    let mut stream = Stream::new(PATTERNS, Unit::GbPerS, None).unwrap();
     assert!(stream.line(&latency(4, 820)).lines().count() > 1, "the first row comes with its headers");
     assert_eq!(stream.line(&latency(8, 830)).lines().count(), 1);
     assert_eq!(stream.line(&not_measured(16, "native", "why")), "");
@@ -295,10 +369,9 @@ fn findings_are_answered_below_the_tables() {
         });
         serde_json::from_value(run).unwrap()
     };
-    let text = findings(&run(vec![change, absent]), known(&[latency(4, 820), shifted]));
+    let text = findings(&run(vec![change, absent]), known(&[latency(4, 820), shifted]), true);
     assert_golden(&text, "findings.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
-    assert_eq!(findings(&run(Vec::new()), known(&[latency(4, 820)])), "");
+    assert_eq!(findings(&run(Vec::new()), known(&[latency(4, 820)]), true), "");
 }
 
 #[test]
@@ -393,9 +466,10 @@ fn rounds_of_one_to_n_have_a_reading_for_each_message() {
     };
     let fetches = [fan_out(1, 8, "read"), fan_out(15, 8, "read")];
     let points = [fan_out(1, 1024, "send"), unstable, failed, absent].into_iter().chain(fetches);
-    let text = tables(&points.collect::<Vec<_>>(), &[], Unit::GbPerS).unwrap();
+    let points: Vec<Point> = points.collect();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "fan_out.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &[]);
 }
 
 /// A point of several pairs, the last of which is slower.
@@ -441,7 +515,7 @@ fn pairs_share_a_table_over_how_many_they_are() {
     let points: Vec<Point> = latencies.into_iter().chain(streams).chain([absent]).collect();
     let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "pairs.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &[]);
 }
 
 /// A point of messages at a set rate, with a number of loaders.
@@ -499,7 +573,7 @@ fn rates_and_loads_share_a_table() {
     let devices = [serde_json::from_value(device).unwrap()];
     let text = tables(&points, &devices, Unit::GbPerS).unwrap();
     assert_golden(&text, "open_loop.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &devices);
 }
 
 /// A point of samples at a fixed rate.
@@ -566,9 +640,10 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
         kinds: Vec::new(),
         ..pipeline(1_000_000, 64)
     };
-    let text = tables(&[pipeline(100, 1), kept, failed], &[], Unit::GbPerS).unwrap();
+    let points = [pipeline(100, 1), kept, failed];
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "pipeline.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &[]);
 }
 
 #[test]
@@ -623,9 +698,10 @@ fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
         stranger.kinds[kind].latency.share_above_bounds = bounds;
     }
     stranger.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns = BTreeMap::from([(0, 0), (1, 0)]);
-    let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], &[], Unit::GbPerS).unwrap();
+    let points = [one_way(32, json!({"kind": "one"})), shifted, stranger];
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "one_way.txt");
-    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_narrow(&points, &[]);
 }
 
 #[test]

@@ -18,6 +18,20 @@
       .filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length;
     lines.push("widths\t" + innerWidth + "\t" + Math.max(root.scrollWidth, document.body.scrollWidth));
     lines.push("plots beyond the window\t" + right);
+    lines.push("downloads\t" + document.querySelectorAll(".downloads button").length);
+    const [, csv] = document.querySelectorAll(".downloads button");
+    if (csv) {
+      const made = [];
+      const createObjectURL = URL.createObjectURL;
+      // A headless browser may not end while it saves a file.
+      const click = HTMLAnchorElement.prototype.click;
+      HTMLAnchorElement.prototype.click = () => {};
+      URL.createObjectURL = (blob) => { made.push(blob); return createObjectURL(blob); };
+      csv.click();
+      URL.createObjectURL = createObjectURL;
+      HTMLAnchorElement.prototype.click = click;
+      lines.push("csv\t" + made.map((blob) => blob.type + " of " + (blob.size > 100 ? "rows" : "nothing")).join());
+    }
     lines.push("background\t" + getComputedStyle(document.body).backgroundColor);
     lines.push("chosen\t" + clean(document.querySelector("#chosen")?.textContent ?? ""));
     lines.push("listed\t" + document.querySelectorAll("#point-list button").length);

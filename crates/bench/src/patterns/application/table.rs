@@ -71,7 +71,7 @@ static RUNS: Table = Table {
         Column::new("mode", Cell::Text(|view| Some(mode(view.point)))).wide(10),
         Column::new("wall[s]", Cell::Number("application.wall_ns", SECONDS)).wide(9),
         Column::new("CPU[s]", Cell::Number("application.cpu_ns", SECONDS)).wide(9),
-        Column::new("RSS[MiB]", Cell::Number("application.max_rss_bytes", MEBIBYTES)).wide(9),
+        Column::new("RSS[MiB]", Cell::Number("application.max_rss_bytes", MEBIBYTES)).wide(9).extra(),
         Column::new("  metrics", Cell::Text(|view| Some(metrics(view.point)))).left(0),
     ],
     notes: &[],

@@ -5,7 +5,7 @@ use measure::presentation::Presentation;
 use measure::quantity::number;
 use measure::record::Point;
 use measure::table::common::{ITERATIONS, PERCENT, SIZE, US3, WHOLE};
-use measure::table::{Cell, Column, Note, Table};
+use measure::table::{Cell, Column, Note, Table, View};
 use measure::units::Dimension;
 
 use crate::pattern::joint;
@@ -103,18 +103,21 @@ static CALLS: Table = Table {
     says_direction: false,
     columns: &[
         Column::new("#ranks", Cell::Axis("ranks")).wide(6),
-        Column::new("ways", Cell::Axis("ways")).wide(4),
-        SIZE.wide(8),
-        ITERATIONS.wide(11),
-        Column::new("t_min[us]", Cell::Number("collective.t_min_ns", US3)).wide(10),
-        Column::new("t_max[us]", Cell::Number("collective.t_max_ns", US3)).wide(10),
-        Column::new("t_avg[us]", Cell::Number("collective.t_avg_ns", US3)).wide(10),
+        Column::new("ways", Cell::Axis("ways")).wide(4).shown_where(has_ways),
+        SIZE,
+        ITERATIONS,
+        Column::new("t_min[us]", Cell::Number("collective.t_min_ns", US3)).wide(9).usual(),
+        Column::new("t_max[us]", Cell::Number("collective.t_max_ns", US3)).wide(9).usual(),
+        Column::new("t_avg[us]", Cell::Number("collective.t_avg_ns", US3)).wide(9),
         Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11),
-        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13),
-        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14),
-        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
-        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
-        Column::new("#writes", Cell::Number("collective.writes", WHOLE)).wide(7),
+        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13).extra(),
+        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14).extra(),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9).extra(),
+        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5).extra(),
+        Column::new("#writes", Cell::Number("collective.writes", WHOLE))
+            .wide(7)
+            .extra()
+            .shown_where(has_writes),
     ],
     notes: &[Note::Always(NOTES), Note::Of(clocks)],
     ..Table::PLAIN
@@ -125,41 +128,49 @@ static OVERLAPPED: Table = Table {
     says_direction: false,
     columns: &[
         Column::new("#ranks", Cell::Axis("ranks")).wide(6),
-        SIZE.wide(8),
-        ITERATIONS.wide(11),
+        SIZE,
+        ITERATIONS,
         Column::new("t_pure[us]", Cell::Number("collective.t_pure_ns", US3)).wide(11),
         Column::new("t_cpu[us]", Cell::Number("collective.t_cpu_ns", US3)).wide(11),
         Column::new("t_ovrl[us]", Cell::Number("collective.t_ovrl_ns", US3)).wide(11),
         Column::new("overlap[%]", Cell::Number("collective.overlap", PERCENT)).wide(10),
-        Column::new("OSU[%]", Cell::Number("collective.overlap_osu", PERCENT)).wide(7),
-        Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11),
-        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13),
-        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14),
-        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
-        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5),
+        Column::new("OSU[%]", Cell::Number("collective.overlap_osu", PERCENT)).wide(7).extra(),
+        Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11).extra(),
+        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13).extra(),
+        Column::new("first-last[us]", Cell::Number("first_last.p50_ns", US3)).wide(14).extra(),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9).extra(),
+        Column::new("late", Cell::Number("collective.late", WHOLE)).wide(5).extra(),
     ],
     notes: &[Note::Always(OVERLAPPED_NOTES), Note::Of(clocks)],
     ..Table::PLAIN
 };
 
 const OVERLAPPED_NOTES: &str = "
- times are medians over the calls, on the rank with the largest t_ovrl. t_pure: the call and MPI_Wait alone; t_cpu: a computation
-   of the same length between the two, without its MPI_Test calls; t_ovrl: all of it
- overlap: (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu), as the Intel MPI Benchmarks define it; OSU: 1 - (t_ovrl - t_cpu) /
+ times are medians over the calls, on the rank with the largest t_ovrl. t_pure: the call and MPI_Wait alone; t_cpu: a \
+   computation of the same length between the two, without its MPI_Test calls; t_ovrl: all of it
+ overlap: (t_pure + t_cpu - t_ovrl) / min(t_pure, t_cpu), as the Intel MPI Benchmarks define it; OSU: 1 - (t_ovrl - t_cpu) / \
    t_pure of the means over the ranks, as osu_iallreduce and similar programs define it
- slowest: the longest time of a rank; last-last: from the last rank's start to the last rank's end; first-last: from the first
+ slowest: the longest time of a rank; last-last: from the last rank's start to the last rank's end; first-last: from the first \
    start to the last end; skew: from the first start to the last start; late: calls that a rank started after the common instant
 ";
 
 const NOTES: &str = "
  t_min, t_max, t_avg: over the ranks, of each rank's mean, as the OSU and the Intel MPI Benchmarks print them
- other times are medians over the calls. slowest: the longest time of a rank; last-last: from the last rank's start to the last
+ other times are medians over the calls. slowest: the longest time of a rank; last-last: from the last rank's start to the last \
    rank's end; first-last: from the first start to the last end; skew: from the first start to the last start
  late: calls that at least one rank started after the common instant
  ways: n of a dissemination over verbs; #writes: RDMA Writes of all ranks per call
 ";
 
 const NAME: &str = "collective";
+
+fn has_ways(view: &View<'_>) -> bool {
+    view.point.axes.contains_key("ways")
+}
+
+fn has_writes(view: &View<'_>) -> bool {
+    of(view.point, "writes").is_some()
+}
 
 fn of(point: &Point, name: &str) -> Option<f64> {
     point.own.get(NAME)?.get(name)?.as_f64()

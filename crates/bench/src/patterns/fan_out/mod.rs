@@ -36,6 +36,7 @@ impl Pattern for FanOut {
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
+        can_be_cut: |_| true,
         ..Row::named("fan-out")
     };
     type Told = ();

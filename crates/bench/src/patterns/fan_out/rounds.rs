@@ -6,9 +6,11 @@
 //! root fetches from all leaves; then it signals to the leaves, each leaf fetches from the root,
 //! times that itself, and signals back.
 
+use measure::clock::Ticks;
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::{Length, Notify};
 
@@ -34,8 +36,10 @@ impl Rounds {
         }
         self.begun += 1;
         let is_over = match self.length {
-            Length::Iterations(rounds) => self.begun == self.warmup.saturating_add(rounds),
-            Length::Duration(_) => self.begun > self.warmup && endpoint.clock().now().0 >= self.end,
+            Length::Iterations(rounds) => {
+                self.begun == self.warmup.saturating_add(rounds) || cut::is_over(Ticks(0), u64::MAX)
+            }
+            Length::Duration(_) => self.begun > self.warmup && cut::is_over(endpoint.clock().now(), self.end),
         };
         (self.begun > self.warmup, if is_over { Mark::Last } else { Mark::More })
     }

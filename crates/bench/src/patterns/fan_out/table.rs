@@ -25,15 +25,15 @@ static ROUNDS: Table = Table {
     columns: &[
         Column::new("latency", Cell::Kind).left(8),
         Column::new("#peers", Cell::Axis("peers")).wide(6),
-        SIZE.wide(8),
-        SAMPLES.wide(9),
-        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(10),
-        Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(10),
-        Column::new("mean[us]", Cell::Statistic("mean_ns", US3)).wide(10),
-        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(10),
-        Column::new("per message[us]", Cell::Number("per_message.p50_ns", US3)).wide(15),
-        Column::new("outliers", Cell::Statistic("mavericks.count", WHOLE)).wide(10),
-        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(11),
+        SIZE,
+        SAMPLES,
+        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(9).extra(),
+        Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(9),
+        Column::new("mean[us]", Cell::Statistic("mean_ns", US3)).wide(9).extra(),
+        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(9).usual(),
+        Column::new("message[us]", Cell::Number("per_message.p50_ns", US3)).wide(11).usual(),
+        Column::new("outliers", Cell::Statistic("mavericks.count", WHOLE)).wide(8).extra(),
+        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(10),
     ],
     rows: Rows::PerKind,
     notes: &[Note::Of(notes)],
@@ -43,7 +43,7 @@ static ROUNDS: Table = Table {
 fn notes(point: &Point) -> Option<String> {
     let rule = &point.latency.as_ref()?.mavericks.rule;
     Some(format!(
-        "\n per message: the median time of a round, divided by #peers; BW: #peers messages of #bytes in that median time\n \
+        "\n message: the median time of a round, divided by #peers; BW: #peers messages of #bytes in that median time\n \
          outliers: samples {}; they are counted and never dropped\n",
         plain(rule)
     ))

@@ -63,15 +63,15 @@ static EXCHANGES: Table = Table {
     columns: &[
         Column::new("grid", Cell::Axis("grid")).wide(6),
         Column::new("#values", Cell::Axis("side_values")).wide(7),
-        SIZE.wide(8),
-        ITERATIONS.wide(11),
-        Column::new("t_min[us]", Cell::Number("halo.t_min_ns", US3)).wide(10),
-        Column::new("t_max[us]", Cell::Number("halo.t_max_ns", US3)).wide(10),
-        Column::new("t_avg[us]", Cell::Number("halo.t_avg_ns", US3)).wide(10),
+        SIZE.extra(),
+        ITERATIONS,
+        Column::new("t_min[us]", Cell::Number("halo.t_min_ns", US3)).wide(9).usual(),
+        Column::new("t_max[us]", Cell::Number("halo.t_max_ns", US3)).wide(9).usual(),
+        Column::new("t_avg[us]", Cell::Number("halo.t_avg_ns", US3)).wide(9),
         Column::new("slowest[us]", Cell::Number("slowest.p50_ns", US3)).wide(11),
-        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13),
-        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9),
-        Column::new("late", Cell::Number("halo.late", WHOLE)).wide(5),
+        Column::new("last-last[us]", Cell::Number("last_last.p50_ns", US3)).wide(13).extra(),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).wide(9).extra(),
+        Column::new("late", Cell::Number("halo.late", WHOLE)).wide(5).extra(),
     ],
     notes: &[Note::Always(NOTES), Note::Of(clocks)],
     ..Table::PLAIN
@@ -79,7 +79,7 @@ static EXCHANGES: Table = Table {
 
 const NOTES: &str = "
  #values, #bytes: of each side; t_min, t_max, t_avg: over the ranks, of each rank's mean
- other times are medians over the exchanges. slowest: the longest time of a rank; last-last: from the last rank's start to the
+ other times are medians over the exchanges. slowest: the longest time of a rank; last-last: from the last rank's start to the \
    last rank's end; skew: from the first start to the last start; late: exchanges that a rank started after the common instant
 ";
 

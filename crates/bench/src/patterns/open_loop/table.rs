@@ -22,16 +22,16 @@ static RATES: Table = Table {
         Column::new("#loaders", Cell::Axis("loaders")).wide(8),
         Column::new("#load", Cell::Text(|view| of_load(view.point, "load_bytes"))).wide(7),
         Column::new("rate[/s]", Cell::Axis("rate_hz")).wide(8),
-        SIZE.wide(6),
-        SAMPLES.wide(8),
+        SIZE,
+        SAMPLES.extra(),
         Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(9),
-        Column::new("99%[us]", Cell::Statistic("p99_ns", US3)).wide(9),
+        Column::new("99%[us]", Cell::Statistic("p99_ns", US3)).wide(9).extra(),
         Column::new("99.9%[us]", Cell::Statistic("p999_ns", US3)).wide(9),
-        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(9),
-        Column::new("late[%]", Cell::Text(late)).wide(7),
+        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(9).extra(),
+        Column::new("late[%]", Cell::Text(late)).wide(7).extra(),
         Column::new("load[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(11),
-        Column::new("fairness", Cell::Number("fairness.jain", PLAIN3)).wide(8),
-        Column::new("link[%]", Cell::OfLink).wide(7),
+        Column::new("fairness", Cell::Number("fairness.jain", PLAIN3)).wide(8).extra(),
+        Column::new("link[%]", Cell::OfLink).wide(7).extra(),
     ],
     below: losses,
     notes: &[Note::Always(NOTES)],
@@ -58,8 +58,8 @@ fn losses(point: &Point) -> Vec<String> {
 
 const NOTES: &str = "
  each message is timed from when it was due at the set rate, however late it was posted, to its answer
- late: messages that were posted after the next was due; load: the throughput of all loaders in that time, in messages of
-   #load bytes; fairness: Jain's index of the loaders' throughputs (Jain, Chiu and Hawe 1984), 1 if all are equal; link: the
+ late: messages that were posted after the next was due; load: the throughput of all loaders in that time, in messages of \
+   #load bytes; fairness: Jain's index of the loaders' throughputs (Jain, Chiu and Hawe 1984), 1 if all are equal; link: the \
    share of the load's link limit, if the link is known
 ";
 

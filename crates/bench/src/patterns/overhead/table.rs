@@ -21,17 +21,22 @@ static CALLS: Table = Table {
     says_direction: false,
     columns: &[
         Column::new("step", Cell::Text(|view| Some(plain(&view.point.cost.as_ref()?.step)))).left(18),
-        SIZE.wide(10),
-        Column::new("#calls", Cell::Text(|view| Some(view.point.cost.as_ref()?.calls.to_string()))).wide(7),
-        Column::new("#batches", Cell::Statistic("count", WHOLE)).wide(9),
-        Column::new("median[ns]", Cell::Number("cost.ns", CALL)).wide(11),
-        Column::new("95% from", Cell::Text(|view| end(view.point, 0))).wide(10),
-        Column::new("to", Cell::Text(|view| end(view.point, 1))).wide(10),
+        SIZE,
+        Column::new("#calls", Cell::Text(|view| Some(view.point.cost.as_ref()?.calls.to_string())))
+            .wide(7)
+            .extra(),
+        Column::new("#batches", Cell::Statistic("count", WHOLE)).wide(9).extra(),
+        Column::new("median[ns]", Cell::Number("cost.ns", CALL)).wide(10),
+        Column::new("95%-from", Cell::Text(|view| end(view.point, 0))).wide(8).usual(),
+        Column::new("95%-to", Cell::Text(|view| end(view.point, 1))).wide(8).usual(),
         Column::new("min[ns]", Cell::Text(|view| each(view.point, |_, batches| batches.min_ns as f64)))
-            .wide(10),
+            .wide(8)
+            .extra(),
         Column::new("99%[ns]", Cell::Text(|view| each(view.point, |_, batches| batches.p99_ns as f64)))
-            .wide(10),
-        Column::new("stamp[ns]", Cell::Text(|view| each(view.point, |cost, _| cost.stamp_ns))).wide(9),
+            .wide(8),
+        Column::new("stamp[ns]", Cell::Text(|view| each(view.point, |cost, _| cost.stamp_ns)))
+            .wide(9)
+            .usual(),
     ],
     ..Table::PLAIN
 };

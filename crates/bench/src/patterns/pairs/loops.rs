@@ -6,6 +6,7 @@ use measure::samples::Recorder;
 
 use crate::Error;
 use crate::barrier::Barrier;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Progress;
 use crate::pattern::flood::{AT_ONCE, Burst};
@@ -101,7 +102,7 @@ pub(crate) fn flood<E: Endpoint>(
         done = sent;
         let now = clock.now();
         progress.see(now, done);
-        if own.is_none() && (done >= target || now.0 >= over) {
+        if own.is_none() && (done >= target || cut::is_over(now, over)) {
             own = Some((now, done));
             barrier.finish();
         }

@@ -38,6 +38,7 @@ impl Pattern for Pairs {
         command: command::COMMAND,
         shown: &table::SHOWN,
         axes: settings::AXES,
+        can_be_cut: |spec| spec.length.duration_s().is_some(),
         ..Row::named("pairs")
     };
     /// The progress of a rank's stream.

@@ -21,7 +21,7 @@ pub(super) static SHOWN: Presentation = Presentation {
 };
 
 const COUNT: Column =
-    Column::new("#pairs", Cell::Text(|view| Some(with_axes("{pairs|1}", &view.point.axes))));
+    Column::new("#pairs", Cell::Text(|view| Some(with_axes("{pairs|1}", &view.point.axes)))).wide(6);
 const FAIRNESS: Column = Column::new("fairness", Cell::Number("fairness.jain", PLAIN3));
 
 static LATENCIES: Table = Table {
@@ -31,14 +31,13 @@ static LATENCIES: Table = Table {
         COUNT,
         SIZE,
         SAMPLES,
-        Column::new("min[us]", Cell::Statistic("min_ns", US3)),
-        Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)),
-        Column::new("mean[us]", Cell::Statistic("mean_ns", US3)),
-        Column::new("max[us]", Cell::Statistic("max_ns", US3)),
-        Column::new("skew typ.[us]", Cell::Number("start_skew.p50_ns", US3)),
+        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(9).extra(),
+        Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(9),
+        Column::new("mean[us]", Cell::Statistic("mean_ns", US3)).wide(9).extra(),
+        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(9),
+        Column::new("skew[us]", Cell::Number("start_skew.p50_ns", US3)).usual(),
         FAIRNESS,
     ],
-    gap: 2,
     notes: &[Note::Always(NOTES)],
     ..Table::PLAIN
 };
@@ -49,13 +48,12 @@ static STREAMS: Table = Table {
     columns: &[
         COUNT,
         SIZE,
-        Column::new("BW all pairs[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
-        Column::new("MsgRate all pairs[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)),
-        Column::new("BW of a pair, min..max[{unit}]", Cell::Text(range)),
+        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(12),
+        Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)).extra(),
+        Column::new("pair[{unit}]", Cell::Text(range)).wide(20).usual(),
         FAIRNESS,
         OF_LINK,
     ],
-    gap: 2,
     notes: &[Note::Always(NOTES)],
     ..Table::PLAIN
 };
@@ -70,8 +68,9 @@ fn range(view: &View<'_>) -> Option<String> {
 
 const NOTES: &str = "
  pairs start each message, or their streams, together; skew: from the first to the last start of a message
- fairness: Jain's index (Jain, Chiu and Hawe 1984) of the pairs' throughputs, or of the inverse of their mean latencies:
+ fairness: Jain's index (Jain, Chiu and Hawe 1984) of the pairs' throughputs, or of the inverse of their mean latencies: \
    1 if all pairs got the same, 1 / #pairs if one pair got all
+ BW: of all pairs together; pair: the smallest and the largest throughput of a pair
 ";
 
 /// Messages flow from each even rank to the next rank.

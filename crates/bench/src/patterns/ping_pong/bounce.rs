@@ -4,6 +4,7 @@
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
@@ -39,7 +40,7 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
         // Rank 0 ends with the answer to its last message, rank 1 with that answer.
         if !(first && theirs == Mark::Last) {
             sent += 1;
-            let over = sent == last || theirs == Mark::Last || (first && before.0 >= end);
+            let over = sent == last || theirs == Mark::Last || (first && cut::is_over(before, end));
             endpoint.send(if over { Mark::Last } else { Mark::More })?;
         }
         let now = clock.now();

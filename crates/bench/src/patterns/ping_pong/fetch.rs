@@ -4,6 +4,7 @@
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
@@ -25,7 +26,7 @@ pub(crate) fn fetch<E: Endpoint, R: Recorder>(
     let mut before = clock.now();
     let (target, end) = length.end(clock, before);
     let mut done = 0;
-    while done < target && before.0 < end {
+    while done < target && !cut::is_over(before, end) {
         once(endpoint)?;
         let now = clock.now();
         recorder.record(now.since(before));

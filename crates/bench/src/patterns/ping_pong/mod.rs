@@ -38,6 +38,7 @@ impl Pattern for PingPong {
         command: command::COMMAND,
         shown: &table::SHOWN,
         tools: &[Tool::Qperf, Tool::Sockperf],
+        can_be_cut: |_| true,
         ..Row::named("ping-pong")
     };
     type Told = ();

@@ -39,21 +39,23 @@ static TRANSACTIONS: Table = Table {
     columns: &[
         SIZE,
         ITERATIONS,
-        T_MIN,
+        T_MIN.extra(),
         T_MAX,
         T_TYPICAL,
-        T_AVG,
-        T_STDEV,
+        T_AVG.extra(),
+        T_STDEV.extra(),
         T_99,
         T_999,
         Column::new("trans/s", Cell::Number("transactions_per_s", WHOLE)),
-        Column::new("CPU[us/trans]", Cell::Text(cpu)),
+        Column::new("CPU[us]", Cell::Text(cpu)),
     ],
-    gap: 2,
     below: |point| losses(point).into_iter().chain(meanwhile(point)).collect(),
-    notes: &[Note::Always(CPU_TIME)],
+    notes: &[Note::Always(CPU_TIME), Note::Always(PER_TRANSACTION)],
     ..Table::PLAIN
 };
+
+const PER_TRANSACTION: &str =
+    "\n CPU[us]: CPU time of both ranks for each transaction, which is a message out and one back\n";
 
 /// The CPU time of both messages of a transaction.
 fn cpu(view: &View<'_>) -> Option<String> {

@@ -3,7 +3,7 @@
 use measure::presentation::Presentation;
 use measure::quantity::{Interval, number};
 use measure::record::{LatencyKind, Point, SinkReport, steps};
-use measure::table::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
+use measure::table::common::{BOUND, PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
 use measure::table::{Cell, Column, Note, Table};
 use measure::text::plain;
 use measure::units::Dimension::{Number, Share};
@@ -47,18 +47,19 @@ static STEPS: Table = Table {
     columns: &[
         Column::new("rate[/s]", Cell::Axis("rate_hz")).wide(8),
         Column::new("values", Cell::Axis("values")).wide(6),
-        SAMPLES.wide(8),
-        Column::new("10%[us]", Cell::Statistic("p10_ns", US2)).wide(8),
+        SAMPLES,
+        Column::new("10%[us]", Cell::Statistic("p10_ns", US2)).wide(8).extra(),
         Column::new("typ.[us]", Cell::Statistic("p50_ns", US2)).wide(8),
-        Column::new("90%[us]", Cell::Statistic("p90_ns", US2)).wide(8),
-        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US2)).wide(9),
-        Column::new("max[us]", Cell::Statistic("max_ns", US2)).wide(8),
-        Column::new("{>above}", Cell::Above).wide(7),
-        Column::new("generated[/s]", Cell::Number("pipeline.achieved_hz", PLAIN1)).wide(13),
+        Column::new("90%[us]", Cell::Statistic("p90_ns", US2)).wide(8).extra(),
+        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US2)).wide(9).usual(),
+        Column::new("max[us]", Cell::Statistic("max_ns", US2)).wide(8).extra(),
+        Column::new("{>above}", Cell::Above).wide(8).usual(),
+        Column::new("generated[/s]", Cell::Number("pipeline.achieved_hz", PLAIN1)).wide(13).extra(),
         Column::new("missed[%]", Cell::Number("pipeline.missed_share", PERCENT)).wide(9),
-        Column::new("timer[%]", Cell::Number("pipeline.alone_share", PERCENT)).wide(8),
-        Column::new("#unsent", Cell::Number("counters.messages_not_transmitted", WHOLE)).wide(7),
+        Column::new("timer[%]", Cell::Number("pipeline.alone_share", PERCENT)).wide(8).extra(),
+        Column::new("#unsent", Cell::Number("counters.messages_not_transmitted", WHOLE)).wide(7).extra(),
         Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE)).wide(6),
+        BOUND,
     ],
     below: |point| sinks(point).chain(meanwhile(point)).collect(),
     notes: &[Note::Where(is_from_due, FROM_DUE), Note::Always(FATES)],
@@ -89,7 +90,7 @@ const FROM_DUE: &str = "
  each sample is timed from when its step was due, however late it was generated, to its arrival
 ";
 const FATES: &str = "
- generated: samples per second, by CLOCK_MONOTONIC; missed: steps that the generator was late for; timer: steps that the
+ generated: samples per second, by CLOCK_MONOTONIC; missed: steps that the generator was late for; timer: steps that the \
    timer misses on the same CPU without any other work, for up to 0.25 s before and after
  unsent: samples for which the endpoint had no room, or that were lost before the first arrived; lost: after that one
 ";

@@ -47,6 +47,7 @@ impl Pattern for Prtt {
         needs: Capabilities::COUNTED,
         command: command::COMMAND,
         axes: settings::AXES,
+        can_be_cut: |_| true,
         ..Row::named("prtt")
     };
     type Told = ();

@@ -11,6 +11,7 @@ use measure::clock::Ticks;
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark};
 use crate::point::Length;
 
@@ -43,7 +44,7 @@ pub(super) fn prtt<E: Endpoint, R: Recorder>(
     let (rounds, end) = length.end(clock, clock.now());
     for n in 1.. {
         let before = clock.now();
-        let mark = if n == rounds || before.0 >= end { Mark::Last } else { Mark::More };
+        let mark = if n == rounds || cut::is_over(before, end) { Mark::Last } else { Mark::More };
         let answered = round(endpoint, burst.messages, pause, mark)?;
         recorder.record(answered.since(before));
         if mark == Mark::Last {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use measure::clock::Ticks;
 
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::pattern::flood::{AT_ONCE, Flood};
 use crate::point::Length;
@@ -90,7 +91,7 @@ fn flood<E: Endpoint>(
     while out.open || into.open {
         let mut moved = false;
         if out.open {
-            let is_over = end != u64::MAX && clock.now().0 >= end;
+            let is_over = end != u64::MAX && cut::is_over(clock.now(), end);
             moved = out.send(endpoint, target, is_over, flow == Flow::Out)?;
         } else if out.used && unsent > 0 {
             let left = endpoint.outstanding()?;

@@ -2,6 +2,7 @@
 
 use super::flood::Flow;
 use crate::Error;
+use crate::cut;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::flood::Flood;
 use crate::point::Length;
@@ -55,7 +56,7 @@ fn post<E: Endpoint>(endpoint: &mut E, length: Length) -> Result<u64, Error> {
     let mut total = 0;
     let mut lanes = endpoint.lanes();
     while lanes > 0 && total < target {
-        let over = total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);
+        let over = total + lanes >= target || (end != u64::MAX && cut::is_over(clock.now(), end));
         let mark = if over { Mark::Last } else { Mark::More };
         while endpoint.try_send(mark)? == Posted::Busy {
             endpoint.idle()?;

@@ -22,17 +22,20 @@ static BOTH_ENDS: Table = Table {
     title: "throughput one way",
     columns: &[
         SIZE,
-        ITERATIONS,
-        Column::new("BW sent[{unit}]", Cell::Number("ends.0.throughput.bytes_per_s", BANDWIDTH)),
-        Column::new("BW received[{unit}]", Cell::Number("ends.1.throughput.bytes_per_s", BANDWIDTH)),
-        MESSAGE_RATE,
+        ITERATIONS.extra(),
+        Column::new("sent[{unit}]", Cell::Number("ends.0.throughput.bytes_per_s", BANDWIDTH)).wide(11),
+        Column::new("recv[{unit}]", Cell::Number("ends.1.throughput.bytes_per_s", BANDWIDTH)).wide(11),
+        MESSAGE_RATE.extra(),
         LOST.shown_where(is_lossy),
-        Column::new("#duplicate", Cell::Number("counters.messages_duplicate", WHOLE)).shown_where(is_lossy),
-        Column::new("#reordered", Cell::Number("counters.messages_reordered", WHOLE)).shown_where(is_lossy),
-        Column::new("CPU sent[ns/KiB]", Cell::Text(|view| cpu(view.point, 0))),
-        Column::new("CPU received[ns/KiB]", Cell::Text(|view| cpu(view.point, 1))),
+        Column::new("#duplicate", Cell::Number("counters.messages_duplicate", WHOLE))
+            .extra()
+            .shown_where(is_lossy),
+        Column::new("#reordered", Cell::Number("counters.messages_reordered", WHOLE))
+            .extra()
+            .shown_where(is_lossy),
+        Column::new("CPU-sent[ns/KiB]", Cell::Text(|view| cpu(view.point, 0))).usual(),
+        Column::new("CPU-recv[ns/KiB]", Cell::Text(|view| cpu(view.point, 1))).usual(),
     ],
-    gap: 2,
     below: meanwhile,
     notes: &[Note::Always(CPU_TIME), Note::Where(is_woken, WOKEN)],
     ..Table::PLAIN
@@ -56,6 +59,6 @@ fn is_woken(point: &Point) -> bool {
 }
 
 const WOKEN: &str = "
- TCP: the receiver is woken for 1 MiB at a time if its buffer holds that much (SO_RCVLOWAT), which iperf3, netperf and qperf do
+ TCP: the receiver is woken for 1 MiB at a time if its buffer holds that much (SO_RCVLOWAT), which iperf3, netperf and qperf do \
    not request; over loopback this alone may double the throughput
 ";

@@ -96,14 +96,15 @@ static TRANSFERS: Table = Table {
         Column::new("to", Cell::Axis("file_sink")).wide(6),
         Column::new("depth", Cell::Axis("tx_depth")).wide(5).shown_where(is_over_verbs),
         Column::new("registers", Cell::Text(|view| registers(view.point))).wide(9).shown_where(is_over_verbs),
-        Column::new("session", Cell::Text(|view| Some(session_of(view.point)))).wide(7),
-        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
-        Column::new("files[1/s]", Cell::Number("throughput.messages_per_s", WHOLE)).wide(10),
-        Column::new("CPU from[s/GiB]", Cell::Number("transfer.source.cpu_ns_per_gib", SECONDS)).wide(15),
-        Column::new("CPU to[s/GiB]", Cell::Number("transfer.sink.cpu_ns_per_gib", SECONDS)).wide(13),
-        Column::new("setup[ms]", Cell::Number("transfer.session_ns", MILLISECONDS)).wide(9),
+        Column::new("session", Cell::Text(|view| Some(session_of(view.point)))).wide(7).usual(),
+        Column::new("BW[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)).wide(10),
+        Column::new("files[1/s]", Cell::Number("throughput.messages_per_s", WHOLE)).wide(10).usual(),
+        Column::new("CPU-from[s/GiB]", Cell::Number("transfer.source.cpu_ns_per_gib", SECONDS))
+            .wide(15)
+            .extra(),
+        Column::new("CPU-to[s/GiB]", Cell::Number("transfer.sink.cpu_ns_per_gib", SECONDS)).wide(13).extra(),
+        Column::new("setup[ms]", Cell::Number("transfer.session_ns", MILLISECONDS)).wide(9).extra(),
     ],
-    gap: 2,
     notes: &[Note::Always(CPU)],
     ..Table::PLAIN
 };

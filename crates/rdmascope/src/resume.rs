@@ -1,0 +1,115 @@
+//! `rdmascope run --resume`: goes on with a run that was stopped or killed.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use bench::plan::{Options, Plan, resolve};
+use clap::{Arg, Args, Command, FromArgMatches};
+use measure::figure::Unit;
+use measure::record::{Run, Status};
+use measure::store::EndedRun;
+use serde_json::{Map, Value};
+
+use crate::execute::{close, execute};
+use crate::failure::{PARTIAL, Usage, harmless};
+use crate::job::{Destination, Job, Shows};
+use crate::launch::launch;
+use crate::resumed;
+use crate::run::RunArguments;
+use crate::sink::{self, Ended};
+
+/// Measures the points of a run that its record does not have, and writes the report again.
+pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitCode> {
+    let ended = EndedRun::open(directory)?;
+    let run = &ended.run;
+    let shown = directory.display();
+    let Some(arguments) = arguments_of(run) else {
+        let first = run.command.get(1).map_or("another command", String::as_str);
+        let first = harmless(first);
+        let text = format!("{shown} is a run of `{first}`: only those of `rdmascope run` can be resumed");
+        return Err(Usage(text).into());
+    };
+    let Some(plan) = &arguments.plan else {
+        return Err(Usage(format!("the record in {shown} does not name its plan")).into());
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    if run.program.version != own {
+        let version = harmless(&run.program.version);
+        let text = format!("{shown} was measured by version {version}, and this is {own}: start a new run");
+        return Err(Usage(text).into());
+    }
+    let resolved =
+        resolve(&Plan::load(plan)?, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
+    if let Some(key) = difference(&resolved.plan, &run.plan) {
+        let plan = harmless(plan);
+        let text = format!(
+            "the plan {plan} is not the one that {shown} was measured with: {key} differs; start a new run"
+        );
+        return Err(Usage(text).into());
+    }
+    // A record may come from anywhere, and its command line may name programs.
+    eprintln!("rdmascope: resuming `{}`", harmless(&run.command.join(" ")));
+    let mut launch = launch(&arguments.placement, None, &resolved)?;
+    launch.launches_before = run.launches.len().try_into().unwrap_or(u32::MAX);
+    let job = Job {
+        resolved,
+        quick: arguments.quick,
+        command: run.command.clone(),
+        launch,
+        out: Destination::Resumed(Box::new(ended)),
+        bandwidth: Unit::GbPerS,
+        shows: if is_verbose || arguments.verbose { Shows::Points } else { Shows::Medians },
+    };
+    if job.left().is_empty() {
+        return whole(job, directory);
+    }
+    execute(job)
+}
+
+/// Ends a run to which no point of its plan is missing.
+fn whole(job: Job, directory: &Path) -> anyhow::Result<ExitCode> {
+    let Destination::Resumed(ended) = job.out else { return Ok(ExitCode::SUCCESS) };
+    let mut run = ended.run.clone();
+    run.ended.get_or_insert_with(sink::now);
+    // Repetitions that were planned while others were measured may be missing.
+    run.points_planned = resumed::planned(job.resolved.points.len() as u64, &ended.points);
+    let has_failed = ended.points.iter().any(|point| matches!(point.status, Status::Failed { .. }));
+    ended.go_on()?.finish(&run)?;
+    eprintln!("rdmascope: the record in {} has all points of its plan", directory.display());
+    close(Ended { directory: Some(directory.to_owned()), unprinted: None })?;
+    Ok(if has_failed { ExitCode::from(PARTIAL) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the arguments of the command line in a record, if it is one of `rdmascope run`.
+fn arguments_of(run: &Run) -> Option<RunArguments> {
+    let at = run.command.iter().position(|word| word == "run")?;
+    let is_colour = |word: &String| word.starts_with("--color") || COLOURS.contains(&word.as_str());
+    let is_first = run.command.get(1..at)?.iter().all(is_colour);
+    let colour = Arg::new("color").long("color").num_args(1);
+    let command = RunArguments::augment_args(Command::new("run")).arg(colour);
+    let matches = command.try_get_matches_from(&run.command[at..]).ok().filter(|_| is_first)?;
+    RunArguments::from_arg_matches(&matches).ok()
+}
+
+/// The values of `--color`, which may come before the command.
+const COLOURS: [&str; 3] = ["always", "auto", "never"];
+
+/// Returns the path of the first key in which two resolved plans differ.
+fn difference(one: &Value, other: &Value) -> Option<String> {
+    let below = |key: String, one: &Value, other: &Value| {
+        difference(one, other).map(|rest| if rest.is_empty() { key.clone() } else { format!("{key}.{rest}") })
+    };
+    match (one, other) {
+        (one, other) if one == other => None,
+        (Value::Object(one), Value::Object(other)) => {
+            let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
+            let of = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
+            keys.filter_map(|key| below(key.clone(), &of(one, key), &of(other, key))).next()
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            let pairs = one.iter().zip(other).enumerate();
+            pairs.filter_map(|(index, (one, other))| below(index.to_string(), one, other)).next()
+        }
+        _ => Some(String::new()),
+    }
+}

@@ -1,0 +1,33 @@
+//! The numbers of a chart as comma-separated values (RFC 4180).
+
+use crate::html::chart::Chart;
+
+/// A line for each mark: its series, whether it is measured, published or a link limit, its place,
+/// its number, and the ends of its error bar.
+pub(super) fn numbers(chart: &Chart) -> String {
+    let head = ["series", "kind", &chart.x_title, &chart.y_title, "low", "high"].map(quoted);
+    let mut out = head.join(",") + "\n";
+    for series in &chart.series {
+        for (index, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
+            let end = |ends: &[f64]| ends.get(index).map(f64::to_string).unwrap_or_default();
+            let x = x.as_str().map_or_else(|| x.to_string(), str::to_owned);
+            let cells = [
+                quoted(&series.name),
+                series.kind().to_owned(),
+                quoted(&x),
+                y.to_string(),
+                end(&series.low),
+                end(&series.high),
+            ];
+            out += &(cells.join(",") + "\n");
+        }
+    }
+    out
+}
+
+/// A text as a cell. A spreadsheet does not take it for a formula.
+fn quoted(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}

@@ -1,0 +1,120 @@
+use std::collections::BTreeMap;
+
+use measure::figure::{Figure, FigureKind, Unit};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::known;
+
+/// A point of an experiment with a median, in ns.
+fn point(id: u64, size: u64, service: &str, median_ns: u64) -> measure::record::Point {
+    let latency = json!({
+        "kind": "rtt_half", "count": 9, "min_ns": median_ns, "p10_ns": median_ns - 10, "p50_ns": median_ns,
+        "p90_ns": median_ns + 50, "p99_ns": median_ns + 60, "p999_ns": median_ns + 70, "max_ns": median_ns + 80,
+        "mean_ns": median_ns as f64, "mavericks": { "rule": "> 2 x mean", "count": 0 },
+    });
+    let point = json!({
+        "id": id, "experiment": "latency", "pattern": "ping-pong", "axes": { "size_bytes": size, "service": service },
+        "status": "measured", "repetition": 0, "latency": latency, "wall_ns": 1,
+    });
+    serde_json::from_value(point).unwrap()
+}
+
+fn run(figures: Vec<Figure>) -> Run {
+    let run = json!({
+        "schema_version": 1, "program": {"name": "rdmascope", "version": "0"}, "command": [], "started": "",
+        "title": "", "quick": false, "plan": {}, "points_planned": 0, "figures": figures, "devices": [],
+        "environments": [], "overheads": [], "warnings": [],
+    });
+    serde_json::from_value(run).unwrap()
+}
+
+fn figure(kind: FigureKind, title: &str) -> Figure {
+    Figure {
+        experiments: vec!["latency".to_owned()],
+        x: Some("size_bytes".to_owned()),
+        y: Some("latency.p50_ns".to_owned()),
+        series: vec!["service".to_owned()],
+        unit: Some(Unit::Us),
+        ..Figure::new(kind, title)
+    }
+}
+
+fn points() -> Vec<measure::record::Point> {
+    [(64, "RC", 1000), (4096, "RC", 2000), (64, "UC, \"<b>\"", 900), (4096, "UC, \"<b>\"", 90_000)]
+        .into_iter()
+        .zip(0..)
+        .map(|((size, service, median_ns), id)| point(id, size, service, median_ns))
+        .collect()
+}
+
+/// The numbers of an attribute in a drawing, in order.
+fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<f64> {
+    let elements = svg.split('<').filter(|part| part.starts_with(element));
+    let value = |part: &str| part.split(&format!(" {attribute}=\"")).nth(1)?.split('"').next()?.parse().ok();
+    elements.filter_map(value).collect()
+}
+
+#[test]
+fn each_chart_is_a_drawing_and_its_numbers() {
+    let figures = vec![
+        Figure::new(FigureKind::Table, "No chart"),
+        figure(FigureKind::Lines, "Latency over size: <all> & more"),
+        figure(FigureKind::Bars, "The same as bars"),
+    ];
+    let drawings = drawings(&run(figures), known(&points())).unwrap();
+    let names: Vec<String> = drawings.iter().map(Drawing::name).collect();
+    assert_eq!(names, ["figure-2-latency-over-size-all-more", "figure-3-the-same-as-bars"]);
+
+    let lines = &drawings[0];
+    let rows: Vec<&str> = lines.csv.lines().collect();
+    assert!(
+        rows[0].starts_with("series,kind,size,\"median latency") || rows[0].contains("[us]"),
+        "{}",
+        rows[0]
+    );
+    assert_eq!(rows[1], "RC,measured,64,1,0.99,1.05");
+    assert_eq!(rows[4], "\"UC, \"\"<b>\"\"\",measured,4096,90,89.99,90.05");
+    assert_eq!(rows.len(), 5);
+    assert!(
+        lines.svg.starts_with("<?xml") && lines.svg.contains("Latency over size: &lt;all&gt; &amp; more")
+    );
+    assert!(!lines.svg.contains("<b>"), "texts of a record are no elements");
+    let places = numbers(&lines.svg, "circle", "cy");
+    assert_eq!(places.len(), 4);
+    // Higher numbers are further up: y grows downwards.
+    assert!(places[0] > places[1] && places[2] > places[0] && places[1] > places[3], "{places:?}");
+    let inside =
+        |places: Vec<f64>, least: f64, most: f64| places.iter().all(|place| (least..=most).contains(place));
+    assert!(inside(places, 0.0, 470.0) && inside(numbers(&lines.svg, "circle", "cx"), 78.0, 744.0));
+
+    // Ninety times as long: the small bars are visible on a logarithmic scale.
+    let bars = &drawings[1];
+    let heights = numbers(&bars.svg, "rect", "height");
+    let shown = &heights[heights.len() - 4..];
+    assert!(shown.iter().all(|height| *height > 4.0), "{shown:?}");
+}
+
+#[test]
+fn numbers_that_are_all_zero_are_drawn() {
+    let mut points = points();
+    for point in &mut points {
+        point.latency.as_mut().unwrap().p50_ns = 0;
+    }
+    let drawings = drawings(&run(vec![figure(FigureKind::Lines, "x")]), known(&points)).unwrap();
+    assert_eq!(numbers(&drawings[0].svg, "circle", "cy").len(), 4);
+    assert!(drawings[0].svg.len() < 20_000);
+}
+
+#[test]
+fn a_cell_is_no_formula() {
+    let mut points = points();
+    for point in &mut points {
+        point.axes = BTreeMap::from([
+            ("size_bytes".to_owned(), json!(64)),
+            ("service".to_owned(), Value::from("=1+1")),
+        ]);
+    }
+    let drawings = drawings(&run(vec![figure(FigureKind::Lines, "x")]), known(&points)).unwrap();
+    assert!(drawings[0].csv.contains("\n'=1+1,measured,"), "{}", drawings[0].csv);
+}
