@@ -313,6 +313,8 @@ impl Endpoint for SocketEndpoint {
             match self.take(0)? {
                 Some(header) if header.is_greeting => {
                     self.arrived(0, header);
+                    // The messages after it may have been received together with it.
+                    self.ready.iter_mut().for_each(|ready| ready.suspect(0));
                     return Ok(());
                 }
                 Some(_) => {}

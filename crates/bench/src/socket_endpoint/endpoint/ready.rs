@@ -15,6 +15,7 @@ pub(super) const AT_ONCE: usize = 64;
 /// The sockets of an endpoint.
 pub(super) struct Ready {
     epoll: OwnedFd,
+    /// One more than [`AT_ONCE`], for a lane that is suspected.
     events: Vec<Event>,
     /// The sockets of the last check that are left.
     left: usize,
@@ -30,7 +31,7 @@ impl Ready {
             let data = EventData::new_u64(index as u64);
             epoll::add(&epoll, lane.borrowed(), data, EventFlags::IN).map_err(failed)?;
         }
-        let events = vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; AT_ONCE];
+        let events = vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; AT_ONCE + 1];
         Ok(Self { epoll, events, left: 0, lanes: lanes.len() })
     }
 
@@ -39,6 +40,15 @@ impl Ready {
         self.left = self.lanes.min(AT_ONCE);
         for (index, event) in self.events[..self.left].iter_mut().enumerate() {
             event.data = EventData::new_u64(index as u64);
+        }
+    }
+
+    /// Treats a lane as ready: it may hold messages that the kernel no longer reports.
+    pub(super) fn suspect(&mut self, lane: usize) {
+        let lane = lane as u64;
+        if self.events[..self.left].iter().all(|event| event.data.u64() != lane) {
+            self.events[self.left].data = EventData::new_u64(lane);
+            self.left += 1;
         }
     }
 
@@ -58,7 +68,11 @@ impl Ready {
     /// a lane is ready.
     pub(super) fn look(&mut self, sleeps: bool) -> Result<bool, Error> {
         let at_once = Timespec::default();
-        match epoll::wait(&self.epoll, &mut self.events[..], if sleeps { None } else { Some(&at_once) }) {
+        match epoll::wait(
+            &self.epoll,
+            &mut self.events[..AT_ONCE],
+            if sleeps { None } else { Some(&at_once) },
+        ) {
             Ok(found) => self.left = found,
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed(error)),

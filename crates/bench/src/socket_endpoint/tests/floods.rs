@@ -115,6 +115,41 @@ fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
     }
 }
 
+/// All messages of a lane arrive together with the greeting, so that the kernel reports none of
+/// them.
+#[test]
+fn messages_that_come_with_a_greeting_are_taken() {
+    for carrier in [Carrier::Tcp, Carrier::UnixStream, Carrier::UnixDatagram] {
+        for poll in [Poll::Event, Poll::Busy] {
+            let axes = [axis::ENDPOINT.value(carrier), axis::POLL.value(poll), axis::STREAMS.value(3)];
+            let spec = spec(Pattern::STREAM, axes);
+            let halves = halves(&spec);
+            let told = told(&spec, &halves, |_, _, _| ());
+            let are_sent = Barrier::new(2);
+            let ends = run(halves, &told, |rank, end| {
+                end.start(5.0)?;
+                if rank == 0 {
+                    end.send_sync()?;
+                    post(end, 6)?;
+                    are_sent.wait();
+                    return Ok(());
+                }
+                are_sent.wait();
+                // Sent is not yet arrived, over TCP.
+                thread::sleep(Duration::from_millis(20));
+                end.await_sync()?;
+                for _ in 0..6 {
+                    end.receive()?;
+                }
+                Ok(())
+            });
+            for end in ends {
+                end.unwrap_or_else(|error| panic!("{carrier:?} {poll:?}: {error}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn both_ends_have_the_buffers_that_are_asked_for() {
     for carrier in [Carrier::Tcp, Carrier::UnixStream] {
