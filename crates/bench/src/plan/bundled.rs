@@ -60,7 +60,10 @@ const PLANS: [Bundled; 14] = [
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 17] = [
+const REFERENCES: [(&str, &str); 20] = [
+    reference!("reference/gamess-2016/figure5_throughput_gbps.csv"),
+    reference!("reference/gamess-2016/figure7_rc_throughput_gbps.csv"),
+    reference!("reference/gamess-2016/figure9_uc_throughput_gbps.csv"),
     reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
     reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
