@@ -12,7 +12,7 @@ use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
 use crate::cli::known::Known;
-use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark};
+use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark, refused};
 use crate::execute::execute;
 use crate::job::{Job, Shows};
 use crate::launch::launch;
@@ -112,6 +112,10 @@ impl<'a> Benchmark<'a> {
 
     /// Returns the settings of the flags, with all sizes in one experiment.
     fn settings(&self) -> anyhow::Result<Settings> {
+        let is_of_perftest = benchmark::has_perftest(self.pattern, self.subject);
+        if let Some(refusal) = is_of_perftest.then(|| refused::perftest_refusal(self.flags)).flatten() {
+            return Err(refusal.into());
+        }
         let settings = start(self.pattern, self.subject, self.operation);
         let settings = self.known.map_or(Ok(settings.clone()), |known| known.start(settings))?;
         let mut settings = Amount::from_arg_matches(self.flags)?.settle(settings);

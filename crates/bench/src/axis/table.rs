@@ -150,7 +150,7 @@ axes! {
     /// sets it, because the limit differs between devices and would put a step into the curve. In
     /// collectives and halo exchanges, messages of up to the size plus eight bytes are inline.
     INLINE: bool = row("inline", Kind::Flag)
-        .flags(&[Flag::up_to("inline-size", "SIZE", UP_TO).letter('I')]);
+        .flags(&[Flag::up_to("inline-size", "SIZE", UP_TO).letter('I').alias(&["inline_size"])]);
     /// Length in bytes up to which samples of a pipeline are copied into the work request at post
     /// time; 0 is never.
     INLINE_MAX_BYTES: u32 = row("inline_max_bytes", Kind::Bytes).of("B")

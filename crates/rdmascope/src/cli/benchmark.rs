@@ -12,8 +12,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use measure::units;
 
-use super::axes;
 use super::placement::{MpiPlacement, Placement, SocketPlacement};
+use super::{axes, refused};
 use crate::server_args::ServerArgs;
 
 /// How much is measured.
@@ -120,12 +120,18 @@ pub(super) fn flags(command: Command, pattern: Pattern, subject: Option<&'static
     let command = if row.has_ends(carrier) { with_ends(command) } else { command };
     let command = Output::augment_args(command);
     if carrier.is_verbs() {
-        Placement::augment_args(command)
+        let command = Placement::augment_args(command);
+        if has_perftest(pattern, subject) { refused::with_perftest(command) } else { command }
     } else if carrier.is_mpi() {
         MpiPlacement::augment_args(command)
     } else {
         SocketPlacement::augment_args(command)
     }
+}
+
+/// Whether perftest has a benchmark for what a command measures.
+pub(crate) fn has_perftest(pattern: Pattern, subject: Option<&'static Subject>) -> bool {
+    carrier(subject).is_verbs() && [Pattern::PING_PONG, Pattern::STREAM].contains(&pattern)
 }
 
 /// Returns the flags of an axis. Help lists them only where the axis has an effect.

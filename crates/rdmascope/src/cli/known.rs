@@ -12,11 +12,10 @@ use bench::command::Subject;
 use bench::plan::Settings;
 use bench::point::{MpiSync, Pattern};
 use clap::builder::PossibleValuesParser;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 
 use super::benchmark;
-use super::refused::{IMB_OF_ALL, IMB_OF_PAIRS, IMB_OF_TWO, IMB_REFUSED, NEAR, OSU_REFUSED, Refused};
+use super::refused::{self, IMB_OF_ALL, IMB_OF_PAIRS, IMB_OF_TWO, IMB_REFUSED, NEAR, OSU_REFUSED, Refused};
 use crate::failure::Usage;
 
 /// A benchmark of another suite, and the command of rdmascope that measures the same.
@@ -141,8 +140,7 @@ impl Known {
 
     /// Adds the settings of the suite's flags to the settings of rdmascope's flags.
     pub(crate) fn settle(&self, flags: &ArgMatches, settings: Settings) -> anyhow::Result<Settings> {
-        let refused = self.refused().find(|(_, long, ..)| is_given(flags, long));
-        if let Some((letter, long, _, instead)) = refused {
+        if let Some((letter, long, _, instead)) = refused::given(self.refused(), flags) {
             let instead = self.instead(long).unwrap_or(instead);
             let flag = match (letter, self.suite) {
                 (Some(letter), _) => format!("-{letter} (--{long})"),
@@ -434,18 +432,7 @@ fn flags(command: Command) -> Command {
         true => command.mut_arg("warmup", |arg| arg.conflicts_with(WARMUP)),
         false => command,
     };
-    let refused = known.refused().map(|(letter, long, has_value, instead)| {
-        let arg = Arg::new(*long).long(*long).short(*letter).hide(true).help(*instead);
-        match has_value {
-            true => arg.num_args(0..=1).action(ArgAction::Append),
-            false => arg.num_args(0..=1).require_equals(true).action(ArgAction::Append),
-        }
-    });
-    command.args(refused)
-}
-
-fn is_given(flags: &ArgMatches, id: &str) -> bool {
-    flags.value_source(id) == Some(ValueSource::CommandLine)
+    command.args(refused::args(known.refused()))
 }
 
 /// Returns the words of a command line as clap reads them: the Intel MPI Benchmarks write `-msglog`

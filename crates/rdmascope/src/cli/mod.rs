@@ -4,7 +4,7 @@ pub(crate) mod axes;
 pub(crate) mod benchmark;
 pub(crate) mod known;
 mod placement;
-mod refused;
+pub(crate) mod refused;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time;

@@ -26,7 +26,7 @@ pub(crate) struct Site<P: Args = Placement> {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Placement {
     /// Device to measure; see `rdmascope devices`.
-    #[arg(short = 'd', long, value_name = "NAME")]
+    #[arg(short = 'd', long, alias = "ib-dev", value_name = "NAME")]
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) port: PortFlags,

@@ -1,5 +1,10 @@
-//! Benchmarks and options of the OSU benchmarks and the Intel MPI Benchmarks (IMB) that rdmascope
-//! does not have, and what to do instead.
+//! Benchmarks and options of the OSU benchmarks, the Intel MPI Benchmarks (IMB) and perftest that
+//! rdmascope does not have, and what to do instead.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::failure::Usage;
 
 /// Benchmarks that rdmascope does not have, and the command that comes closest.
 pub(super) const NEAR: [(&str, &str); 6] = [
@@ -27,6 +32,97 @@ pub(super) const NEAR: [(&str, &str); 6] = [
 /// An option that rdmascope does not have: its letter, its long name, whether it has a value, and
 /// what to do instead.
 pub(super) type Refused = (Option<char>, &'static str, bool, &'static str);
+
+/// Returns hidden flags for options that are refused, with the reason, once they are given.
+pub(super) fn args(refused: impl Iterator<Item = &'static Refused>) -> impl Iterator<Item = Arg> {
+    refused.map(|(letter, long, has_value, instead)| {
+        let arg = Arg::new(*long).long(*long).short(*letter).hide(true).help(*instead);
+        match has_value {
+            true => arg.num_args(0..=1).action(ArgAction::Append),
+            false => arg.num_args(0..=1).require_equals(true).action(ArgAction::Append),
+        }
+    })
+}
+
+/// Returns the first of the options that is given.
+pub(super) fn given(
+    mut refused: impl Iterator<Item = &'static Refused>,
+    flags: &ArgMatches,
+) -> Option<&'static Refused> {
+    refused.find(|(_, long, ..)| flags.value_source(long) == Some(ValueSource::CommandLine))
+}
+
+/// Adds the options of perftest that a benchmark of verbs accepts without an effect, or refuses, as
+/// hidden flags. Their letters mean what they mean in perftest, and not an axis of other endpoints.
+pub(super) fn with_perftest(command: Command) -> Command {
+    let letters: Vec<char> = PERFTEST_REFUSED.iter().filter_map(|(letter, ..)| *letter).collect();
+    let command = command.mut_args(|arg| match arg.get_short() {
+        Some(letter) if arg.is_hide_set() && letters.contains(&letter) => arg.short(None),
+        _ => arg,
+    });
+    let ignored = PERFTEST_IGNORED
+        .map(|(letter, long)| Arg::new(long).long(long).short(letter).hide(true).action(ArgAction::SetTrue));
+    command.args(ignored).args(args(PERFTEST_REFUSED.iter()))
+}
+
+/// Returns why an option of perftest among the flags of a benchmark is refused.
+pub(crate) fn perftest_refusal(flags: &ArgMatches) -> Option<Usage> {
+    let (letter, long, _, instead) = given(PERFTEST_REFUSED.iter(), flags)?;
+    let flag = letter.map_or_else(|| format!("--{long}"), |letter| format!("-{letter} (--{long})"));
+    Some(Usage(format!("perftest's {flag} is not supported: {instead}")))
+}
+
+/// A benchmark never warns of the governor of the CPUs, and has no peak bandwidth.
+const PERFTEST_IGNORED: [(char, &str); 2] = [('F', "CPU-freq"), ('N', "noPeak")];
+
+pub(super) const PERFTEST_REFUSED: [Refused; 41] = [
+    (Some('C'), "report-cycles", false, "times are in us, and the samples of --out DIR in ns: leave it out"),
+    (
+        Some('H'),
+        "report-histogram",
+        false,
+        "--out DIR keeps every sample and writes a report with histograms",
+    ),
+    (Some('L'), "hop_limit", true, "the hop limit cannot be set: leave it out"),
+    (Some('M'), "MGID", true, "rdmascope fan-out multicast measures multicast"),
+    (Some('O'), "dualport", false, "measure one port after the other: -i 1, then -i 2"),
+    (Some('T'), "tos", true, "--tclass sets the traffic class"),
+    (Some('U'), "report-unsorted", false, "--out DIR keeps every sample in the order of the messages"),
+    (Some('V'), "version", false, "use rdmascope --version"),
+    (Some('W'), "report-counters", true, "--out DIR records how the counters of the ports changed"),
+    (Some('X'), "vector", true, "the completion vector cannot be set: leave it out"),
+    (Some('f'), "margin", true, "--warmup N sets how many messages are not measured"),
+    (Some('g'), "mcg", false, "rdmascope fan-out multicast measures multicast"),
+    (Some('u'), "qp-timeout", true, "the timeout is always 14, perftest's default: leave it out"),
+    (Some('w'), "limit_bw", true, "a finding of a plan checks a limit (rdmascope plans --reference)"),
+    (Some('y'), "limit_msgrate", true, "a finding of a plan checks a limit (rdmascope plans --reference)"),
+    (Some('z'), "com_rdma_cm", false, "both programs talk over TCP: leave it out"),
+    (None, "burst_size", true, "rdmascope open-loop send sends at a set rate"),
+    (None, "cpu_util", false, "--out DIR records the CPU time of both ranks"),
+    (None, "dlid", true, "the LID is that of the peer: leave it out"),
+    (None, "dont_xchg_versions", false, "versions are always compared: leave it out"),
+    (None, "force-link", true, "the link layer is that of the port: leave it out"),
+    (None, "inline_recv", true, "receives are never inline: leave it out"),
+    (None, "latency_gap", true, "rdmascope one-way send --pause waits between messages"),
+    (None, "mmap", true, "messages are in the memory of --memory: leave it out"),
+    (None, "mr_per_qp", false, "the number of memory regions cannot be set: leave it out"),
+    (None, "odp", false, "memory is always pinned: leave it out"),
+    (None, "out_json", false, "--out DIR writes all points as JSON"),
+    (None, "out_json_file", true, "--out DIR writes all points as JSON"),
+    (None, "output", true, "--out DIR writes all numbers as JSON"),
+    (None, "perform_warm_up", false, "a tenth of the messages warms up: leave it out, or use --warmup N"),
+    (None, "rate_limit", true, "rdmascope open-loop send --rate sends at a set rate"),
+    (None, "rate_units", true, "rdmascope open-loop send --rate sends at a set rate"),
+    (None, "recv_post_list", true, "the length of lists of receives cannot be set: leave it out"),
+    (None, "report-both", false, "both directions and their total have columns: leave it out"),
+    (None, "retry_count", true, "the retry count is always 7, perftest's default: leave it out"),
+    (None, "reversed", false, "exchange the hosts"),
+    (None, "run_infinitely", false, "-D TIME sets how long it runs"),
+    (None, "source_ip", true, "the routing table chooses the address: leave it out"),
+    (None, "use-srq", false, "each queue pair has its own receive queue: leave it out"),
+    (None, "use_hugepages", false, "messages are in pages of the usual size: leave it out"),
+    (None, "use_old_post_send", false, "messages are always posted with ibv_post_send: leave it out"),
+];
 
 pub(super) const OSU_REFUSED: [Refused; 20] = [
     (Some('D'), "ddt", true, "messages are contiguous bytes: leave it out"),

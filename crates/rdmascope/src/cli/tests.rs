@@ -9,6 +9,7 @@ use clap::Command;
 
 use super::axes;
 use super::known::{self, KNOWN};
+use super::refused::PERFTEST_REFUSED;
 use crate::failure::Usage;
 
 /// Returns every command of a pattern, with its subject if it has one.
@@ -67,6 +68,30 @@ fn every_name_of_other_suites_is_a_command_of_ours() {
     }
     let names: BTreeSet<_> = KNOWN.iter().map(|known| known.name).collect();
     assert_eq!(names.len(), KNOWN.len());
+}
+
+#[test]
+fn every_option_of_perftest_is_known_and_a_missing_one_says_what_to_do() {
+    let said = |words: &str| {
+        let line = ["rdmascope"].into_iter().chain(words.split(' '));
+        let matches = crate::command::command().try_get_matches_from(line).unwrap();
+        let benchmark = crate::benchmark::Benchmark::asked_for(&matches).unwrap();
+        benchmark.plan().map(drop).map_err(|error| error.to_string())
+    };
+    for command in ["lat send", "lat write", "lat read", "bw send", "bw write", "bw atomic"] {
+        assert_eq!(said(&format!("{command} -F -N --ib-dev mlx5_0 --inline_size 0 -n 10")), Ok(()));
+        for (letter, long, has_value, instead) in PERFTEST_REFUSED {
+            let value = if has_value { " 5" } else { "" };
+            let words = format!("{command} --{long}{value} node7");
+            assert!(said(&words).unwrap_err().ends_with(instead), "{words}");
+            let Some(letter) = letter else { continue };
+            assert!(said(&format!("{command} -{letter}{value}")).unwrap_err().ends_with(instead), "{letter}");
+        }
+    }
+    assert_eq!(
+        said("bw send -W counters/port_xmit_data node7").unwrap_err(),
+        "perftest's -W (--report-counters) is not supported: --out DIR records how the counters of the ports changed"
+    );
 }
 
 #[test]
