@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use bench::Error;
 use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
+use bench::process::sink::Sink;
 
 use crate::failure::{DID_NOT_FINISH, Interrupted, PARTIAL};
 use crate::job::Job;
@@ -16,8 +17,12 @@ use crate::{report, stdout};
 pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     let nothing_kept = job.nothing_kept();
-    let points = job.left();
+    let mut points = job.left();
     let mut output = Output::new(&mut job)?;
+    if points.is_empty() {
+        // Only repetitions are missing, as many as a plan with `within` still wants.
+        points = output.more().map_err(anyhow::Error::from_boxed)?;
+    }
     let ended = coordinator::run(&points, &job.launch, Some(&interrupt), &mut output);
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());

@@ -8,6 +8,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 use measure::figure::Unit;
 use measure::record::{Run, Status};
 use measure::store::EndedRun;
+use report::repeated::{Repeated, repeated};
 use serde_json::{Map, Value};
 
 use crate::execute::{close, execute};
@@ -60,10 +61,16 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
         bandwidth: Unit::GbPerS,
         shows: if is_verbose || arguments.verbose { Shows::Points } else { Shows::Medians },
     };
-    if job.left().is_empty() {
+    if job.left().is_empty() && !wants_more(&job) {
         return whole(job, directory);
     }
     execute(job)
+}
+
+/// Whether an experiment with `within` wants repetitions that the record does not have.
+fn wants_more(job: &Job) -> bool {
+    let Destination::Resumed(ended) = &job.out else { return false };
+    repeated(&ended.run.plan, &ended.points).iter().any(Repeated::wants_more)
 }
 
 /// Ends a run to which no point of its plan is missing.

@@ -114,6 +114,35 @@ fn a_run_that_was_killed_is_resumed() {
     scratch.assert_nothing_left();
 }
 
+/// All planned points are there, but not as many repetitions as `within` asks for.
+#[test]
+fn a_run_that_lacks_only_repetitions_is_resumed() {
+    let scratch = Scratch::on_one_cpu();
+    let plan = r#"
+name = "repeated"
+title = "Repeated"
+[[experiment]]
+name = "one"
+pattern = "ping-pong"
+duration = "300ms"
+within = "0.0001%"
+repetitions_max = 8
+"#;
+    scratch.write("plan.toml", plan);
+    let mut child = until(&scratch, &["run", "plan.toml", "--out", "record"], 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lines(&scratch) < 8, "it was killed too late");
+    let ended = scratch.run(&["run", "--resume", "record"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.iter().map(|point| point.id).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    assert_eq!((run.points_planned, run.ended.is_some()), (8, true));
+    let ended = scratch.run(&["run", "--resume", "record"]);
+    assert!(ended.stderr.contains("has all points of its plan"), "{ended:?}");
+    scratch.assert_nothing_left();
+}
+
 #[test]
 fn what_cannot_be_resumed_is_refused_with_the_reason() {
     let scratch = Scratch::on_one_cpu();
