@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: all checks and tests, of which none may be skipped.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -43,8 +44,8 @@ usage: cargo xtask ci [--full]
 
   --full   adds the stages that take too long for every change: rooms, licences, the tests with all features, the
            conformance tests of a kernel device, the tests between two virtual machines, every verbs program, every part of
-           parity, MPI launches, connections and transfers whose processes are killed at many moments, and transfers of
-           large trees";
+           parity, the reports of three plans with axe-core, MPI launches, connections and transfers whose processes are
+           killed at many moments, and transfers of large trees";
 
 /// A stage of CI. Its time is printed at the end.
 struct Stage {
@@ -64,7 +65,7 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// The stages that `--full` adds.
-const FULL: [Stage; 13] = [
+const FULL: [Stage; 14] = [
     Stage { name: "rooms", run: || rooms::run(true) },
     Stage { name: "licences", run: licences },
     Stage { name: "200 kills of launches", run: || kills("launch_kill", "200") },
@@ -76,6 +77,7 @@ const FULL: [Stage; 13] = [
     Stage { name: "a tree of 20,000 files", run: || tree("RDMASCOPE_TREE_FILES", 20_000) },
     Stage { name: "a tree of 2 GiB", run: || tree("RDMASCOPE_TREE_BYTES", 2 << 30) },
     Stage { name: "dist --deb --check", run: dist::deb_checked },
+    Stage { name: "reports for everybody", run: reports_for_everybody },
     Stage { name: "test with all features", run: check::test_features },
     Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
     Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
@@ -187,10 +189,33 @@ fn python() -> Result<String> {
 
 /// Runs the README's command that measures this machine.
 fn quick_run() -> Result<()> {
-    let out = shell::root().join("target/ci-run");
+    run_plan("quick", &[]).map(drop)
+}
+
+/// Measures a plan; returns its report.
+fn run_plan(name: &str, more: &[&str]) -> Result<PathBuf> {
+    let out = shell::root().join("target/ci-run").join(name);
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
-    let out = out.to_string_lossy().into_owned();
-    shell::run(&["cargo", "run", "--release", "--quiet", "--", "run", "plans/quick.toml", "--out", &out])
+    let plan = format!("plans/{name}.toml");
+    let directory = out.to_string_lossy();
+    let words =
+        ["cargo", "run", "--release", "--quiet", "--", "run", plan.as_str(), "--out", directory.as_ref()];
+    shell::run(&[&words, more].concat())?;
+    Ok(out.join("report.html"))
+}
+
+/// Examines the reports of three plans in a browser, with axe-core: of round trips and throughputs,
+/// of one-way messages and of many ranks.
+fn reports_for_everybody() -> Result<()> {
+    let plans = ["gamess-2016", "potter-2018-hca", "hoefler-2006"];
+    let reports: Vec<PathBuf> =
+        plans.iter().map(|plan| run_plan(plan, &["--quick"])).collect::<Result<_>>()?;
+    let reports = std::env::join_paths(reports)?;
+    let words = ["cargo", "test", "--quiet", "-p", "report", "--test", "browser", "usable_by_everybody"];
+    shell::run_with(
+        &words,
+        &[("RDMASCOPE_REPORTS", &reports.to_string_lossy()), ("RDMASCOPE_REQUIRE", REQUIRED)],
+    )
 }

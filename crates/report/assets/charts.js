@@ -106,6 +106,6 @@ const drawChart = async (chart) => {
   box.dataset.listens = "yes";
   box.on("plotly_click", (event) => {
     const id = event.points[0]?.customdata;
-    if (id !== undefined) location.hash = "histogram=" + id;
+    if (id !== undefined) select(id);
   });
 };

@@ -8,13 +8,19 @@ const applyTheme = () => {
 
 const redraw = async () => {
   for (const chart of page.data.charts) await (chart.kind === "histogram" ? drawPanel : drawChart)(chart);
-  await drawHistogram();
+  await drawDistribution();
 };
 
 const followHash = async () => {
   applyTheme();
   const id = settings().get("histogram");
-  if (id !== null && page.data) await openPoint(Number(id));
+  if (id !== null && page.data) {
+    // A link that names only the point keeps what was chosen before.
+    const [other, view] = [Number(settings().get("with") ?? NaN), settings().get("view")];
+    if (page.points.has(other)) explorer.other = other;
+    if (Object.hasOwn(views, view)) explorer.view = view;
+    await openPoint(Number(id));
+  }
   if (location.hash === "#all-points") byId("points-details").open = true;
   if (location.hash === "#trust") byId("trust").open = true;
 };

@@ -7,11 +7,16 @@
 use measure::samples::Counted;
 use serde::Serialize;
 
+use crate::timeline::Timeline;
+
 /// The largest number of bins of a distribution, overflow included.
 pub(crate) const BINS_MAX: usize = 200;
 
 /// Above this ratio of the 99.9th percentile to the minimum, bins grow geometrically.
 const LINEAR_RATIO_MAX: u64 = 3;
+
+/// Steps of a spectrum in which the share of the samples above halves.
+const STEPS_PER_HALF: f64 = 4.0;
 
 /// A distribution.
 #[derive(Debug)]
@@ -20,12 +25,19 @@ pub(crate) struct Source {
     pub(crate) samples: Counted,
     /// For buckets, the smallest and the largest sample that they can hold.
     reach: Option<(u64, u64)>,
+    /// How the samples follow each other, where their order is known.
+    timeline: Option<Timeline>,
 }
 
 impl Source {
     /// Every sample.
     pub(crate) fn of_samples(samples: Counted) -> Self {
-        Self { samples, reach: None }
+        Self { samples, reach: None, timeline: None }
+    }
+
+    /// The same samples, which follow each other so.
+    pub(crate) fn following(self, timeline: Option<Timeline>) -> Self {
+        Self { timeline, ..self }
     }
 
     /// Lower edge, upper edge (exclusive) and count of buckets, in rising order.
@@ -37,7 +49,11 @@ impl Source {
         let middle = |(low, high, count): &(u64, u64, u64)| {
             (low + high.saturating_sub(*low).saturating_sub(1) / 2, *count)
         };
-        Self { samples: Counted::of(buckets.iter().map(middle).collect()), reach: Some(reach) }
+        Self {
+            samples: Counted::of(buckets.iter().map(middle).collect()),
+            reach: Some(reach),
+            timeline: None,
+        }
     }
 
     /// Whether buckets stand for samples.
@@ -64,7 +80,19 @@ impl Source {
             overflow: total - counts.iter().sum::<u64>(),
             counts,
             max_ns: max_ns.unwrap_or_default(),
+            spectrum: self.spectrum(),
+            timeline: self.timeline.clone(),
         }
+    }
+
+    /// The samples at rising shares of all, as HdrHistogram lists them (inverse of the empirical
+    /// distribution function).
+    fn spectrum(&self) -> Vec<u64> {
+        let total = self.samples.total();
+        let steps = (total.max(1) as f64).log2() * STEPS_PER_HALF;
+        let above = |step: u32| (total as f64 * (-f64::from(step) / STEPS_PER_HALF).exp2()) as u64;
+        let rank = |step: u32| (total - above(step).min(total)).max(1);
+        (0..=steps as u32 + 1).filter_map(|step| self.samples.at(rank(step))).collect()
     }
 }
 
@@ -95,6 +123,12 @@ pub(crate) struct NamedBins {
     pub(crate) overflow: u64,
     /// The largest sample, in ns (of buckets: the largest that the last one can hold).
     pub(crate) max_ns: u64,
+    /// Samples in ns: the number `i` is not below the share 1 - 2^(-i / 4) of all samples. The last
+    /// is the largest sample.
+    pub(crate) spectrum: Vec<u64>,
+    /// How the samples follow each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// Bins the distributions of a point; `None` when there is no sample.
@@ -211,6 +245,19 @@ mod tests {
         assert_eq!(bins.ends.iter().map(counted).collect::<Vec<_>>(), [2, 10]);
         assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
         assert_eq!(bin(&[(end(0), Source::of_samples(Counted::new(&[])))]), None);
+    }
+
+    #[test]
+    fn the_spectrum_goes_from_the_smallest_to_the_largest_sample() {
+        let spectrum = |samples: &[u64]| Source::of_samples(Counted::new(samples)).spectrum();
+        let samples: Vec<u64> = (1..=1024).collect();
+        let of_many = spectrum(&samples);
+        assert_eq!((of_many.len(), of_many[0], of_many[41]), (42, 1, 1024));
+        // Half, three quarters, seven eighths of the samples, and all but one.
+        assert_eq!([4, 8, 12, 40].map(|step| of_many[step]), [512, 768, 896, 1023]);
+        assert!(of_many.is_sorted());
+        assert_eq!((spectrum(&[7]), spectrum(&[])), (vec![7, 7], vec![]));
+        assert_eq!(spectrum(&[7, 9]), [7, 7, 7, 7, 7, 9]);
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! * `table`: the writer of tables; the points bring the presentation of a pattern ([`Points`]);
 //! * `placement`: whether the whole run ran on CPUs far from each other;
 //! * `folded`: one number of all repetitions of a point, and its interval;
+//! * `timeline`: medians and largest samples over a point, for the page;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
@@ -40,6 +41,7 @@ pub mod repeated;
 mod series_table;
 mod table;
 pub mod terminal;
+mod timeline;
 mod unit;
 mod value;
 mod varying;

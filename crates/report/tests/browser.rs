@@ -5,13 +5,16 @@ mod fixture;
 #[path = "support/browser.rs"]
 mod support;
 
+use std::io::Read;
+
 use bench::PATTERNS;
 use fixture::Fixture;
+use flate2::read::GzDecoder;
 use measure::record::{Point, Status};
 use serde_json::json;
 use support::{Browser, Seen, View};
 
-const WIDE: View<'_> = View { hash: "", width: 1300, dark: false };
+const WIDE: View<'_> = View { hash: "", width: 1300, dark: false, axe: "" };
 
 fn html(fixture: &Fixture) -> String {
     let mut out = Vec::new();
@@ -51,6 +54,44 @@ fn every_figure_is_drawn_and_no_script_fails() {
     assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");
     assert!(seen.fact("chosen").contains("No point is selected"));
     assert_eq!(seen.fact("rows"), "0");
+}
+
+/// axe-core finds nothing serious on a page with everything opened, and nothing is wider than the
+/// window. `RDMASCOPE_REPORTS` names further reports, as `PATH` names directories.
+#[test]
+fn the_page_is_usable_by_everybody() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let fixture = Fixture::new();
+    let point = fixture.points.iter().find(|point| point.ends.len() == 2).unwrap();
+    examine(&browser, "the fixture", &html(&fixture), &format!("histogram={}", point.id));
+    let others = std::env::var_os("RDMASCOPE_REPORTS").unwrap_or_default();
+    for path in std::env::split_paths(&others).filter(|path| !path.as_os_str().is_empty()) {
+        let html = std::fs::read_to_string(&path).unwrap();
+        examine(&browser, &path.display().to_string(), &html, "histogram=0");
+    }
+}
+
+fn examine(browser: &Browser, what: &str, html: &str, hash: &str) {
+    let axe = axe();
+    for (width, dark) in [360, 800, 1300].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+        let seen = open(browser, html, &View { hash, width, dark, axe: &axe });
+        let kept: u32 = seen.fact("rules kept").parse().unwrap();
+        assert!(kept > 20, "{what}: axe-core examined little: {seen:?}");
+        let serious: Vec<&String> = seen.violations().filter(|text| is_serious(text)).collect();
+        assert!(serious.is_empty(), "{what}: {width} px, dark {dark}: {serious:#?}");
+        assert!(seen.widths.1 <= seen.widths.0, "{what}: {width} px, dark {dark}: {:?}", seen.widths);
+    }
+}
+
+fn is_serious(violation: &str) -> bool {
+    violation.starts_with("serious") || violation.starts_with("critical")
+}
+
+/// axe-core as it is vendored.
+fn axe() -> String {
+    let mut text = String::new();
+    GzDecoder::new(&include_bytes!("support/axe.min.js.gz")[..]).read_to_string(&mut text).unwrap();
+    text
 }
 
 #[test]
@@ -93,6 +134,39 @@ fn a_histogram_opens_on_demand_with_both_ends() {
     let other = point.ends[1].latency.as_ref().unwrap();
     assert!(chosen.contains(&format!("the largest {:.3} us", other.max_ns as f64 / 1e3)), "{chosen}");
     assert_eq!(seen.fact("background"), "rgb(15, 18, 22)");
+}
+
+#[test]
+fn a_point_is_shown_in_three_views_and_beside_another() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let fixture = Fixture::new();
+    let page = html(&fixture);
+    let mut one_way = fixture.points.iter().filter(|point| !point.kinds.is_empty());
+    let one = one_way.next().unwrap();
+    let other = one_way.next().unwrap();
+    let drawn = |hash: String| {
+        let seen = open(&browser, &page, &View { hash: &hash, ..WIDE });
+        let traces = seen.plots.iter().find(|(id, _)| id == "histogram").map_or(0, |(_, traces)| *traces);
+        (traces, seen.fact("chosen").to_owned())
+    };
+    let kinds = one.kinds.len();
+    let followed = one.kinds.iter().filter(|timed| timed.samples.is_some()).count();
+    assert!(followed > 0);
+    assert_eq!(drawn(format!("histogram={}&view=percentiles", one.id)).0, kinds);
+    // The medians and the largest of windows.
+    assert_eq!(drawn(format!("histogram={}&view=time", one.id)).0, 2 * followed);
+    for view in ["histogram", "percentiles", "time"] {
+        let (traces, chosen) = drawn(format!("histogram={}&with={}&view={view}", one.id, other.id));
+        assert!(traces > followed, "{view}: {traces}");
+        let medians = [one, other].map(|point| point.kinds[0].latency.p50_ns as f64);
+        let ratio = medians[0] / medians[1];
+        for text in ["A: ", "B: ", "A / B", "stop comparing", &format!("{ratio:.2}")] {
+            assert!(chosen.contains(text), "{view}: {text}: {chosen}");
+        }
+    }
+    // What a stranger writes into a link changes nothing.
+    let (traces, chosen) = drawn(format!("histogram={}&with=x&view=constructor", one.id));
+    assert!(traces >= kinds && !chosen.contains("A / B"), "{chosen}");
 }
 
 #[test]
@@ -139,7 +213,7 @@ fn a_point_without_numbers_says_why() {
 fn a_phone_does_not_scroll_sideways_and_all_points_can_be_listed() {
     let Some(browser) = support::find_or_skip() else { return };
     let fixture = Fixture::new();
-    let seen = open(&browser, &html(&fixture), &View { hash: "all-points", width: 390, dark: false });
+    let seen = open(&browser, &html(&fixture), &View { hash: "all-points", width: 390, ..WIDE });
     assert_eq!(seen.widths.0, 390);
     assert!(seen.widths.1 <= 390, "the page is {} wide", seen.widths.1);
     assert_eq!(seen.fact("plots beyond the window"), "0");

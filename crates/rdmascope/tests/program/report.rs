@@ -176,7 +176,7 @@ fn the_report_of_a_real_run_is_drawn_without_a_script_error() {
     let browse = tempfile::tempdir().unwrap();
     let timed = points.iter().find(|p| p.status == Status::Measured && p.latency.is_some()).unwrap();
     let hash = format!("histogram={}", timed.id);
-    let seen = browser.open(&html, &View { hash: &hash, width: 1300, dark: false }, browse.path());
+    let seen = browser.open(&html, &View { hash: &hash, width: 1300, dark: false, axe: "" }, browse.path());
     assert!(seen.ready && seen.errors.is_empty(), "{seen:?}");
     let charts = run.figures.iter().filter(|f| serde_json::to_value(f.kind).unwrap() != "table").count();
     let drawn = seen.plots.iter().filter(|(id, traces)| id != "histogram" && *traces > 0).count();
@@ -188,7 +188,8 @@ fn the_report_of_a_real_run_is_drawn_without_a_script_error() {
     }
 
     let phone = tempfile::tempdir().unwrap();
-    let seen = browser.open(&html, &View { hash: "all-points", width: 390, dark: true }, phone.path());
+    let seen =
+        browser.open(&html, &View { hash: "all-points", width: 390, dark: true, axe: "" }, phone.path());
     assert!(seen.ready && seen.errors.is_empty(), "{seen:?}");
     assert!(seen.widths.1 <= 390, "the page scrolls sideways on a phone: {:?}", seen.widths);
     assert_eq!(seen.fact("rows"), points.len().to_string());

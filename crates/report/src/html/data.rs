@@ -47,12 +47,13 @@ pub(super) struct Data {
 /// Gathers the page's data, with the samples of one point in memory at a time.
 pub(super) fn collect(run: Points<'_>, charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
     let points = run.points;
+    let windows = windows(points.iter().map(|point| distributions(point).count()).sum());
     let mut unreadable = Vec::new();
     let mut histograms = BTreeMap::new();
     for point in points {
         let mut sources = Vec::new();
         for (name, _, stored) in distributions(point) {
-            match source(&stored, samples) {
+            match source(&stored, samples, windows) {
                 Ok(Some(source)) => sources.push((name, source)),
                 Ok(None) => {}
                 Err(why) => unreadable.push(why),
@@ -71,6 +72,19 @@ pub(super) fn collect(run: Points<'_>, charts: Vec<Drawing>, samples: &dyn Sampl
     let points = points.iter().map(without_histograms).collect();
     Data { charts, points, columns, histograms, notes, of_link, unreadable }
 }
+
+/// The number of windows of each timeline on a page with so many distributions: fewer where there
+/// are many, none where they would say little.
+fn windows(distributions: usize) -> usize {
+    let windows = (WINDOWS_MAX / distributions.max(1)).min(WINDOWS_EACH_MAX);
+    if windows < WINDOWS_EACH_MIN { 0 } else { windows }
+}
+
+/// The most windows of a page, which bounds its size: each takes about 5 bytes.
+const WINDOWS_MAX: usize = 24_000;
+/// The most windows of one distribution, and the fewest that are worth drawing.
+const WINDOWS_EACH_MAX: usize = 120;
+const WINDOWS_EACH_MIN: usize = 8;
 
 fn notes(point: &Point) -> Option<Vec<String>> {
     let known = point.one_way.as_ref()?;

@@ -5,6 +5,7 @@ use measure::samples::Counted;
 
 use crate::SampleSource;
 use crate::bins::Source;
+use crate::timeline::Timeline;
 
 /// A distribution in a record.
 pub(super) struct Stored<'a> {
@@ -47,14 +48,20 @@ pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Opti
     kinds.chain(ends)
 }
 
-/// The samples, or otherwise the buckets; `None` where neither was kept.
-pub(super) fn source(stored: &Stored<'_>, samples: &dyn SampleSource) -> Result<Option<Source>, String> {
+/// The samples, with their timeline of at most `windows` windows, or otherwise the buckets; `None`
+/// where neither was kept.
+pub(super) fn source(
+    stored: &Stored<'_>,
+    samples: &dyn SampleSource,
+    windows: usize,
+) -> Result<Option<Source>, String> {
     let buckets = || stored.histogram.map(|histogram| Source::of_buckets(&histogram.buckets));
     let Some(path) = stored.samples else { return Ok(buckets()) };
     let loaded = samples.load(path).and_then(|samples| {
         let counted = Counted::new(&samples);
         let contradiction = stored.latency.and_then(|latency| contradiction(&counted, latency));
-        contradiction.map_or(Ok(Source::of_samples(counted)), Err)
+        let timeline = Timeline::of(&samples, windows);
+        contradiction.map_or_else(|| Ok(Source::of_samples(counted).following(timeline)), Err)
     });
     loaded.map(Some).or_else(|why| buckets().map(Some).ok_or_else(|| format!("{path}: {why}")))
 }

@@ -134,7 +134,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
     charts.push(Drawing::Chart(chart));
     html! {
         @if !series_table.has_numbers() { (nothing()) }
-        div class="plot" id={ (id) "-plot" } role="img"
+        div class="plot" id={ (id) "-plot" } role="figure"
             aria-label={ (figure.title) "; the numbers are in the table below" } {
             (waiting())
         }

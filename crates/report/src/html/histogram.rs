@@ -145,7 +145,7 @@ impl Page {
             let mut bound_ns = None;
             for point in group.iter().filter(|point| point.status == Status::Measured) {
                 let Some(stored) = stored(point, *kind) else { continue };
-                match source(&stored, samples) {
+                match source(&stored, samples, 0) {
                     Ok(Some(source)) => {
                         is_approximate |= source.is_approximate();
                         parts.push(source.samples);
@@ -186,7 +186,7 @@ impl Page {
         let panel = html! {
             div class="panel" {
                 h3 { (label) }
-                div class="plot" id=(id) role="img"
+                div class="plot" id=(id) role="figure"
                     aria-label={ "Histogram of " (label) "; the numbers are in the table below" } {
                     (waiting())
                 }

@@ -47,7 +47,8 @@ const CSS: &str = concat!(
 const SCRIPT: &str = concat!(
     include_str!("../../assets/page.js"),
     include_str!("../../assets/charts.js"),
-    include_str!("../../assets/histogram.js"),
+    include_str!("../../assets/explorer.js"),
+    include_str!("../../assets/distribution.js"),
     include_str!("../../assets/panels.js"),
     include_str!("../../assets/points.js"),
     include_str!("../../assets/start.js"),
@@ -161,7 +162,7 @@ fn plan(run: &Run) -> Markup {
             p { "The plan as it was resolved: every default filled in, every axis expanded." }
             details {
                 summary { "Resolved plan (JSON)" }
-                pre class="code" { (serde_json::to_string_pretty(&run.plan).unwrap_or_default()) }
+                pre class="code" tabindex="0" { (serde_json::to_string_pretty(&run.plan).unwrap_or_default()) }
             }
         }
     }

@@ -61,7 +61,7 @@ impl Facts {
         let columns = if is_split { self.ranks.len() } else { 1 };
         html! {
             div class="card" {
-                div class="scroll" {
+                div class="scroll" tabindex="0" role="region" aria-label=(self.title) {
                     table class="facts-table" {
                         caption { (self.title) }
                         @if is_split {

@@ -25,6 +25,8 @@ pub(crate) struct View<'a> {
     pub(crate) width: u32,
     /// Whether the system prefers dark.
     pub(crate) dark: bool,
+    /// The text of axe-core, which then examines the page with everything opened; may be empty.
+    pub(crate) axe: &'a str,
 }
 
 /// The observations of the watching script.
@@ -69,7 +71,7 @@ impl Browser {
     /// Opens a report in a scratch directory of the caller and returns the observations.
     pub(crate) fn open(&self, html: &str, view: &View<'_>, scratch: &Path) -> Seen {
         let page = scratch.join("watched.html");
-        fs::write(&page, watched(html)).unwrap();
+        fs::write(&page, watched(html, view.axe)).unwrap();
         let frame = scratch.join("frame.html");
         fs::write(&frame, framed(view)).unwrap();
         let (dom, log) = self.run(&frame, view, scratch);
@@ -117,6 +119,11 @@ impl Seen {
         self.facts.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
+    /// The rules that the page breaks, each with its impact, the number of elements and the first.
+    pub(crate) fn violations(&self) -> impl Iterator<Item = &String> {
+        self.facts.iter().filter(|(name, _)| name == "violation").map(|(_, text)| text)
+    }
+
     fn parse(dom: &str) -> Self {
         let mut seen = Self::default();
         let start = "<pre id=\"browser-check\">";
@@ -160,10 +167,10 @@ fn framed(view: &View<'_>) -> String {
 }
 
 /// The report with the watching script before all others, under the nonce that the page requires.
-fn watched(html: &str) -> String {
+fn watched(html: &str, axe: &str) -> String {
     let nonce =
         html.split("<script nonce=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
-    html.replacen("<head>", &format!("<head>\n<script nonce=\"{nonce}\">{WATCH}</script>"), 1)
+    html.replacen("<head>", &format!("<head>\n<script nonce=\"{nonce}\">{axe}\n{WATCH}</script>"), 1)
 }
 
 const WATCH: &str = include_str!("watch.js");

@@ -7,7 +7,18 @@
   addEventListener("error", (e) => error(e.message || "a resource failed to load"), true);
   addEventListener("unhandledrejection", (e) => error("unhandled rejection: " + e.reason));
   addEventListener("securitypolicyviolation", (e) => error("refused: " + e.violatedDirective + " " + e.blockedURI));
-  const report = () => {
+  // Opens everything, and writes down the rules that the page breaks with the elements that do.
+  const examine = async () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+    await new Promise((done) => setTimeout(done, 300));
+    const found = await axe.run(document, { resultTypes: ["violations"] });
+    for (const { id, impact, nodes } of found.violations) {
+      lines.push("violation\t" + clean(`${impact}: ${id}: ${nodes.length}: ${nodes[0].html.slice(0, 150)}`));
+    }
+    lines.push("rules kept\t" + found.passes.length);
+  };
+  const report = async () => {
+    if (window.axe) await examine();
     const root = document.documentElement;
     for (const name of ["scriptErrors"]) if (root.dataset[name]) error("the page itself reports: " + root.dataset[name]);
     for (const box of document.querySelectorAll(".plot")) {

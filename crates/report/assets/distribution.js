@@ -1,0 +1,173 @@
+// The distribution of the selected point, and of a second one that it is compared with, in three views.
+
+/** The distributions to draw: those of the selected point, then those of the other one. */
+const shownEnds = () => {
+  const ids = [...new Set([explorer.id, explorer.other])].filter((id) => id in page.data.histograms);
+  const letter = (at) => ids.length > 1 ? "AB"[at] + ": " : "";
+  return ids.flatMap((id, at) => page.data.histograms[id].ends.map((end) =>
+    ({ ...end, id, bins: page.data.histograms[id], label: letter(at) + end.name }))).map((end, index) => ({ ...end, index }));
+};
+
+/** Whether y is logarithmic, as the button says. */
+const isLogY = () => byId("log-y").getAttribute("aria-pressed") === "true";
+const showLogY = (is) => byId("log-y").setAttribute("aria-pressed", String(is));
+
+const unitOf = (largest) => largest < 10000 ? { one: 1, name: "ns" } : { one: 1000, name: "us" };
+
+/** One end as an outline; zeros are lifted to the floor of a logarithmic axis. */
+const endTrace = (end, unit, compares) => {
+  const bins = end.bins;
+  const color = seriesColour(end.index);
+  const last = bins.edges.length - 1;
+  // Two points have different bins: their heights are shares per ns.
+  const height = (count, i) => compares && i < last ? count / end.total / (bins.edges[i + 1] - bins.edges[i]) : count;
+  const floor = isLogY() ? (compares ? null : 0.5) : 0;
+  return {
+    type: "scatter", mode: "lines", name: literal(end.label), legendgroup: end.label,
+    x: bins.edges.map((edge) => edge / unit.one),
+    y: [...end.counts, 0].map((count, i) => count === 0 ? floor : Math.max(height(count, i), floor ?? 0)),
+    line: { shape: "hv", color, width: 1.4 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
+    text: bins.edges.map((edge, i) => i === last ? "" :
+      `${literal(end.label)}: ${grouped(end.counts[i])} samples<br>${edge / unit.one} up to ${bins.edges[i + 1] / unit.one} ${unit.name}`),
+  };
+};
+
+/** Where the overflow is drawn: a bar of its own, right of the last bin. */
+const overflowRange = (bins, unit) => {
+  const first = Math.max(bins.edges[0], 1) / unit.one;
+  const last = bins.edges[bins.edges.length - 1] / unit.one;
+  const at = (share) => bins.logarithmic ? last * (last / first) ** share : last + (last - first) * share;
+  return [at(0.02), at(0.05)];
+};
+
+const overflowTrace = (end, unit) => {
+  const color = seriesColour(end.index);
+  const [from, to] = overflowRange(end.bins, unit);
+  const floor = isLogY() ? 0.5 : 0;
+  return {
+    type: "scatter", mode: "lines", showlegend: false, legendgroup: end.label, x: [from, from, to, to],
+    y: [floor, end.overflow, end.overflow, floor], line: { color, width: 1.4, dash: "dot" }, fill: "tozeroy",
+    fillcolor: faded(color, 0.22), hoverinfo: "text",
+    text: Array(4).fill(`${literal(end.label)}: ${grouped(end.overflow)} samples beyond the last bin<br>largest ${us(end.max_ns)}`),
+  };
+};
+
+/** Ticks of a logarithmic axis, each with its whole number, as many as there is room for. */
+const logTicks = (from, to, width) => {
+  const low = Math.max(from, 1e-3);
+  const room = Math.max(2, Math.floor(width / 52));
+  for (const steps of [[1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const values = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(to); power += 1) {
+      values.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
+    }
+    const inside = values.filter((value) => value >= low * 0.97 && value <= to);
+    if (inside.length <= room) return { tickmode: "array", tickvals: inside, ticktext: inside.map(String) };
+  }
+  return { dtick: 1 };
+};
+
+const histogramView = (ends, width) => {
+  const compares = explorer.other !== null && ends.some((end) => end.id === explorer.other);
+  showLogY(explorer.logY ?? false);
+  const all = ends.map((end) => end.bins);
+  const [first, last] = [Math.min(...all.map((bins) => bins.edges[0])), Math.max(...all.map((bins) => bins.edges.at(-1)))];
+  const logarithmic = all.some((bins) => bins.logarithmic);
+  const unit = unitOf(last);
+  const over = compares ? [] : ends.filter((end) => end.overflow > 0);
+  const traces = [...ends.map((end) => endTrace(end, unit, compares)), ...over.map((end) => overflowTrace(end, unit))];
+  const layout = baseLayout();
+  Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: logarithmic ? "log" : "linear", exponentformat: "none" });
+  if (logarithmic) Object.assign(layout.xaxis, logTicks(first / unit.one, last / unit.one, width));
+  const title = compares ? "share of samples per ns" : "samples per bin";
+  Object.assign(layout.yaxis, { title: { text: title }, type: isLogY() ? "log" : "linear", rangemode: "tozero", exponentformat: compares ? "power" : "none" });
+  if (isLogY() && !compares) {
+    const top = Math.max(1, ...ends.flatMap((end) => [...end.counts, end.overflow]));
+    Object.assign(layout.yaxis, { range: [Math.log10(0.5), Math.log10(top) + 0.1], dtick: 1 });
+  }
+  if (over.length) {
+    const middle = overflowRange(all[0], unit).reduce((a, b) => a + b) / 2;
+    layout.annotations = [{ x: logarithmic ? Math.log10(middle) : middle, y: 1, yref: "paper", yanchor: "bottom", showarrow: false,
+      text: "beyond", font: { size: 11, color: colour("faint") } }];
+    layout.margin.t = 20;
+  }
+  return [traces, layout];
+};
+
+/** The scale of an axis of latencies: what the reader chose, otherwise logarithmic where a few would hide all others. */
+const latencyAxis = (layout, unit, values, height) => {
+  Object.assign(layout.yaxis, { title: { text: `latency [${unit.name}]` }, exponentformat: "none", rangemode: "tozero" });
+  const above = values.filter((value) => value > 0).sort((a, b) => a - b);
+  showLogY(explorer.logY ?? above.at(-1) > 20 * above[above.length >> 1]);
+  if (isLogY() && above.length) {
+    Object.assign(layout.yaxis, { type: "log" }, logTicks(above[0], above.at(-1), height * 1.5));
+  }
+};
+
+/** The share of the samples in print, with the digits that tell it from all of them. */
+const shareText = (above) => {
+  const digits = Math.max(0, Math.ceil(-Math.log10(above)) - 1);
+  return Number((100 * (1 - above)).toFixed(digits)) + " %";
+};
+
+/** The latency that a share of the samples does not exceed, over the share: each decade of the axis is a nine more. */
+const percentileView = (ends, width, height) => {
+  const unit = unitOf(Math.max(...ends.flatMap((end) => end.spectrum)));
+  const above = (step) => 2 ** (-step / 4);
+  const traces = ends.map((end) => ({
+    type: "scatter", mode: "lines", name: literal(end.label), line: { color: seriesColour(end.index), width: 1.8, shape: "hv" },
+    x: end.spectrum.map((_, step) => 1 / above(step)), y: end.spectrum.map((ns) => ns / unit.one), hoverinfo: "text",
+    text: end.spectrum.map((ns, step) => step === end.spectrum.length - 1 ? `${literal(end.label)}: the largest is ${us(ns)}`
+      : `${literal(end.label)}: ${shareText(above(step))} of the samples are at most ${us(ns)}`),
+  }));
+  const decades = Math.ceil(Math.log10(Math.max(...ends.map((end) => 1 / above(end.spectrum.length - 1)), 10)));
+  const places = [1, 2, ...Array.from({ length: decades }, (_, power) => 10 ** (power + 1))];
+  const every = Math.max(1, Math.ceil(places.length * 64 / Math.max(width, 64)));
+  const ticks = places.filter((_, index) => index % every === 0);
+  const layout = baseLayout();
+  Object.assign(layout.xaxis, { title: { text: "share of the samples" }, type: "log", tickmode: "array",
+    tickvals: ticks, ticktext: ticks.map((place) => shareText(1 / place)) });
+  latencyAxis(layout, unit, traces.flatMap((trace) => trace.y), height);
+  return [traces, layout];
+};
+
+/** The message with the largest one-way latency, and for how long a rank was preempted during it. */
+const largestMark = (end, unit) => {
+  const largest = page.points.get(end.id).one_way?.largest;
+  if (!largest || end.name !== "one_way") return [];
+  const preempted = Object.entries(largest.gaps_ns ?? {}).filter(([, ns]) => ns > 0).map(([rank, ns]) => `, rank ${rank} preempted for ${us(ns)}`);
+  const at = largest.ns / unit.one;
+  return [{ x: largest.message, y: isLogY() ? Math.log10(at) : at, text: us(largest.ns) + preempted.join(""), showarrow: true,
+    arrowcolor: colour("faint"), ax: largest.message > end.total / 2 ? -40 : 40, ay: 24, xanchor: largest.message > end.total / 2 ? "right" : "left",
+    font: { size: 11, color: colour("ink") } }];
+};
+
+/** The median and the largest latency of windows of consecutive messages. */
+const timelineView = (ends, width, height) => {
+  const followed = ends.filter((end) => end.timeline);
+  const unit = unitOf(Math.max(...followed.flatMap((end) => end.timeline.largest)));
+  const lines = (end) => {
+    const windows = end.timeline.medians.length;
+    const x = end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / windows));
+    const color = seriesColour(end.index);
+    const line = (name, values, style) => ({ type: "scatter", mode: "lines", name: literal(`${end.label}, ${name}`), x, y: values.map((ns) => ns / unit.one),
+      line: { color, ...style }, hoverinfo: "text", text: values.map((ns, window) => `${literal(end.label)}, ${name} near message ${grouped(x[window])}: ${us(ns)}`) });
+    return [line("median", end.timeline.medians, { width: 2 }), line("largest", end.timeline.largest, { width: 1, dash: "dot" })];
+  };
+  const traces = followed.flatMap(lines);
+  const layout = baseLayout();
+  Object.assign(layout.xaxis, { title: { text: "number of the message" }, rangemode: "tozero", exponentformat: "none" });
+  latencyAxis(layout, unit, traces.flatMap((trace) => trace.y), height);
+  layout.annotations = followed.flatMap((end) => largestMark(end, unit));
+  return [traces, layout];
+};
+
+const views = { histogram: histogramView, percentiles: percentileView, time: timelineView };
+
+const drawDistribution = async () => {
+  const box = byId("histogram");
+  const ends = shownEnds();
+  if (!ends.length || !box) return;
+  const [traces, layout] = views[explorer.view](ends, box.clientWidth - 80, box.clientHeight);
+  await Plotly.react(box, traces, layout, plotConfig());
+};
