@@ -138,12 +138,13 @@ fn install_zigbuild() -> Result<()> {
         shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])?;
     }
     let python = shell::root().join("target/python").to_string_lossy().into_owned();
-    let pip = format!("{python}/bin/pip");
-    if !shell::works(&[&pip, "--version"]) {
+    let interpreter = format!("{python}/bin/python3");
+    let pip = [interpreter.as_str(), "-m", "pip"];
+    if !shell::works(&[&pip[..], &["--version"]].concat()) {
         shell::run(&["python3", "-m", "venv", "--system-site-packages", &python])?;
     }
-    if !shell::works(&[&pip, "show", "--quiet", "ziglang"]) {
-        shell::run(&[&pip, "install", "--quiet", "ziglang"])?;
+    if !shell::works(&[&pip[..], &["show", "--quiet", "ziglang"]].concat()) {
+        shell::run(&[&pip[..], &["install", "--quiet", "ziglang"]].concat())?;
     }
     Ok(())
 }

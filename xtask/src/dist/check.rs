@@ -105,6 +105,7 @@ impl Root {
         ensure!(version.contains(&expected), "--version prints {version:?} and not {expected}");
         self.run(&[program, "run", "quick", "--out", "/tmp/quick"])?;
         ensure!(self.path("/tmp/quick/report.html").is_file(), "the quick plan wrote no report");
+        fs::remove_dir_all(self.path("/tmp/quick"))?;
         let devices = self.run(&[program, "exec", "ibv_devinfo"])?;
         ensure!(devices.contains("softdev0"), "exec ibv_devinfo prints {devices:?}");
         if let Some(python) = python {

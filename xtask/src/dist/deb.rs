@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::build::Build;
-use super::stage;
+use super::{notices, stage};
 use crate::shell;
 
-/// Who is asked about the package.
-const MAINTAINER: &str = "The rdmascope developers <rdmascope@localhost>";
+/// Who is asked about the package, unless DEBFULLNAME and DEBEMAIL say so (deb-control(5) has no
+/// packages without an address; this domain never exists, RFC 2606).
+const MAINTAINER: [&str; 2] = ["The rdmascope developers", "rdmascope@packages.invalid"];
 
 /// Makes `rdmascope_VERSION-1_ARCH.deb`.
 pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
@@ -18,6 +19,7 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
     stage::stage(build, &root.join("usr"))?;
     stage::compress(&root.join("usr/share/man/man1"))?;
     let docs = root.join("usr/share/doc/rdmascope");
+    stage::write(&docs.join("copyright"), notices::copyright(&build.checkout, true)?.as_bytes())?;
     let log = build.scratch("changelogs")?;
     stage::place(&build.checkout.join("CHANGELOG.md"), &log.join("changelog"), 0o644)?;
     stage::write(&log.join("changelog.Debian"), changelog(build)?.as_bytes())?;
@@ -44,12 +46,18 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
+fn maintainer() -> String {
+    let or = |variable: &str, usual: &str| std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let [name, address] = MAINTAINER;
+    format!("{} <{}>", or("DEBFULLNAME", name), or("DEBEMAIL", address))
+}
+
 fn control(build: &Build, root: &Path, architecture: &str) -> Result<String> {
     Ok(format!(
         "Package: rdmascope\n\
          Version: {}-1\n\
          Architecture: {architecture}\n\
-         Maintainer: {MAINTAINER}\n\
+         Maintainer: {}\n\
          Installed-Size: {}\n\
          Depends: libc6 (>= {})\n\
          Recommends: libibverbs1, ibverbs-providers\n\
@@ -66,6 +74,7 @@ fn control(build: &Build, root: &Path, architecture: &str) -> Result<String> {
          Where there is no adapter, its own software RDMA device runs without a kernel\n \
          module or root, for rdmascope and (rdmascope exec) for other programs.\n",
         build.version,
+        maintainer(),
         kibibytes(&root.join("usr"))?,
         newest_glibc(&build.program())?,
     ))
@@ -88,8 +97,9 @@ fn changelog(build: &Build) -> Result<String> {
     let date = date.trim();
     Ok(format!(
         "rdmascope ({}-1) unstable; urgency=medium\n\n  * Release of this version: see changelog.gz.\n\n \
-         -- {MAINTAINER}  {date}\n",
-        build.version
+         -- {}  {date}\n",
+        build.version,
+        maintainer()
     ))
 }
 

@@ -98,8 +98,8 @@ fn plotly_version(checkout: &Path) -> Result<String> {
 }
 
 /// The file `copyright` of packages: the project's licence, each part with its own, and the texts
-/// of the licences, each once.
-pub(super) fn copyright(checkout: &Path) -> Result<String> {
+/// of the licences, each once. A Debian package names the terms of Apache-2.0 only by their file.
+pub(super) fn copyright(checkout: &Path, is_debian: bool) -> Result<String> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut out = String::from(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
@@ -108,8 +108,7 @@ pub(super) fn copyright(checkout: &Path) -> Result<String> {
          Files: *\n\
          Copyright: the rdmascope developers\n\
          License: MIT or Apache-2.0\n \
-         The text of MIT is below. The text of Apache-2.0 is in\n \
-         /usr/share/common-licenses/Apache-2.0 on Debian, and below.\n\
+         The texts are below.\n\
          \n\
          Comment: The program contains these parts of other authors. Each is under the licence\n \
          beside its name; where there is a choice, the program takes MIT or Apache-2.0. The texts,\n \
@@ -125,9 +124,20 @@ pub(super) fn copyright(checkout: &Path) -> Result<String> {
         texts.entry(text).or_default().insert(0, "rdmascope".to_owned());
     }
     for (text, of) in texts {
+        let text = if is_debian { without_apache(&text) } else { text };
         out += &format!("\n{}\n{}\n\n{}\n", "-".repeat(80), of.join(", "), text.trim_end());
     }
     Ok(out)
+}
+
+/// Replaces the terms of Apache-2.0 by the name of their file in Debian. What follows them, such as
+/// a notice of copyright, stays.
+fn without_apache(text: &str) -> String {
+    const FIRST: &str = "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION";
+    const LAST: &str = "END OF TERMS AND CONDITIONS";
+    let Some((_, terms)) = text.split_once(FIRST) else { return text.to_owned() };
+    let rest = terms.split_once(LAST).map_or("", |(_, rest)| rest);
+    format!("Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0\n{rest}")
 }
 
 /// The texts of licences and notices in the directory of a part or of this project.

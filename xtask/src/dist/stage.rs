@@ -34,7 +34,7 @@ pub(super) fn stage(build: &Build, prefix: &Path) -> Result<()> {
     {
         place(&build.checkout.join(path), &docs.join(path), 0o644)?;
     }
-    write(&docs.join("copyright"), notices::copyright(&build.checkout)?.as_bytes())
+    write(&docs.join("copyright"), notices::copyright(&build.checkout, false)?.as_bytes())
 }
 
 /// Copies a file.

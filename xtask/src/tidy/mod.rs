@@ -27,13 +27,16 @@ pub(crate) fn circles() -> Result<String> {
     circles::summary()
 }
 
+/// Directories with inputs of tests and fuzz targets, which other programs have written.
+const INPUTS: [&str; 3] = ["crates/rdmascope/tests/records/", "fuzz/corpus/", "fuzz/regressions/"];
+
 /// Checks all files that git tracks. Fails with a list of all violations.
 pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
     let mut sizes = Vec::new();
     let sentences = Sentences::read()?;
     for path in shell::output(&["git", "ls-files"])?.lines() {
-        let is_input = path.starts_with("fuzz/corpus/") || path.starts_with("fuzz/regressions/");
+        let is_input = INPUTS.iter().any(|directory| path.starts_with(directory));
         if is_input || path.contains("/assets/") || path.ends_with(".png") {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex_lite::{Captures, Regex, RegexBuilder};
 
 use super::definition::{Application, STDOUT};
 use super::kept::Said;

@@ -1,6 +1,6 @@
 //! Framed messages in a byte stream, and the recognition of everything else.
 //!
-//! A stream begins with a readable line, `rdmascope 0.1.0 protocol 2`. A banner of ssh, an error of
+//! A stream begins with a readable line, `rdmascope 0.2.0 protocol 2`. A banner of ssh, an error of
 //! a shell or an older version is thus recognised at once, and printed. Frames follow:
 //!
 //! | bytes | what |

@@ -305,8 +305,12 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
         ),
         (
             "version-start",
-            "the agent of rank 1 on version-start (pid N) cannot be used: rdmascope 9.9.9 with protocol 999 cannot \
-             work with rdmascope 0.1.0 with protocol 2: install the same version on both hosts",
+            concat!(
+                "the agent of rank 1 on version-start (pid N) cannot be used: rdmascope 9.9.9 with protocol 999 \
+                 cannot work with rdmascope ",
+                env!("CARGO_PKG_VERSION"),
+                " with protocol 2: install the same version on both hosts"
+            ),
         ),
         (
             "exit-start",

@@ -51,6 +51,42 @@ fn charts_are_written_as_files_for_papers() {
     assert!(!scratch.at("none").exists());
 }
 
+/// A record that version 0.1.0 wrote: nine patterns, with samples, figures and a finding.
+#[test]
+fn a_record_of_0_1_0_still_gives_a_report() {
+    let scratch = Scratch::on_one_cpu();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/0.1.0");
+    fs::create_dir_all(scratch.at("old/samples")).unwrap();
+    for directory in ["", "samples"] {
+        let files = fs::read_dir(kept.join(directory)).unwrap().flatten().map(|entry| entry.path());
+        for file in files.filter(|path| path.is_file()) {
+            fs::copy(&file, scratch.at("old").join(directory).join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    let (run, points) = scratch.record("old");
+    assert_eq!((run.program.version.as_str(), points.len()), ("0.1.0", 28));
+    let ended = scratch.run(&["report", "old"]);
+    assert_eq!(
+        (ended.status, ended.stdout.as_str(), ended.stderr.as_str()),
+        (Some(0), "old/report.html\n", "")
+    );
+    let html = fs::read_to_string(scratch.at("old/report.html")).unwrap();
+    for shown in
+        ["rdmascope 0.1.0", "small messages over RC take less than a second", "One way", "Throughput"]
+    {
+        assert!(html.contains(shown), "{shown} is not in the report");
+    }
+    assert!(!html.contains("cannot be read"), "samples are read");
+    let printed = scratch.succeed(&["report", "--text", "old"]);
+    for point in &points {
+        assert!(printed.contains(&format!(" {}: ", point.experiment)), "{}: {printed}", point.experiment);
+    }
+    // 386 ns, as the old program printed.
+    assert!(printed.contains("; 386 ns (n 50) [376, 406 ns]"), "{printed}");
+    scratch.succeed(&["report", "old", "--figures", "charts"]);
+    scratch.refused(&["run", "--resume", "old"], 2, &["old was measured by version 0.1.0, and this is"]);
+}
+
 #[test]
 fn torn_and_older_records_are_read() {
     let scratch = Scratch::on_one_cpu();
