@@ -274,7 +274,7 @@ fn what_a_plan_must_not_say_of_a_program_is_refused() {
         ),
         (metric("t=1"), axes, "has no group value: write (?<value>...) around the number"),
         (metric("(?<value>1)(?<rank>1)"), axes, "has an unknown group \"rank\": did you mean \"ranks\"?"),
-        (metric("(?<value>1"), axes, "cannot be read: unclosed group"),
+        (metric("(?<value>1"), axes, "cannot be read: found open group without closing"),
         (
             good.replace("launcher", "launchers"),
             axes,

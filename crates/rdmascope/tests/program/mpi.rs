@@ -510,8 +510,7 @@ fn a_delay_shows_in_exactly_the_columns_that_it_should() {
     ];
     each(|mpi| {
         for (operation, when, there, elsewhere) in table {
-            let point = delayed(mpi.template, operation, &format!("rank=1,{when}=100us"));
-            assert_shown(&point, there, elsewhere);
+            shown(|| delayed(mpi.template, operation, &format!("rank=1,{when}=100us")), there, elsewhere);
         }
     });
 }
@@ -525,23 +524,33 @@ fn ranks_of_several_clocks_begin_together_and_are_timed_within_a_bound() {
             ("before", &["own 0", "start_skew", "first_last"][..], &["own 1", "last_last"][..]),
             ("within", &["own 0", "own 1", "last_last", "first_last"], &["start_skew"]),
         ] {
-            let point = delayed(&template, "allreduce", &format!("rank=1,{when}=100us"));
-            assert_shown(&point, there, elsewhere);
+            let point =
+                shown(|| delayed(&template, "allreduce", &format!("rank=1,{when}=100us")), there, elsewhere);
             let bound_ns = point.own["collective"]["clock_bound_ns"].as_f64().unwrap();
             assert!(bound_ns > 0.0 && bound_ns < 50_000.0, "{bound_ns}");
         }
     });
 }
 
-/// Asserts that a delay of 100 us shows in the first medians and not in the second.
+/// Asserts that a delay of 100 us shows in the first medians and not in the second, and returns the
+/// point. A busy machine delays ranks, too: then the point is measured again.
 #[track_caller]
-fn assert_shown(point: &Point, there: &[&str], elsewhere: &[&str]) {
-    let medians = medians(point);
-    for name in there {
-        assert!(medians(name) >= 99.0, "{:?}: {name} is {} us", point.axes, medians(name));
-    }
-    for name in elsewhere {
-        assert!(medians(name) <= 50.0, "{:?}: {name} is {} us", point.axes, medians(name));
+fn shown(measure: impl Fn() -> Point, there: &[&str], elsewhere: &[&str]) -> Point {
+    let mut attempts = 0;
+    loop {
+        let point = measure();
+        let medians = medians(&point);
+        for name in there {
+            assert!(medians(name) >= 99.0, "{:?}: {name} is {} us", point.axes, medians(name));
+        }
+        let late: Vec<_> =
+            elsewhere.iter().map(|name| (name, medians(name))).filter(|(_, us)| *us > 50.0).collect();
+        if late.is_empty() {
+            drop(medians);
+            return point;
+        }
+        attempts += 1;
+        assert!(attempts < 5, "{:?}: {late:?} us, in each of {attempts} points", point.axes);
     }
 }
 
