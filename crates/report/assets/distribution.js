@@ -14,18 +14,19 @@ const showLogY = (is) => byId("log-y").setAttribute("aria-pressed", String(is));
 
 const unitOf = (largest) => largest < 10000 ? { one: 1, name: "ns" } : { one: 1000, name: "us" };
 
+/** The heights of bins: the samples of each. Two points have different bins, so theirs are shares per ns. */
+const binHeights = (end, compares) => end.counts.map((count, i) =>
+  compares ? count / end.total / (end.bins.edges[i + 1] - end.bins.edges[i]) : count);
+
 /** One end as an outline; zeros are lifted to the floor of a logarithmic axis. */
-const endTrace = (end, unit, compares) => {
+const endTrace = (end, heights, unit, floor) => {
   const bins = end.bins;
   const color = seriesColour(end.index);
   const last = bins.edges.length - 1;
-  // Two points have different bins: their heights are shares per ns.
-  const height = (count, i) => compares && i < last ? count / end.total / (bins.edges[i + 1] - bins.edges[i]) : count;
-  const floor = isLogY() ? (compares ? null : 0.5) : 0;
   return {
     type: "scatter", mode: "lines", name: literal(end.label), legendgroup: end.label,
     x: bins.edges.map((edge) => edge / unit.one),
-    y: [...end.counts, 0].map((count, i) => count === 0 ? floor : Math.max(height(count, i), floor ?? 0)),
+    y: [...heights, 0].map((height) => Math.max(height, floor)),
     line: { shape: "hv", color, width: 1.4 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
     text: bins.edges.map((edge, i) => i === last ? "" :
       `${literal(end.label)}: ${grouped(end.counts[i])} samples<br>${edge / unit.one} up to ${bins.edges[i + 1] / unit.one} ${unit.name}`),
@@ -40,10 +41,9 @@ const overflowRange = (bins, unit) => {
   return [at(0.02), at(0.05)];
 };
 
-const overflowTrace = (end, unit) => {
+const overflowTrace = (end, unit, floor) => {
   const color = seriesColour(end.index);
   const [from, to] = overflowRange(end.bins, unit);
-  const floor = isLogY() ? 0.5 : 0;
   return {
     type: "scatter", mode: "lines", showlegend: false, legendgroup: end.label, x: [from, from, to, to],
     y: [floor, end.overflow, end.overflow, floor], line: { color, width: 1.4, dash: "dot" }, fill: "tozeroy",
@@ -62,28 +62,36 @@ const logTicks = (from, to, width) => {
       values.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
     }
     const inside = values.filter((value) => value >= low * 0.97 && value <= to);
+    // Between two neighbouring ticks, evenly spaced numbers say more.
+    if (inside.length < 2) break;
     if (inside.length <= room) return { tickmode: "array", tickvals: inside, ticktext: inside.map(String) };
   }
-  return { dtick: 1 };
+  if (to >= low * 10) return { dtick: 1 };
+  const even = [0, 1, 2, 3].map((third) => Number((low + (to - low) * third / 3).toPrecision(4)));
+  return { tickmode: "array", tickvals: even, ticktext: even.map(String) };
 };
 
 const histogramView = (ends, width) => {
-  const compares = explorer.other !== null && ends.some((end) => end.id === explorer.other);
+  const compares = new Set(ends.map((end) => end.id)).size > 1;
   showLogY(explorer.logY ?? false);
+  const heights = ends.map((end) => binHeights(end, compares));
+  const above = heights.flat().filter((height) => height > 0);
+  const lowest = compares ? Math.min(...above, 1) / 2 : 0.5;
+  const floor = isLogY() ? lowest : 0;
   const all = ends.map((end) => end.bins);
   const [first, last] = [Math.min(...all.map((bins) => bins.edges[0])), Math.max(...all.map((bins) => bins.edges.at(-1)))];
   const logarithmic = all.some((bins) => bins.logarithmic);
   const unit = unitOf(last);
   const over = compares ? [] : ends.filter((end) => end.overflow > 0);
-  const traces = [...ends.map((end) => endTrace(end, unit, compares)), ...over.map((end) => overflowTrace(end, unit))];
+  const traces = [...ends.map((end, i) => endTrace(end, heights[i], unit, floor)), ...over.map((end) => overflowTrace(end, unit, floor))];
   const layout = baseLayout();
   Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: logarithmic ? "log" : "linear", exponentformat: "none" });
   if (logarithmic) Object.assign(layout.xaxis, logTicks(first / unit.one, last / unit.one, width));
   const title = compares ? "share of samples per ns" : "samples per bin";
   Object.assign(layout.yaxis, { title: { text: title }, type: isLogY() ? "log" : "linear", rangemode: "tozero", exponentformat: compares ? "power" : "none" });
-  if (isLogY() && !compares) {
-    const top = Math.max(1, ...ends.flatMap((end) => [...end.counts, end.overflow]));
-    Object.assign(layout.yaxis, { range: [Math.log10(0.5), Math.log10(top) + 0.1], dtick: 1 });
+  if (isLogY()) {
+    const top = Math.max(2 * lowest, ...above, ...over.map((end) => end.overflow));
+    Object.assign(layout.yaxis, { range: [Math.log10(lowest), Math.log10(top) + 0.1], dtick: 1 });
   }
   if (over.length) {
     const middle = overflowRange(all[0], unit).reduce((a, b) => a + b) / 2;
@@ -104,10 +112,10 @@ const latencyAxis = (layout, unit, values, height) => {
   }
 };
 
-/** The share of the samples in print, with the digits that tell it from all of them. */
+/** The share of the samples in print, rounded down, with the digits that tell it from all of them. */
 const shareText = (above) => {
-  const digits = Math.max(0, Math.ceil(-Math.log10(above)) - 1);
-  return Number((100 * (1 - above)).toFixed(digits)) + " %";
+  const scale = 10 ** Math.ceil(-Math.log10(above));
+  return Math.floor(100 * (1 - above) * scale + 1e-6) / scale + " %";
 };
 
 /** The latency that a share of the samples does not exceed, over the share: each decade of the axis is a nine more. */
@@ -118,7 +126,7 @@ const percentileView = (ends, width, height) => {
     type: "scatter", mode: "lines", name: literal(end.label), line: { color: seriesColour(end.index), width: 1.8, shape: "hv" },
     x: end.spectrum.map((_, step) => 1 / above(step)), y: end.spectrum.map((ns) => ns / unit.one), hoverinfo: "text",
     text: end.spectrum.map((ns, step) => step === end.spectrum.length - 1 ? `${literal(end.label)}: the largest is ${us(ns)}`
-      : `${literal(end.label)}: ${shareText(above(step))} of the samples are at most ${us(ns)}`),
+      : step === 0 ? `${literal(end.label)}: the smallest is ${us(ns)}` : `${literal(end.label)}: ${shareText(above(step))} of the samples are at most ${us(ns)}`),
   }));
   const decades = Math.ceil(Math.log10(Math.max(...ends.map((end) => 1 / above(end.spectrum.length - 1)), 10)));
   const places = [1, 2, ...Array.from({ length: decades }, (_, power) => 10 ** (power + 1))];
@@ -131,15 +139,19 @@ const percentileView = (ends, width, height) => {
   return [traces, layout];
 };
 
-/** The message with the largest one-way latency, and for how long a rank was preempted during it. */
+/** The middle of each window of a timeline, as the number of a sample. */
+const windowsOf = (end) => end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / end.timeline.medians.length));
+
+/** The largest one-way latency, and for how long a rank was preempted during it. */
 const largestMark = (end, unit) => {
   const largest = page.points.get(end.id).one_way?.largest;
   if (!largest || end.name !== "one_way") return [];
   const preempted = Object.entries(largest.gaps_ns ?? {}).filter(([, ns]) => ns > 0).map(([rank, ns]) => `, rank ${rank} preempted for ${us(ns)}`);
+  const x = windowsOf(end)[end.timeline.largest.indexOf(Math.max(...end.timeline.largest))];
   const at = largest.ns / unit.one;
-  return [{ x: largest.message, y: isLogY() ? Math.log10(at) : at, text: us(largest.ns) + preempted.join(""), showarrow: true,
-    arrowcolor: colour("faint"), ax: largest.message > end.total / 2 ? -40 : 40, ay: 24, xanchor: largest.message > end.total / 2 ? "right" : "left",
-    font: { size: 11, color: colour("ink") } }];
+  const isLate = x > end.total / 2;
+  return [{ x, y: isLogY() ? Math.log10(at) : at, text: us(largest.ns) + preempted.join(""), showarrow: true, arrowcolor: colour("faint"),
+    ax: isLate ? -40 : 40, ay: 24, xanchor: isLate ? "right" : "left", font: { size: 11, color: colour("ink") } }];
 };
 
 /** The median and the largest latency of windows of consecutive messages. */
@@ -147,16 +159,15 @@ const timelineView = (ends, width, height) => {
   const followed = ends.filter((end) => end.timeline);
   const unit = unitOf(Math.max(...followed.flatMap((end) => end.timeline.largest)));
   const lines = (end) => {
-    const windows = end.timeline.medians.length;
-    const x = end.timeline.medians.map((_, window) => Math.round((window + 0.5) * end.total / windows));
+    const x = windowsOf(end);
     const color = seriesColour(end.index);
     const line = (name, values, style) => ({ type: "scatter", mode: "lines", name: literal(`${end.label}, ${name}`), x, y: values.map((ns) => ns / unit.one),
-      line: { color, ...style }, hoverinfo: "text", text: values.map((ns, window) => `${literal(end.label)}, ${name} near message ${grouped(x[window])}: ${us(ns)}`) });
+      line: { color, ...style }, hoverinfo: "text", text: values.map((ns, window) => `${literal(end.label)}, ${name} near sample ${grouped(x[window])}: ${us(ns)}`) });
     return [line("median", end.timeline.medians, { width: 2 }), line("largest", end.timeline.largest, { width: 1, dash: "dot" })];
   };
   const traces = followed.flatMap(lines);
   const layout = baseLayout();
-  Object.assign(layout.xaxis, { title: { text: "number of the message" }, rangemode: "tozero", exponentformat: "none" });
+  Object.assign(layout.xaxis, { title: { text: "number of the sample" }, rangemode: "tozero", exponentformat: "none" });
   latencyAxis(layout, unit, traces.flatMap((trace) => trace.y), height);
   layout.annotations = followed.flatMap((end) => largestMark(end, unit));
   return [traces, layout];

@@ -2,12 +2,12 @@
 const LIST_MAX = 400;
 const explorer = { id: null, other: null, view: "histogram", logY: null };
 
-/** Opens a point; the part after # tells which, so that it can be linked to. */
+/** Opens a point; the part after # tells which, and what is shown of it, so that it can be linked to. */
 const select = (id, chosen = {}) => {
   if ("view" in chosen && chosen.view !== explorer.view) explorer.logY = null;
   Object.assign(explorer, chosen);
   const { other, view } = explorer;
-  const hash = "#histogram=" + id + (other === null ? "" : "&with=" + other) + (view === "histogram" ? "" : "&view=" + view);
+  const hash = "#histogram=" + id + (other === null ? "" : "&with=" + other) + "&view=" + view;
   if (location.hash === hash) openPoint(id);
   else location.hash = hash;
 };
@@ -61,8 +61,10 @@ const statisticsRows = (thresholds) => [
     ["share above " + us(threshold), (l) => threshold in (l.share_above ?? {}) ? (l.share_above[threshold] * 100).toFixed(4) + " %" : "–"]),
 ];
 
+const ratioText = (ratio) => ratio >= 100 ? grouped(Math.round(ratio)) : ratio >= 0.001 ? ratio.toPrecision(3) : ratio.toFixed(6);
+
 /** How many times a number of one point is that of another. */
-const timesText = (one, other) => one > 0 && other > 0 ? (one / other).toPrecision(3) + "×" : "–";
+const timesText = (one, other) => one > 0 && other > 0 ? ratioText(one / other) + "×" : "–";
 
 /** A table of statistics: a column for each latency of a point; of two points, also the first relative to the second. */
 const statistics = (point, other) => {
@@ -84,16 +86,18 @@ const statistics = (point, other) => {
     make("tbody", {}, ...statisticsRows(thresholds).map((row) => make("tr", {}, ...cells(row))))));
 };
 
-/** What the bins leave to say: their source, their width, what is beyond the last. */
-const binNotes = (bins) => {
+/** What the bins of a point leave to say: their source, their width, what is beyond the last. */
+const binNotes = (id, letter) => {
+  const bins = page.data.histograms[id];
+  if (!bins) return null;
   const notes = bins.ends.map((end) => {
     const beyond = end.overflow
       ? `${grouped(end.overflow)} beyond the last bin (above ${us(bins.edges[bins.edges.length - 1])}), the largest ${us(end.max_ns)}`
       : `none beyond the last bin, the largest ${us(end.max_ns)}`;
     const source = end.source === "samples" ? "samples" : "samples, from a recorded histogram";
-    return `${end.name[0].toUpperCase()}${end.name.slice(1)}: ${grouped(end.total)} ${source}; ${beyond}.`;
+    return `${letter}${end.name[0].toUpperCase()}${end.name.slice(1)}: ${grouped(end.total)} ${source}; ${beyond}.`;
   });
-  const width = bins.logarithmic ? "Bins grow geometrically." : `Bins are ${grouped(bins.edges[1] - bins.edges[0])} ns wide.`;
+  const width = letter + (bins.logarithmic ? "Bins grow geometrically." : `Bins are ${grouped(bins.edges[1] - bins.edges[0])} ns wide.`);
   return make("ul", { class: "notes" }, ...[...notes, width].map((note) => make("li", {}, note)));
 };
 
@@ -118,11 +122,16 @@ const tools = (point) => {
   const siblings = page.data.points.filter((other) => other.key === point.key);
   const repetitions = siblings.length < 2 ? [] : siblings.map((other) => make("button", {
     type: "button", "aria-pressed": String(other.id === point.id), onclick: () => select(other.id),
+    "data-choice": "repetition " + other.repetition,
   }, "repetition " + (other.repetition + 1)));
-  if (!(point.id in page.data.histograms)) return make("div", { class: "tools" }, ...repetitions);
+  const isCompared = explorer.other !== null;
+  const compare = make("button", { type: "button", id: "compare", "data-choice": "compare", onclick: () => select(point.id, { other: isCompared ? null : point.id }) },
+    isCompared ? "stop comparing" : "compare with another point");
+  const ends = shownEnds();
+  if (!ends.length) return make("div", { class: "tools" }, ...repetitions, isCompared ? compare : null);
   const names = { histogram: "histogram", percentiles: "percentiles", time: "over time" };
-  const drawn = Object.entries(names).filter(([view]) => view !== "time" || shownEnds().some((end) => end.timeline)).map(([view, name]) =>
-    make("button", { type: "button", "aria-pressed": String(view === explorer.view), onclick: () => select(point.id, { view }) }, name));
+  const drawn = Object.entries(names).filter(([view]) => view !== "time" || ends.some((end) => end.timeline)).map(([view, name]) =>
+    make("button", { type: "button", "data-choice": view, "aria-pressed": String(view === explorer.view), onclick: () => select(point.id, { view }) }, name));
   const log = make("button", {
     type: "button", id: "log-y", "aria-pressed": "false",
     onclick: () => {
@@ -130,9 +139,6 @@ const tools = (point) => {
       drawDistribution();
     },
   }, "logarithmic y");
-  const compare = explorer.other === null
-    ? make("button", { type: "button", id: "compare", onclick: () => select(point.id, { other: point.id }) }, "compare with another point")
-    : make("button", { type: "button", id: "compare", onclick: () => select(point.id, { other: null }) }, "stop comparing");
   return make("div", { class: "tools" }, ...repetitions, ...drawn, log, compare);
 };
 
@@ -152,6 +158,7 @@ const headings = (point, other) => {
 const openPoint = async (id) => {
   const point = page.points.get(id);
   if (!point) return;
+  const isOther = explorer.id !== id;
   explorer.id = id;
   const other = comparedWith(id);
   if (explorer.view === "time" && !shownEnds().some((end) => end.timeline)) explorer.view = "histogram";
@@ -161,16 +168,20 @@ const openPoint = async (id) => {
       button.parentElement.parentElement.scrollTop = button.offsetTop - button.parentElement.parentElement.offsetTop - 60;
     } else button.removeAttribute("aria-current");
   }
-  const bins = page.data.histograms[id];
+  const isDrawn = shownEnds().length > 0;
   const trouble = point.reason ?? point.error ?? point.unstable;
   const label = point.reason ? "Not measured: " : point.error ? "Failed: " : "Unstable: ";
-  const missing = point.status === "measured" && !bins ? make("p", { class: "hint" }, "The record keeps no distribution of this point.") : null;
+  const missing = point.status === "measured" && !(id in page.data.histograms) ? make("p", { class: "hint" }, "The record keeps no distribution of this point.") : null;
   if (byId("histogram")) Plotly.purge("histogram");
+  const pressed = document.activeElement?.dataset?.choice;
+  const drawing = { class: "plot", id: "histogram", role: "figure", "aria-label": "Distribution of " + point.name + (other ? " and of " + other.name : "") };
   byId("chosen").replaceChildren(...[
     ...headings(point, other), trouble ? make("p", { class: "complaint" }, label + trouble) : null, throughputText(point), tools(point),
-    bins ? make("div", { class: "plot", id: "histogram", role: "figure", "aria-label": "Distribution of " + point.name }) : missing,
-    bins ? binNotes(bins) : null, oneWayNotes(point), statistics(point, other),
+    missing, isDrawn ? make("div", drawing) : null, binNotes(id, other ? "A: " : ""), other ? binNotes(other.id, "B: ") : null,
+    oneWayNotes(point), statistics(point, other),
   ].filter(Boolean));
+  // The button that was pressed is another element now.
+  if (pressed) byId("chosen").querySelector(`[data-choice="${pressed}"]`)?.focus({ preventScroll: true });
   await drawDistribution();
-  byId("distributions").scrollIntoView({ block: "start" });
+  if (isOther) byId("distributions").scrollIntoView({ block: "start" });
 };

@@ -14,10 +14,10 @@ const redraw = async () => {
 const followHash = async () => {
   applyTheme();
   const id = settings().get("histogram");
-  if (id !== null && page.data) {
+  if (id !== null && page.data && page.points.has(Number(id))) {
+    const [other, view] = [settings().get("with"), settings().get("view")];
     // A link that names only the point keeps what was chosen before.
-    const [other, view] = [Number(settings().get("with") ?? NaN), settings().get("view")];
-    if (page.points.has(other)) explorer.other = other;
+    if (other !== null || view !== null) explorer.other = /^\d+$/.test(other) && page.points.has(Number(other)) ? Number(other) : null;
     if (Object.hasOwn(views, view)) explorer.view = view;
     await openPoint(Number(id));
   }
@@ -59,8 +59,8 @@ const listen = () => {
 const start = async () => {
   applyTheme();
   if (innerWidth < 1152) byId("contents-list").open = false;
-  if (typeof DecompressionStream === "undefined") {
-    showError("This browser is too old to draw the charts: it lacks DecompressionStream (Chrome 80, Firefox 113, Safari 16.4 or newer have it).");
+  if (typeof DecompressionStream === "undefined" || !Object.hasOwn) {
+    showError("This browser is too old to draw the charts: it needs DecompressionStream and Object.hasOwn (Chrome 93, Firefox 113, Safari 16.4 or newer have them).");
     return;
   }
   page.data = JSON.parse(await unpack("data"));

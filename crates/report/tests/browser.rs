@@ -164,6 +164,9 @@ fn a_point_is_shown_in_three_views_and_beside_another() {
             assert!(chosen.contains(text), "{view}: {text}: {chosen}");
         }
     }
+    // The first of two points is chosen: nothing is compared yet.
+    let (traces, chosen) = drawn(format!("histogram={0}&with={0}&view=histogram", one.id));
+    assert!(traces >= kinds && chosen.contains("Select the point to compare") && !chosen.contains("A / B"));
     // What a stranger writes into a link changes nothing.
     let (traces, chosen) = drawn(format!("histogram={}&with=x&view=constructor", one.id));
     assert!(traces >= kinds && !chosen.contains("A / B"), "{chosen}");

@@ -34,10 +34,13 @@ impl Best {
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "Lowest latency",
-            Self::Throughput => "Highest throughput",
+    /// Its name; `is_of_stable` says that it is the best of the stable points and not of all.
+    fn name(self, is_of_stable: bool) -> &'static str {
+        match (self, is_of_stable) {
+            (Self::Latency, false) => "Lowest latency",
+            (Self::Latency, true) => "Lowest stable latency",
+            (Self::Throughput, false) => "Highest throughput",
+            (Self::Throughput, true) => "Highest stable throughput",
         }
     }
 }
@@ -111,12 +114,14 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
     };
     let same = grouped(points.iter().map(|point| ((&point.experiment, &point.axes), *point)));
     let folded = |points: &Vec<&Point>| fold(points, shown.patterns, path, Some(unit)).ok();
-    let all = same.iter().filter_map(|(_, points)| Some((points, folded(points)?)));
+    let all: Vec<_> = same.iter().filter_map(|(_, points)| Some((points, folded(points)?))).collect();
+    let unstable = all.iter().filter(|(_, measured)| measured.doubts.are_all()).count();
+    let is_of_stable = unstable > 0 && unstable < all.len();
     let rank = |measured: &Measured| match best {
         Best::Latency => measured.y.value,
         Best::Throughput => -measured.y.value,
     };
-    let (points, measured) = all.min_by(|(_, a), (_, b)| {
+    let (points, measured) = all.into_iter().min_by(|(_, a), (_, b)| {
         let is_unstable = |measured: &Measured| measured.doubts.are_all();
         is_unstable(a).cmp(&is_unstable(b)).then(rank(a).total_cmp(&rank(b)))
     })?;
@@ -137,7 +142,7 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
         }
     };
     Some(Headline {
-        what: format!("{} of {pattern}, {}", best.name(), words(points.first()?)),
+        what: format!("{} of {pattern}, {}", best.name(is_of_stable), words(points.first()?)),
         number,
         id: measured.id,
         is_unstable: measured.doubts.are_all(),
@@ -215,7 +220,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                ("Lowest latency of ping-pong, RC send, 8 B", 0, false),
+                ("Lowest stable latency of ping-pong, RC send, 8 B", 0, false),
                 ("Lowest latency of ping-pong, UD send, 8 B", 3, false)
             ]
         );
