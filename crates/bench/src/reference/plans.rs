@@ -146,8 +146,9 @@ An experiment measures one point for each combination of the values of its axes.
 ";
 const AXES: &str = "\
 Each key is an axis with one value or a list of values. The points follow the order of the axes in
-the plan; the last axis changes fastest. A point has only the axes that apply to its endpoint.
-[Axes](axes.md) lists all axes.
+the plan, and the last axis changes fastest; but the environment and the endpoint always come first,
+and the size comes last. A point has only the axes that apply to its endpoint. [Axes](axes.md) lists
+all axes.
 ";
 const QUICK: &str = "\
 With `--quick`, these settings and `axes` replace the settings and axes of the experiment.
