@@ -47,9 +47,15 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
 }
 
 fn maintainer() -> String {
-    let or = |variable: &str, usual: &str| std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let given = |variable: &str| std::env::var(variable).ok().filter(|text| !text.trim().is_empty());
     let [name, address] = MAINTAINER;
-    format!("{} <{}>", or("DEBFULLNAME", name), or("DEBEMAIL", address))
+    let name = given("DEBFULLNAME").unwrap_or_else(|| name.to_owned());
+    match given("DEBEMAIL") {
+        // Both in one, as devscripts allows.
+        Some(both) if both.contains('<') => both,
+        Some(address) => format!("{name} <{address}>"),
+        None => format!("{name} <{address}>"),
+    }
 }
 
 fn control(build: &Build, root: &Path, architecture: &str) -> Result<String> {

@@ -130,14 +130,15 @@ pub(super) fn copyright(checkout: &Path, is_debian: bool) -> Result<String> {
     Ok(out)
 }
 
-/// Replaces the terms of Apache-2.0 by the name of their file in Debian. What follows them, such as
-/// a notice of copyright, stays.
+/// Replaces the terms of Apache-2.0 by the name of their file in Debian. What stands before and
+/// after them, such as a notice of copyright, stays.
 fn without_apache(text: &str) -> String {
     const FIRST: &str = "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION";
     const LAST: &str = "END OF TERMS AND CONDITIONS";
-    let Some((_, terms)) = text.split_once(FIRST) else { return text.to_owned() };
-    let rest = terms.split_once(LAST).map_or("", |(_, rest)| rest);
-    format!("Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0\n{rest}")
+    let Some((head, terms)) = text.split_once(FIRST) else { return text.to_owned() };
+    let Some((_, rest)) = terms.split_once(LAST) else { return text.to_owned() };
+    let head = head.rsplit_once("Apache License").map_or(head, |(before, _)| before).trim_end();
+    format!("{head}\nApache License, Version 2.0: /usr/share/common-licenses/Apache-2.0\n{rest}")
 }
 
 /// The texts of licences and notices in the directory of a part or of this project.

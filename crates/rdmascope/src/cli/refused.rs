@@ -75,19 +75,24 @@ pub(crate) fn perftest_refusal(flags: &ArgMatches) -> Option<Usage> {
 /// A benchmark never warns of the governor of the CPUs, and has no peak bandwidth.
 const PERFTEST_IGNORED: [(char, &str); 2] = [('F', "CPU-freq"), ('N', "noPeak")];
 
-pub(super) const PERFTEST_REFUSED: [Refused; 41] = [
-    (Some('C'), "report-cycles", false, "times are in us, and the samples of --out DIR in ns: leave it out"),
+pub(super) const PERFTEST_REFUSED: [Refused; 48] = [
+    (Some('C'), "report-cycles", false, "times are in us: leave it out"),
     (
         Some('H'),
         "report-histogram",
         false,
-        "--out DIR keeps every sample and writes a report with histograms",
+        "--out DIR keeps the samples of latencies and writes a report with histograms",
     ),
     (Some('L'), "hop_limit", true, "the hop limit cannot be set: leave it out"),
     (Some('M'), "MGID", true, "rdmascope fan-out multicast measures multicast"),
     (Some('O'), "dualport", false, "measure one port after the other: -i 1, then -i 2"),
     (Some('T'), "tos", true, "--tclass sets the traffic class"),
-    (Some('U'), "report-unsorted", false, "--out DIR keeps every sample in the order of the messages"),
+    (
+        Some('U'),
+        "report-unsorted",
+        false,
+        "--out DIR keeps the samples of latencies in the order of the messages",
+    ),
     (Some('V'), "version", false, "use rdmascope --version"),
     (Some('W'), "report-counters", true, "--out DIR records how the counters of the ports changed"),
     (Some('X'), "vector", true, "the completion vector cannot be set: leave it out"),
@@ -99,12 +104,14 @@ pub(super) const PERFTEST_REFUSED: [Refused; 41] = [
     (Some('z'), "com_rdma_cm", false, "both programs talk over TCP: leave it out"),
     (None, "burst_size", true, "rdmascope open-loop send sends at a set rate"),
     (None, "cpu_util", false, "--out DIR records the CPU time of both ranks"),
+    (None, "disable_pcie_relaxed", false, "the device's default stays: leave it out"),
     (None, "dlid", true, "the LID is that of the peer: leave it out"),
     (None, "dont_xchg_versions", false, "versions are always compared: leave it out"),
     (None, "force-link", true, "the link layer is that of the port: leave it out"),
     (None, "inline_recv", true, "receives are never inline: leave it out"),
     (None, "latency_gap", true, "rdmascope one-way send --pause waits between messages"),
     (None, "mmap", true, "messages are in the memory of --memory: leave it out"),
+    (None, "mmap-offset", true, "messages are in the memory of --memory: leave it out"),
     (None, "mr_per_qp", false, "the number of memory regions cannot be set: leave it out"),
     (None, "odp", false, "memory is always pinned: leave it out"),
     (None, "out_json", false, "--out DIR writes all points as JSON"),
@@ -112,16 +119,21 @@ pub(super) const PERFTEST_REFUSED: [Refused; 41] = [
     (None, "output", true, "--out DIR writes all numbers as JSON"),
     (None, "perform_warm_up", false, "a tenth of the messages warms up: leave it out, or use --warmup N"),
     (None, "rate_limit", true, "rdmascope open-loop send --rate sends at a set rate"),
+    (None, "rate_limit_type", true, "rdmascope open-loop send --rate sends at a set rate"),
     (None, "rate_units", true, "rdmascope open-loop send --rate sends at a set rate"),
     (None, "recv_post_list", true, "the length of lists of receives cannot be set: leave it out"),
     (None, "report-both", false, "both directions and their total have columns: leave it out"),
+    (None, "report-per-port", false, "measure one port after the other: -i 1, then -i 2"),
     (None, "retry_count", true, "the retry count is always 7, perftest's default: leave it out"),
     (None, "reversed", false, "exchange the hosts"),
     (None, "run_infinitely", false, "-D TIME sets how long it runs"),
     (None, "source_ip", true, "the routing table chooses the address: leave it out"),
+    (None, "typical_pkt_size", true, "rdmascope open-loop send --rate sends at a set rate"),
     (None, "use-srq", false, "each queue pair has its own receive queue: leave it out"),
+    (None, "use_cuda", true, "messages are in the memory of --memory: leave it out"),
     (None, "use_hugepages", false, "messages are in pages of the usual size: leave it out"),
     (None, "use_old_post_send", false, "messages are always posted with ibv_post_send: leave it out"),
+    (None, "wait_destroy", true, "resources are destroyed at once: leave it out"),
 ];
 
 pub(super) const OSU_REFUSED: [Refused; 20] = [

@@ -71,7 +71,7 @@ fn every_name_of_other_suites_is_a_command_of_ours() {
 }
 
 #[test]
-fn every_option_of_perftest_is_known_and_a_missing_one_says_what_to_do() {
+fn usual_options_of_perftest_are_known_and_a_missing_one_says_what_to_do() {
     let said = |words: &str| {
         let line = ["rdmascope"].into_iter().chain(words.split(' '));
         let matches = crate::command::command().try_get_matches_from(line).unwrap();
