@@ -29,7 +29,7 @@ mod tests;
 pub use counted::Counted;
 pub use distribution::Distribution;
 pub use raw_file::{read_raw, write_raw};
-pub use series::SERIES_BLOCKS;
+pub use series::{SERIES_BLOCKS, blocks};
 pub use stamps::Stamps;
 
 use memory::{PAGE_SAMPLES, Pages};

@@ -112,8 +112,9 @@ impl<'a> Benchmark<'a> {
 
     /// Returns the settings of the flags, with all sizes in one experiment.
     fn settings(&self) -> anyhow::Result<Settings> {
-        let is_of_perftest = benchmark::has_perftest(self.pattern, self.subject);
-        if let Some(refusal) = is_of_perftest.then(|| refused::perftest_refusal(self.flags)).flatten() {
+        if benchmark::has_perftest(self.pattern, self.subject)
+            && let Some(refusal) = refused::perftest_refusal(self.flags)
+        {
             return Err(refusal.into());
         }
         let settings = start(self.pattern, self.subject, self.operation);

@@ -8,7 +8,6 @@ use clap::{Arg, Args, Command, FromArgMatches};
 use measure::figure::Unit;
 use measure::record::{Run, Status};
 use measure::store::EndedRun;
-use report::repeated::repeated;
 use serde_json::{Map, Value};
 
 use crate::execute::{close, execute};
@@ -70,9 +69,7 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
 /// Whether an experiment with `within` wants repetitions that the record does not have.
 fn wants_more(job: &Job) -> bool {
     let Destination::Resumed(ended) = &job.out else { return false };
-    let is_planned = |id: Option<&u64>| job.resolved.points.iter().any(|spec| Some(&spec.id) == id);
-    let all = repeated(&ended.run.plan, &ended.points);
-    all.iter().any(|repeated| repeated.wants_more() && is_planned(repeated.ids.first()))
+    !sink::wanted(&ended.run.plan, &ended.points, &job.resolved.points).is_empty()
 }
 
 /// Ends a run to which no point of its plan is missing.

@@ -2,7 +2,7 @@
 
 use measure::record::{Device, Environment, Point};
 
-/// A run cannot be resumed because the ranks differ from those of its record.
+/// A run cannot be resumed because its ranks differ from the ranks in its record.
 #[derive(Debug)]
 pub(crate) struct Changed(pub(crate) Vec<String>);
 

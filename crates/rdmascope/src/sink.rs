@@ -396,14 +396,9 @@ impl Sink for Output {
     }
 
     fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {
-        let wanted = repeated::repeated(&self.run.plan, &self.asked).into_iter().filter(Repeated::wants_more);
-        let again = |(repeated, id): (Repeated, u64)| {
-            let spec = self.repeatable.iter().find(|spec| Some(&spec.id) == repeated.ids.first())?;
-            Some(PointSpec { id, repetition: repeated.ids.len() as u32, ..spec.clone() })
-        };
-        let wanted = wanted
-            .filter(|repeated| self.repeatable.iter().any(|spec| Some(&spec.id) == repeated.ids.first()));
-        let more: Vec<PointSpec> = wanted.zip(self.run.points_planned..).filter_map(again).collect();
+        let wanted = wanted(&self.run.plan, &self.asked, &self.repeatable);
+        let more = wanted.into_iter().zip(self.run.points_planned..);
+        let more: Vec<PointSpec> = more.map(|(spec, id)| PointSpec { id, ..spec }).collect();
         self.plan_more(more.len() as u64, &[]);
         Ok(more)
     }
@@ -420,6 +415,16 @@ impl Sink for Output {
         self.say(&format!("rdmascope: warning: {text}"));
         self.run.warnings.push(text.to_owned());
     }
+}
+
+/// Returns the repetitions that a plan with `within` still wants, for measured points of those that
+/// are `planned`. They have no identifiers of their own yet.
+pub(crate) fn wanted(plan: &Value, measured: &[Point], planned: &[PointSpec]) -> Vec<PointSpec> {
+    let again = |repeated: Repeated| {
+        let spec = planned.iter().find(|spec| Some(&spec.id) == repeated.ids.first())?;
+        Some(PointSpec { repetition: repeated.ids.len() as u32, ..spec.clone() })
+    };
+    repeated::repeated(plan, measured).into_iter().filter(Repeated::wants_more).filter_map(again).collect()
 }
 
 /// Returns a point without its histograms, which are large: findings need its statistics only.

@@ -1,6 +1,7 @@
 //! How the samples of a point change over time: the median and the largest sample of windows of
 //! consecutive messages.
 
+use measure::samples::blocks;
 use serde::Serialize;
 
 /// Of a window with more samples, the median is that of this many, evenly spread over the window.
@@ -18,26 +19,23 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Divides samples into at most `windows` windows; `None` if there is nothing to divide.
     pub(crate) fn of(samples: &[u64], windows: usize) -> Option<Self> {
-        let windows = windows.min(samples.len());
-        if windows < 2 {
+        if windows.min(samples.len()) < 2 {
             return None;
         }
-        let edge = |window: usize| samples.len() * window / windows;
-        let window = |window: usize| &samples[edge(window)..edge(window + 1)];
-        let largest = |of: &[u64]| of.iter().copied().max().unwrap_or_default();
+        let largest = |window: &[u64]| window.iter().copied().max().unwrap_or_default();
         Some(Self {
-            medians: (0..windows).map(window).map(median).collect(),
-            largest: (0..windows).map(window).map(largest).collect(),
+            medians: blocks(samples, windows).map(median).collect(),
+            largest: blocks(samples, windows).map(largest).collect(),
         })
     }
 }
 
-/// The lower median of some samples, evenly spread.
-fn median(samples: &[u64]) -> u64 {
-    let every = samples.len().div_ceil(OF_MEDIAN_MAX).max(1);
-    let mut some: Vec<u64> = samples.iter().copied().step_by(every).collect();
-    let middle = some.len().saturating_sub(1) / 2;
-    if some.is_empty() { 0 } else { *some.select_nth_unstable(middle).1 }
+/// The lower median of some samples of a window, evenly spread. No window is empty.
+fn median(window: &[u64]) -> u64 {
+    let every = window.len().div_ceil(OF_MEDIAN_MAX);
+    let mut some: Vec<u64> = window.iter().copied().step_by(every).collect();
+    let middle = (some.len() - 1) / 2;
+    *some.select_nth_unstable(middle).1
 }
 
 #[cfg(test)]

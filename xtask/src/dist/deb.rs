@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::build::Build;
-use super::{notices, stage};
+use super::stage;
 use crate::shell;
 
 /// Who is asked about the package, unless DEBFULLNAME and DEBEMAIL say so (deb-control(5) has no
@@ -16,10 +16,9 @@ const MAINTAINER: [&str; 2] = ["The rdmascope developers", "rdmascope@packages.i
 /// Makes `rdmascope_VERSION-1_ARCH.deb`.
 pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
     let root = build.scratch("deb")?;
-    stage::stage(build, &root.join("usr"))?;
+    stage::stage(build, &root.join("usr"), true)?;
     stage::compress(&root.join("usr/share/man/man1"))?;
     let docs = root.join("usr/share/doc/rdmascope");
-    stage::write(&docs.join("copyright"), notices::copyright(&build.checkout, true)?.as_bytes())?;
     let log = build.scratch("changelogs")?;
     stage::place(&build.checkout.join("CHANGELOG.md"), &log.join("changelog"), 0o644)?;
     stage::write(&log.join("changelog.Debian"), changelog(build)?.as_bytes())?;
@@ -50,12 +49,9 @@ fn maintainer() -> String {
     let given = |variable: &str| std::env::var(variable).ok().filter(|text| !text.trim().is_empty());
     let [name, address] = MAINTAINER;
     let name = given("DEBFULLNAME").unwrap_or_else(|| name.to_owned());
-    match given("DEBEMAIL") {
-        // Both in one, as devscripts allows.
-        Some(both) if both.contains('<') => both,
-        Some(address) => format!("{name} <{address}>"),
-        None => format!("{name} <{address}>"),
-    }
+    let address = given("DEBEMAIL").unwrap_or_else(|| address.to_owned());
+    // DEBEMAIL may have both, as devscripts allows.
+    if address.contains('<') { address } else { format!("{name} <{address}>") }
 }
 
 fn control(build: &Build, root: &Path, architecture: &str) -> Result<String> {

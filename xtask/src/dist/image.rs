@@ -86,7 +86,7 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
 
 /// The files of the layer: the program, what it needs of this system, and its notices.
 fn fill(build: &Build, root: &Path) -> Result<()> {
-    stage::stage(build, &root.join("usr"))?;
+    stage::stage(build, &root.join("usr"), false)?;
     let mut files = BTreeSet::new();
     for library in LIBRARIES {
         files.insert(path_of_library(library)?);

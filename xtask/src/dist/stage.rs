@@ -17,8 +17,9 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "share/fish/vendor_completions.d/rdmascope.fish"),
 ];
 
-/// Puts all files below a prefix (`usr`, or the directory of a tarball).
-pub(super) fn stage(build: &Build, prefix: &Path) -> Result<()> {
+/// Puts all files below a prefix (`usr`, or the directory of a tarball). A system that `is_debian`
+/// has the common licences.
+pub(super) fn stage(build: &Build, prefix: &Path, is_debian: bool) -> Result<()> {
     place(&build.program(), &prefix.join("bin/rdmascope"), 0o755)?;
     // The program has a copy inside: with this one it writes none into a user's cache.
     place(&build.library(), &prefix.join("lib/rdmascope/librdmascope_preload.so"), 0o644)?;
@@ -34,7 +35,7 @@ pub(super) fn stage(build: &Build, prefix: &Path) -> Result<()> {
     {
         place(&build.checkout.join(path), &docs.join(path), 0o644)?;
     }
-    write(&docs.join("copyright"), notices::copyright(&build.checkout, false)?.as_bytes())
+    write(&docs.join("copyright"), notices::copyright(&build.checkout, is_debian)?.as_bytes())
 }
 
 /// Copies a file.

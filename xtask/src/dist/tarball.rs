@@ -21,7 +21,7 @@ pub(super) fn make(build: &Build, out: &Path) -> Result<PathBuf> {
     }
     let name = format!("rdmascope-{}-{}-glibc{OLD_GLIBC}", build.version, std::env::consts::ARCH);
     let scratch = build.scratch("tarball")?;
-    stage::stage(build, &scratch.join(&name))?;
+    stage::stage(build, &scratch.join(&name), false)?;
     let tar = scratch.join("tar");
     archive(&scratch, &name, &build.epoch, &tar)?;
     let path = out.join(format!("{name}.tar.gz"));

@@ -6,9 +6,15 @@ pub const SERIES_BLOCKS: usize = 64;
 /// Medians of at most [`SERIES_BLOCKS`] blocks of values, whose lengths differ by at most one. The
 /// median of an even number of values is the lower of the middle two, as everywhere in this crate.
 pub(super) fn block_medians<T: Copy + Into<Level>>(values: &[T]) -> Vec<f64> {
-    let blocks = values.len().min(SERIES_BLOCKS);
-    let edge = |block: usize| values.len() * block / blocks;
-    (0..blocks).map(|block| median(&values[edge(block)..edge(block + 1)])).collect()
+    blocks(values, SERIES_BLOCKS).map(median).collect()
+}
+
+/// At most `most` blocks of consecutive values, none of them empty, whose lengths differ by at most
+/// one.
+pub fn blocks<T>(values: &[T], most: usize) -> impl Iterator<Item = &[T]> {
+    let blocks = values.len().min(most);
+    let edge = move |block: usize| values.len() * block / blocks;
+    (0..blocks).map(move |block| &values[edge(block)..edge(block + 1)])
 }
 
 fn median<T: Copy + Into<Level>>(values: &[T]) -> f64 {

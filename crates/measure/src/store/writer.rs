@@ -27,14 +27,14 @@ pub struct EndedRun {
     file: File,
     /// As the record has it.
     pub run: Run,
-    /// Its points, without the one that a signal has cut or a kill has torn, if there is one.
+    /// The points of the record, without a last point that a signal cut or a kill tore.
     pub points: Vec<Point>,
 }
 
 impl EndedRun {
-    /// Opens a run. One that is still being written is refused.
+    /// Opens a run. A run that another process still writes is refused.
     pub fn open(dir: &Path) -> Result<Self> {
-        // The errors of a directory without a run are those of reading it.
+        // For a directory without a run, the reader's error is returned.
         let reader = RunReader::open(dir);
         let path = dir.join(POINTS_FILE);
         // Not through a link: it may lead to the record of another run.
@@ -153,7 +153,7 @@ impl RunWriter {
     }
 }
 
-/// Removes the samples to which no point refers: those of points that are measured again.
+/// Removes the files of samples that no point names: their points are measured again.
 fn remove_samples_but_of(dir: &Path, points: &[Point]) -> Result<()> {
     let dir = dir.join(SAMPLES_DIR);
     // Not through a link: it may lead to files of another run.
