@@ -1,6 +1,6 @@
 //! Queries of the device, its ports and its clock.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use verbs::LinkSpeed;
 use verbs::abi::*;
@@ -24,7 +24,7 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
     // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
     let mut made: ibv_device_attr = unsafe { std::mem::zeroed() };
     for (to, from) in made.fw_ver.iter_mut().zip(env!("CARGO_PKG_VERSION").bytes()) {
-        *to = from.cast_signed();
+        *to = c_char::from_ne_bytes([from]);
     }
     made.node_guid = device_guid(device).to_be();
     // All devices belong to one system.

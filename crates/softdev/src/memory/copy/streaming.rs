@@ -32,6 +32,10 @@ impl Grade {
 
 /// Whether a copy of `bytes` bytes should bypass the cache.
 #[inline]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "only x86-64 has copies that bypass the cache")
+)]
 pub(super) fn pays(bytes: usize) -> bool {
     let [shorter, longer] = &GRADES;
     bytes >= shorter.from && if bytes < longer.from { shorter } else { longer }.pays.load(Relaxed)
