@@ -139,12 +139,14 @@ functions! {
         ibcast = Ibcast(AddressMut, c_int, Handle, c_int, Handle, Out);
         igather = Igather(Address, c_int, Handle, AddressMut, c_int, Handle, c_int, Handle, Out);
         ireduce = Ireduce(Address, AddressMut, c_int, Handle, Handle, c_int, Handle, Out);
+        ireduce_scatter = Ireduce_scatter(Address, AddressMut, Ints, Handle, Handle, Handle, Out);
         ireduce_scatter_block = Ireduce_scatter_block(
             Address, AddressMut, c_int, Handle, Handle, Handle, Out,
         );
         iscatter = Iscatter(Address, c_int, Handle, AddressMut, c_int, Handle, c_int, Handle, Out);
         neighbor_alltoall = Neighbor_alltoall(Address, c_int, Handle, AddressMut, c_int, Handle, Handle);
         put = Put(Address, c_int, Handle, c_int, Aint, c_int, Handle, Handle);
+        reduce_scatter = Reduce_scatter(Address, AddressMut, Ints, Handle, Handle, Handle);
         reduce_scatter_block = Reduce_scatter_block(Address, AddressMut, c_int, Handle, Handle, Handle);
         scatterv = Scatterv(Address, Ints, Ints, Handle, AddressMut, c_int, Handle, c_int, Handle);
         win_allocate = Win_allocate(Aint, c_int, Handle, Handle, AddressMut, Out);

@@ -24,6 +24,8 @@ pub struct NonblockingCollective {
     sent_bytes: usize,
     received_bytes: usize,
     request: HandleArray,
+    /// A count for each rank, which MPI reads until a call that takes them has completed.
+    counts: Vec<c_int>,
     is_pending: bool,
     status: RawStatus,
 }
@@ -42,6 +44,7 @@ impl NonblockingCollective {
             sent_bytes,
             received_bytes,
             request: HandleArray::new(constants.numbers.handle_bytes, 1, constants.handles.request_null),
+            counts: vec![0; communicator.0.ranks()],
             is_pending: false,
             status: RawStatus::new(),
         })
@@ -150,6 +153,28 @@ impl NonblockingCollective {
         })
     }
 
+    /// `MPI_Ireduce_scatter` of the whole send buffer, which has the length of the receive buffer
+    /// for each rank: the counts of all ranks are equal.
+    ///
+    /// # Errors
+    /// Errors of MPI, a pending call, a library without the function, lengths that do not fit.
+    #[inline]
+    pub fn ireduce_scatter(&mut self, datatype: Datatype, op: Op) -> Result<()> {
+        let call = Call::Ireduce_scatter;
+        let function = self.function(call, |functions| functions.ireduce_scatter)?;
+        let Elements { count, datatype, op } = self.parts(call, datatype, op)?;
+        if !self.is_pending {
+            self.counts.fill(count);
+        }
+        let counts = self.counts.as_ptr();
+        // SAFETY: there is a count for each rank; the receive buffer has `count` elements and the
+        // send buffer as many per rank; none of them is changed, freed or lent before the call has
+        // completed.
+        self.begin(call, None, |on| unsafe {
+            function(on.sent, on.received, counts, datatype, op, on.inner.handle, on.request)
+        })
+    }
+
     /// `MPI_Ireduce_scatter_block` of the whole send buffer, which has the length of the receive
     /// buffer for each rank.
     ///
@@ -159,11 +184,7 @@ impl NonblockingCollective {
     pub fn ireduce_scatter_block(&mut self, datatype: Datatype, op: Op) -> Result<()> {
         let call = Call::Ireduce_scatter_block;
         let function = self.function(call, |functions| functions.ireduce_scatter_block)?;
-        let inner = &self.communicator.0;
-        inner.elements(call, (self.sent.at(0), self.sent_bytes), datatype, op)?;
-        let elements = inner.elements(call, (self.received.at(0), self.received_bytes), datatype, op)?;
-        Inner::length(call, "the send buffer", self.sent_bytes, (inner.ranks(), self.received_bytes))?;
-        let Elements { count, datatype, op } = elements;
+        let Elements { count, datatype, op } = self.parts(call, datatype, op)?;
         // SAFETY: the receive buffer has `count` elements and the send buffer as many per rank;
         // neither is freed nor lent before the call has completed.
         self.begin(call, None, |on| unsafe {
@@ -300,6 +321,17 @@ impl NonblockingCollective {
         self.communicator.0.elements(call, (self.sent.at(0), self.sent_bytes), datatype, op)
     }
 
+    /// Returns the elements of one rank's equal part of the send buffer, which are those of the
+    /// receive buffer.
+    #[inline]
+    fn parts(&self, call: Call, datatype: Datatype, op: Op) -> Result<Elements> {
+        let inner = &self.communicator.0;
+        self.elements(call, datatype, op)?;
+        let elements = inner.elements(call, (self.received.at(0), self.received_bytes), datatype, op)?;
+        Inner::length(call, "the send buffer", self.sent_bytes, (inner.ranks(), self.received_bytes))?;
+        Ok(elements)
+    }
+
     #[inline]
     fn pending(&self, call: Call) -> Result<()> {
         if self.is_pending {
@@ -347,6 +379,7 @@ impl Drop for NonblockingCollective {
         if self.is_pending {
             self.sent.leak();
             self.received.leak();
+            std::mem::take(&mut self.counts).leak();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Collective calls with a separate length for each rank.
 
+use crate::abi::{Datatype, Op};
 use crate::communicator::{Communicator, address, address_mut, count};
 use crate::error::{Error, Result};
 use crate::functions::Call;
@@ -114,6 +115,42 @@ impl Communicator {
             // SAFETY: MPI writes `length` bytes, which `received` has, and reads the parts, which
             // lie in `sent`, at the root only, until it returns.
             unsafe { function(sent, counts, displacements, byte, received, length, byte, peer, inner.handle) }
+        })
+    }
+
+    /// `MPI_Reduce_scatter`: rank `i` gets the next `counts[i]` of the combined elements.
+    ///
+    /// # Errors
+    /// Errors of MPI, a library without the function, counts or lengths that do not fit.
+    #[inline]
+    pub fn reduce_scatter(
+        &self,
+        sent: &[u8],
+        received: &mut [u8],
+        counts: &[i32],
+        datatype: Datatype,
+        op: Op,
+    ) -> Result<()> {
+        let inner = &*self.0;
+        let call = Call::Reduce_scatter;
+        let function = inner.library.optional(inner.functions.reduce_scatter, call)?;
+        let all = inner.elements(call, (sent.as_ptr(), sent.len()), datatype, op)?;
+        let own = inner.elements(call, (received.as_ptr(), received.len()), datatype, op)?;
+        let sum: Option<i32> = counts.iter().try_fold(0_i32, |sum, count| match count {
+            0.. => sum.checked_add(*count),
+            _ => None,
+        });
+        let is_of_ranks = counts.len() == inner.ranks() && counts[inner.rank as usize] == own.count;
+        if !is_of_ranks || sum != Some(all.count) {
+            let reason = "it needs a count for each rank, of all elements together, and its own of this rank";
+            return Err(Error::State { call: call.name(), reason });
+        }
+        inner.blocking(call, None, |_| {
+            let received = address_mut(received);
+            let counts = counts.as_ptr();
+            // SAFETY: MPI reads a count for each rank, and the elements of all counts, which `sent`
+            // has, and writes those of this rank's count, which `received` has, until it returns.
+            unsafe { function(address(sent), received, counts, own.datatype, own.op, inner.handle) }
         })
     }
 

@@ -29,8 +29,11 @@ choice! {
         Gatherv = "gatherv",
         /// Rank 0 gets the reduction of the vectors of all ranks (MPI_Reduce).
         Reduce = "reduce",
-        /// Each rank gets one block of the reduction of all vectors (MPI_Reduce_scatter_block).
+        /// Each rank gets one block of the reduction of all vectors. The call takes a length for
+        /// each block (MPI_Reduce_scatter); all are equal.
         ReduceScatter = "reduce_scatter",
+        /// As reduce_scatter, with one length for all blocks (MPI_Reduce_scatter_block).
+        ReduceScatterBlock = "reduce_scatter_block",
         /// Each rank gets one block of the data of rank 0 (MPI_Scatter).
         Scatter = "scatter",
         /// As scatter, with a length and a displacement for each rank's block (MPI_Scatterv).
@@ -41,7 +44,12 @@ choice! {
 impl Collective {
     /// Returns whether the operation computes with the data of the ranks.
     pub(crate) fn reduces(self) -> bool {
-        matches!(self, Self::Allreduce | Self::Reduce | Self::ReduceScatter)
+        matches!(self, Self::Allreduce | Self::Reduce) || self.scatters_a_reduction()
+    }
+
+    /// Returns whether each rank gets a part of a reduction.
+    pub(crate) fn scatters_a_reduction(self) -> bool {
+        matches!(self, Self::ReduceScatter | Self::ReduceScatterBlock)
     }
 
     /// Returns whether the call takes a length and a displacement for each rank's block.

@@ -23,7 +23,7 @@ impl Contents {
     /// [`Error::Impossible`] if this number of ranks cannot do the operation.
     pub(crate) fn new(spec: CollectiveSpec, rank: u32, ranks: u32) -> Result<Self, Error> {
         let size = spec.size_bytes;
-        if spec.operation == Collective::ReduceScatter
+        if spec.operation.scatters_a_reduction()
             && !size.is_multiple_of(ranks as usize * spec.element.bytes())
         {
             let reason =
@@ -54,7 +54,7 @@ impl Contents {
             Collective::Barrier => [0, 0],
             Collective::Bcast => [0, size],
             Collective::Allreduce | Collective::Reduce => [size, size],
-            Collective::ReduceScatter => [size, size / self.ranks as usize],
+            Collective::ReduceScatter | Collective::ReduceScatterBlock => [size, size / self.ranks as usize],
             Collective::Allgather | Collective::Allgatherv | Collective::Gather | Collective::Gatherv => {
                 [own, all]
             }
@@ -117,7 +117,7 @@ impl Contents {
                 (0..ranks).flat_map(|from| (0..own).map(move |at| byte(from, rank, at))).collect()
             }
             Collective::Allreduce | Collective::Reduce => reduced(0, size),
-            Collective::ReduceScatter => {
+            Collective::ReduceScatter | Collective::ReduceScatterBlock => {
                 let own = size / ranks as usize;
                 reduced(rank as usize * own / spec.element.bytes(), own)
             }

@@ -71,6 +71,10 @@ impl CollectiveCall {
             call.blocks = Layout::new((0..contents.ranks).map(|rank| contents.block(rank)))?;
             call.arriving = Layout::new((0..contents.ranks).map(|_| contents.block(contents.rank)))?;
         }
+        if spec.operation == Collective::ReduceScatter {
+            let elements = received / spec.element.bytes();
+            call.blocks = Layout::new((0..contents.ranks).map(|_| elements))?;
+        }
         call.sent.bytes_mut().copy_from_slice(&contents.given());
         call.clear();
         Ok(call)
@@ -93,6 +97,9 @@ impl CollectiveCall {
             Collective::Gatherv => all.gatherv(sent.bytes(), received.bytes_mut(), blocks.parts(), 0),
             Collective::Reduce => all.reduce(sent.bytes(), received.bytes_mut(), *datatype, *op, 0),
             Collective::ReduceScatter => {
+                all.reduce_scatter(sent.bytes(), received.bytes_mut(), &blocks.counts, *datatype, *op)
+            }
+            Collective::ReduceScatterBlock => {
                 all.reduce_scatter_block(sent.bytes(), received.bytes_mut(), *datatype, *op)
             }
             Collective::Scatter => all.scatter(sent.bytes(), received.bytes_mut(), 0),

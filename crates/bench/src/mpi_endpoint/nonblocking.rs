@@ -37,7 +37,8 @@ impl NonblockingCall {
             Collective::Bcast => call.ibcast(0),
             Collective::Gather => call.igather(0),
             Collective::Reduce => call.ireduce(*datatype, *op, 0),
-            Collective::ReduceScatter => call.ireduce_scatter_block(*datatype, *op),
+            Collective::ReduceScatter => call.ireduce_scatter(*datatype, *op),
+            Collective::ReduceScatterBlock => call.ireduce_scatter_block(*datatype, *op),
             Collective::Scatter => call.iscatter(0),
             // The check of the plan refuses these.
             Collective::Allgatherv | Collective::Alltoallv | Collective::Gatherv | Collective::Scatterv => {

@@ -95,7 +95,24 @@ fn block(communicator: &Communicator, datatype: Datatype, op: Op) {
     let mut received = Aligned([0; 8]);
     let length = size as usize * one;
     communicator.reduce_scatter_block(&sent.0[..length], &mut received.0[..one], datatype, op).unwrap();
-    assert_eq!(received.0[..one], elements(datatype, [expected(op, size, rank), 0])[..one]);
+    let own = elements(datatype, [expected(op, size, rank), 0]);
+    assert_eq!(received.0[..one], own[..one]);
+    // The last rank gets one element more than the others.
+    let is_last = rank + 1 == size;
+    let counts: Vec<i32> = (1..=size).map(|count| if count == size { 2 } else { 1 }).collect();
+    let value = elements(datatype, [10 * rank + size, 0]);
+    sent.0[length..][..one].copy_from_slice(&value[..one]);
+    let mut received = Aligned([0; 16]);
+    let room = if is_last { 2 * one } else { one };
+    let given = &sent.0[..length + one];
+    communicator.reduce_scatter(given, &mut received.0[..room], &counts, datatype, op).unwrap();
+    let own = elements(datatype, [expected(op, size, rank), expected(op, size, rank + 1)]);
+    assert_eq!(received.0[..room], own[..room]);
+    for wrong in [&counts[1..], &[-1, size as i32 + 2][..]] {
+        let error =
+            communicator.reduce_scatter(given, &mut received.0[..room], wrong, datatype, op).unwrap_err();
+        assert!(error.to_string().contains("a count for each rank"), "{error}");
+    }
 }
 
 /// The bytes of all ranks in their order.
@@ -273,6 +290,10 @@ fn nonblocking_reductions(world: &World) {
         let given: Vec<u8> = (0..size).flat_map(|to| u64::from(10 * rank + to % 2).to_ne_bytes()).collect();
         scattered.sent_mut().copy_from_slice(&given);
         scattered.ireduce_scatter_block(Datatype::Uint64, op).unwrap();
+        scattered.wait().unwrap();
+        assert_eq!(scattered.received(), u64::from(expected(op, size, rank % 2)).to_ne_bytes());
+        scattered.received_mut().fill(0);
+        scattered.ireduce_scatter(Datatype::Uint64, op).unwrap();
         scattered.wait().unwrap();
         assert_eq!(scattered.received(), u64::from(expected(op, size, rank % 2)).to_ne_bytes());
     }

@@ -62,7 +62,7 @@ const ONE_STREAM: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream")];
 const LONG_WINDOW: &[(&str, &str)] = &[("pairs", "1"), ("traffic", "stream"), ("tx_depth", "256")];
 
 /// All known benchmarks.
-pub(crate) static KNOWN: [Known; 59] = [
+pub(crate) static KNOWN: [Known; 60] = [
     osu("osu_latency", ["lat", "mpi"]),
     osu("osu_multi_lat", ["pairs", "mpi"]).with(ONE_PAIR),
     osu("osu_bw", ["bw", "mpi"]).by_windows(),
@@ -80,7 +80,7 @@ pub(crate) static KNOWN: [Known; 59] = [
     osu("osu_gather", ["collective", "gather"]),
     osu("osu_reduce", ["collective", "reduce"]),
     osu("osu_reduce_scatter", ["collective", "reduce-scatter"]),
-    osu("osu_reduce_scatter_block", ["collective", "reduce-scatter"]),
+    osu("osu_reduce_scatter_block", ["collective", "reduce-scatter-block"]),
     osu("osu_scatter", ["collective", "scatter"]),
     osu("osu_allgatherv", ["collective", "allgatherv"]),
     osu("osu_alltoallv", ["collective", "alltoallv"]),
@@ -94,6 +94,7 @@ pub(crate) static KNOWN: [Known; 59] = [
     osu("osu_igather", ["collective", "igather"]),
     osu("osu_ireduce", ["collective", "ireduce"]),
     osu("osu_ireduce_scatter", ["collective", "ireduce-scatter"]),
+    osu("osu_ireduce_scatter_block", ["collective", "ireduce-scatter-block"]),
     osu("osu_iscatter", ["collective", "iscatter"]),
     imb("PingPong", ["lat", "mpi"]),
     imb("Uniband", ["pairs", "mpi"]).with(LONG_WINDOW).by_windows(),
@@ -107,7 +108,7 @@ pub(crate) static KNOWN: [Known; 59] = [
     imb("Gather", ["collective", "gather"]),
     imb("Reduce", ["collective", "reduce"]),
     imb("Reduce_scatter", ["collective", "reduce-scatter"]),
-    imb("Reduce_scatter_block", ["collective", "reduce-scatter"]),
+    imb("Reduce_scatter_block", ["collective", "reduce-scatter-block"]),
     imb("Scatter", ["collective", "scatter"]),
     imb("Allgatherv", ["collective", "allgatherv"]),
     imb("Alltoallv", ["collective", "alltoallv"]),
@@ -260,8 +261,8 @@ impl Known {
     /// OSU's latencies between two ranks start with size 0; IMB measures size 0 before all others.
     fn least(&self) -> u64 {
         match (self.suite, self.ours[1]) {
-            (_, "ireduce-scatter" | "reduce-scatter") => 8,
-            (_, "allreduce" | "iallreduce" | "ireduce" | "reduce") => 4,
+            (_, name) if name.contains("reduce-scatter") => 8,
+            (_, name) if name.contains("reduce") => 4,
             (Suite::Osu, "mpi") if !self.counts_windows => 0,
             _ => 1,
         }

@@ -402,7 +402,9 @@ pattern = "collective"
 iterations = 50
 [experiment.axes]
 endpoint = "mpi"
-collective = ["allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
+collective = [
+  "allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter",
+]
 start = ["barrier", "own_barrier", "instant", "none"]
 size_bytes = [16, 32768]
 [[experiment]]
@@ -439,7 +441,7 @@ fn what_all_ranks_do_together_is_measured_over_every_mpi() {
         let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let (_, points) = scratch.record("record");
-        assert_eq!(points.len(), 8 * 4 * 2 + 1 + 2 * 4 * 3 + 2 * 5 * 3);
+        assert_eq!(points.len(), 9 * 4 * 2 + 1 + 2 * 4 * 3 + 2 * 5 * 3);
         assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
         for point in &points {
             let kinds: Vec<_> = point.kinds.iter().map(|timed| timed.latency.kind.name()).collect();
@@ -804,10 +806,12 @@ pattern = "collective"
 iterations = 50
 [experiment.axes]
 endpoint = "mpi"
-collective = ["allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
+collective = [
+  "allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter",
+]
 collective_call = ["nonblocking", "overlapped"]
 start = ["barrier", "own_barrier", "instant", "none"]
-size_bytes = [16, 32768]
+size_bytes = 4096
 [[experiment]]
 name = "barrier"
 pattern = "collective"
@@ -839,7 +843,7 @@ fn collective_operations_are_called_in_every_way_over_every_mpi() {
         let ended = run(&scratch, &["run", "plan.toml", "--out", "record", "--mpi", mpi.template]);
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let (_, points) = scratch.record("record");
-        assert_eq!(points.len(), 8 * 2 * 4 * 2 + 2 + 3 + 4 * 2 * 2 * 2);
+        assert_eq!(points.len(), 9 * 2 * 4 + 2 + 3 + 4 * 2 * 2 * 2);
         assert!(all_measured(&points), "{:?}", points.iter().map(|point| &point.status).collect::<Vec<_>>());
         for point in &points {
             let own = |name: &str| point.own["collective"].get(name).and_then(serde_json::Value::as_f64);
@@ -865,7 +869,7 @@ fn collective_operations_have_the_names_of_other_benchmarks() {
         let scratch = Scratch::alone();
         for (name, collective, call) in [
             ("osu_iallreduce", "allreduce", "overlapped"),
-            ("Ireduce_scatter_block", "reduce_scatter", "overlapped"),
+            ("Ireduce_scatter_block", "reduce_scatter_block", "overlapped"),
             ("osu_ibarrier", "barrier", "overlapped"),
             ("osu_allgatherv", "allgatherv", "blocking"),
             ("Alltoallv", "alltoallv", "blocking"),

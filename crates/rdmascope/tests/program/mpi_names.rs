@@ -14,7 +14,7 @@ const IMB: &str = "-msglog 3:5 -iter 20";
 type Name = (&'static str, &'static str, &'static str, (&'static str, &'static str), u64);
 
 /// Every name.
-const NAMES: [Name; 59] = [
+const NAMES: [Name; 60] = [
     ("osu_latency", OSU, "ping-pong", ("mpi_call", "blocking"), 20),
     ("osu_multi_lat", OSU, "pairs", ("traffic", "ping_pong"), 20),
     ("osu_bw", "-m 8:32 -i 20 -x 5 -W 32", "stream", ("direction", "uni"), 640),
@@ -32,7 +32,7 @@ const NAMES: [Name; 59] = [
     ("osu_gather", OSU, "collective", ("collective", "gather"), 20),
     ("osu_reduce", OSU, "collective", ("collective", "reduce"), 20),
     ("osu_reduce_scatter", OSU, "collective", ("collective", "reduce_scatter"), 20),
-    ("osu_reduce_scatter_block", OSU, "collective", ("collective", "reduce_scatter"), 20),
+    ("osu_reduce_scatter_block", OSU, "collective", ("collective", "reduce_scatter_block"), 20),
     ("osu_scatter", OSU, "collective", ("collective", "scatter"), 20),
     ("PingPong", IMB, "ping-pong", ("mpi_call", "blocking"), 20),
     ("Uniband", IMB, "pairs", ("traffic", "stream"), 20 * 256),
@@ -46,7 +46,7 @@ const NAMES: [Name; 59] = [
     ("Gather", IMB, "collective", ("collective", "gather"), 20),
     ("Reduce", IMB, "collective", ("collective", "reduce"), 20),
     ("Reduce_scatter", IMB, "collective", ("collective", "reduce_scatter"), 20),
-    ("Reduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter"), 20),
+    ("Reduce_scatter_block", IMB, "collective", ("collective", "reduce_scatter_block"), 20),
     ("Scatter", IMB, "collective", ("collective", "scatter"), 20),
     ("osu_allgatherv", OSU, "collective", ("collective", "allgatherv"), 20),
     ("osu_alltoallv", OSU, "collective", ("collective", "alltoallv"), 20),
@@ -60,6 +60,7 @@ const NAMES: [Name; 59] = [
     ("osu_igather", OSU, "collective", ("collective_call", "overlapped"), 20),
     ("osu_ireduce", OSU, "collective", ("collective_call", "overlapped"), 20),
     ("osu_ireduce_scatter", OSU, "collective", ("collective_call", "overlapped"), 20),
+    ("osu_ireduce_scatter_block", OSU, "collective", ("collective", "reduce_scatter_block"), 20),
     ("osu_iscatter", OSU, "collective", ("collective_call", "overlapped"), 20),
     ("Allgatherv", IMB, "collective", ("collective", "allgatherv"), 20),
     ("Alltoallv", IMB, "collective", ("collective", "alltoallv"), 20),
@@ -95,10 +96,12 @@ fn check(name: &str, points: &[Point], pattern: &str, (axis, value): (&str, &str
     }
 }
 
+/// Each name with one MPI, in turn: what a name stands for does not depend on the library.
 #[test]
 fn every_name_starts_what_it_says() {
     each(|mpi| {
-        for (name, flags, pattern, axis, messages) in NAMES {
+        let of_this = NAMES.into_iter().skip(usize::from(mpi.launcher.ends_with("mpich"))).step_by(2);
+        for (name, flags, pattern, axis, messages) in of_this {
             let scratch = Scratch::alone();
             let mut arguments = vec![name];
             arguments.extend(flags.split(' '));

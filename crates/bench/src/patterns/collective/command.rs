@@ -71,9 +71,15 @@ pub(super) const COMMAND: Command = Command {
         ),
         subject(
             "reduce-scatter",
-            &["reduce_scatter", "osu_reduce_scatter", "Reduce_scatter_block"],
+            &["reduce_scatter", "osu_reduce_scatter", "Reduce_scatter"],
             &[("collective", "reduce_scatter")],
-            "Each rank gets a block of the reduction of all ranks' vectors",
+            "Each rank gets a block of the reduction of all ranks' vectors, with a length for each block",
+        ),
+        subject(
+            "reduce-scatter-block",
+            &["reduce_scatter_block", "osu_reduce_scatter_block", "Reduce_scatter_block"],
+            &[("collective", "reduce_scatter_block")],
+            "Each rank gets a block of the reduction of all ranks' vectors, with one length for all blocks",
         ),
         subject(
             "scatter",
@@ -149,9 +155,15 @@ pub(super) const COMMAND: Command = Command {
         ),
         subject(
             "ireduce-scatter",
-            &["ireduce_scatter", "osu_ireduce_scatter", "Ireduce_scatter_block", "osu_ireduce_scatter_block"],
+            &["ireduce_scatter", "osu_ireduce_scatter", "Ireduce_scatter"],
             &[("collective", "reduce_scatter"), ("collective_call", "overlapped")],
-            "Each rank gets a block of the reduction of all ranks' vectors, overlapped with a computation",
+            "Like reduce-scatter, overlapped with a computation",
+        ),
+        subject(
+            "ireduce-scatter-block",
+            &["ireduce_scatter_block", "osu_ireduce_scatter_block", "Ireduce_scatter_block"],
+            &[("collective", "reduce_scatter_block"), ("collective_call", "overlapped")],
+            "Like reduce-scatter-block, overlapped with a computation",
         ),
         subject(
             "iscatter",
