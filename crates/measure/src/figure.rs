@@ -246,12 +246,23 @@ pub struct Reference {
     pub file: String,
     /// Where the numbers were published, e.g. `Gamess and Ortiz-Zuazaga 2016, Table 2`.
     pub source: String,
+    /// Whether the numbers are computed from published ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub derived: bool,
     /// Unit of the numbers in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
     /// The numbers, filled in when the plan is resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<ReferenceTable>,
+}
+
+impl Reference {
+    /// Where its numbers come from, in one word.
+    #[must_use]
+    pub fn origin(&self) -> &'static str {
+        if self.derived { "derived" } else { "published" }
+    }
 }
 
 /// A published table as its CSV file has it: text cells, so that `NA` and trailing zeros are kept.

@@ -26,7 +26,9 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
     let Some(arguments) = arguments_of(run) else {
         let first = run.command.get(1).map_or("another command", String::as_str);
         let first = harmless(first);
-        let text = format!("{shown} is a run of `{first}`: only those of `rdmascope run` can be resumed");
+        let text = format!(
+            "cannot resume {shown}: `rdmascope {first}` recorded it, and only a run of `rdmascope run` can be resumed"
+        );
         return Err(Usage(text).into());
     };
     let Some(plan) = &arguments.plan else {
@@ -43,7 +45,7 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
     if let Some(key) = difference(&resolved.plan, &run.plan) {
         let plan = harmless(plan);
         let text = format!(
-            "the plan {plan} is not the one that {shown} was measured with: {key} differs; start a new run"
+            "cannot resume {shown}: the plan {plan} has changed since ({key} differs); start a new run"
         );
         return Err(Usage(text).into());
     }

@@ -67,7 +67,7 @@ const csv = (chart) => {
     // A spreadsheet must not take a text for a formula.
     return quoted(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text);
   };
-  const kind = (series) => series.published ? "published" : series.at_best ? "link limit" : "measured";
+  const kind = (series) => series.published ?? (series.at_best ? "link limit" : "measured");
   const rows = chart.series.flatMap((series) => series.x.map((x, i) =>
     [series.name, kind(series), x, series.y[i], series.low[i], series.high[i]]));
   return [["series", "kind", chart.x_title, chart.y_title, "low", "high"], ...rows]

@@ -149,7 +149,9 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     let resume = ["run", "--resume", "record"];
     scratch.refused(&resume, 2, &["record", "there is no such directory"]);
     scratch.succeed(&["lat", "send", "--local", "-n", "10", "--out", "record"]);
-    scratch.refused(&resume, 2, &["record is a run of `lat`: only those of `rdmascope run` can be resumed"]);
+    let words =
+        ["cannot resume record: `rdmascope lat` recorded it", "only a run of `rdmascope run` can be resumed"];
+    scratch.refused(&resume, 2, &words);
     let ended = scratch.run(&["run", "quick", "--resume", "record"]);
     assert!(ended.status == Some(2) && ended.stderr.contains("cannot be used with '--resume"), "{ended:?}");
     fs::remove_dir_all(scratch.at("record")).unwrap();
@@ -161,8 +163,11 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     let before = kept();
     assert_eq!(lines(&scratch), 3, "the cut point is in the record");
     scratch.write("plan.toml", PLAN.replace("3s", "1s"));
-    let words =
-        ["the plan plan.toml is not the one that record was measured with", "duration_s", "start a new run"];
+    let words = [
+        "cannot resume record: the plan plan.toml has changed since",
+        "duration_s differs",
+        "start a new run",
+    ];
     scratch.refused(&resume, 2, &words);
 
     // Another host: the record says so.
@@ -176,7 +181,7 @@ fn what_cannot_be_resumed_is_refused_with_the_reason() {
     assert!(ended.status == Some(1) && ended.stderr.contains(told), "{ended:?}");
     // A plan with a key more.
     scratch.write("plan.toml", format!("mpi = \"mpirun -np {{ranks}}\"\n{PLAN}"));
-    scratch.refused(&resume, 2, &["is not the one that record was measured with: mpi differs"]);
+    scratch.refused(&resume, 2, &["has changed since (mpi differs)"]);
     assert_eq!(kept(), before, "a run that is refused is not changed");
     scratch.assert_nothing_left();
 }

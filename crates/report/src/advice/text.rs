@@ -164,7 +164,7 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) ->
     let Comparison { more_ns, interval_ns, more_share, verdict, unstable, .. } = comparison;
     let verdict = match (verdict, refused) {
         (Verdict::Worse, _) => "worse".to_owned(),
-        (Verdict::Equal, _) => "equal within the error".to_owned(),
+        (Verdict::Equal, _) => "equal".to_owned(),
         (Verdict::Better, None) => "better".to_owned(),
         (Verdict::Better, Some(why)) => format!("better, {why}"),
     };

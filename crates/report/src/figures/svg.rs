@@ -192,14 +192,14 @@ impl Plot {
             .collect();
         let path: Vec<String> =
             places.iter().map(|(_, x, y)| format!("{},{}", tenths(*x).0, tenths(*y).0)).collect();
-        let is_measured = !series.published && !series.at_best;
+        let is_measured = series.published.is_none() && !series.at_best;
         html! {
             polyline points=(path.join(" ")) fill="none" stroke=(colour(series)) stroke-width="1.8"
                 stroke-dasharray=(dashes(series)) {}
             @for (index, x, y) in places {
                 @if is_measured { (self.error_bar(series, index, x)) }
                 @if !series.at_best {
-                    @let is_open = series.published || series.doubtful.get(index).is_some_and(|doubtful| *doubtful);
+                    @let is_open = series.published.is_some() || series.doubtful.get(index).is_some_and(|doubtful| *doubtful);
                     circle cx=(tenths(x)) cy=(tenths(y)) r="3.4" stroke=(colour(series)) stroke-width="1.4"
                         fill=(if is_open { "#ffffff" } else { colour(series) }) {}
                 }
@@ -221,7 +221,7 @@ impl Plot {
                     @let x = x - 0.4 * room + wide * index as f64;
                     @let y = self.up(*y);
                     rect x=(tenths(x)) y=(tenths(y)) width=(tenths(wide * 0.94)) height=(tenths(bottom - y))
-                        fill=(if series.published { "#ffffff" } else { colour(series) })
+                        fill=(if series.published.is_some() { "#ffffff" } else { colour(series) })
                         stroke=(colour(series)) stroke-dasharray=(dashes(series)) {}
                     (self.error_bar(series, at, x + wide / 2.0))
                 }
@@ -302,7 +302,7 @@ fn colour(series: &Drawn) -> &'static str {
 
 /// Published numbers are dashed and link limits dotted, as in the report.
 fn dashes(series: &Drawn) -> &'static str {
-    match (series.published, series.at_best) {
+    match (series.published.is_some(), series.at_best) {
         (true, _) => "6 4",
         (_, true) => "2 3",
         _ => "none",

@@ -132,7 +132,8 @@ pub(crate) fn summary(answers: &[Answer<'_>], is_of_paper: bool) -> String {
     let unjudged = answers.iter().find_map(|answer| answer.unjudged);
     let unjudged =
         unjudged.map_or_else(String::new, |why| format!("; claims about networks are not judged: {why}"));
-    format!("{}, of {all} cases{doubtful}{unjudged}", counts.collect::<Vec<_>>().join(", "))
+    let cases = if all == 1 { "case" } else { "cases" };
+    format!("{}, of {all} {cases}{doubtful}{unjudged}", counts.collect::<Vec<_>>().join(", "))
 }
 
 fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {

@@ -130,7 +130,7 @@ fn each_value_of_an_axis_is_a_case_and_none_stands_in_for_another() {
     let answers = answer(std::slice::from_ref(&within), &polls(1200, 3600));
     assert_eq!(
         summary(&answers, true),
-        "0 reproduced, 1 inconclusive, 0 contradicted, 0 not measured, of 1 cases"
+        "0 reproduced, 1 inconclusive, 0 contradicted, 0 not measured, of 1 case"
     );
     // Without `each`, the points would be mixed.
     let mixed = only(&change("< -60 %"), &points);
@@ -228,7 +228,7 @@ fn an_extreme_of_one_run_decides_nothing() {
     let answers = answer(std::slice::from_ref(&max), &points);
     assert_eq!(
         summary(&answers, true),
-        "0 reproduced, 1 inconclusive, 0 contradicted, 0 not measured, of 1 cases"
+        "0 reproduced, 1 inconclusive, 0 contradicted, 0 not measured, of 1 case"
     );
 }
 
@@ -557,7 +557,7 @@ fn a_direction_alone_is_no_reproduction_of_a_size() {
     let sized = [sized("-40 % .. -10 %")];
     assert_eq!(
         summary(&answer(&sized, &points), true),
-        "0 reproduced, 1 same direction, other size, 0 inconclusive, 0 contradicted, 0 not measured, of 1 cases"
+        "0 reproduced, 1 same direction, other size, 0 inconclusive, 0 contradicted, 0 not measured, of 1 case"
     );
 }
 

@@ -45,7 +45,8 @@ pub(crate) enum Errors {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Drawn {
     pub(crate) name: String,
-    pub(crate) published: bool,
+    /// The word for numbers that were not measured here: `published`, or `derived` from such.
+    pub(crate) published: Option<&'static str>,
     /// Whether it is the link limit.
     pub(crate) at_best: bool,
     /// Index of its colour: published numbers have that of the series that they belong to, and link
@@ -67,7 +68,7 @@ impl Drawn {
     /// Where its numbers come from.
     pub(crate) fn kind(&self) -> &'static str {
         match (self.published, self.at_best) {
-            (true, _) => "published",
+            (Some(origin), _) => origin,
             (_, true) => "link limit",
             _ => "measured",
         }
@@ -102,8 +103,8 @@ impl Chart {
                 Some(twin) => colours.of(twin),
                 None => colours.another(),
             };
-            let name = format!("{} (published)", published.label);
-            let empty = Drawn { name, published: true, colour, ..Drawn::default() };
+            let name = format!("{} ({})", published.label, published.origin);
+            let empty = Drawn { name, published: Some(published.origin), colour, ..Drawn::default() };
             let numbers = (0..ticks.len()).map(|row| published.number(row, series_table.scale));
             let drawn = beside(series_table, &ticks, empty, numbers, |number| number.to_string());
             series.extend((!drawn.x.is_empty()).then_some(drawn));

@@ -80,7 +80,10 @@ fn section(id: &str, figure: &Figure, body: &Markup) -> Markup {
             @if let Some(text) = &figure.caption { p class="caption" { (text) } }
             (body)
             @if let Some(reference) = &figure.reference {
-                p class="source" { "Published numbers: " (reference.source.trim_end_matches('.')) "." }
+                p class="source" {
+                    @if reference.derived { "Derived from: " } @else { "Published numbers: " }
+                    (reference.source.trim_end_matches('.')) "."
+                }
             }
         }
     }
@@ -140,7 +143,7 @@ fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<
         }
         p class="hint" {
             (errors)
-            @if !series_table.published.is_empty() { " Dashed or hatched: published." }
+            @if let Some(origin) = series_table.origin() { " Dashed or hatched: " (origin) "." }
             @if series_table.numbers().any(|n| n.at_limit.is_some()) {
                 " Dotted: the link limit."
             }

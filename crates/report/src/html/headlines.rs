@@ -76,7 +76,11 @@ pub(super) fn render(run: &Run, shown: Points<'_>, answers: &[Answer<'_>]) -> Ma
 
 /// The devices and hosts of the run.
 fn on(run: &Run) -> Option<String> {
-    let devices = distinct(run.devices.iter().map(|device| format!("{} ({})", device.name, device.provider)));
+    // A provider may describe itself: `softdev (software device in user space)`.
+    let devices = distinct(run.devices.iter().map(|device| {
+        let described = device.provider.split_once(" (").and_then(|(_, about)| about.strip_suffix(')'));
+        format!("{} ({})", device.name, described.unwrap_or(&device.provider))
+    }));
     let hosts = distinct(run.environments.iter().map(|environment| environment.hostname.clone()));
     let hosts = match &hosts[..] {
         [] => return None,

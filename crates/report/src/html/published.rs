@@ -1,7 +1,7 @@
 //! A table of published numbers alone, where nothing is measured.
 
 use maud::{Markup, html};
-use measure::figure::{Figure, ReferenceTable};
+use measure::figure::{Figure, Reference, ReferenceTable};
 
 use super::table;
 use crate::series_table::label;
@@ -19,7 +19,7 @@ pub(super) fn render(figure: &Figure) -> Markup {
             tr {
                 th scope="col" rowspan="2" class="x" { (columns.first().map_or("", String::as_str)) }
                 th scope="colgroup" colspan=(columns.len().saturating_sub(1)) class="group published" {
-                    "published" @if let Some(unit) = unit { " [" (unit.symbol()) "]" }
+                    (reference.map_or("", Reference::origin)) @if let Some(unit) = unit { " [" (unit.symbol()) "]" }
                 }
                 th scope="col" rowspan="2" class="group measured" { "measured" }
             }

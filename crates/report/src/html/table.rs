@@ -89,10 +89,12 @@ impl<'a> Columns<'a> {
 
     fn head(&self, series_table: &SeriesTable) -> Markup {
         let published_unit = self.published.iter().find_map(|p| p.scale).map_or("", |s| s.label);
+        let origin = series_table.origin().unwrap_or_default();
+        let ratio = format!("measured / {origin}");
         let groups = [
             ("measured", "measured", series_table.scale.label, self.measured.iter().map(|m| m.1).sum()),
-            ("published", "published", published_unit, self.published.len()),
-            ("ratio", "measured / published", "", self.ratios.len()),
+            ("published", origin, published_unit, self.published.len()),
+            ("ratio", ratio.as_str(), "", self.ratios.len()),
             ("ratio", "measured / link limit", "%", self.linked.len()),
         ];
         let measured = self.measured.iter().map(|(s, columns)| ("measured", &s.label, *columns));
@@ -248,7 +250,9 @@ impl Notes {
             });
         }
         if with_ratio {
-            notes.push(html! { "Ratio: measured divided by published." });
+            notes.push(
+                html! { "Ratio: measured divided by " (series_table.origin().unwrap_or_default()) "." },
+            );
         }
         notes.extend(links(series_table));
         if self.absent {

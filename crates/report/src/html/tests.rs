@@ -74,6 +74,19 @@ fn a_table_sets_measured_published_and_ratio_side_by_side() {
 }
 
 #[test]
+fn numbers_that_are_derived_from_published_ones_are_called_so() {
+    let mut derived = figure();
+    derived.reference.as_mut().unwrap().derived = true;
+    let drawn = Figure { kind: FigureKind::Lines, ..derived.clone() };
+    let page = rendered(&Run { figures: vec![derived, drawn], ..run() }, &points());
+    let figures = page.split("Derived from: A paper.").count() - 1;
+    assert_eq!(figures, 2);
+    assert!(page.contains(">derived [us]</th>") && page.contains(">measured / derived</th>"));
+    assert!(page.contains("Ratio: measured divided by derived."));
+    assert!(page.contains("Dashed or hatched: derived.") && !page.contains("Published numbers: A paper"));
+}
+
+#[test]
 fn what_a_call_costs_has_its_own_decimals() {
     let costing = |id: u64, step: &str, ns: f64| {
         let mut point = latency_point(id, "native", 202);
@@ -363,6 +376,7 @@ fn published_numbers_of_what_is_not_measured_say_why() {
     let reference = Reference {
         file: "levels.csv".to_owned(),
         source: "A paper".to_owned(),
+        derived: false,
         unit: Some(Unit::Us),
         table: Some(table),
     };

@@ -107,7 +107,7 @@ pub(super) fn published(figure: &Figure, run: Points<'_>) -> Result<Option<Table
     let columns: Vec<Column> = columns.filter(|column| column.cells.len() >= LEAST_SIZES).collect();
     Ok((!columns.is_empty()).then(|| Table {
         title: figure.title.clone(),
-        source: format!("published: {}", reference.source),
+        source: format!("{}: {}", reference.origin(), reference.source),
         // The published tables of built-in plans measured InfiniBand.
         packing: figure.only.get(MTU).and_then(Value::as_u64).map(|mtu| Packing::of(mtu, Layer::InfiniBand)),
         columns,

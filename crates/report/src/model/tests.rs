@@ -47,6 +47,7 @@ fn figure(csv: &str) -> Figure {
         reference: Some(Reference {
             file: "t.csv".to_owned(),
             source: "a paper".to_owned(),
+            derived: false,
             unit: Some(Unit::Us),
             table: Some(table),
         }),

@@ -125,6 +125,8 @@ pub(crate) struct AtLimit {
 pub(crate) struct Published {
     /// The column in print, e.g. `FDR`.
     pub(crate) label: String,
+    /// `published`, or `derived` from published numbers.
+    pub(crate) origin: &'static str,
     /// The unit of its numbers; absent when nothing states it.
     pub(crate) scale: Option<Scale>,
     /// One cell for each x of the series table, as text, so that `NA` and trailing zeros are kept.

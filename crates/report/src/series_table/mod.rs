@@ -77,6 +77,11 @@ impl SeriesTable {
         }
         Ok(Self { x, y, scale, xs, series, published, kinds, what })
     }
+
+    /// Where the numbers beside the measured ones come from, in one word.
+    pub(crate) fn origin(&self) -> Option<&'static str> {
+        self.published.first().map(|published| published.origin)
+    }
 }
 
 /// The points of a figure without x, in groups that differ in nothing but the repetition, each with

@@ -1,6 +1,6 @@
 //! Published numbers next to the measured ones.
 
-use measure::figure::{Figure, ReferenceTable};
+use measure::figure::{Figure, Reference, ReferenceTable};
 use serde_json::Value;
 
 use super::cells::{Published, Series};
@@ -8,16 +8,17 @@ use crate::unit::Scale;
 
 /// The x values of the published rows.
 pub(super) fn xs<'a>(figure: &'a Figure, x: &'a str) -> impl Iterator<Item = Value> + 'a {
-    table(figure, x).into_iter().flat_map(|table| &table.rows).filter_map(|row| row.first()).map(|c| parse(c))
+    let table = figure.reference.as_ref().and_then(|reference| table(reference, x));
+    table.into_iter().flat_map(|table| &table.rows).filter_map(|row| row.first()).map(|c| parse(c))
 }
 
 /// The published columns, with a cell for each x.
 pub(super) fn columns(figure: &Figure, x: &str, xs: &[Value], series: &[Series]) -> Vec<Published> {
-    let Some(table) = table(figure, x) else { return Vec::new() };
-    let unit = figure.reference.as_ref().and_then(|r| r.unit);
+    let Some(reference) = &figure.reference else { return Vec::new() };
+    let Some(table) = table(reference, x) else { return Vec::new() };
     let columns = table.columns.iter().enumerate().skip(1);
     let published = columns.map(|(index, name)| {
-        let scale = Scale::of_column(unit, name);
+        let scale = Scale::of_column(reference.unit, name);
         let words = words(name);
         let cell = |at: &Value| {
             let row = table.rows.iter().find(|row| row.first().is_some_and(|c| parse(c) == *at))?;
@@ -25,6 +26,7 @@ pub(super) fn columns(figure: &Figure, x: &str, xs: &[Value], series: &[Series])
         };
         Published {
             label: label(name),
+            origin: reference.origin(),
             scale,
             cells: xs.iter().map(cell).collect(),
             twin: twin(&words, series),
@@ -34,8 +36,8 @@ pub(super) fn columns(figure: &Figure, x: &str, xs: &[Value], series: &[Series])
 }
 
 /// The table, if its first column is the axis of the figure.
-fn table<'a>(figure: &'a Figure, x: &str) -> Option<&'a ReferenceTable> {
-    let table = figure.reference.as_ref()?.table.as_ref()?;
+fn table<'a>(reference: &'a Reference, x: &str) -> Option<&'a ReferenceTable> {
+    let table = reference.table.as_ref()?;
     (table.columns.first()? == x).then_some(table)
 }
 

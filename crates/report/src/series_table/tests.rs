@@ -218,8 +218,13 @@ fn published_cells_keep_their_text_and_find_their_twin() {
         columns: row(["size_bytes", "uc_gbps", "netperf_mbps"]),
         rows: vec![row(["4", "0.50", "NA"]), row(["1024", "50.61", "8000"])],
     };
-    let reference =
-        Reference { file: String::new(), source: "paper".to_owned(), unit: None, table: Some(table) };
+    let reference = Reference {
+        file: String::new(),
+        source: "paper".to_owned(),
+        derived: false,
+        unit: None,
+        table: Some(table),
+    };
     let figure = Figure { reference: Some(reference), ..figure(&["service"]) };
     let series_table = new(&figure, &[point("RC", 4, 0, 1.0), point("UC", 4, 0, 1.0)]).unwrap();
     assert_eq!(series_table.xs, [json!(4), json!(1024)]);
@@ -240,8 +245,13 @@ fn published_rows_of_a_switch_are_those_that_were_measured() {
         columns: row(["inline", "event_repoll_gbps", "event_gbps"]),
         rows: vec![row(["false", "1", "2"]), row(["true", "3", "4"])],
     };
-    let reference =
-        Reference { file: String::new(), source: "paper".to_owned(), unit: None, table: Some(table) };
+    let reference = Reference {
+        file: String::new(),
+        source: "paper".to_owned(),
+        derived: false,
+        unit: None,
+        table: Some(table),
+    };
     let figure = Figure { reference: Some(reference), x: Some("inline".to_owned()), ..figure(&["poll"]) };
     let points: Vec<Point> = [("event", false), ("event", true), ("event_repoll", true)]
         .map(|(poll, inline)| {
