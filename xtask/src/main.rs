@@ -8,6 +8,7 @@ mod fuzz;
 mod imports;
 mod packages;
 mod parity;
+mod pictures;
 mod process;
 mod programs;
 mod races;
@@ -36,6 +37,7 @@ usage: cargo xtask COMMAND
             a clean root (--help)
   fuzz      runs the fuzz targets from the inputs in fuzz/corpus; needs Rust's nightly (--help)
   parity    compares rdmascope with perftest, qperf, sockperf, iperf3 and MPI benchmarks, as ratios (--help)
+  pictures  measures the plan quick and makes docs/report.png of its report; needs chromium
   programs  runs unmodified verbs programs on softdev and compares each result with the expected one (--help)
   races     runs softdev's concurrent code under ThreadSanitizer and Miri; needs Rust's nightly (--help)
   rooms     counts the files that a new pattern, axis, column or endpoint needs: applies, builds and tries a patch of each
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         "dist" => dist::with(std::env::args().skip(2)),
         "fuzz" => fuzz::run(std::env::args().skip(2)),
         "parity" => return parity::run(std::env::args().skip(2)),
+        "pictures" => pictures::run(),
         "programs" => return programs::run(std::env::args().skip(2)),
         "races" => races::run(std::env::args().skip(2)),
         "rooms" => rooms::with(std::env::args().skip(2)),

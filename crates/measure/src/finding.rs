@@ -52,9 +52,10 @@ pub struct Finding {
     /// direction and another size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matches: Option<Range>,
-    /// What the claim is about.
-    #[serde(default, skip_serializing_if = "Scope::is_network")]
-    pub scope: Scope,
+    /// What the claim is about. Absent, it is the network if the finding has `published` or
+    /// `source`, and otherwise the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
     /// Of `change`, the points that change; of `crossover`, the series that comes to exceed
     /// `against`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -130,23 +131,23 @@ impl FindingKind {
 }
 
 /// What a claim is about.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// Adapters and links. A run without a network between its ranks does not judge it.
-    #[default]
     Network,
     /// The host: calls, copies, sleeps, its processors.
     Host,
 }
 
-impl Scope {
-    fn is_network(&self) -> bool {
-        *self == Self::Network
-    }
-}
-
 impl Finding {
+    /// What the claim is about.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        let is_of_paper = self.published.is_some() || self.source.is_some();
+        self.scope.unwrap_or(if is_of_paper { Scope::Network } else { Scope::Host })
+    }
+
     /// The path of the number that is read from the points of a selection.
     pub fn quantity_of<'a>(&'a self, selection: &'a Selection) -> &'a str {
         let own = selection.get(QUANTITY).and_then(Value::as_str);

@@ -126,7 +126,10 @@ impl<'a> Benchmark<'a> {
             }
         }
         let given = axes::given(self.flags, &self.rows)?;
-        settings = given.into_iter().fold(settings, axes::settle);
+        // Sockets have no queues, so that their depth stays an axis, which the plan refuses.
+        let carrier = carrier(self.subject);
+        let settle = if carrier.is_verbs() || carrier.is_mpi() { axes::settle } else { Settings::axis };
+        settings = given.into_iter().fold(settings, settle);
         if let Some(known) = self.known {
             settings = known.settle(self.flags, settings)?;
         }
@@ -167,13 +170,14 @@ impl<'a> Benchmark<'a> {
         let below = settings.clone().axis(Axis::read(row, vec![true.into()]));
         let sizes = settings.axes.get(axis::SIZE_BYTES);
         if sizes.is_empty() {
-            return vec![(row.name.to_owned(), below)];
+            return vec![(name.to_owned(), below)];
         }
         let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= limit);
-        [(row.name, below, small), (name, settings, large)]
+        let name_below = if large.is_empty() { name.to_owned() } else { format!("{name}-{}", row.name) };
+        [(name_below, below, small), (name.to_owned(), settings, large)]
             .into_iter()
             .filter(|(.., sizes)| !sizes.is_empty())
-            .map(|(name, of, sizes)| (name.to_owned(), of.axis(axis::SIZE_BYTES.values(sizes))))
+            .map(|(name, of, sizes)| (name, of.axis(axis::SIZE_BYTES.values(sizes))))
             .collect()
     }
 

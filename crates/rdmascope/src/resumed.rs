@@ -1,6 +1,8 @@
 //! What a resumed run must have in common with its record.
 
-use measure::record::{Device, Environment, Point};
+use std::path::Path;
+
+use measure::record::{Device, Environment, Point, Run};
 
 /// A run cannot be resumed because its ranks differ from the ranks in its record.
 #[derive(Debug)]
@@ -49,6 +51,18 @@ pub(crate) fn changes(before: (&[Device], &[Environment]), now: (&[Device], &[En
 
 /// The facts of a host that must stay the same: what they are, and their places in an environment.
 const FACTS: [(&str, &str, &str); 2] = [("the kernel", "kernel", "release"), ("the CPU", "cpu", "model")];
+
+/// Returns a sentence about the points of a plan that are not in its record, if there are any, with
+/// the command that measures them.
+pub(crate) fn missing(run: &Run, points: u64, directory: &Path) -> Option<String> {
+    let planned = run.points_planned;
+    let missing = planned.saturating_sub(points);
+    let is_of_plan = run.command.get(1).is_some_and(|command| command == "run");
+    let directory = directory.display();
+    (missing > 0 && is_of_plan).then(|| {
+        format!("rdmascope: {missing} of {planned} points are missing: `rdmascope run --resume {directory}` measures them")
+    })
+}
 
 /// Returns the number of points that a resumed run has in all: those of the plan, and those that
 /// were planned while others were measured and are in the record.

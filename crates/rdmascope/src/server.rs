@@ -84,7 +84,7 @@ impl Waiting {
         stdout::print(&self.banner(&server, &here))?;
         if !self.idle.is_empty() {
             eprintln!(
-                "rdmascope: the client's settings count: {} of this command has no effect",
+                "rdmascope: the client's settings apply; these options of this command have no effect: {}",
                 self.idle.join(", ")
             );
         }

@@ -205,14 +205,13 @@ impl Output {
             Tables::Points(stream) => stream.finish(),
             Tables::Medians(summary) => summary.finish(&self.run.devices),
         };
-        let rest = rest + &self.placing.rest();
         placement::mark(&mut self.asked);
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
         let costs = report::terminal::costs(&self.run.figures, asked);
         let findings = report::terminal::findings(&self.run, asked, with_cases);
         let launched = launched::text(&self.run.plan, &self.asked);
-        let rest = rest + &repeated::text(&repeated) + &launched + &costs + &findings;
+        let rest = rest + &self.placing.rest() + &repeated::text(&repeated) + &launched + &costs + &findings;
         let printed = self.print(&rest);
         self.placing.keep();
         for sentence in repeated::unknown(&repeated) {
@@ -231,6 +230,7 @@ impl Output {
         self.run.ended = Some(now());
         let directory = writer.dir().to_owned();
         writer.finish(&self.run)?;
+        resumed::missing(&self.run, self.points, &directory).iter().for_each(|sentence| self.say(sentence));
         Ok(Some(directory))
     }
 
@@ -313,6 +313,7 @@ impl Sink for Output {
                 return Err(resumed::Changed(changes).into());
             }
             self.points += resumed.points.len() as u64;
+            resumed.points.iter().for_each(|point| self.placing.ended(point));
             self.writer = Some(resumed.go_on()?);
         }
         if self.run.environments.is_empty() {

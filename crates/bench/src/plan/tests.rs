@@ -407,7 +407,8 @@ fn operations_that_cannot_be_are_refused_by_name() {
     for (given, what) in [
         (
             "service = [\"RC\", \"UC\"]\noperation = \"read\"",
-            "RDMA Read over UC, which is not possible: it needs a response, which only RC has",
+            "RDMA Read over UC, which is not possible: it needs a response, which only RC has: give it an experiment \
+             with service RC",
         ),
         ("service = \"UC\"\noperation = \"fetch_add\"", "fetch-and-add over UC, which is not possible"),
         (

@@ -78,7 +78,7 @@ impl Operation {
         match service {
             _ if self == Self::Multicast => "only datagrams can be sent to groups: use UD",
             Service::Ud => "UD has only Send and Send with immediate (IBTA vol. 1, section 9.4)",
-            _ => "it needs a response, which only RC has",
+            _ => "it needs a response, which only RC has: give it an experiment with service RC",
         }
     }
 
@@ -133,12 +133,11 @@ choice! {
     pub enum Poll {
         /// Poll the completion queues without a pause.
         Busy = "busy",
-        /// Sleep until a completion. The rank arms the completion channel before it polls the
-        /// queue, as perftest does.
+        /// Sleep until a completion; the completion channel is armed before the queue is polled, as
+        /// in perftest.
         Event = "event",
-        /// Sleep until a completion. The rank polls the queue until it is empty, and then arms the
-        /// completion channel. It need not sleep again for messages that arrive meanwhile (Potter
-        /// 2018).
+        /// Sleep until a completion; the completion channel is armed when the queue is empty. The
+        /// rank need not sleep again for messages that arrive meanwhile (Potter 2018).
         EventRepoll = "event_repoll",
         /// Poll for receives, sleep for the completions of sends (Potter 2018).
         Hybrid = "hybrid",

@@ -200,8 +200,9 @@ impl Agent {
                 self.line.push(*byte);
             }
             if (*byte == b'\n' || self.line.len() == LINE_BYTES_MAX) && !self.line.is_empty() {
-                let text =
-                    String::from_utf8_lossy(&self.line).replace(|c: char| c.is_control() && c != '\t', "?");
+                // A remote terminal ends a line with a carriage return, too.
+                let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+                let text = String::from_utf8_lossy(line).replace(|c: char| c.is_control() && c != '\t', "?");
                 sink.agent_line(&self.link.speaker(self.rank), &text);
                 self.last_line = Some(quotable(&self.line));
                 self.line.clear();

@@ -196,7 +196,7 @@ pub(crate) struct PortFlags {
     #[arg(long = "pkey_index", alias = "pkey-index", value_name = "N", default_value_t = 0)]
     pub(crate) pkey_index: u16,
     /// Service level.
-    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
+    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     pub(crate) sl: u8,
     /// Traffic class of the global route header.
     #[arg(long, value_name = "N", default_value_t = 0)]

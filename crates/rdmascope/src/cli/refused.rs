@@ -7,7 +7,39 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::failure::Usage;
 
 /// Benchmarks that rdmascope does not have, and the command that comes closest.
-pub(super) const NEAR: [(&str, &str); 6] = [
+pub(super) const NEAR: [(&str, &str); 14] = [
+    (
+        "ib_atomic_bw",
+        "rdmascope bw atomic measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_atomic_lat",
+        "rdmascope lat atomic measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_read_bw",
+        "rdmascope bw read measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_read_lat",
+        "rdmascope lat read measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_send_bw",
+        "rdmascope bw send measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_send_lat",
+        "rdmascope lat send measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_write_bw",
+        "rdmascope bw write measures the same and takes its options; add the name of the server, or --local",
+    ),
+    (
+        "ib_write_lat",
+        "rdmascope lat write measures the same and takes its options; add the name of the server, or --local",
+    ),
     (
         "Biband",
         "its two ranks answer each other's windows together; the closest is rdmascope bw mpi --bidirectional",
@@ -75,7 +107,9 @@ pub(crate) fn perftest_refusal(flags: &ArgMatches) -> Option<Usage> {
 /// A benchmark never warns of the governor of the CPUs, and has no peak bandwidth.
 const PERFTEST_IGNORED: [(char, &str); 2] = [('F', "CPU-freq"), ('N', "noPeak")];
 
-pub(super) const PERFTEST_REFUSED: [Refused; 48] = [
+pub(super) const PERFTEST_REFUSED: [Refused; 50] = [
+    (None, "csv", false, "--out DIR keeps the record, and rdmascope report DIR --figures writes CSV"),
+    (None, "json", false, "--out DIR writes points.jsonl, a line of JSON for each point"),
     (Some('C'), "report-cycles", false, "times are in us: leave it out"),
     (
         Some('H'),

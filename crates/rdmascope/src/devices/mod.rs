@@ -57,7 +57,7 @@ pub(crate) struct DevicesArguments {
 pub(crate) fn list(arguments: &DevicesArguments) -> anyhow::Result<ExitCode> {
     let survey = survey(providers(), missing(), Path::new("/"));
     for sentence in &survey.missing {
-        eprintln!("rdmascope: {sentence}");
+        eprintln!("rdmascope: note: {sentence}");
     }
     let text = if arguments.json {
         format!("{:#}\n", serde_json::to_value(&survey)?)

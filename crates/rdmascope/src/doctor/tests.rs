@@ -592,7 +592,7 @@ fn what_moves_things_about_is_told() {
     let remedy = "sudo systemctl stop irqbalance";
     expect(&facts, "interrupts", Severity::Note, "irqbalance is running", Some(remedy));
     let facts = host(&[("proc/cpuinfo", "processor : 0\nflags : hypervisor\n")]);
-    expect(&facts, "virtual machine", Severity::Note, "a guest (yes)", None);
+    expect(&facts, "virtual machine", Severity::Note, "this host is a virtual machine", None);
 }
 
 #[test]

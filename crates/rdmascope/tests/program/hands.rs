@@ -66,8 +66,8 @@ fn the_settings_of_the_client_count() {
     assert_eq!(run.environments[1].pinned_cpus, None, "the server uses its own CPUs");
     let ended = server.end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let told = "rdmascope: the client's settings count: --size, --bidirectional, --connection, --out of this command has no \
-                effect\n";
+    let told = "rdmascope: the client's settings apply; these options of this command have no effect: --size, \
+                --bidirectional, --connection, --out\n";
     assert_eq!(ended.stderr, told);
     assert!(ended.stdout.contains("\n1 point was measured for the client ") && !scratch.at("here").exists());
 }

@@ -222,8 +222,12 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
         let ended = collect(child);
         let (name, status) = if kind == Signal::INT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
         assert_eq!(ended.status, Some(status), "{ended:?}");
-        let wanted = format!("rdmascope: stopped by {name}: the points that had ended are kept\n");
-        assert_eq!(said(&ended.stderr), wanted);
+        let told = said(&ended.stderr);
+        let wanted = format!(
+            " of {POINTS} points are missing: `rdmascope run --resume record` measures them\nrdmascope: stopped by {name}: the \
+             points that had ended are kept\n"
+        );
+        assert!(told.ends_with(&wanted) && told.lines().count() == 2, "{told}");
         assert_eq!(ended.stdout.lines().last(), Some("record/report.html"));
         let (run, points) = scratch.record("record");
         assert!(run.ended.is_some() && all_measured(&points) && points.len() < POINTS);

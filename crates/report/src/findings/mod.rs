@@ -93,7 +93,7 @@ pub(crate) fn answer<'a>(
     let one = |finding: &'a Finding| Answer {
         finding,
         cases: cases(finding, points),
-        unjudged: no_network.filter(|_| finding.scope == Scope::Network),
+        unjudged: no_network.filter(|_| finding.scope() == Scope::Network),
     };
     findings.iter().map(one).collect()
 }

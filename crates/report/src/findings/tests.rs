@@ -578,8 +578,11 @@ fn claims_about_networks_need_one() {
     assert_eq!(no_network(&run(device("mlx5_0", "libibverbs"), ["a", "a"])), None);
     assert!(no_network(&run(json!([]), ["a", "a"])).is_some());
     assert_eq!(no_network(&run(json!([]), ["a", "b"])), None);
-    let network = change("< 0 %");
-    let host = Finding { scope: Scope::Host, ..change("< 0 %") };
+    let network = Finding { scope: Some(Scope::Network), ..change("< 0 %") };
+    let host = Finding { scope: Some(Scope::Host), ..change("< 0 %") };
+    // Claims of papers are about networks, others about the host, unless the plan says otherwise.
+    let of_paper = Finding { source: Some("a paper".to_owned()), ..change("< 0 %") };
+    assert_eq!([of_paper.scope(), change("< 0 %").scope()], [Scope::Network, Scope::Host]);
     let both = [network, host];
     let points = polls(1200, 3600);
     let answers = super::answer(&both, known(&points), no_network(&softdev));

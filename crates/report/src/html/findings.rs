@@ -37,7 +37,7 @@ pub(super) fn render(run: &Run, answers: &[Answer<'_>]) -> Markup {
             h2 { (title) }
             (scoreboard(answers, is_of_paper))
             p class="caption" {
-                "A claim holds if its number and the whole 95 % interval [in brackets] lie in the range below it. "
+                "A claim holds if its number and the whole 95 % interval [in brackets] lie in the range below the claim. "
                 @if is_of_paper {
                     "It is reproduced if the interval also reaches the published size, where the paper gives one. "
                 }

@@ -88,9 +88,12 @@ fn on(run: &Run) -> Option<String> {
         [first, second] => format!("between {first} and {second}"),
         [first, .., last] => format!("between {} hosts, {first} to {last}", hosts.len()),
     };
+    let is_software = run.devices.iter().any(|device| device.provider.starts_with("softdev"));
+    let limits =
+        if is_software { ": numbers of this host's memory and caches, not of a network" } else { "" };
     Some(match devices.is_empty() {
         true => format!("Measured {hosts}"),
-        false => format!("Measured with {} {hosts}", devices.join(", ")),
+        false => format!("Measured with {} {hosts}{limits}", devices.join(", ")),
     })
 }
 
@@ -119,22 +122,22 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
     let same = grouped(points.iter().map(|point| ((&point.experiment, &point.axes), *point)));
     let folded = |points: &Vec<&Point>| fold(points, shown.patterns, path, Some(unit)).ok();
     let all: Vec<_> = same.iter().filter_map(|(_, points)| Some((points, folded(points)?))).collect();
-    let unstable = all.iter().filter(|(_, measured)| measured.doubts.are_all()).count();
+    let is_unstable = |measured: &Measured| measured.doubts.unstable > 0;
+    let unstable = all.iter().filter(|(_, measured)| is_unstable(measured)).count();
     let is_of_stable = unstable > 0 && unstable < all.len();
     let rank = |measured: &Measured| match best {
         Best::Latency => measured.y.value,
         Best::Throughput => -measured.y.value,
     };
-    let (points, measured) = all.into_iter().min_by(|(_, a), (_, b)| {
-        let is_unstable = |measured: &Measured| measured.doubts.are_all();
-        is_unstable(a).cmp(&is_unstable(b)).then(rank(a).total_cmp(&rank(b)))
-    })?;
-    let interval = match measured.y.low == measured.y.high {
-        true => String::new(),
-        false => {
-            format!(" [{}, {}]", measured.in_its_unit(measured.y.low), measured.in_its_unit(measured.y.high))
-        }
+    let (points, measured) = all
+        .into_iter()
+        .min_by(|(_, a), (_, b)| is_unstable(a).cmp(&is_unstable(b)).then(rank(a).total_cmp(&rank(b))))?;
+    let [low, high] = [measured.y.low, measured.y.high].map(|end| measured.in_its_unit(end));
+    let interval_of = match best {
+        Best::Latency => "interval of the median",
+        Best::Throughput => "interval",
     };
+    let interval = if low == high { String::new() } else { format!("; {interval_of}: {low} to {high}") };
     let number = measured.in_its_unit(measured.y.value);
     let number = match best {
         Best::Throughput => format!("{number}{interval}"),
@@ -142,14 +145,14 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
             let tail = fold(points, shown.patterns, "latency.p99_ns", Some(unit)).ok();
             let tail =
                 tail.map(|tail| format!(", {} at the 99th percentile", tail.in_its_unit(tail.y.value)));
-            format!("{number} median{interval}{}", tail.unwrap_or_default())
+            format!("{number} median{}{interval}", tail.unwrap_or_default())
         }
     };
     Some(Headline {
         what: format!("{} of {pattern}, {}", best.name(is_of_stable), words(points.first()?)),
         number,
         id: measured.id,
-        is_unstable: measured.doubts.are_all(),
+        is_unstable: measured.doubts.unstable > 0,
     })
 }
 
@@ -174,9 +177,7 @@ fn trust(shown: Points<'_>) -> Markup {
         (unstable, all) if unstable * 2 < all => {
             ("warn", format!("{unstable} of {} are unstable", text::points(all as u64)))
         }
-        (unstable, all) => {
-            ("bad", format!("{unstable} of {} are unstable: most numbers", text::points(all as u64)))
-        }
+        (unstable, all) => ("bad", format!("{unstable} of {} are unstable", text::points(all as u64))),
     };
     html! { p { a class={ "badge " (class) } href="#trust" { (text) } } }
 }
@@ -229,8 +230,11 @@ mod tests {
             ]
         );
         assert!(
-            found[0].number.starts_with("1 us median [")
-                && found[0].number.ends_with(" at the 99th percentile")
+            found[0]
+                .number
+                .starts_with("1 us median, 1.049 us at the 99th percentile; interval of the median: "),
+            "{}",
+            found[0].number
         );
         // Where none is stable, the best of all is said so.
         let found = headlines(known(&points[1..2]));

@@ -143,10 +143,12 @@ impl Summary {
         let mut key = Key::of(first, self.patterns);
         key.axes.retain(|axis, _| !leading.has(axis));
         let text = key.banner(self.patterns.table(first), first, self.patterns);
-        let repetitions = cases.iter().map(|case| measured(case).count()).max().unwrap_or_default();
-        if repetitions < 2 {
+        let counts = || cases.iter().map(|case| measured(case).count()).filter(|count| *count > 0);
+        let (Some(least), Some(most)) = (counts().min(), counts().max()) else { return text };
+        if most < 2 {
             return text;
         }
+        let repetitions = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let rule = rule();
         let body = text.strip_suffix(&format!("{rule}\n")).unwrap_or(&text);
         format!("{body} medians over {repetitions} repetitions\n{rule}\n")

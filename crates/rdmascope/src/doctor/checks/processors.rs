@@ -142,8 +142,10 @@ pub(in crate::doctor) fn interrupts(facts: &Facts) -> Vec<Finding> {
 /// Reports a virtual machine.
 pub(in crate::doctor) fn guest(facts: &Facts) -> Vec<Finding> {
     let Some(hypervisor) = facts.environment("cpu", "hypervisor") else { return Vec::new() };
+    // The processor may say that there is one, and no more.
+    let of = if hypervisor == "yes" { String::new() } else { format!(" of {hypervisor}") };
     let finding =
-        Finding::good("virtual machine", "/proc/cpuinfo", format!("this is a guest ({hypervisor})"));
+        Finding::good("virtual machine", "/proc/cpuinfo", format!("this host is a virtual machine{of}"));
     let why = "the hypervisor moves and stops its CPUs: expect steps of latency and outliers that no setting of this host \
                removes";
     vec![finding.but(Severity::Note, why)]
