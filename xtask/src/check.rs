@@ -47,11 +47,9 @@ pub(crate) fn deny() -> Result<()> {
     Ok(())
 }
 
-/// The number of concurrent tests per CPU: some wait.
+/// The number of concurrent tests per CPU. Most tests wait, and tests that measure lock the
+/// machine.
 const TESTS_PER_CPU: usize = 4;
-/// The number of concurrent tests of the program. Most wait for a CPU, or for the whole machine
-/// (`support/machine.rs`).
-const TESTS_OF_PROGRAM: &str = "128";
 
 /// Runs all tests with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
@@ -66,6 +64,5 @@ pub(crate) fn test_features() -> Result<()> {
 fn run_tests(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (TESTS_PER_CPU * cpus).to_string();
-    let threads = [("RUST_TEST_THREADS", threads.as_str()), ("RDMASCOPE_TEST_THREADS", TESTS_OF_PROGRAM)];
-    suite::run(words, &[variables, &threads].concat())
+    suite::run(words, &[variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat())
 }

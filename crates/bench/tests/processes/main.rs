@@ -408,7 +408,7 @@ fn children_of_agents_do_not_stay() {
 #[test]
 fn every_calibration_is_compared_with_the_best_that_is_known() {
     let points = points(Pattern::PING_PONG, Flow::Uni);
-    for (best_ns, reason) in [(None, None), (Some(34.0), None), (Some(20.0), Some("2.5 times the best seen"))]
+    for (best_ns, reason) in [(None, None), (Some(20.0), None), (Some(12.5), Some("4.0 times the best seen"))]
     {
         let (result, seen) = run_into(Seen { best_ns, ..Seen::default() }, ["good", "good"], &points);
         assert_eq!(result, summary(3, 0, 0));
