@@ -8,6 +8,7 @@ use std::time::Instant;
 use bench::PATTERNS;
 use fixture::Fixture;
 use measure::figure::Unit;
+use measure::finding::Scope;
 use report::Points;
 
 fn html(fixture: &Fixture) -> String {
@@ -78,7 +79,9 @@ fn distributions_are_counted_whole_beside_their_panels() {
 
 #[test]
 fn findings_have_a_verdict_for_each_service() {
-    let page = html(&Fixture::new());
+    let mut fixture = Fixture::new();
+    fixture.run.findings.iter_mut().for_each(|finding| finding.scope = Some(Scope::Network));
+    let page = html(&fixture);
     let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</section>").next().unwrap();
     let verdicts: Vec<&str> =
         table.split("<strong>").skip(1).map(|rest| rest.split("</strong>").next().unwrap()).collect();
