@@ -141,11 +141,16 @@ pub enum Scope {
 }
 
 impl Finding {
+    /// Whether the claim is that of a paper.
+    #[must_use]
+    pub fn is_of_paper(&self) -> bool {
+        self.published.is_some() || self.source.is_some()
+    }
+
     /// What the claim is about.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        let is_of_paper = self.published.is_some() || self.source.is_some();
-        self.scope.unwrap_or(if is_of_paper { Scope::Network } else { Scope::Host })
+        self.scope.unwrap_or(if self.is_of_paper() { Scope::Network } else { Scope::Host })
     }
 
     /// The path of the number that is read from the points of a selection.

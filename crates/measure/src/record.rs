@@ -50,6 +50,14 @@ pub use reported::Reported;
 /// Version of the record that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
 
+impl Run {
+    /// Whether a rank measured the software device, whose provider names it first.
+    #[must_use]
+    pub fn is_of_softdev(&self) -> bool {
+        self.devices.iter().any(|device| device.provider.starts_with("softdev"))
+    }
+}
+
 /// `run.json`: everything about a run but its points.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Run {

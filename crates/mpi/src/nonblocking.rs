@@ -321,8 +321,7 @@ impl NonblockingCollective {
         self.communicator.0.elements(call, (self.sent.at(0), self.sent_bytes), datatype, op)
     }
 
-    /// Returns the elements of one rank's equal part of the send buffer, which are those of the
-    /// receive buffer.
+    /// Returns the elements of the receive buffer. The send buffer has as many for each rank.
     #[inline]
     fn parts(&self, call: Call, datatype: Datatype, op: Op) -> Result<Elements> {
         let inner = &self.communicator.0;

@@ -148,8 +148,9 @@ impl Communicator {
         inner.blocking(call, None, |_| {
             let received = address_mut(received);
             let counts = counts.as_ptr();
-            // SAFETY: MPI reads a count for each rank, and the elements of all counts, which `sent`
-            // has, and writes those of this rank's count, which `received` has, until it returns.
+            // SAFETY: until it returns, MPI reads a count for each rank and as many elements of
+            // `sent` as the counts have together, and writes as many elements of `received` as this
+            // rank's count: the checks above compared these numbers with the lengths.
             unsafe { function(address(sent), received, counts, own.datatype, own.op, inner.handle) }
         })
     }

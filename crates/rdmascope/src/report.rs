@@ -48,7 +48,8 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
         let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
         let tables = report::terminal::tables(shown, Unit::GbPerS, stdout::line())?;
-        let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
+        let missing =
+            ended_early(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
         let costs = report::terminal::costs(&run.figures, shown);
         let findings = report::terminal::findings(&run, shown, true);
@@ -91,11 +92,15 @@ fn write_figures(run: &Path, directory: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns how many points of a run are not in its record, in words, if there are any.
+pub(crate) fn missing(run: &Run, points: u64) -> Option<String> {
+    let missing = run.points_planned.saturating_sub(points);
+    (missing > 0).then(|| format!("{missing} of {} points are missing", run.points_planned))
+}
+
 /// Returns a sentence about the points of a run that are not in its record, if there are any.
-fn missing(run: &Run, points: &[Point]) -> Option<String> {
-    let missing = run.points_planned.saturating_sub(points.len() as u64);
-    (missing > 0)
-        .then(|| format!("{missing} of {} points are missing: the run ended early", run.points_planned))
+fn ended_early(run: &Run, points: &[Point]) -> Option<String> {
+    missing(run, points.len() as u64).map(|missing| missing + ": the run ended early")
 }
 
 /// A report that was written.
@@ -121,6 +126,6 @@ pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Wri
             other => other.into(),
         })
     })?;
-    let missing = missing(record.run(), record.points());
+    let missing = ended_early(record.run(), record.points());
     Ok(Written { file: output.into_file(), missing })
 }

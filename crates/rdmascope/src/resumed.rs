@@ -4,6 +4,8 @@ use std::path::Path;
 
 use measure::record::{Device, Environment, Point, Run};
 
+use crate::report;
+
 /// A run cannot be resumed because its ranks differ from the ranks in its record.
 #[derive(Debug)]
 pub(crate) struct Changed(pub(crate) Vec<String>);
@@ -55,13 +57,10 @@ const FACTS: [(&str, &str, &str); 2] = [("the kernel", "kernel", "release"), ("t
 /// Returns a sentence about the points of a plan that are not in its record, if there are any, with
 /// the command that measures them.
 pub(crate) fn missing(run: &Run, points: u64, directory: &Path) -> Option<String> {
-    let planned = run.points_planned;
-    let missing = planned.saturating_sub(points);
+    let missing = report::missing(run, points)?;
     let is_of_plan = run.command.get(1).is_some_and(|command| command == "run");
     let directory = directory.display();
-    (missing > 0 && is_of_plan).then(|| {
-        format!("rdmascope: {missing} of {planned} points are missing: `rdmascope run --resume {directory}` measures them")
-    })
+    is_of_plan.then(|| format!("rdmascope: {missing}: `rdmascope run --resume {directory}` measures them"))
 }
 
 /// Returns the number of points that a resumed run has in all: those of the plan, and those that

@@ -453,7 +453,7 @@ const OF_MEMORY: &str =
 /// Returns the warnings of a run, which limit all of its numbers.
 fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
-    if run.devices.iter().any(|device| device.provider.starts_with("softdev")) {
+    if run.is_of_softdev() {
         warnings.push(OF_MEMORY.to_owned());
     }
     let is_kernel_software = |device: &&Device| {

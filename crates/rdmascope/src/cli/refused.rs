@@ -6,40 +6,30 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::failure::Usage;
 
+/// A benchmark of perftest, and the command that measures the same.
+macro_rules! perftest {
+    ($name:literal, $ours:literal) => {
+        (
+            $name,
+            concat!(
+                "rdmascope ",
+                $ours,
+                " measures the same and takes its options; add the name of the server, or --local"
+            ),
+        )
+    };
+}
+
 /// Benchmarks that rdmascope does not have, and the command that comes closest.
 pub(super) const NEAR: [(&str, &str); 14] = [
-    (
-        "ib_atomic_bw",
-        "rdmascope bw atomic measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_atomic_lat",
-        "rdmascope lat atomic measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_read_bw",
-        "rdmascope bw read measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_read_lat",
-        "rdmascope lat read measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_send_bw",
-        "rdmascope bw send measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_send_lat",
-        "rdmascope lat send measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_write_bw",
-        "rdmascope bw write measures the same and takes its options; add the name of the server, or --local",
-    ),
-    (
-        "ib_write_lat",
-        "rdmascope lat write measures the same and takes its options; add the name of the server, or --local",
-    ),
+    perftest!("ib_atomic_bw", "bw atomic"),
+    perftest!("ib_atomic_lat", "lat atomic"),
+    perftest!("ib_read_bw", "bw read"),
+    perftest!("ib_read_lat", "lat read"),
+    perftest!("ib_send_bw", "bw send"),
+    perftest!("ib_send_lat", "lat send"),
+    perftest!("ib_write_bw", "bw write"),
+    perftest!("ib_write_lat", "lat write"),
     (
         "Biband",
         "its two ranks answer each other's windows together; the closest is rdmascope bw mpi --bidirectional",

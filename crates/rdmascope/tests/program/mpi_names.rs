@@ -147,6 +147,8 @@ fn what_other_suites_have_and_we_do_not_is_a_sentence() {
         ("PingPong -msglen lengths", "--size takes a list"),
         ("Sendrecv -iter 10", "the closest is rdmascope halo sendrecv"),
         ("Exchange", "the closest is rdmascope halo mpi"),
+        ("ib_send_lat -a node7", "rdmascope lat send measures the same and takes its options"),
+        ("ib_atomic_bw", "rdmascope bw atomic measures the same"),
     ] {
         scratch.refused(&arguments.split(' ').collect::<Vec<_>>(), 2, &[words]);
     }

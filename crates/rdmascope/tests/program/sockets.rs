@@ -225,6 +225,8 @@ fn what_sockets_have_not_is_refused() {
         ("lat unix-stream -6", "family over Unix streams, which is not possible"),
         ("bw tcp -P 2000", "more than 1024 streams"),
         ("bw tcp -b --zero-copy", "use the pattern \"stream\" one way"),
+        ("lat tcp -t 5", "asks for tx_depth over TCP, which is not possible"),
+        ("bw udp -r 5", "asks for rx_depth over UDP, which is not possible"),
         ("bw udp --zero-copy", "zero_copy over UDP, which is not possible"),
         ("lat shmem -6", "family over shared memory, which is not possible"),
         ("lat shmem --socket-buffer 64KiB", "socket_buffer_bytes over shared memory, which is not possible"),

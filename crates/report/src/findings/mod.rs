@@ -69,13 +69,12 @@ impl Case {
 
 /// Whether the findings of a plan are those of a paper: a plan may make claims of its own.
 pub(crate) fn is_of_paper(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.published.is_some() || finding.source.is_some())
+    findings.iter().any(Finding::is_of_paper)
 }
 
 /// Why a run has no network between its ranks, so that it cannot judge claims about one.
 pub(crate) fn no_network(run: &Run) -> Option<&'static str> {
-    let is_softdev = |provider: &str| provider.starts_with("softdev");
-    if run.devices.iter().any(|device| is_softdev(&device.provider)) {
+    if run.is_of_softdev() {
         return Some("the software device is no network");
     }
     // An adapter may loop packets back through its port; sockets and MPI of one host do not.

@@ -88,9 +88,10 @@ fn on(run: &Run) -> Option<String> {
         [first, second] => format!("between {first} and {second}"),
         [first, .., last] => format!("between {} hosts, {first} to {last}", hosts.len()),
     };
-    let is_software = run.devices.iter().any(|device| device.provider.starts_with("softdev"));
-    let limits =
-        if is_software { ": numbers of this host's memory and caches, not of a network" } else { "" };
+    let limits = match run.is_of_softdev() {
+        true => ": numbers of this host's memory and caches, not of a network",
+        false => "",
+    };
     Some(match devices.is_empty() {
         true => format!("Measured {hosts}"),
         false => format!("Measured with {} {hosts}{limits}", devices.join(", ")),

@@ -211,20 +211,25 @@ fn doubts_stay_with_the_number() {
     assert_eq!(number.repetitions, 1);
 }
 
-#[test]
-fn published_cells_keep_their_text_and_find_their_twin() {
-    let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
-    let table = ReferenceTable {
-        columns: row(["size_bytes", "uc_gbps", "netperf_mbps"]),
-        rows: vec![row(["4", "0.50", "NA"]), row(["1024", "50.61", "8000"])],
-    };
-    let reference = Reference {
+/// Published numbers: the names of the columns, and two rows.
+fn reference(table: [[&str; 3]; 3]) -> Reference {
+    let [columns, rows @ ..] = table.map(|cells| cells.map(str::to_owned).to_vec());
+    Reference {
         file: String::new(),
         source: "paper".to_owned(),
         derived: false,
         unit: None,
-        table: Some(table),
-    };
+        table: Some(ReferenceTable { columns, rows: rows.into() }),
+    }
+}
+
+#[test]
+fn published_cells_keep_their_text_and_find_their_twin() {
+    let reference = reference([
+        ["size_bytes", "uc_gbps", "netperf_mbps"],
+        ["4", "0.50", "NA"],
+        ["1024", "50.61", "8000"],
+    ]);
     let figure = Figure { reference: Some(reference), ..figure(&["service"]) };
     let series_table = new(&figure, &[point("RC", 4, 0, 1.0), point("UC", 4, 0, 1.0)]).unwrap();
     assert_eq!(series_table.xs, [json!(4), json!(1024)]);
@@ -240,18 +245,8 @@ fn published_cells_keep_their_text_and_find_their_twin() {
 
 #[test]
 fn published_rows_of_a_switch_are_those_that_were_measured() {
-    let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
-    let table = ReferenceTable {
-        columns: row(["inline", "event_repoll_gbps", "event_gbps"]),
-        rows: vec![row(["false", "1", "2"]), row(["true", "3", "4"])],
-    };
-    let reference = Reference {
-        file: String::new(),
-        source: "paper".to_owned(),
-        derived: false,
-        unit: None,
-        table: Some(table),
-    };
+    let reference =
+        reference([["inline", "event_repoll_gbps", "event_gbps"], ["false", "1", "2"], ["true", "3", "4"]]);
     let figure = Figure { reference: Some(reference), x: Some("inline".to_owned()), ..figure(&["poll"]) };
     let points: Vec<Point> = [("event", false), ("event", true), ("event_repoll", true)]
         .map(|(poll, inline)| {
