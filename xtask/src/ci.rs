@@ -56,8 +56,8 @@ struct Stage {
 const STAGES: [Stage; 8] = [
     Stage { name: "packages", run: packages },
     Stage { name: "check", run: check::without_tests },
-    Stage { name: "test", run: test },
     Stage { name: "rooms --apply", run: || rooms::run(false) },
+    Stage { name: "test", run: test },
     Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },

@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND
   tidy      checks only the house rules (CONTRIBUTING.md); --circles prints the files that need each other, with their imports
   test      runs all tests. A test whose requirement is missing prints SKIPPED. A test that fails is repeated once, alone; if
             it then passes, the run continues and prints `flaky: NAME`
-  ci        installs what the tests need (packages only as root), then runs check, test, rooms --apply, vm-tests --programs,
+  ci        installs what the tests need (packages only as root), then runs check, rooms --apply, test, vm-tests --programs,
             parity --quick, programs --quick and a quick run; no test may be skipped. --full adds the longer stages
   bench     checks the performance claims: compares softdev with UCX, libfabric, Open MPI and the raw limits of two CPUs, as
             ratios within one run (--help)
@@ -41,7 +41,7 @@ usage: cargo xtask COMMAND
   programs  runs unmodified verbs programs on softdev and compares each result with the expected one (--help)
   races     runs softdev's concurrent code under ThreadSanitizer and Miri; needs Rust's nightly (--help)
   rooms     counts the files that a new pattern, axis, column or endpoint needs: applies, builds and tries a patch of each
-            (xtask/rooms/), and counts names of patterns outside their own code
+            (xtask/rooms/)
   vm        runs a command in a virtual machine with a kernel device, rxe0 (--help)
   vm-tests  runs the tests that need features of a kernel, in three boots of that machine: the behaviour of rxe0
             (--conformance), rdmascope on rxe0, netem and SCTP (--programs), and two machines (--two-machines)";

@@ -4,6 +4,7 @@ mod circles;
 mod code;
 mod crates;
 mod layers;
+mod patterns;
 mod sentences;
 mod text;
 mod words;
@@ -46,6 +47,7 @@ pub(crate) fn run() -> Result<()> {
         if path.ends_with(".rs") {
             code::check(path, &text, &mut wrong, &mut sizes);
             words::check(path, &text, &mut wrong);
+            patterns::check(path, &text, &mut wrong);
         }
     }
     crates::arrows(&mut wrong)?;
