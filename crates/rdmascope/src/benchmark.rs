@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use bench::axis::{self, Axis, AxisRow};
 use bench::command::Subject;
 use bench::plan::offer::{Offer, Offered, carrier, start};
-use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
+use bench::plan::{IN_CODE, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Operation, Pattern, Service};
 use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
@@ -14,6 +14,7 @@ use measure::figure::Unit;
 use crate::cli::known::Known;
 use crate::cli::{Amount, MpiPlacement, Output, Placement, SocketPlacement, axes, benchmark, refused};
 use crate::execute::execute;
+use crate::failure::Usage;
 use crate::job::{Job, Shows};
 use crate::launch::launch;
 use crate::server_args::ServerArgs;
@@ -61,7 +62,7 @@ impl<'a> Benchmark<'a> {
 
     /// Measures the benchmark.
     pub(crate) fn measure(&self, command: Vec<String>) -> anyhow::Result<ExitCode> {
-        let resolved = resolve(&self.plan()?, &Options::default())?;
+        let resolved = resolve(&self.plan()?, &Options::default()).map_err(|error| self.in_flags(error))?;
         let carrier = carrier(self.subject);
         let peer = match self.pattern.command().has_ends(carrier) {
             true => ServerArgs::from_arg_matches(self.flags)?.peer()?,
@@ -85,6 +86,18 @@ impl<'a> Benchmark<'a> {
             bandwidth,
             shows: Shows::Points,
         })
+    }
+
+    /// Returns an error about the plan of the flags in the words of the command line.
+    fn in_flags(&self, error: bench::Error) -> anyhow::Error {
+        let bench::Error::Plan { place, words } = &error else { return error.into() };
+        if place != IN_CODE {
+            return error.into();
+        }
+        let subject = self.subject.map(|subject| subject.name);
+        let command = ["rdmascope", self.pattern.command().name].into_iter().chain(subject);
+        let command = self.known.map_or_else(|| command.collect::<Vec<_>>().join(" "), Known::command);
+        Usage(axes::in_flags(words, &self.rows, &command)).into()
     }
 
     /// Returns the axes that flags can set, with their defaults.

@@ -41,7 +41,7 @@ use bench::process::launcher::supervisor;
 use clap::{ArgMatches, FromArgMatches};
 
 use benchmark::Benchmark;
-use cli::known;
+use cli::{known, mistyped};
 use command::{Cli, Command, START};
 use failure::USAGE;
 use server::Waiting;
@@ -55,9 +55,11 @@ fn main() -> ExitCode {
     let mut line = command::command();
     let matches = line
         .try_get_matches_from_mut(known::spelled(std::env::args_os()))
-        .unwrap_or_else(|error| error.exit());
+        .unwrap_or_else(|error| mistyped::explained(error, &line).exit());
     matches.get_one::<Colour>("color").copied().unwrap_or_default().set();
-    let words = server_args::without_key(std::env::args());
+    // A word that is no text, such as the name of a file, may be shown, but never used again.
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words = server_args::without_key(words);
     let result = signals(&matches).and_then(|()| {
         if let Some(server) = Waiting::asked_for(&line, &matches) {
             return server.serve();

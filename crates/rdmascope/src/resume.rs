@@ -40,8 +40,14 @@ pub(crate) fn resume(directory: &Path, is_verbose: bool) -> anyhow::Result<ExitC
         let text = format!("{shown} was measured by version {version}, and this is {own}: start a new run");
         return Err(Usage(text).into());
     }
-    let resolved =
-        resolve(&Plan::load(plan)?, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
+    let loaded = Plan::load(plan).map_err(|error| {
+        if Path::new(plan).exists() {
+            return anyhow::Error::from(error);
+        }
+        let text = "resume it in the directory where the run was started";
+        Usage(format!("cannot resume {shown}: {error}; {text}")).into()
+    })?;
+    let resolved = resolve(&loaded, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
     if let Some(key) = difference(&resolved.plan, &run.plan) {
         let plan = harmless(plan);
         let text = format!(

@@ -55,10 +55,11 @@ impl Doubts {
         self.runs > 0 && self.unstable == self.runs
     }
 
-    /// How many runs, in print: `2 of 6 runs unstable`; `None` without doubts.
+    /// How many repetitions, in print: `2 of 6 repetitions unstable`; `None` without doubts.
     pub(crate) fn text(&self) -> Option<String> {
-        let said =
-            |count: usize, what: &str| (count > 0).then(|| format!("{count} of {} runs {what}", self.runs));
+        let said = |count: usize, what: &str| {
+            (count > 0).then(|| format!("{count} of {} repetitions {what}", self.runs))
+        };
         let all: Vec<String> =
             [said(self.unstable, "unstable"), said(self.failed, "failed")].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join(", "))
@@ -66,7 +67,7 @@ impl Doubts {
 }
 
 impl Measured {
-    /// The number with its bound and count: `1269 ns (n 200,000 in 25 runs)`.
+    /// The number with its bound and count: `1269 ns (n 200,000 in 25 repetitions)`.
     pub(crate) fn text(&self) -> String {
         let bound = self.bound.map(|bound| format!(" ± {}", number(bound, self.scale)));
         let value = self.in_its_unit(self.y.value);
@@ -80,10 +81,10 @@ impl Measured {
     }
 
     fn count(&self) -> String {
-        let runs = if self.runs > 1 { format!(" in {} runs", self.runs) } else { String::new() };
+        let runs = if self.runs > 1 { format!(" in {} repetitions", self.runs) } else { String::new() };
         match self.samples {
             Some(samples) => format!(" (n {}{runs})", unit::grouped(samples)),
-            None if self.runs > 1 => format!(" ({} runs)", self.runs),
+            None if self.runs > 1 => format!(" ({} repetitions)", self.runs),
             None => String::new(),
         }
     }

@@ -151,9 +151,10 @@ pub(crate) fn patterns(is_one: impl Fn(&Pattern) -> bool) -> Vec<String> {
     Pattern::all().filter(is_one).map(|pattern| format!("{:?}", pattern.name())).collect()
 }
 
-/// The quoted names of the patterns that stream messages.
+/// The quoted names of the patterns that stream messages, with their commands.
 pub(crate) fn floods() -> String {
-    patterns(|pattern| pattern.row().floods).join(" or ")
+    let named = |pattern: Pattern| format!("{:?} (rdmascope {})", pattern.name(), pattern.command().name);
+    Pattern::all().filter(|pattern| pattern.row().floods).map(named).collect::<Vec<_>>().join(" or ")
 }
 
 /// The name of the experiment, for errors.

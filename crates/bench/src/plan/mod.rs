@@ -233,5 +233,5 @@ pub use model::{Experiment, Options, Plan};
 #[cfg(test)]
 pub(crate) use read::{EXPERIMENT_KEYS, PLAN_KEYS};
 pub use resolve::{Resolved, resolve};
-pub use settings::{Places, Settings};
+pub use settings::{IN_CODE, Places, Settings};
 pub use write::text as written;

@@ -243,7 +243,7 @@ fn what_cannot_be_measured_is_refused() {
         (
             "axes = { direction = \"bi\" }",
             "plans/x.toml:7: experiment \"lat\" has the pattern \"ping-pong\", which has no direction \"bi\": use the \
-             pattern \"stream\"",
+             pattern \"stream\" (rdmascope bw)",
         ),
         (
             "repetitions = 100001",

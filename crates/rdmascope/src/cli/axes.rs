@@ -128,6 +128,33 @@ pub(crate) fn up_to(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Option<(
     })
 }
 
+/// Returns what the plan of the flags is refused with in the words of the command line: flags stand
+/// for axes, and `command` for the experiment. Axes whose names are usual words stay as they are.
+pub(crate) fn in_flags(refused: &str, rows: &[&'static AxisRow], command: &str) -> String {
+    let flag_of = |word: &str| {
+        let row = rows.iter().find(|row| row.name == word && word.contains('_'))?;
+        row.flags.iter().find(|flag| matches!(flag.sets, Sets::Value(_))).map(|flag| flag.long)
+    };
+    let mut text = String::new();
+    // An experiment has the command's name, perhaps with an axis in it.
+    let mut parts = refused.split("experiment \"");
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        text.push_str(command);
+        text.push_str(part.split_once('"').map_or("", |(_, rest)| rest));
+    }
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split_inclusive(|c| !is_of_word(c)).map(|piece| {
+        let word = piece.trim_end_matches(|c| !is_of_word(c));
+        flag_of(word).map_or_else(|| piece.to_owned(), |long| format!("--{long}{}", &piece[word.len()..]))
+    });
+    let text: String = words.collect();
+    let text = text.strip_prefix("iterations of ").map_or(text.clone(), |rest| format!("--iters of {rest}"));
+    text.replace("the axis --", "--")
+        .replace("this axis", "the option")
+        .replace("a separate experiment", "a separate command")
+}
+
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }

@@ -139,6 +139,11 @@ impl Known {
         (pattern, found.expect("a test finds the subject of each name"))
     }
 
+    /// Returns the command of the benchmark.
+    pub(crate) fn command(&self) -> String {
+        format!("rdmascope {}", self.name)
+    }
+
     /// Adds the settings of the suite's flags to the settings of rdmascope's flags.
     pub(crate) fn settle(&self, flags: &ArgMatches, settings: Settings) -> anyhow::Result<Settings> {
         if let Some((letter, long, _, instead)) = refused::given(self.refused(), flags) {

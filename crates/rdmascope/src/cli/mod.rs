@@ -3,6 +3,7 @@
 pub(crate) mod axes;
 pub(crate) mod benchmark;
 pub(crate) mod known;
+pub(crate) mod mistyped;
 mod placement;
 pub(crate) mod refused;
 #[cfg(test)]

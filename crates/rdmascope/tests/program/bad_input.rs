@@ -1,7 +1,9 @@
 //! Impossible requests are refused with one clear sentence and the right exit status, before
 //! anything is started or left behind.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::support::{PROGRAM, SMALL, Scratch, finish, is_installed, skip};
 
@@ -78,18 +80,18 @@ fn flags_are_refused_before_anything_starts() {
         scratch.refused(&[&["lat", "send"][..], local, flags].concat(), 2, words);
     };
     lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
-    lat(&["-c", "UD", "-s", "8192"], &["8192", "mtu_bytes 4096"]);
+    lat(&["-c", "UD", "-s", "8192"], &["--size 8192", "--mtu 4096"]);
     lat(&["-m", "5000"], &["not a path MTU", "256, 512, 1024, 2048 or 4096"]);
-    lat(&["-n", "0"], &["experiment \"lat-send\"", "at least 1 message"]);
+    lat(&["-n", "0"], &["--iters of rdmascope lat send is 0", "at least 1 message"]);
     for many in ["1000000001", "18446744073709551615"] {
-        let words = ["iterations of", "\"lat-send\"", many, "more than 1000000000", "give a duration"];
+        let words = ["--iters of", "rdmascope lat send", many, "more than 1000000000", "give a duration"];
         lat(&["-n", many], &words);
     }
     lat(&["-D", "0"], &["above zero"]);
     lat(&["-D", "10000h"], &["36000000 s", "at most 30 days"]);
     lat(&["-t", "0"], &["at least 1 request"]);
     lat(&["-Q", "0"], &["at least 1"]);
-    lat(&["-Q", "1000"], &["signal_interval 1000", "tx_depth 128"]);
+    lat(&["-Q", "1000"], &["--cq-mod 1000", "--tx-depth 128"]);
     lat(&["-d", "mlx5_7"], &["no device named \"mlx5_7\"", "this host has softdev0"]);
     lat(&["--cpus", "0"], &["--cpus 0", "two numbers"]);
     lat(&["--cpus", "0,999999"], &["CPU 999999", "may not use", "choose from"]);
@@ -105,12 +107,11 @@ fn flags_are_refused_before_anything_starts() {
 fn a_size_that_an_endpoint_does_not_carry_is_refused_under_the_name_of_its_command() {
     let scratch = Scratch::new();
     for (command, name, endpoint) in [
-        (&["lat", "tcp"][..], "lat-tcp", "TCP"),
-        (&["bw", "udp"], "bw-udp", "UDP"),
-        (&["one-way", "shmem"], "one-way-shmem", "shared memory"),
+        (&["lat", "tcp"][..], "lat tcp", "TCP"),
+        (&["bw", "udp"], "bw udp", "UDP"),
+        (&["one-way", "shmem"], "one-way shmem", "shared memory"),
     ] {
-        let said =
-            format!("size_bytes of experiment {name:?} has 0: a message over {endpoint} has at least 1 byte");
+        let said = format!("--size of rdmascope {name} has 0: a message over {endpoint} has at least 1 byte");
         scratch.refused(&[command, &["--local", "-s", "0"]].concat(), 2, &[&said]);
     }
 }
@@ -168,6 +169,12 @@ fn usage_that_clap_refuses_is_status_2_with_a_hint() {
     for (arguments, hint) in [
         (&["frobnicate"][..], "Usage: rdmascope"),
         (&["lat", "sned"], "a similar subcommand exists: 'send'"),
+        (&["latency"], "tip: use 'rdmascope lat'"),
+        (&["stream", "send"], "tip: use 'rdmascope bw'"),
+        (&["lat", "verbs"], "tip: use send, write, read or atomic"),
+        (&["bw", "sockets"], "tip: use tcp, udp, sctp, unix-stream or unix-datagram"),
+        (&["lat", "send", "--iterations", "4"], "tip: use '--iters'"),
+        (&["run", "quick", "--local"], "run on this host unless --hosts names others"),
         (&["lat", "send", "--sise", "4"], "a similar argument exists: '--size'"),
         (&["lat", "send", "-c", "RD"], "possible values: RC, UC, UD"),
         (&["lat", "send", "-a", "-s", "4"], "cannot be used with"),
@@ -180,7 +187,7 @@ fn usage_that_clap_refuses_is_status_2_with_a_hint() {
             "cannot read \"ten\" as a count: write a whole number such as 1000, 10k or 1e6",
         ),
         (&["run"], "<PLAN>"),
-        (&["run", "quick", "--hosts", "a,b"], "--via"),
+        (&["run", "quick", "--hosts", "a,b"], "tip: --via says how to start a command on a host"),
         (&["run", "quick", "--start-timeout", "0"], "--start-timeout"),
         (&["run", "quick", "--out", ""], "--out"),
         (&["completions", "tcsh"], "bash"),
@@ -189,6 +196,29 @@ fn usage_that_clap_refuses_is_status_2_with_a_hint() {
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(ended.stderr.contains(hint), "{arguments:?}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn tips_name_only_what_the_help_lists_and_helps() {
+    let scratch = Scratch::new();
+    for (arguments, not) in [
+        (&["agnet"][..], "'agent'"),
+        (&["lat", "send", "--inline"], "--inline_recv"),
+        (&["lat", "tcp", "--local", "-i", "1"], "as a value"),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!(ended.status, Some(2), "{arguments:?}");
+        assert!(!ended.stderr.contains(not), "{arguments:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn arguments_that_are_no_text_reach_the_program() {
+    let scratch = Scratch::new();
+    let name = OsStr::from_bytes(b"name-\xff");
+    fs::write(scratch.path().join(name), "content").unwrap();
+    let output = scratch.command(*PROGRAM).args(["exec", "cat"]).arg(name).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"content"[..]), "{output:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(super) fn drawing(chart: &Chart, title: &str) -> String {
             title { (title) }
             rect width=(WIDTH) height=(HEIGHT) fill="#ffffff" {}
             text x=(LEFT) y="20" font-size="14" font-weight="bold" fill="#1c2430" { (title) }
-            (legend_rows(&legend))
+            (legend_rows(&legend, !chart.is_bars()))
             (plot.frame(chart))
             @for series in &chart.series {
                 @let place = bars.iter().position(|bar| std::ptr::eq(*bar, series));
@@ -68,13 +68,14 @@ fn legend(chart: &Chart) -> Vec<Vec<(f64, &Drawn)>> {
     rows
 }
 
-fn legend_rows(rows: &[Vec<(f64, &Drawn)>]) -> Markup {
+fn legend_rows(rows: &[Vec<(f64, &Drawn)>], with_marks: bool) -> Markup {
     html! {
         @for (index, row) in rows.iter().enumerate() {
             @let y = TITLE + ROW * index as f64;
             @for (x, series) in row {
                 line x1=(tenths(*x)) x2=(tenths(x + 22.0)) y1=(y) y2=(y) stroke=(colour(series)) stroke-width="2"
                     stroke-dasharray=(dashes(series)) {}
+                @if with_marks && !series.at_best { (mark(series, x + 11.0, y, series.published.is_some())) }
                 text x=(tenths(x + 28.0)) y=(y + 4.0) fill="#1c2430" { (plain(&series.name)) }
             }
         }
@@ -200,8 +201,7 @@ impl Plot {
                 @if is_measured { (self.error_bar(series, index, x)) }
                 @if !series.at_best {
                     @let is_open = series.published.is_some() || series.doubtful.get(index).is_some_and(|doubtful| *doubtful);
-                    circle cx=(tenths(x)) cy=(tenths(y)) r="3.4" stroke=(colour(series)) stroke-width="1.4"
-                        fill=(if is_open { "#ffffff" } else { colour(series) }) {}
+                    (mark(series, x, y, is_open))
                 }
             }
         }
@@ -298,6 +298,30 @@ fn ends(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 fn colour(series: &Drawn) -> &'static str {
     COLOURS[series.colour % COLOURS.len()]
+}
+
+/// The shapes of markers, in the order of the colours, as in the report: without colours, series are
+/// told apart by them.
+const SHAPES: [(&str, &str); 8] = [
+    ("circle", "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0z"),
+    ("square", "M-3 -3h6v6h-6z"),
+    ("diamond", "M0 -4.4L4.4 0L0 4.4L-4.4 0z"),
+    ("triangle-up", "M0 -4L4 3H-4z"),
+    ("triangle-down", "M0 4L4 -3H-4z"),
+    ("cross", "M-4 0h8M0 -4v8"),
+    ("x", "M-3 -3l6 6M3 -3l-6 6"),
+    ("star", "M-4 0h8M0 -4v8M-3 -3l6 6M3 -3l-6 6"),
+];
+
+/// The marker of a series at a place.
+fn mark(series: &Drawn, x: f64, y: f64, is_open: bool) -> Markup {
+    let named = SHAPES.iter().find(|(name, _)| series.symbol == Some(name));
+    let (_, shape) = named.unwrap_or(&SHAPES[series.colour % SHAPES.len()]);
+    let place = format!("translate({} {})", tenths(x).0, tenths(y).0);
+    html! {
+        path d=(shape) transform=(place) stroke=(colour(series)) stroke-width="1.4"
+            fill=(if is_open { "#ffffff" } else { colour(series) }) {}
+    }
 }
 
 /// Published numbers are dashed and link limits dotted, as in the report.

@@ -55,6 +55,16 @@ fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<f64> {
     elements.filter_map(value).collect()
 }
 
+/// The places of the markers of a drawing, without those of the legend, which has one for each series.
+fn marks(svg: &str, series: usize) -> Vec<(f64, f64)> {
+    let places = svg.split("transform=\"translate(").skip(1).filter_map(|rest| rest.split(')').next());
+    let place = |text: &str| {
+        let (x, y) = text.split_once(' ')?;
+        Some((x.parse().ok()?, y.parse().ok()?))
+    };
+    places.filter_map(place).skip(series).collect()
+}
+
 #[test]
 fn each_chart_is_a_drawing_and_its_numbers() {
     let figures = vec![
@@ -80,13 +90,15 @@ fn each_chart_is_a_drawing_and_its_numbers() {
         lines.svg.starts_with("<?xml") && lines.svg.contains("Latency over size: &lt;all&gt; &amp; more")
     );
     assert!(!lines.svg.contains("<b>"), "texts of a record are no elements");
-    let places = numbers(&lines.svg, "circle", "cy");
+    let (across, places): (Vec<f64>, Vec<f64>) = marks(&lines.svg, 2).into_iter().unzip();
     assert_eq!(places.len(), 4);
+    // The two series are told apart without colours, too.
+    assert!(lines.svg.contains("a3.4 3.4") && lines.svg.contains("M-3 -3h6v6h-6z"));
     // Higher numbers are further up: y grows downwards.
     assert!(places[0] > places[1] && places[2] > places[0] && places[1] > places[3], "{places:?}");
     let inside =
         |places: Vec<f64>, least: f64, most: f64| places.iter().all(|place| (least..=most).contains(place));
-    assert!(inside(places, 0.0, 470.0) && inside(numbers(&lines.svg, "circle", "cx"), 78.0, 744.0));
+    assert!(inside(places, 0.0, 470.0) && inside(across, 78.0, 744.0));
 
     // Ninety times as long: the small bars are visible on a logarithmic scale.
     let bars = &drawings[1];
@@ -102,7 +114,7 @@ fn numbers_that_are_all_zero_are_drawn() {
         point.latency.as_mut().unwrap().p50_ns = 0;
     }
     let drawings = drawings(&run(vec![figure(FigureKind::Lines, "x")]), known(&points)).unwrap();
-    assert_eq!(numbers(&drawings[0].svg, "circle", "cy").len(), 4);
+    assert_eq!(marks(&drawings[0].svg, 2).len(), 4);
     assert!(drawings[0].svg.len() < 20_000);
 }
 

@@ -145,9 +145,9 @@ fn repetitions_are_one_number_with_their_spread_and_doubts() {
     let case = only(&change("< -60 %"), &points);
     assert_eq!(
         case.figures,
-        "-65.3 % [-66.8, -63.8]: 1250 ns (n 3,003 in 3 runs) against 3600 ns (n 3,003 in 3 runs)"
+        "-65.3 % [-66.8, -63.8]: 1250 ns (n 3,003 in 3 repetitions) against 3600 ns (n 3,003 in 3 repetitions)"
     );
-    assert_eq!(case.doubts.text().as_deref(), Some("1 of 6 runs unstable"));
+    assert_eq!(case.doubts.text().as_deref(), Some("1 of 6 repetitions unstable"));
     assert_eq!(case.doubts.first.as_deref(), Some("it moved"));
 }
 
@@ -186,7 +186,7 @@ fn the_least_over_x_is_where_no_other_is_surely_below() {
         .iter_mut()
         .for_each(|point| point.unstable = Some("oversubscribed: 16 ranks share 2 CPUs".to_owned()));
     let case = only(&argmin("32 .. 64"), &shared);
-    assert_eq!(case.doubts.text().as_deref(), Some("5 of 5 runs unstable"));
+    assert_eq!(case.doubts.text().as_deref(), Some("5 of 5 repetitions unstable"));
     let finding = argmin("32 .. 64");
     let of = |points: &[Point]| summary(&answer(std::slice::from_ref(&finding), points), true);
     let usual = of(&points);

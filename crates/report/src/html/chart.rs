@@ -61,7 +61,7 @@ pub(crate) struct Drawn {
     ids: Vec<u64>,
     pub(crate) doubtful: Vec<bool>,
     /// The shape of its markers, where the figure has an axis for shapes.
-    symbol: Option<&'static str>,
+    pub(crate) symbol: Option<&'static str>,
 }
 
 impl Drawn {
@@ -114,6 +114,10 @@ impl Chart {
             let empty = Drawn { name: line.name(), at_best: true, colour, ..Drawn::default() };
             let numbers = line.numbers.iter().copied();
             series.push(beside(series_table, &ticks, empty, numbers, |number| format!("{number:.3}")));
+        }
+        for numbers in series.iter_mut().flat_map(|series| [&mut series.y, &mut series.low, &mut series.high])
+        {
+            numbers.iter_mut().for_each(|number| *number = rounded(*number));
         }
         let y_type = y_type(&series, bars, x_type);
         Self {
@@ -289,6 +293,12 @@ fn drawn(
         drawn.doubtful.push(!number.doubts.is_empty());
     }
     drawn
+}
+
+/// The number with as many digits as a reader may need: conversions of units leave others, such as
+/// 0.20249999999999999.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.11e}").parse().unwrap_or(number)
 }
 
 /// Numbers next to the measured ones: published numbers, or link limits.

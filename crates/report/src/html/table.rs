@@ -161,7 +161,7 @@ impl<'a> Columns<'a> {
                 let [low, high] = number.runs;
                 let digits = self.digits;
                 let count = number.samples.map(|samples| format!("n {}", unit::grouped(samples)));
-                let runs_word = if number.are_launches { "launches" } else { "runs" };
+                let runs_word = if number.are_launches { "launches" } else { "repetitions" };
                 let beside = match (number.repetitions, count) {
                     (0 | 1, count) => count.unwrap_or_default(),
                     (_, None) => format!("{low:.digits$}..{high:.digits$}"),
@@ -187,7 +187,9 @@ impl<'a> Columns<'a> {
                     (format!("{:.digits$}", number.median))
                 }
                 @if let Some(bound) = number.bound { " ± " (format!("{bound:.digits$}")) }
-                @for doubt in &number.doubts { (notes.mark(doubt, true)) }
+                @for (index, first) in notes.doubts(&number.doubts) {
+                    sup title=(first) { "!" (letter(index)) }
+                }
             }
         }
     }
@@ -213,34 +215,61 @@ fn share(series_table: &SeriesTable, cell: &Cell) -> Markup {
 fn word(word: &str, reason: &str, columns: usize, notes: &mut Notes) -> Markup {
     html! {
         td class="word" colspan=[(columns > 1).then_some("2")] title=(reason) {
-            (word) (notes.mark(reason, false))
+            (word) sup title=(reason) { (letter(notes.mark(reason.to_owned(), reason))) }
         }
     }
+}
+
+/// A footnote.
+struct Mark {
+    /// Texts of the same cause share the footnote.
+    cause: String,
+    text: String,
+    /// Whether other texts of the cause differ from this one.
+    varies: bool,
 }
 
 /// The notes under a table.
 #[derive(Default)]
 struct Notes {
-    marks: Vec<String>,
+    marks: Vec<Mark>,
     absent: bool,
     repetitions: usize,
     are_launches: bool,
 }
 
 impl Notes {
-    /// The mark of a footnote; equal texts share a mark.
-    fn mark(&mut self, text: &str, doubt: bool) -> Markup {
-        let index = self.marks.iter().position(|known| known == text).unwrap_or_else(|| {
-            self.marks.push(text.to_owned());
+    /// The number of the footnote of a cause.
+    fn mark(&mut self, cause: String, text: &str) -> usize {
+        let index = self.marks.iter().position(|known| known.cause == cause).unwrap_or_else(|| {
+            self.marks.push(Mark { cause, text: text.to_owned(), varies: false });
             self.marks.len() - 1
         });
-        html! { sup title=(text) { @if doubt { "!" } (letter(index)) } }
+        self.marks[index].varies |= self.marks[index].text != text;
+        index
+    }
+
+    /// The footnotes of the doubts about a number, each with its first text. Doubts that differ in
+    /// numbers only share one.
+    fn doubts<'a>(&mut self, doubts: &'a [String]) -> Vec<(usize, &'a String)> {
+        let mut found: Vec<(usize, &String)> = Vec::new();
+        for doubt in doubts {
+            let cause = match doubt.split_once(": ") {
+                Some((which, why)) => format!("{}: {}", reason::cause(which), reason::cause(why)),
+                None => reason::cause(doubt),
+            };
+            let index = self.mark(cause, doubt);
+            if !found.iter().any(|(known, _)| *known == index) {
+                found.push((index, doubt));
+            }
+        }
+        found
     }
 
     fn render(&self, series_table: &SeriesTable, with_ratio: bool) -> Markup {
         let marks = self.marks.iter().enumerate();
         let mut notes: Vec<Markup> =
-            marks.map(|(index, text)| html! { sup { (letter(index)) } " " (text) }).collect();
+            marks.map(|(index, mark)| html! { sup { (letter(index)) } " " (mark) }).collect();
         notes.extend(not_measured(series_table));
         if self.repetitions > 1 {
             notes.push(html! {
@@ -263,6 +292,12 @@ impl Notes {
             notes.push(html! { (base) "." });
         }
         list(&notes)
+    }
+}
+
+impl Render for Mark {
+    fn render(&self) -> Markup {
+        html! { (self.text) @if self.varies { "; others of this mark differ in numbers" } }
     }
 }
 

@@ -121,7 +121,7 @@ fn a_count_stands_beside_an_extreme() {
         let row = page.split("<tr><th scope=\"row\">4</th>").nth(1).unwrap();
         row.split("</tr>").next().unwrap().to_owned()
     };
-    let two = "<td><a href=\"#histogram=0\">2.00</a></td><td class=\"spread\">1.00..3.00, n 6 in 2 runs</td>";
+    let two = "<td><a href=\"#histogram=0\">2.00</a></td><td class=\"spread\">1.00..3.00, n 6 in 2 repetitions</td>";
     assert_eq!(cells(&points), two);
     let one = "<td><a href=\"#histogram=0\">1.00</a></td><td class=\"spread\">n 3</td>";
     assert_eq!(cells(&points[..1]), one);
@@ -358,8 +358,8 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
     let shown = "<td class=\"reproduced\"><b class=\"case\">FDR</b> <strong>reproduced</strong></td>\
                  <td class=\"reproduced\"><svg class=\"forest\"";
     assert!(table.contains(shown), "{table}");
-    let numbers = "</svg><a href=\"#histogram=0\">830\u{a0}ns (n\u{a0}6 in 2 runs) [820, 840\u{a0}ns]</a>\
-                   <small class=\"doubt\">Uncertain: 1 of 2 runs unstable, the first: it &lt;moved&gt;</small></td>";
+    let numbers = "</svg><a href=\"#histogram=0\">830\u{a0}ns (n\u{a0}6 in 2 repetitions) [820, 840\u{a0}ns]</a>\
+                   <small class=\"doubt\">Uncertain: 1 of 2 repetitions unstable, the first: it &lt;moved&gt;</small></td>";
     assert!(table.contains(numbers), "{table}");
     let refused = "<td class=\"not-measured\" colspan=\"2\"><b class=\"case\">SDR</b> <strong>not measured</strong>\
                    <small>cannot set &lt;SDR&gt;</small></td>";

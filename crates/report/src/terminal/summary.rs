@@ -142,6 +142,7 @@ impl Summary {
     fn banner(&self, cases: &[Vec<&Point>], leading: &Leading, first: &Point) -> String {
         let mut key = Key::of(first, self.patterns);
         key.axes.retain(|axis, _| !leading.has(axis));
+        key.axes.extend(leading.shared.clone());
         let text = key.banner(self.patterns.table(first), first, self.patterns);
         let counts = || cases.iter().map(|case| measured(case).count()).filter(|count| *count > 0);
         let (Some(least), Some(most)) = (counts().min(), counts().max()) else { return text };
@@ -160,21 +161,45 @@ impl Summary {
 struct Leading {
     /// The name and the width of each.
     axes: Vec<(String, usize)>,
+    /// Axes with one value that only some cases have, such as the service beside sockets. They are
+    /// no columns where the other axes tell the cases apart.
+    shared: Axes,
 }
 
 impl Leading {
     fn of(cases: &[&Vec<&Point>], has_column: impl Fn(&str) -> bool) -> Self {
         let names: BTreeSet<&String> = cases.iter().flat_map(|case| case[0].axes.keys()).collect();
-        let differs = |name: &String| {
-            let first = cases[0][0].axes.get(name);
-            cases.iter().any(|case| case[0].axes.get(name) != first)
+        let values = |name: &str| -> BTreeSet<String> {
+            cases.iter().filter_map(|case| case[0].axes.get(name)).map(ToString::to_string).collect()
         };
-        let own = names.into_iter().filter(|name| !has_column(name) && differs(name));
-        let axes = own.map(|name| {
+        let all_have = |name: &str| cases.iter().all(|case| case[0].axes.contains_key(name));
+        let columns: Vec<&String> = names.iter().copied().filter(|name| has_column(name)).collect();
+        let others = names.into_iter().filter(|name| !has_column(name));
+        let differing = others.filter(|name| values(name).len() > 1 || !all_have(name));
+        let parts: (Vec<&String>, Vec<&String>) = differing.partition(|name| values(name).len() > 1);
+        let mut own = parts.0;
+        let mut partial = parts.1;
+        let cells = |case: &Vec<&Point>| -> Vec<String> {
+            columns.iter().chain(&own).map(|name| cell(&case[0].axes, name)).collect()
+        };
+        let told_apart: BTreeSet<Vec<String>> = cases.iter().map(|case| cells(case)).collect();
+        if told_apart.len() < cases.len() {
+            own.append(&mut partial);
+            own.sort_unstable();
+        }
+        let width = |name: &str| {
             let cells = cases.iter().map(|case| cell(&case[0].axes, name).chars().count());
-            (name.clone(), cells.chain([name.len()]).max().unwrap_or_default())
-        });
-        Self { axes: axes.collect() }
+            cells.chain([name.len()]).max().unwrap_or_default()
+        };
+        let shared = |name: &String| cases.iter().find_map(|case| case[0].axes.get_key_value(name));
+        Self {
+            shared: partial
+                .into_iter()
+                .filter_map(shared)
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            axes: own.into_iter().map(|name| (name.clone(), width(name))).collect(),
+        }
     }
 
     fn has(&self, axis: &str) -> bool {
