@@ -59,7 +59,7 @@ impl Job {
     /// Returns why a run that was stopped leaves no record.
     pub(crate) fn nothing_kept(&self) -> &'static str {
         match self.out {
-            Destination::None => "the table has the points until then; without --out no record is kept",
+            Destination::None => "without --out no record is kept; points that had ended are in the table",
             Destination::New(_) | Destination::Resumed(_) => "no point had ended, so there is no record",
         }
     }

@@ -300,8 +300,8 @@ fn colour(series: &Drawn) -> &'static str {
     COLOURS[series.colour % COLOURS.len()]
 }
 
-/// The shapes of markers, in the order of the colours, as in the report: without colours, series are
-/// told apart by them.
+/// The shapes of markers, in the order of the colours, as in the report: they tell series apart
+/// without colours.
 const SHAPES: [(&str, &str); 8] = [
     ("circle", "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0z"),
     ("square", "M-3 -3h6v6h-6z"),

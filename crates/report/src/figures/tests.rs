@@ -55,7 +55,7 @@ fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<f64> {
     elements.filter_map(value).collect()
 }
 
-/// The places of the markers of a drawing, without those of the legend, which has one for each series.
+/// The places of the markers of a drawing, without those of the legend: one for each series.
 fn marks(svg: &str, series: usize) -> Vec<(f64, f64)> {
     let places = svg.split("transform=\"translate(").skip(1).filter_map(|rest| rest.split(')').next());
     let place = |text: &str| {
