@@ -161,5 +161,5 @@ impl Settings {
     }
 }
 
-/// The place of settings that no text set, in [`Error::Plan`](crate::Error::Plan).
+/// The place of settings that no text set, in [`Error::Plan`].
 pub const IN_CODE: &str = "the flags";
