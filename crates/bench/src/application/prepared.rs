@@ -290,8 +290,8 @@ fn usage_of(started: &Started) -> String {
 
 /// How long the version command may take.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// The bytes for the output of an application in a message of the control plane, which has 8 MiB at
-/// most.
+/// The bytes for the output of an application in a message of the control connection, which has
+/// 8 MiB at most.
 const KEPT_JSON_BYTES: usize = 6 << 20;
 
 #[cfg(test)]

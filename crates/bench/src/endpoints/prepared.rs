@@ -111,7 +111,7 @@ struct Heard<H: UnconnectedEndpoint> {
 }
 
 impl<H: UnconnectedEndpoint> Heard<H> {
-    /// Reads what came over the control plane.
+    /// Reads what came over the control connection.
     fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
         let Address { info, parts } = Address::deserialize(&told.address)?;
         let ways = Option::deserialize(&told.way)?.unwrap_or_default();

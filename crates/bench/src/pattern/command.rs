@@ -35,10 +35,14 @@ pub struct Command {
     /// Settings and axes that have these values unless a flag says otherwise: `KEY`, `VALUE` as in
     /// `--set`.
     pub given: &'static [(&'static str, &'static str)],
-    /// Axes that have a single value in this pattern, so that they need no flag.
-    pub without: &'static [&'static AxisRow],
+    /// Axes that have a single value in this pattern, over a carrier or with an operation. Help
+    /// does not list their flags.
+    pub without: fn(Carrier, Option<Operation>) -> &'static [&'static AxisRow],
     /// Settings that are not axes and have flags.
     pub settings: &'static [SettingFlag],
+    /// Whether a point may last for a given time. If not, help does not list `--duration`, which
+    /// the plan refuses.
+    pub takes_duration: bool,
     /// Figures of the report, over the experiments of these names.
     pub figures: fn(Vec<String>) -> Vec<Figure>,
     /// Whether the pattern is available only in plans, because flags cannot express what it needs.
@@ -113,8 +117,9 @@ impl Command {
             subjects: &[],
             over: |_| false,
             given: &[],
-            without: &[],
+            without: |_, _| &[],
             settings: &[],
+            takes_duration: true,
             figures: |_| Vec::new(),
             is_of_plans: false,
         }

@@ -100,7 +100,7 @@ impl Operation {
 choice! {
     /// How queue pairs are connected.
     pub enum Setup {
-        /// The ranks exchange their addresses over the control plane.
+        /// The ranks exchange their addresses over the control connection.
         Exchange = "exchange",
         /// RDMA CM, the connection manager of librdmacm, connects them.
         RdmaCm = "rdma_cm",

@@ -325,7 +325,7 @@ impl Requests for Input {
                 self.point = point.saturating_add(POINT_GRACE);
                 self.point
             }
-            // The control plane is silent while the point runs.
+            // The control connection is silent while the point runs.
             Request::Connect { .. } | Request::Run | Request::Cut => self.point,
             Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
             Request::Hello { .. }

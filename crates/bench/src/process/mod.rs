@@ -24,12 +24,13 @@
 //!   until that client has come. Before the key is verified, a client learns only the protocol
 //!   version and cannot interrupt the server.
 //! * Sockets that carry messages over IP listen while a point is set up: on loopback where all
-//!   ranks are on this host. They accept only a peer that sends the number that the control plane
-//!   gave it. Sockets of message libraries listen as long as the point lasts, and accept any peer.
+//!   ranks are on this host. They accept only a peer that sends the number that the control
+//!   connection gave it. Sockets of message libraries listen as long as the point lasts, and accept
+//!   any peer.
 //! * An agent's standard output carries nothing but the greeting and frames.
 //! * Every wait has a deadline.
 //! * Agents die with the coordinator, and the coordinator always reaps its agents.
-//! * The control plane is silent while a point runs.
+//! * The control connection is silent while a point runs.
 
 pub mod agent;
 mod agent_set;

@@ -1,4 +1,4 @@
-//! The one wait of the control plane: for descriptors, a signal or a deadline, whichever comes
+//! The one wait of the control connection: for descriptors, a signal or a deadline, whichever comes
 //! first.
 
 use measure::clock::Deadline;

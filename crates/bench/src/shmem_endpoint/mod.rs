@@ -2,7 +2,7 @@
 //! nor a device carries.
 //!
 //! ```text
-//! Unopened ── place of its memory, over the control plane ──► ShmemEndpoint
+//! Unopened ── place of its memory, over the control connection ──► ShmemEndpoint
 //!   setup.rs: a bell and a ring for each rank      endpoint.rs: lanes in turn, limits, sleep
 //!     that sends to this one                         lane.rs: messages as cells, both ways
 //!                                                      ring.rs: the cells of one direction

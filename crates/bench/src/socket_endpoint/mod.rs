@@ -2,7 +2,7 @@
 //! datagrams).
 //!
 //! ```text
-//! Unconnected ── addresses over the control plane ──► SocketEndpoint
+//! Unconnected ── addresses over the control connection ──► SocketEndpoint
 //!   setup.rs: bound or listening sockets   connect.rs     endpoint.rs, lane.rs: one of
 //!   options.rs: their options              address.rs       stream.rs: a byte stream
 //!                                          callers.rs         zero_copy.rs: sending without a copy

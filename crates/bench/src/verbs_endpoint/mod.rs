@@ -1,7 +1,7 @@
 //! Queue pairs as an endpoint: the only place where verbs meet patterns.
 //!
 //! ```text
-//! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
+//! LocalPort ─► Unconnected ── addresses over the control connection ──► VerbsEndpoint
 //!   device.rs    setup.rs, buffers.rs    address.rs, connect.rs,     endpoint.rs, lane.rs,
 //!   port.rs                              requests.rs, managed.rs     numbering.rs, samples.rs,
 //!                                                                    memory_flags.rs, waiting.rs

@@ -156,7 +156,9 @@ fn amount(command: Command, row: &bench::command::Command, length: Length) -> Co
         ("warmup", format!("Number of warm-up {counts}, which are not measured [default: a tenth]")),
     ];
     let command = Amount::augment_args(command);
-    helps.into_iter().fold(command, |command, (id, help)| command.mut_arg(id, |arg| arg.help(help)))
+    let command =
+        helps.into_iter().fold(command, |command, (id, help)| command.mut_arg(id, |arg| arg.help(help)));
+    if row.takes_duration { command } else { command.mut_arg("duration", |arg| arg.hide(true)) }
 }
 
 /// Adds the flags of a server and its client. Help lists the host below `Arguments`, as usual.

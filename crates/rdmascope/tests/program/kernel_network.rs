@@ -106,7 +106,7 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let point = &measured(&scratch, &hosts, flood, "loss")[0];
     let lost = count(point, "messages_lost");
     let dropped = hosts.lost_at(0) - before + for_room(point);
-    // The control plane uses pipes. Only a last message and address resolution cross the link
+    // The control connection uses pipes. Only a last message and address resolution cross the link
     // besides.
     assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
 

@@ -378,13 +378,16 @@ fn what_mpi_cannot_is_refused() {
         (&["open-loop", "mpi", "--loaders", "2"], "no rank would receive the load"),
         (&["lat", "mpi", "-d", "softdev0"], "add --mpi-transport verbs"),
         (&["collective", "alltoall", "--blocks", "rising"], "take a length for each block"),
-        (&["collective", "allreduce", "--mpi-tests", "4"], "give collective_call overlapped"),
+        (&["collective", "allreduce", "--mpi-tests", "4"], "give --collective-call overlapped"),
         (
             &["collective", "alltoallv", "--collective-call", "nonblocking"],
             "only operations with equal blocks",
         ),
         (&["lat", "mpi", "-d", "softdev7", "--mpi-transport", "verbs"], "softdev7"),
-        (&["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"], "give mpi_transport verbs only"),
+        (
+            &["lat", "mpi", "--mpi-transport", "tcp,verbs", "--link", "5Gb/s"],
+            "give --mpi-transport verbs only",
+        ),
         (&["lat", "mpi", "--mpi-transport", "verbs", "--link", "5Gb/s,back=1us"], "leave back out"),
         (&["lat", "mpi", "--via", "ssh {host}", "--hosts", "a,b"], "--via does not start ranks of MPI"),
     ] {

@@ -207,10 +207,10 @@ fn what_puts_and_gets_do_not_have_is_refused() {
     let scratch = Scratch::waiting();
     for (arguments, words) in [
         (&["lat", "mpi", "--mpi-sync", "fence"][..], "a send needs no synchronisation"),
-        (&["lat", "mpi", "--mpi-operation", "send,put"], "use a separate experiment for each"),
+        (&["lat", "mpi", "--mpi-operation", "send,put"], "use a separate command for each"),
         (&["lat", "mpi-put", "--mpi-call", "blocking"], "it selects the calls of sends"),
         (&["bw", "mpi-put", "-b", "-D", "1", "--mpi-sync", "fence"], "give iterations"),
-        (&["bw", "tcp", "--local", "--mpi-operation", "put"], "asks for mpi_operation over TCP"),
+        (&["bw", "tcp", "--local", "--mpi-operation", "put"], "asks for --mpi-operation over TCP"),
     ] {
         scratch.refused(arguments, 2, &[words]);
     }

@@ -479,7 +479,7 @@ fn what_a_pipeline_cannot_be_is_refused_with_a_way_out() {
     for (flags, words) in [
         ("shmem --local --rate 1M -D 60", ["60000000 steps", "measure fewer"]),
         ("shmem --local --rate 60M", ["a rate of 60000000/s", "50000000"]),
-        ("infiniband --local -t 4 -Q 8", ["signal_interval 8", "tx_depth 4"]),
+        ("infiniband --local -t 4 -Q 8", ["--cq-mod 8", "--tx-depth 4"]),
     ] {
         let words_of: Vec<&str> = ["pipeline"].into_iter().chain(flags.split(' ')).collect();
         scratch.refused(&words_of, 2, &words);

@@ -109,9 +109,32 @@ fn headlines(shown: Points<'_>) -> Vec<Headline> {
     };
     let fine = of(&["endpoint", "service"]);
     let groups = if fine.len() <= RESULTS_MAX { fine } else { of(&["endpoint"]) };
-    let best =
-        groups.iter().filter_map(|((best, pattern, _), points)| headline(*best, pattern, points, shown));
+    let best = groups.iter().filter_map(|((best, pattern, axes), points)| {
+        let beside =
+            groups.iter().filter(|((of, name, beside), _)| (of, name) == (best, pattern) && beside != axes);
+        let comparable = match best {
+            Best::Latency => of_least_size(points, beside.map(|(_, points)| points.as_slice())),
+            Best::Throughput => points.clone(),
+        };
+        headline(*best, pattern, &comparable, shown)
+    });
     best.take(RESULTS_MAX).collect()
+}
+
+/// The points with the smallest message that the points beside them have, too: latencies of other
+/// sizes would not be comparable. All points if there is no such size.
+fn of_least_size<'p, 'b>(
+    points: &[&'p Point],
+    beside: impl Iterator<Item = &'b [&'b Point]> + Clone,
+) -> Vec<&'p Point> {
+    if beside.clone().next().is_none() {
+        return points.to_vec();
+    }
+    let size = |point: &Point| point.axes.get("size_bytes").and_then(Value::as_u64);
+    let has = |points: &[&Point], wanted: u64| points.iter().any(|point| size(point) == Some(wanted));
+    let sizes = points.iter().filter_map(|point| size(point));
+    let least = sizes.filter(|wanted| beside.clone().all(|points| has(points, *wanted))).min();
+    points.iter().copied().filter(|point| least.is_none() || size(point) == least).collect()
 }
 
 /// The best of some points. Stable ones come before all others.
@@ -157,14 +180,15 @@ fn headline(best: Best, pattern: &str, points: &[&Point], shown: Points<'_>) -> 
     })
 }
 
-/// What was measured at a point, in a few words: `RC send, 8 B`.
+/// What was measured at a point, in a few words: `RC send, poll busy, 8 B`.
 fn words(point: &Point) -> String {
     let axis = |name: &str| point.axes.get(name).map(value::text);
     let endpoint = axis("endpoint").filter(|endpoint| endpoint != "verbs");
     let parts = [endpoint, axis("service"), axis("operation")];
     let way = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let poll = axis("poll").map(|poll| format!("poll {poll}"));
     let size = point.axes.get("size_bytes").and_then(Value::as_u64).map(unit::size);
-    [Some(way).filter(|way| !way.is_empty()), size].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [Some(way).filter(|way| !way.is_empty()), poll, size].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How many numbers are stable, as a badge that leads to the reasons.
@@ -226,7 +250,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                ("Lowest stable latency of ping-pong, RC send, 8 B", 0, false),
+                ("Lowest latency of ping-pong, RC send, 8 B", 0, false),
                 ("Lowest latency of ping-pong, UD send, 8 B", 3, false)
             ]
         );
@@ -237,9 +261,28 @@ mod tests {
             "{}",
             found[0].number
         );
+        let found = headlines(known(&points[..3]));
+        assert_eq!(found[0].what, "Lowest stable latency of ping-pong, RC send, 8 B");
         // Where none is stable, the best of all is said so.
         let found = headlines(known(&points[1..2]));
         assert!(found[0].is_unstable);
+    }
+
+    #[test]
+    fn latencies_are_those_of_one_size_where_all_have_it() {
+        let mut points = [
+            point(0, "RC", 8, 1000, false),
+            point(1, "RC", 64, 1200, false),
+            point(2, "UD", 64, 1100, false),
+        ];
+        points[2].axes.insert("poll".to_owned(), json!("event"));
+        let said =
+            |points: &[Point]| headlines(known(points)).into_iter().map(|of| of.what).collect::<Vec<_>>();
+        let of = |what: &str| format!("Lowest latency of ping-pong, {what}");
+        assert_eq!(said(&points), [of("RC send, 64 B"), of("UD send, poll event, 64 B")]);
+        // Without a common size, each has its own.
+        let apart = [point(0, "RC", 8, 1000, false), point(1, "UD", 64, 1100, false)];
+        assert_eq!(said(&apart), [of("RC send, 8 B"), of("UD send, 64 B")]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `rdmascope collective`.
 
+use crate::axis;
 use crate::pattern::command::{Command, Ranks, Subject};
 use crate::point::Carrier;
 
@@ -23,6 +24,10 @@ const fn over_verbs(
 }
 
 pub(super) const COMMAND: Command = Command {
+    takes_duration: false,
+    without: |carrier, _| {
+        if carrier.is_verbs() { &[axis::OPERATION.row, axis::POLL.row, axis::SERVICE.row] } else { &[] }
+    },
     title: |_| "{subject}, timed on every rank",
     counts: "calls",
     ranks: Ranks::All,

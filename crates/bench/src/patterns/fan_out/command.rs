@@ -23,7 +23,7 @@ pub(super) const COMMAND: Command = Command {
     ],
     over: NO_LIBRARY,
     given: &[("peers", "1..15")],
-    without: &[axis::QUEUE_PAIRS.row],
+    without: |_, _| &[axis::QUEUE_PAIRS.row],
     examples: "
   rdmascope fan-out send               1 B over RC, to 1 up to 15 peers at once
   rdmascope fan-out send --peers 15 -s 1..1MiB -c UC

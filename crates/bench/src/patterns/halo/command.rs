@@ -1,5 +1,6 @@
 //! `rdmascope halo`.
 
+use crate::axis;
 use crate::pattern::command::{Command, Ranks, Subject};
 use crate::point::Carrier;
 
@@ -13,6 +14,10 @@ const fn subject(
 }
 
 pub(super) const COMMAND: Command = Command {
+    takes_duration: false,
+    without: |carrier, _| {
+        if carrier.is_verbs() { &[axis::OPERATION.row, axis::POLL.row, axis::SERVICE.row] } else { &[] }
+    },
     title: |_| "Halo exchange by {subject}",
     counts: "exchanges",
     ranks: Ranks::All,
@@ -38,7 +43,7 @@ pub(super) const COMMAND: Command = Command {
         Subject::over(
             Carrier::Verbs,
             "verbs",
-            "RDMA Writes into the memory of the neighbours, which poll the last byte of each side",
+            "RDMA Writes into the memory of the neighbours, which poll a word at the end of each side",
         ),
     ],
     examples: "

@@ -16,7 +16,8 @@ pub(super) const COMMAND: Command = Command {
         ),
     ],
     over: NO_LIBRARY,
-    without: &[axis::QUEUE_PAIRS.row, axis::SGE.row],
+    takes_duration: false,
+    without: |_, _| &[axis::QUEUE_PAIRS.row, axis::SGE.row],
     examples: "
   rdmascope one-way send --local       32 B over RC, one message at a time
   rdmascope one-way send --local -c UC -I 64 --burst all -Q 64

@@ -2,7 +2,7 @@
 
 use crate::axis;
 use crate::pattern::command::{Command, NO_LIBRARY, Ranks, Subject};
-use crate::point::Operation;
+use crate::point::{Carrier, Operation};
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} response times at a set rate",
@@ -14,7 +14,13 @@ pub(super) const COMMAND: Command = Command {
         Subject::atomic("Atomic operation on eight bytes"),
     ],
     over: NO_LIBRARY,
-    without: &[axis::QUEUE_PAIRS.row],
+    without: |carrier, operation| match (carrier, operation) {
+        (Carrier::Mpi | Carrier::Shmem, _) => &[axis::LOADERS.row, axis::LOAD.row, axis::LOAD_BYTES.row],
+        (_, Some(operation)) if operation.is_fetch() => {
+            &[axis::POLL.row, axis::QUEUE_PAIRS.row, axis::SIGNAL_INTERVAL.row]
+        }
+        _ => &[axis::QUEUE_PAIRS.row, axis::SIGNAL_INTERVAL.row],
+    },
     examples: "
   rdmascope open-loop send             2 B, 10,000 per second for a second
   rdmascope open-loop send --rate 1k,10k,100k,1M

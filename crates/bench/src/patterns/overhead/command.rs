@@ -10,14 +10,17 @@ pub(super) const COMMAND: Command = Command {
     counts: "batches",
     // For large messages and regions, fewer batches are enough.
     given: &[("bytes_max", "1GiB")],
-    without: &[
-        axis::OUTSTANDING_READS.row,
-        axis::POLL.row,
-        axis::QUEUE_PAIRS.row,
-        axis::SETUP.row,
-        axis::SGE.row,
-        axis::SIGNAL_INTERVAL.row,
-    ],
+    takes_duration: false,
+    without: |_, _| {
+        &[
+            axis::OUTSTANDING_READS.row,
+            axis::POLL.row,
+            axis::QUEUE_PAIRS.row,
+            axis::SETUP.row,
+            axis::SGE.row,
+            axis::SIGNAL_INTERVAL.row,
+        ]
+    },
     figures: |experiments| vec![costs(experiments)],
     examples: "
   rdmascope overhead --local           the cost of every call, at 64 B

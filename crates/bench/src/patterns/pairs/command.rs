@@ -3,7 +3,7 @@
 use crate::axis;
 use crate::pattern::command::{Command, NO_LIBRARY, Ranks, Subject};
 use crate::pattern::defaults::are_all;
-use crate::point::Traffic;
+use crate::point::{Carrier, Traffic};
 
 pub(super) const COMMAND: Command = Command {
     title: |axes| match are_all(axes, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
@@ -19,7 +19,11 @@ pub(super) const COMMAND: Command = Command {
     ],
     over: NO_LIBRARY,
     given: &[("pairs", "1,2,4,8")],
-    without: &[axis::QUEUE_PAIRS.row],
+    without: |carrier, _| match carrier {
+        // Only latencies of these sockets can be measured in pairs.
+        Carrier::Sctp | Carrier::Udp => &[axis::QUEUE_PAIRS.row, axis::TRAFFIC.row],
+        _ => &[axis::QUEUE_PAIRS.row],
+    },
     examples: "
   rdmascope pairs write                2 B over RC, of 1, 2, 4 and 8 pairs
   rdmascope pairs read --pairs 1..4 -s 1..1KiB

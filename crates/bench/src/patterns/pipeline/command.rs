@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
     )
     .alias(&["verbs", "send"])],
     over: |carrier| !carrier.is_program(),
-    without: &[axis::OPERATION.row, axis::QUEUE_PAIRS.row, axis::SGE.row],
+    without: |_, _| &[axis::OPERATION.row, axis::QUEUE_PAIRS.row, axis::SGE.row],
     settings: &[SettingFlag {
         key: "sink_dir",
         long: "sink-dir",

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Command = Command {
         Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data"),
     ],
     over: NO_LIBRARY,
-    without: &[axis::QUEUE_PAIRS.row],
+    without: |_, _| &[axis::QUEUE_PAIRS.row, axis::SIGNAL_INTERVAL.row],
     examples: "
   rdmascope prtt send --local --burst 1,2,4,16 -s 1,1KiB
                                        PRTT(n, 0, s): gives LogGP's g and G
