@@ -259,6 +259,17 @@ pub struct Point {
     pub wall_ns: u64,
 }
 
+/// The reason of a point that a signal ended early, if it has no other.
+pub const CUT: &str = "a signal ended the point early";
+
+impl Point {
+    /// Why the number may be that of a disturbed machine. That a signal ended the point early is no
+    /// disturbance: `cut` says so.
+    pub fn disturbance(&self) -> Option<&str> {
+        self.unstable.as_deref().filter(|reason| !(self.cut && *reason == CUT))
+    }
+}
+
 /// Ranks of a point and the CPUs that they share.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Oversubscribed {

@@ -90,6 +90,32 @@ pub enum Cell {
     Text(fn(&View<'_>) -> Option<String>),
 }
 
+/// How a cell stands for several repetitions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fold {
+    /// By the median of its numbers.
+    Median,
+    /// By the least of them: the smallest sample of all repetitions.
+    Least,
+    /// By the largest of them: the largest sample of all repetitions.
+    Largest,
+    /// By their sum: what was counted in all repetitions.
+    Sum,
+}
+
+impl Cell {
+    /// How the cell stands for several repetitions. Extremes and counters, such as lost messages,
+    /// are those of all repetitions: a median would hide the one in which something happened.
+    pub fn fold(&self) -> Fold {
+        match self {
+            Self::Statistic("min_ns", _) => Fold::Least,
+            Self::Statistic("max_ns", _) => Fold::Largest,
+            Self::Number(path, _) if path.starts_with("counters.") => Fold::Sum,
+            _ => Fold::Median,
+        }
+    }
+}
+
 /// How a number is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Print {

@@ -26,6 +26,7 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let ended = coordinator::run(&points, &job.launch, Some(&interrupt), &mut output);
     let closed = output.end();
     let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
+    let why = if is_kept { "the tables and the record say why" } else { "the tables say why" };
     let closed = closed.and_then(close);
     // The error that ended the run comes first: errors that followed from it would only hide it.
     let Summary { measured, not_measured, failed } = match ended {
@@ -39,10 +40,10 @@ pub(crate) fn execute(mut job: Job) -> anyhow::Result<ExitCode> {
     let all = measured + not_measured + failed;
     match (measured, failed) {
         // A script that goes on with the numbers would have none.
-        (0, 0) => eprintln!("rdmascope: nothing was measured: the tables and the record say why"),
+        (0, 0) => eprintln!("rdmascope: nothing was measured: {why}"),
         (_, 0) => return Ok(ExitCode::SUCCESS),
         (_, failed) => {
-            eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why");
+            eprintln!("rdmascope: {failed} of {all} points failed: {why}");
             return Ok(ExitCode::from(if measured > 0 { PARTIAL } else { DID_NOT_FINISH }));
         }
     }

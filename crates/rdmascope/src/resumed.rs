@@ -60,7 +60,11 @@ pub(crate) fn missing(run: &Run, points: u64, directory: &Path) -> Option<String
     let missing = report::missing(run, points)?;
     let is_of_plan = run.command.get(1).is_some_and(|command| command == "run");
     let directory = directory.display();
-    is_of_plan.then(|| format!("rdmascope: {missing}: `rdmascope run --resume {directory}` measures them"))
+    is_of_plan.then(|| {
+        let resume =
+            format!("`rdmascope run --resume {directory}` measures them, and anew those that were cut");
+        format!("rdmascope: {missing}: {resume}")
+    })
 }
 
 /// Returns the number of points that a resumed run has in all: those of the plan, and those that

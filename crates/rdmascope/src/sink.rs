@@ -446,6 +446,9 @@ fn of_mpi(job: &Job) -> Option<String> {
     is_alone.then(|| OF_MEMORY.to_owned())
 }
 
+/// What ranks without a CPU of their own do to numbers.
+const NOT_PINNED: &str =
+    "the ranks are not pinned to separate CPUs: numbers may be several times too low or too high";
 /// The warning about the numbers of softdev.
 const OF_MEMORY: &str =
     "softdev is a software device: its numbers show this machine's memory and caches, not a network";
@@ -476,11 +479,7 @@ fn warnings(run: &Run) -> Vec<String> {
                 && (one.pinned_cpus.is_none() || one.pinned_cpus == other.pinned_cpus)
         })
     };
-    if run.environments.iter().enumerate().any(shares) {
-        warnings.push(
-            "the ranks are not pinned to separate CPUs: scheduling delays are part of all numbers".to_owned(),
-        );
-    }
+    warnings.extend(run.environments.iter().enumerate().any(shares).then(|| NOT_PINNED.to_owned()));
     let left_behind = |environment: &Environment| {
         let line = environment.facts.get(conditions::FACTS)?.get(conditions::LEFT_BEHIND)?;
         Some(format!("on {}, {line}: see `rdmascope doctor`", environment.hostname))

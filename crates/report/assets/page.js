@@ -70,11 +70,14 @@ const plotConfig = () => ({
   modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 });
 
-/** The axes without which points could not be told apart; the size of a message is always named. */
+/** Axes that readers look for: they are named wherever they vary. */
+const SOUGHT = ["endpoint", "operation", "service", "size_bytes"];
+
+/** The axes without which points could not be told apart, and those that readers look for. */
 const needed = (points, names) => {
   const kinds = (kept) => new Set(points.map((point) => JSON.stringify([point.experiment, ...kept.map((name) => point.axes[name])]))).size;
   const all = kinds(names);
-  for (const name of names.filter((name) => name !== "size_bytes")) {
+  for (const name of names.filter((name) => !SOUGHT.includes(name))) {
     const without = names.filter((other) => other !== name);
     if (kinds(without) === all) names = without;
   }

@@ -3,7 +3,7 @@
 use measure::presentation::Patterns;
 use measure::quantity::{STATISTICS, bound_ns};
 use measure::record::{Latency, LatencyKind, Point};
-use measure::table::{Cell, Column, Decimals, Note, Place, Print, Rows, Scale, Table, View};
+use measure::table::{Cell, Column, Decimals, Fold, Note, Place, Print, Rows, Scale, Table, View};
 use measure::text;
 
 use crate::launched::by_launch;
@@ -60,7 +60,8 @@ pub(crate) fn below(table: &Table, view: &View<'_>) -> String {
     (table.below)(view.point).into_iter().map(|line| line + "\n").collect()
 }
 
-/// The lines of points that are repetitions of each other: medians over them.
+/// The lines of points that are repetitions of each other: medians over them, and extremes and
+/// counters of all.
 pub(crate) fn lines(table: &Table, views: &[View<'_>], patterns: Patterns) -> Vec<String> {
     let Some(first) = views.first() else { return Vec::new() };
     let kinds: Vec<Option<LatencyKind>> = match table.rows {
@@ -91,25 +92,25 @@ pub(crate) fn lines(table: &Table, views: &[View<'_>], patterns: Patterns) -> Ve
     kinds.iter().enumerate().map(one).collect()
 }
 
-/// What stands in a cell: the median of numbers, or a text that all repetitions share. Each launch
-/// counts as one repetition.
+/// What stands in a cell: the numbers of all repetitions, folded into one, or a text that they
+/// share. Each launch counts as one repetition.
 fn cell(cell: &Cell, lines: &[Line<'_>]) -> String {
     let launches = by_launch(lines, |line| line.view.point);
     let of_launch = |lines: &Vec<&Line<'_>>| {
         let found: Vec<Value> = lines.iter().filter_map(|line| line.value(cell)).collect();
-        together(found)
+        together(found, cell.fold())
     };
     let found: Vec<Value> = launches.iter().filter_map(of_launch).collect();
-    match together(found) {
+    match together(found, cell.fold()) {
         Some(Value::Number(number, shown)) => shown.print(number, lines[0].view),
         Some(Value::Text(text)) => text,
         None => NONE.to_owned(),
     }
 }
 
-/// One value for several: the median of numbers; of texts, the words that all share, with the
+/// One value for several: numbers folded into one; of texts, the words that all share, with the
 /// medians of numbers among them.
-fn together(found: Vec<Value>) -> Option<Value> {
+fn together(found: Vec<Value>, fold: Fold) -> Option<Value> {
     let mut numbers = Vec::new();
     let mut texts = Vec::new();
     let mut shown_as = None;
@@ -123,7 +124,15 @@ fn together(found: Vec<Value>) -> Option<Value> {
         }
     }
     match shown_as {
-        Some(shown) => Some(Value::Number(median(numbers)?, shown)),
+        Some(shown) => {
+            let number = match fold {
+                Fold::Median => median(numbers),
+                Fold::Least => numbers.into_iter().min_by(f64::total_cmp),
+                Fold::Largest => numbers.into_iter().max_by(f64::total_cmp),
+                Fold::Sum => Some(numbers.into_iter().sum()),
+            };
+            Some(Value::Number(number?, shown))
+        }
         None => texts_together(&texts).map(Value::Text),
     }
 }

@@ -30,9 +30,11 @@ thread_local! {
 }
 
 /// Rank 0, and a rank that answers every message in the order of arrival. Time passes in
-/// [`Endpoint::idle_until`] only.
+/// [`Endpoint::idle_until`] and while a message is posted.
 struct Simulated {
     clock: Clock,
+    /// How long rank 0 takes to post a message.
+    posting: u64,
     /// How long a message travels.
     latency: u64,
     /// How long the other rank takes to serve a message.
@@ -48,7 +50,11 @@ impl Simulated {
         NOW.set(0);
         let clock = Clock::simulated(|| Ticks(NOW.get()), 1e9 * TICKS_IN_NS as f64);
         let [latency, service] = [latency_ns, service_ns].map(|ns| ns * TICKS_IN_NS);
-        Self { clock, latency, service, is_done: 0, answers: VecDeque::new(), posted: 0 }
+        Self { clock, posting: 0, latency, service, is_done: 0, answers: VecDeque::new(), posted: 0 }
+    }
+
+    fn posting(self, posting_ns: u64) -> Self {
+        Self { posting: posting_ns * TICKS_IN_NS, ..self }
     }
 }
 
@@ -58,6 +64,7 @@ impl Endpoint for Simulated {
     }
 
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        NOW.set(NOW.get() + self.posting);
         self.is_done = self.is_done.max(NOW.get() + self.latency) + self.service;
         let answer = Arrival { mark, number: self.posted, lane: 0, is_greeting: false };
         self.answers.push_back((self.is_done + self.latency, answer));
@@ -137,6 +144,15 @@ fn a_ping_pong_takes_what_the_simulation_says() {
     // The message, its service and the answer, halved: (2 x 500 ns + 250 ns) / 2.
     assert_eq!((latency.min_ns, latency.p50_ns, latency.max_ns), (625, 625, 625));
     assert_eq!((outcome.unstable, outcome.cpu), (None, None));
+}
+
+/// On a device that copies a message while it is posted, a sample without a post would be too
+/// short.
+#[test]
+fn every_sample_of_a_ping_pong_contains_a_post() {
+    let experiment = "pattern = \"ping-pong\"\niterations = 20\nwarmup = 2";
+    let outcome = outcome(experiment, Simulated::new(500, 250).posting(100));
+    assert_eq!(outcome.samples, [(2 * 500 + 250 + 100) / 2; 20]);
 }
 
 #[test]

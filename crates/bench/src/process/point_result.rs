@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use measure::conditions::Condition;
 use measure::placement;
-use measure::record::{Calibration, End, Oversubscribed, Point, Reported, Status};
+use measure::record::{CUT, Calibration, End, Oversubscribed, Point, Reported, Status};
 use measure::step::placement_changed;
 
 use super::message::Outcome;
@@ -25,9 +25,6 @@ pub(super) struct PointResult {
     /// Whether a signal ended it early.
     pub(super) is_cut: bool,
 }
-
-/// Why a cut point is unstable.
-const CUT: &str = "a signal ended the point early";
 
 impl PointResult {
     /// Returns the result of a point without numbers: not measured or failed.

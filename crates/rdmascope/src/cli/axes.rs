@@ -129,30 +129,49 @@ pub(crate) fn up_to(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Option<(
 }
 
 /// Returns what the plan of the flags is refused with in the words of the command line: flags stand
-/// for axes, and `command` for the experiment. Axes whose names are usual words stay as they are.
+/// for axes, and `command` for the experiment.
 pub(crate) fn in_flags(refused: &str, rows: &[&'static AxisRow], command: &str) -> String {
-    let flag_of = |word: &str| {
-        let row = rows.iter().find(|row| row.name == word && word.contains('_'))?;
-        row.flags.iter().find(|flag| matches!(flag.sets, Sets::Value(_))).map(|flag| flag.long)
-    };
-    let mut text = String::new();
     // An experiment has the command's name, perhaps with an axis in it.
     let mut parts = refused.split("experiment \"");
-    text.push_str(parts.next().unwrap_or_default());
+    let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        text.push_str(command);
-        text.push_str(part.split_once('"').map_or("", |(_, rest)| rest));
+        text += command;
+        text += part.split_once('"').map_or("", |(_, rest)| rest);
     }
+    for row in rows {
+        let flag = match row.flags {
+            [flag] => Some(flag),
+            flags => flags.iter().find(|flag| matches!(flag.sets, Sets::Value(_))),
+        };
+        let Some(Flag { long, .. }) = flag else { continue };
+        text = text.replace(&format!("asks for {} over", row.name), &format!("asks for --{long} over"));
+        // Other names of axes are usual words, too.
+        if row.name.contains('_') {
+            text = with_word(&text, row.name, &format!("--{long}"));
+        }
+    }
+    IN_WORDS.iter().fold(text, |text, (of_plan, of_line)| text.replace(of_plan, of_line))
+}
+
+/// What refusals say in a plan, and on the command line.
+const IN_WORDS: [(&str, &str); 7] = [
+    ("the axis --", "--"),
+    ("this axis", "the option"),
+    ("iterations of rdmascope", "--iters of rdmascope"),
+    ("a separate experiment", "a separate command"),
+    ("end the sizes at ", "end --size at "),
+    ("use send_imm or write_imm", "add --imm"),
+    ("use write_imm", "add --imm"),
+];
+
+/// Replaces a whole word.
+fn with_word(text: &str, word: &str, other: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let words = text.split_inclusive(|c| !is_of_word(c)).map(|piece| {
-        let word = piece.trim_end_matches(|c| !is_of_word(c));
-        flag_of(word).map_or_else(|| piece.to_owned(), |long| format!("--{long}{}", &piece[word.len()..]))
+    let pieces = text.split_inclusive(|c| !is_of_word(c)).map(|piece| {
+        let own = piece.trim_end_matches(|c| !is_of_word(c));
+        if own == word { format!("{other}{}", &piece[own.len()..]) } else { piece.to_owned() }
     });
-    let text: String = words.collect();
-    let text = text.strip_prefix("iterations of ").map_or(text.clone(), |rest| format!("--iters of {rest}"));
-    text.replace("the axis --", "--")
-        .replace("this axis", "the option")
-        .replace("a separate experiment", "a separate command")
+    pieces.collect()
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {

@@ -69,7 +69,7 @@ pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text(&error, ContextKind::InvalidSubcommand);
-            let near = near(&error, within.unwrap_or(line));
+            let near = near(&error, &word, within.unwrap_or(line));
             let other = other_name(&word, within);
             error.remove(ContextKind::SuggestedSubcommand);
             if other.is_none() && !near.is_empty() {
@@ -96,6 +96,9 @@ pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
             let missing = text(&error, ContextKind::InvalidArg);
             MISSING.iter().find(|(flag, _)| missing.contains(flag)).map(|(_, tip)| (*tip).to_owned())
         }
+        ErrorKind::ArgumentConflict if std::env::args_os().any(|word| word == "{host}") => {
+            Some("quote the value of --via: --via 'ssh {host}'".to_owned())
+        }
         _ => None,
     };
     if let Some(tip) = tip {
@@ -113,16 +116,33 @@ fn has(command: &Command, long: &str) -> bool {
     command.get_arguments().filter(|arg| !arg.is_hide_set()).any(|arg| is_it(&arg))
 }
 
-/// Returns those of clap's suggestions that the help lists.
-fn near(error: &Error, of: &Command) -> Vec<String> {
-    let names = match error.get(ContextKind::SuggestedSubcommand) {
+/// Returns those of clap's suggestions that the help lists, and commands of which two letters are
+/// exchanged, by the names that the help lists.
+fn near(error: &Error, word: &str, of: &Command) -> Vec<String> {
+    let suggested = match error.get(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::String(name)) => std::slice::from_ref(name),
         Some(ContextValue::Strings(names)) => names,
         _ => &[],
     };
-    let is_listed =
-        |name: &&String| of.find_subcommand(name.as_str()).is_some_and(|known| !known.is_hide_set());
-    names.iter().filter(is_listed).cloned().collect()
+    let listed = of.get_subcommands().filter(|known| !known.is_hide_set());
+    let exchanged = listed.map(Command::get_name).filter(|name| are_exchanged(word, name));
+    let name_of = |name: &String| of.find_subcommand(name.as_str()).filter(|known| !known.is_hide_set());
+    let mut names: Vec<String> = exchanged.map(str::to_owned).collect();
+    for name in suggested.iter().filter_map(name_of).map(|known| known.get_name().to_owned()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Whether two words are equal but for two letters, which are exchanged.
+fn are_exchanged(one: &str, other: &str) -> bool {
+    let pairs: Vec<(u8, u8)> = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b).collect();
+    match pairs[..] {
+        [(a, b), (c, d)] => one.len() == other.len() && a == d && b == c,
+        _ => false,
+    }
 }
 
 /// Returns a tip for a name that another tool, a plan or a paper uses. `within` is the command to

@@ -224,7 +224,8 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
         assert_eq!(ended.status, Some(status), "{ended:?}");
         let told = said(&ended.stderr);
         let wanted = format!(
-            " of {POINTS} points are missing: `rdmascope run --resume record` measures them\nrdmascope: stopped by {name}: the \
+            " of {POINTS} points are missing: `rdmascope run --resume record` measures them, and anew \
+             those that were cut\nrdmascope: stopped by {name}: the \
              points that had ended are kept\n"
         );
         assert!(told.ends_with(&wanted) && told.lines().count() == 2, "{told}");

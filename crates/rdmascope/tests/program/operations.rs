@@ -132,7 +132,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         ("lat read -c UC", &["RDMA Read over UC", "only RC has"][..]),
         ("lat atomic -c UD", &["fetch-and-add over UD", "only Send and Send with immediate"]),
         ("bw write -c UD", &["RDMA Write over UD"]),
-        ("lat write -e", &["a receiver that sleeps", "write_imm"]),
+        ("lat write -e", &["a receiver that sleeps", "add --imm"]),
         ("lat atomic -s 16", &["8 B"]),
         ("lat send -R -c UC", &["UC through RDMA CM", "RC and UD only"]),
         ("lat read -I 8", &["RDMA Read inline"]),

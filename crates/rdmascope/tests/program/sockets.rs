@@ -152,7 +152,7 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
         assert_eq!(point.latency.as_ref().unwrap().kind, LatencyKind::RttHalf);
         let costs = point.ends.iter().map(|end| end.cpu.unwrap().messages.unwrap());
         // Fifty messages and the warm-up, out and back.
-        assert!(costs.into_iter().all(|messages| messages == 2 * (50 + 10 + 1)), "{point:?}");
+        assert!(costs.into_iter().all(|messages| messages == 2 * (50 + 10 + 2)), "{point:?}");
         assert!(point.ends.iter().all(|end| end.host.contains_key("interrupts")), "{point:?}");
     }
     let throughput = of("throughput");
@@ -217,21 +217,24 @@ fn what_sockets_have_not_is_refused() {
     let scratch = Scratch::new();
     for (words, why) in [
         ("bw udp -s 65508", "the longest has 65507 B"),
-        ("bw udp -C cubic", "congestion over UDP, which is not possible: this axis is for other endpoints"),
-        ("bw tcp -l 8", "post_list over TCP, which is not possible"),
-        ("bw udp -s 100 --offload", "give post_list, such as 16"),
+        (
+            "bw udp -C cubic",
+            "--congestion over UDP, which is not possible: the option is for other endpoints",
+        ),
+        ("bw tcp -l 8", "--post_list over TCP, which is not possible"),
+        ("bw udp -s 100 --offload", "give --post_list, such as 16"),
         ("bw udp -s 60000 -l 2 --offload", "at most 64 with 65507 B together"),
         ("one-way tcp -s 3", "the number of a message takes 4 bytes"),
-        ("lat unix-stream -6", "family over Unix streams, which is not possible"),
+        ("lat unix-stream -6", "--ipv6 over Unix streams, which is not possible"),
         ("bw tcp -P 2000", "more than 1024 streams"),
-        ("bw tcp -b --zero-copy", "use the pattern \"stream\" one way"),
-        ("lat tcp -t 5", "asks for tx_depth over TCP, which is not possible"),
-        ("bw udp -r 5", "asks for rx_depth over UDP, which is not possible"),
-        ("bw udp --zero-copy", "zero_copy over UDP, which is not possible"),
-        ("lat shmem -6", "family over shared memory, which is not possible"),
-        ("lat shmem --socket-buffer 64KiB", "socket_buffer_bytes over shared memory, which is not possible"),
+        ("bw tcp -b --zero-copy", "use the pattern \"stream\" (rdmascope bw) one way"),
+        ("lat tcp -t 5", "asks for --tx-depth over TCP, which is not possible"),
+        ("bw udp -r 5", "asks for --rx-depth over UDP, which is not possible"),
+        ("bw udp --zero-copy", "--zero-copy over UDP, which is not possible"),
+        ("lat shmem -6", "--ipv6 over shared memory, which is not possible"),
+        ("lat shmem --socket-buffer 64KiB", "--socket-buffer over shared memory, which is not possible"),
         ("lat tcp --net 10.0.0.0/40", "is not a number from 0 to 32"),
-        ("lat unix-stream --ipoib-mode datagram", "ipoib_mode over Unix streams, which is not possible"),
+        ("lat unix-stream --ipoib-mode datagram", "--ipoib-mode over Unix streams, which is not possible"),
         ("lat tcp --ipoib-mode conected", "a similar value exists: 'connected'"),
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
@@ -301,7 +304,7 @@ fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
         let ended = scratch.run(&words);
-        let told = "rdmascope: nothing was measured: the tables and the record say why\n";
+        let told = "rdmascope: nothing was measured: the tables say why\n";
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(1), told), "{words:?}: {ended:?}");
         assert!(ended.stdout.contains("not measured") && ended.stdout.contains(why), "{words:?}: {ended:?}");
     }

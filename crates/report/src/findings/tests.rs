@@ -332,7 +332,8 @@ fn programs_agree_as_far_as_their_numbers_do() {
     let points: Vec<Point> = runs.into_iter().map(|(tool, run, ns)| reported(tool, run, ns)).collect();
     let case = only(&agree("<= 13 %"), &points);
     assert_eq!(case.verdict, Verdict::Reproduced);
-    let expected = "+10.4 % [+8.9, +12.0] between 2: from 1005 ns (2 repetitions) of qperf to 1110 ns (2 repetitions) of sockperf";
+    let expected = "+10.4 % [+8.9, +12.0] between 2: from 1005 ns (2 repetitions) of qperf \
+                    to 1110 ns (2 repetitions) of sockperf";
     assert_eq!(case.figures, expected);
     assert_eq!(only(&agree("<= 11 %"), &points).verdict, Verdict::Inconclusive("within its error"));
     assert!(matches!(only(&agree("<= 13 %"), &points[..2]).verdict, Verdict::Inconclusive(_)));

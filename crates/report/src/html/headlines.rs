@@ -98,7 +98,8 @@ fn on(run: &Run) -> Option<String> {
     })
 }
 
-/// The best result of each pattern and endpoint, and of each service as long as these are few.
+/// The best result of each pattern and endpoint, and of each service, operation and way to poll as
+/// long as these are few.
 fn headlines(shown: Points<'_>) -> Vec<Headline> {
     let of = |keys: &[&str]| {
         let key = |point: &Point| {
@@ -107,8 +108,22 @@ fn headlines(shown: Points<'_>) -> Vec<Headline> {
         };
         grouped(shown.points.iter().filter_map(|point| Some((key(point)?, point))))
     };
-    let fine = of(&["endpoint", "service"]);
-    let groups = if fine.len() <= RESULTS_MAX { fine } else { of(&["endpoint"]) };
+    // As finely as few enough lines allow.
+    let keys: [&[&str]; 5] = [
+        &["endpoint", "service", "operation", "poll"],
+        &["endpoint", "service", "operation"],
+        &["endpoint", "operation"],
+        &["endpoint", "service"],
+        &["endpoint"],
+    ];
+    let mut groups = keys.into_iter().map(of);
+    let mut found = groups.next().unwrap_or_default();
+    for coarser in groups {
+        if found.len() > RESULTS_MAX {
+            found = coarser;
+        }
+    }
+    let groups = found;
     let best = groups.iter().filter_map(|((best, pattern, axes), points)| {
         let beside =
             groups.iter().filter(|((of, name, beside), _)| (of, name) == (best, pattern) && beside != axes);

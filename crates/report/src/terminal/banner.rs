@@ -97,7 +97,7 @@ pub(super) fn marks(point: &Point) -> String {
 /// The marks behind the row of several repetitions.
 pub(super) fn marks_of(points: &[&Point]) -> String {
     let is_approximate = |point: &&Point| point.latency.as_ref().is_some_and(|l| l.resolution.is_some());
-    let unstable = if points.iter().any(|point| point.unstable.is_some()) { "  !" } else { "" };
+    let unstable = if points.iter().any(|point| point.disturbance().is_some()) { "  !" } else { "" };
     let approximate = if points.iter().any(is_approximate) { "  ~" } else { "" };
     let cut = if points.iter().any(|point| point.cut) { "  cut" } else { "" };
     format!("{unstable}{approximate}{cut}")

@@ -141,18 +141,20 @@ impl Summary {
     /// The banner of an experiment.
     fn banner(&self, cases: &[Vec<&Point>], leading: &Leading, first: &Point) -> String {
         let mut key = Key::of(first, self.patterns);
-        key.axes.retain(|axis, _| !leading.has(axis));
-        key.axes.extend(leading.shared.clone());
+        key.axes.retain(|axis, _| !leading.has(axis) && !leading.shared.contains_key(axis));
+        let partial = leading.partial(cases);
         let text = key.banner(self.patterns.table(first), first, self.patterns);
         let counts = || cases.iter().map(|case| measured(case).count()).filter(|count| *count > 0);
-        let (Some(least), Some(most)) = (counts().min(), counts().max()) else { return text };
-        if most < 2 {
-            return text;
-        }
-        let repetitions = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let repetitions = match (counts().min(), counts().max()) {
+            (Some(least), Some(most)) if most > 1 => {
+                let repetitions = if least == most { most.to_string() } else { format!("{least} to {most}") };
+                format!(" medians over {repetitions} repetitions; extremes and counts are those of all\n")
+            }
+            _ => String::new(),
+        };
         let rule = rule();
         let body = text.strip_suffix(&format!("{rule}\n")).unwrap_or(&text);
-        format!("{body} medians over {repetitions} repetitions\n{rule}\n")
+        format!("{body}{partial}{repetitions}{rule}\n")
     }
 }
 
@@ -200,6 +202,27 @@ impl Leading {
                 .collect(),
             axes: own.into_iter().map(|name| (name.clone(), width(name))).collect(),
         }
+    }
+
+    /// Lines with the axes that only some cases have, under the endpoints of these cases.
+    fn partial(&self, cases: &[Vec<&Point>]) -> String {
+        let mut lines: Vec<(BTreeSet<String>, Vec<String>)> = Vec::new();
+        for (name, value) in &self.shared {
+            let having = cases.iter().filter(|case| case[0].axes.contains_key(name));
+            let endpoints: BTreeSet<String> =
+                having.filter_map(|case| case[0].axes.get("endpoint").map(value::text)).collect();
+            let text = format!("{} {}", plain(name), plain(&value::text(value)));
+            match lines.iter_mut().find(|(known, _)| *known == endpoints) {
+                Some((_, texts)) => texts.push(text),
+                None => lines.push((endpoints, vec![text])),
+            }
+        }
+        let line = |(endpoints, texts): (BTreeSet<String>, Vec<String>)| {
+            let endpoints = endpoints.into_iter().map(|endpoint| plain(&endpoint)).collect::<Vec<_>>();
+            let of = if endpoints.is_empty() { "some rows".to_owned() } else { endpoints.join(", ") };
+            format!(" {of}: {}\n", texts.join(", "))
+        };
+        lines.into_iter().map(line).collect()
     }
 
     fn has(&self, axis: &str) -> bool {

@@ -9,9 +9,6 @@ use super::spread::Spread;
 use crate::reason;
 use crate::varying::Varying;
 
-/// The reason of a point that a signal ended early, if it has no other.
-const CUT: &str = "a signal ended the point early";
-
 /// The marked points, until the last one has been printed.
 #[derive(Debug, Default)]
 pub(super) struct Unstable {
@@ -37,9 +34,7 @@ impl Unstable {
     /// Adds a point, marked or not: all points of an experiment show which of its axes vary.
     pub(super) fn see(&mut self, point: &Point) {
         self.varying.see(point);
-        // That a signal ended the point is said of the mark `cut`.
-        let of_cut = |reason: &&String| point.cut && reason.as_str() == CUT;
-        if let Some(reason) = point.unstable.as_ref().filter(|reason| !of_cut(reason)) {
+        if let Some(reason) = point.disturbance() {
             self.mark(point, plain(reason));
         }
     }

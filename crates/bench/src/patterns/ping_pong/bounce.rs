@@ -11,9 +11,10 @@ use crate::point::Length;
 /// Bounces a message between two ranks and records, at this rank, the time between consecutive
 /// receives: a round trip each. Rank 0 sends first and, with a duration, marks the last message.
 ///
-/// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The
-/// stamp of a receive is taken right after the answer was posted, while the answer is under way, so
-/// that the cost of a stamp is no part of the round trip.
+/// The stamp of a receive is taken right after the answer was posted, while the answer is under
+/// way, so that the cost of a stamp is no part of the round trip. The first interval ends with
+/// message `warmup + 2`. The last message ends none: rank 0 does not answer it, and an interval
+/// without a post would be too short. So `warmup + 2 + messages` go each way.
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
@@ -25,7 +26,7 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
     length: Length,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
-    let last = length.iterations().map_or(u64::MAX, |messages| warmup + 1 + messages);
+    let last = length.iterations().map_or(u64::MAX, |messages| warmup + 2 + messages);
     let mut sent = 0;
     let mut received = 0;
     let mut end = u64::MAX;
@@ -45,7 +46,7 @@ pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
         }
         let now = clock.now();
         endpoint.replenish()?;
-        if received > warmup + 1 && !endpoint.was_repeated() {
+        if received > warmup + 1 && theirs != Mark::Last && !endpoint.was_repeated() {
             recorder.record(now.since(before));
         }
         if first && received == warmup + 1 {

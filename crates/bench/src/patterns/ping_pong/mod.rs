@@ -68,9 +68,11 @@ impl Pattern for PingPong {
         if fetches {
             endpoint.release()?;
         }
-        // The first interval ends with the message after the warm-up. Each message that goes out is
-        // answered by another.
-        let messages = (samples.count() + spec.warmup + 1) * if fetches { 1 } else { 2 };
+        // Each message that goes out is answered by another; two end no interval.
+        let messages = match fetches {
+            true => samples.count() + spec.warmup,
+            false => 2 * (samples.count() + spec.warmup + 2),
+        };
         let cpu = cpu.map(|cpu| cpu.of(messages));
         Ok((Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) }, None))
     }

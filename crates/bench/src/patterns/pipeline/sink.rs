@@ -48,8 +48,7 @@ impl Rows {
     /// kept.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where the file cannot be created: the point fails before its samples
-    /// are measured.
+    /// [`Error::Impossible`] where the file cannot be created: the point is not measured.
     pub(super) fn new(spec: &PointSpec, rank: u32, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
         let settings = Settings::of(spec);
         if let Some(lack) = settings.sink.lack() {
