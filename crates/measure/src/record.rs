@@ -51,7 +51,7 @@ pub use reported::Reported;
 pub const SCHEMA_VERSION: u32 = 1;
 
 impl Run {
-    /// Whether a rank measured the software device, whose provider names it first.
+    /// Whether a rank measured the software device. Its provider's name begins with `softdev`.
     #[must_use]
     pub fn is_of_softdev(&self) -> bool {
         self.devices.iter().any(|device| device.provider.starts_with("softdev"))

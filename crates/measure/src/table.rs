@@ -105,7 +105,7 @@ pub enum Fold {
 
 impl Cell {
     /// How the cell stands for several repetitions. Extremes and counters, such as lost messages,
-    /// are those of all repetitions: a median would hide the one in which something happened.
+    /// cover all repetitions: a median would hide a repetition in which messages were lost.
     pub fn fold(&self) -> Fold {
         match self {
             Self::Statistic("min_ns", _) => Fold::Least,

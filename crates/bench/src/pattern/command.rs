@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use measure::figure::Figure;
 
-use crate::axis::{AxisList, AxisRow};
+use crate::axis::{self, AxisList, AxisRow};
 use crate::point::{Carrier, Choice as _, Operation};
 
 /// The command of a pattern.
@@ -210,6 +210,12 @@ static CARRIERS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
         })
         .collect()
 });
+
+/// The axes of verbs that have a single value where all ranks together make one call: RDMA Writes
+/// over RC, and polling.
+pub(crate) const JOINT: fn(Carrier, Option<Operation>) -> &'static [&'static AxisRow] = |carrier, _| {
+    if carrier.is_verbs() { &[axis::OPERATION.row, axis::POLL.row, axis::SERVICE.row] } else { &[] }
+};
 
 /// Sockets and shared memory, which nearly all patterns measure.
 pub(crate) const NO_LIBRARY: fn(Carrier) -> bool = |carrier| !carrier.is_library() && !carrier.is_program();

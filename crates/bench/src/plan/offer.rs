@@ -32,13 +32,14 @@ pub struct Offered {
 impl Offer {
     /// The flags of a pattern and a subject.
     pub fn of(pattern: Pattern, subject: Option<&Subject>) -> Self {
-        let settings = start(pattern, subject, subject.and_then(|subject| subject.operation));
+        let operation = subject.and_then(|subject| subject.operation);
+        let settings = start(pattern, subject, operation);
         let carrier = carrier(subject);
-        let idle = idle(&settings);
+        let idle = idle(carrier, &settings);
         let made = pattern.entry().defaults(&settings.axes, carrier).made;
         let plan = Plan::new("flags", "").experiment("flags", pattern, settings);
         let filled = &Filled::each(&plan.experiments[0])[0];
-        let without = (pattern.command().without)(carrier, subject.and_then(|subject| subject.operation));
+        let without = (pattern.command().without)(carrier, operation);
         let has = |rows: &[&AxisRow], row: &AxisRow| rows.iter().any(|known| known.name == row.name);
         let is_offered = |row: &AxisRow| {
             let is_fixed = row.name == axis::OPERATION.row.name
@@ -61,10 +62,10 @@ impl Offer {
 }
 
 /// Axes that have a single value in a command, whatever its pattern.
-fn idle(settings: &Settings) -> Vec<&'static AxisRow> {
+fn idle(carrier: Carrier, settings: &Settings) -> Vec<&'static AxisRow> {
     let operation = settings.axes.get(axis::OPERATION).pop();
     let is_fetch = operation.is_some_and(Operation::is_fetch);
-    let is_mpi = settings.axes.get(axis::ENDPOINT).iter().any(|carrier| carrier.is_mpi());
+    let is_mpi = carrier.is_mpi();
     let is_one_sided =
         settings.axes.get(axis::MPI_OPERATION).iter().any(|operation| operation.is_one_sided());
     let is_uneven = settings.axes.get(axis::COLLECTIVE).iter().any(|of| of.has_blocks_of_their_own());

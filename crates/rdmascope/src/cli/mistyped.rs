@@ -78,7 +78,7 @@ pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
             other
         }
         ErrorKind::UnknownArgument => {
-            // That a flag could be given as a value helps only those who wrote a negative number.
+            // clap's tip to give the flag as a value after `--` is of no use for these commands.
             error.remove(ContextKind::Suggested);
             let flag = text(&error, ContextKind::InvalidArg);
             let command = within.map_or("", Command::get_name);
@@ -110,14 +110,14 @@ pub(crate) fn explained(mut error: Error, line: &Command) -> Error {
 
 /// Whether the help of a command lists a flag, or the command takes it as another name of one.
 fn has(command: &Command, long: &str) -> bool {
-    let is_it = |arg: &&clap::Arg| {
+    let mut listed = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    listed.any(|arg| {
         arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
-    };
-    command.get_arguments().filter(|arg| !arg.is_hide_set()).any(|arg| is_it(&arg))
+    })
 }
 
-/// Returns those of clap's suggestions that the help lists, and commands of which two letters are
-/// exchanged, by the names that the help lists.
+/// Returns the commands that the help lists and the user may have meant: clap's suggestions, and
+/// names that differ from the word by two exchanged letters.
 fn near(error: &Error, word: &str, of: &Command) -> Vec<String> {
     let suggested = match error.get(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::String(name)) => std::slice::from_ref(name),

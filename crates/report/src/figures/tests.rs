@@ -55,7 +55,7 @@ fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<f64> {
     elements.filter_map(value).collect()
 }
 
-/// The places of the markers of a drawing, without those of the legend: one for each series.
+/// The places of a drawing's markers. The legend's markers, one for each series, are left out.
 fn marks(svg: &str, series: usize) -> Vec<(f64, f64)> {
     let places = svg.split("transform=\"translate(").skip(1).filter_map(|rest| rest.split(')').next());
     let place = |text: &str| {
@@ -92,7 +92,7 @@ fn each_chart_is_a_drawing_and_its_numbers() {
     assert!(!lines.svg.contains("<b>"), "texts of a record are no elements");
     let (across, places): (Vec<f64>, Vec<f64>) = marks(&lines.svg, 2).into_iter().unzip();
     assert_eq!(places.len(), 4);
-    // The two series are told apart without colours, too.
+    // The two series have different markers: readers tell them apart without colours.
     assert!(lines.svg.contains("a3.4 3.4") && lines.svg.contains("M-3 -3h6v6h-6z"));
     // Higher numbers are further up: y grows downwards.
     assert!(places[0] > places[1] && places[2] > places[0] && places[1] > places[3], "{places:?}");

@@ -116,14 +116,13 @@ fn headlines(shown: Points<'_>) -> Vec<Headline> {
         &["endpoint", "service"],
         &["endpoint"],
     ];
-    let mut groups = keys.into_iter().map(of);
-    let mut found = groups.next().unwrap_or_default();
-    for coarser in groups {
-        if found.len() > RESULTS_MAX {
-            found = coarser;
-        }
+    let mut coarser = keys.into_iter().map(of);
+    let mut groups = coarser.next().unwrap_or_default();
+    while groups.len() > RESULTS_MAX
+        && let Some(next) = coarser.next()
+    {
+        groups = next;
     }
-    let groups = found;
     let best = groups.iter().filter_map(|((best, pattern, axes), points)| {
         let beside =
             groups.iter().filter(|((of, name, beside), _)| (of, name) == (best, pattern) && beside != axes);

@@ -1,7 +1,6 @@
 //! `rdmascope collective`.
 
-use crate::axis;
-use crate::pattern::command::{Command, Ranks, Subject};
+use crate::pattern::command::{Command, JOINT, Ranks, Subject};
 use crate::point::Carrier;
 
 /// A collective operation over MPI, with the names that other benchmarks give to it.
@@ -25,9 +24,7 @@ const fn over_verbs(
 
 pub(super) const COMMAND: Command = Command {
     takes_duration: false,
-    without: |carrier, _| {
-        if carrier.is_verbs() { &[axis::OPERATION.row, axis::POLL.row, axis::SERVICE.row] } else { &[] }
-    },
+    without: JOINT,
     title: |_| "{subject}, timed on every rank",
     counts: "calls",
     ranks: Ranks::All,

@@ -1,7 +1,6 @@
 //! `rdmascope halo`.
 
-use crate::axis;
-use crate::pattern::command::{Command, Ranks, Subject};
+use crate::pattern::command::{Command, JOINT, Ranks, Subject};
 use crate::point::Carrier;
 
 /// A method of MPI.
@@ -15,9 +14,7 @@ const fn subject(
 
 pub(super) const COMMAND: Command = Command {
     takes_duration: false,
-    without: |carrier, _| {
-        if carrier.is_verbs() { &[axis::OPERATION.row, axis::POLL.row, axis::SERVICE.row] } else { &[] }
-    },
+    without: JOINT,
     title: |_| "Halo exchange by {subject}",
     counts: "exchanges",
     ranks: Ranks::All,

@@ -26,8 +26,7 @@ impl Share {
     }
 
     /// Waits for one CPU that tests of this kind use, beside tests of [`one_cpu`](Self::one_cpu),
-    /// but not
-    /// beside a test that has the whole machine.
+    /// but not beside a test that has the whole machine.
     pub(crate) fn beside() -> Self {
         Self::of_one_cpu("beside")
     }
