@@ -63,7 +63,7 @@ pub enum Error {
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
     NoDevice { name: String, known: String },
-    #[error("{device} has no port {port}: its ports are 1 to {ports}")]
+    #[error("{device} has no port {port}: {}", ports_of(*ports))]
     NoPort { device: String, port: u8, ports: u8 },
     #[error(
         "port {port} of {device} has no GID {index} in use: the GIDs in use are {known} (see `rdmascope devices`)"
@@ -170,7 +170,7 @@ pub enum Error {
     #[error("it does not know this key: copy the command that it printed last; every start has a new key")]
     WrongKey,
     #[error(
-        "the key {reason}: a key has 26 letters from a to z and 2 to 7; copy it from the output of the server"
+        "the key {reason}: a key has 26, letters a to z and digits 2 to 7; copy it from the output of the server"
     )]
     BadKey { reason: String },
     #[error("cannot find the host {host:?}: {reason}: check the name, or give an address")]
@@ -231,6 +231,11 @@ pub enum Error {
 
 fn points_had(points: u64) -> String {
     if points == 1 { "1 point had".to_owned() } else { format!("{points} points had") }
+}
+
+/// Which ports a device has.
+fn ports_of(ports: u8) -> String {
+    if ports == 1 { "it has only port 1".to_owned() } else { format!("its ports are 1 to {ports}") }
 }
 
 fn numbered(message: Option<u64>) -> String {

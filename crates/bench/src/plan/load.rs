@@ -22,7 +22,12 @@ impl Plan {
             }
             if !name.contains(['/', '.']) {
                 let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
-                let hint = names::hint(name, known.iter().copied());
+                let hint = match path.join("run.json").is_file() {
+                    true => format!(
+                        "; the directory holds a run, of which `rdmascope report {name}` makes a report"
+                    ),
+                    false => names::hint(name, known.iter().copied()),
+                };
                 return Err(Error::PlanUnknown { name: name.to_owned(), known: known.join(", "), hint });
             }
         }

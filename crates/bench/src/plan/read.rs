@@ -9,7 +9,7 @@ use super::applications;
 use super::environments;
 use super::keys::{Key, require};
 use super::model::{Base, Experiment, Plan};
-use super::names::names_of;
+use super::names::{hint_or_all, names_of};
 use super::selections;
 use super::settings::Settings;
 use super::text::{self, Entry, Node};
@@ -156,9 +156,29 @@ fn derived<T: DeserializeOwned>(
     }
     let json = Node::Table(entries.to_vec()).to_json();
     let title = json.get(titled).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let read = serde_json::from_value(json).map_err(|error| error.to_string().replace('`', "\""));
+    let mut place = place;
+    let read = serde_json::from_value(json).map_err(|error| {
+        let reason = error.to_string().replace('`', "\"");
+        match misspelt(&reason, entries) {
+            Some((entry, reason)) => {
+                place = &entry.place;
+                reason
+            }
+            None => reason,
+        }
+    });
     let read = read.and_then(|mut read: T| values(&mut read).map(|()| read));
     read.map_err(|reason| Error::Plan { place: place.to_owned(), words: words(title, reason) })
+}
+
+/// The entry with a word that its type does not know, and a reason with the nearest word, if that
+/// is what serde found.
+fn misspelt<'e>(reason: &str, entries: &'e [Entry]) -> Option<(&'e Entry, String)> {
+    let (wrong, rest) = reason.strip_prefix("unknown variant \"")?.split_once('"')?;
+    let known: Vec<&str> = rest.split('"').skip(1).step_by(2).collect();
+    let is_it = |entry: &&Entry| matches!(&entry.node, Node::Leaf(Value::String(text)) if text == wrong);
+    let entry = entries.iter().find(is_it)?;
+    Some((entry, format!("unknown {} {wrong:?}{}", entry.key, hint_or_all(wrong, &known))))
 }
 
 pub(crate) const PLAN_KEYS: [&str; 12] = [

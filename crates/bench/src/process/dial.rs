@@ -130,7 +130,11 @@ impl Peer {
 
     fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let unknown = |reason| Error::UnknownHost { host: self.host.clone(), reason };
+        let unknown = |reason: String| {
+            let with_port = self.host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+            let reason = if with_port { "the port is given with -p".to_owned() } else { reason };
+            Error::UnknownHost { host: self.host.clone(), reason }
+        };
         let addresses: Vec<SocketAddr> = found.map_err(|error| unknown(error.to_string()))?.collect();
         if addresses.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(addresses) }
     }

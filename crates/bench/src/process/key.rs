@@ -48,11 +48,12 @@ impl FromStr for Key {
         if let Some(odd) = text.bytes().find(|byte| !ALPHABET.contains(byte)) {
             let reason = format!("has a {:?}", char::from(odd));
             return Err(Error::BadKey {
-                reason: if odd.is_ascii() { reason } else { "has a letter that is not ASCII".into() },
+                reason: if odd.is_ascii() { reason } else { "has a character that is not ASCII".into() },
             });
         }
+        let characters = if count == 1 { "character" } else { "characters" };
         let letters = text.as_bytes().try_into();
-        letters.map(Self).map_err(|_| Error::BadKey { reason: format!("has {count} letters") })
+        letters.map(Self).map_err(|_| Error::BadKey { reason: format!("has {count} {characters}") })
     }
 }
 
@@ -98,15 +99,15 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused_with_the_reason() {
         for (text, reason) in [
-            ("", "has 0 letters"),
-            ("abc", "has 3 letters"),
-            (&"a".repeat(27), "has 27 letters"),
+            ("", "has 0 characters"),
+            ("abc", "has 3 characters"),
+            (&"a".repeat(27), "has 27 characters"),
             ("abcdefghijklmnopqrstuvwxy1", "has a '1'"),
-            ("abcdefghijklmnopqrstuvwx\u{e9}", "has a letter that is not ASCII"),
+            ("abcdefghijklmnopqrstuvwx\u{e9}", "has a character that is not ASCII"),
             ("\u{1b}[31m", "has a '\\u{1b}'"),
         ] {
             let error = text.parse::<Key>().unwrap_err().to_string();
-            assert!(error.contains(reason) && error.contains("26 letters"), "{text:?}: {error}");
+            assert!(error.contains(reason) && error.contains("a key has 26"), "{text:?}: {error}");
         }
     }
 }

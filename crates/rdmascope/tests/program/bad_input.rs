@@ -123,13 +123,13 @@ fn ends_started_by_hand_are_refused_before_they_wait() {
         scratch.refused(&[&["lat", "send"][..], flags].concat(), 2, words);
     };
     lat(&["node7"], &["client of node7 needs the key", "--key KEY", "RDMASCOPE_KEY"]);
-    lat(&["node7", "--key", "abc"], &["the key has 3 letters", "26 letters"]);
+    lat(&["node7", "--key", "abc"], &["the key has 3 characters"]);
     lat(&["node7", "--key", "abcdefghijklmnopqrstuvwxy0"], &["the key has a '0'"]);
     lat(&["", "--key", "x"], &["HOST is empty"]);
     lat(&["node7", "--key", "x", "-p", "0"], &["-p 0"]);
     lat(&["--listen", "node7"], &["--listen node7", "an address of this host"]);
     lat(&["--listen", ""], &["--listen", "an address of this host"]);
-    lat(&["--key", "abc"], &["the key has 3 letters"]);
+    lat(&["--key", "abc"], &["the key has 3 characters"]);
     lat(&["--cpus", "0,1,2"], &["--cpus 0,1,2", "the CPU of this rank"]);
     lat(&["--cpus", "999999"], &["CPU 999999", "may not use"]);
     lat(&["-d", "mlx5_7"], &["no device named \"mlx5_7\"", "this host has softdev0"]);

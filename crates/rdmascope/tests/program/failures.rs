@@ -38,6 +38,6 @@ fn a_port_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::on_one_cpu();
     let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-i", "2", "-n", "20"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-    assert!(ended.stderr.contains("softdev0 has no port 2: its ports are 1 to 1"), "{ended:?}");
+    assert!(ended.stderr.contains("softdev0 has no port 2: it has only port 1"), "{ended:?}");
     scratch.assert_nothing_left();
 }

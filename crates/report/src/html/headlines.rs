@@ -14,7 +14,7 @@ use crate::list::{distinct, grouped};
 use crate::{Points, unit, value};
 
 /// The largest number of results in words.
-const RESULTS_MAX: usize = 5;
+const RESULTS_MAX: usize = 6;
 
 /// What a result is the best of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
