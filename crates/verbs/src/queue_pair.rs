@@ -473,7 +473,7 @@ impl QueuePair<ReadyToSend> {
     ///
     /// # Errors
     /// As [`post_send`](Self::post_send); requests before the refused one are posted.
-    #[inline]
+    #[inline(always)]
     pub fn post_sends(&mut self, requests: &mut [SendRequest]) -> Result<()> {
         let mut next = std::ptr::null_mut();
         for request in requests.iter_mut().rev() {

@@ -49,7 +49,7 @@ impl Qp {
 
     /// # Safety
     /// The request's elements are readable; its address handle, if the service has one, is alive.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
         let inline = wr.send_flags & IBV_SEND_INLINE != 0;

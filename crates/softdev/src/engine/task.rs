@@ -97,7 +97,7 @@ impl Task for Remote {
         Self::local_fault(self, bytes, qp.initiator_depth.load(Relaxed))
     }
 
-    #[inline]
+    #[inline(always)]
     fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
         if let Some(fault) = Task::local_fault(self, qp, pieces.bytes) {
             return Attempt::Completed(fault);

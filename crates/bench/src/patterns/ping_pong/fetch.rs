@@ -13,6 +13,7 @@ use crate::point::Length;
 ///
 /// # Errors
 /// The errors of the endpoint; [`Error::Deadline`] when a fetch is not answered.
+#[inline(never)]
 pub(crate) fn fetch<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
