@@ -25,7 +25,9 @@ pub(crate) fn without_tests() -> Result<()> {
         "warnings",
     ])?;
     tidy::run()?;
-    let documented = ["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    // With all features, as the lints above: the dependencies are checked once for both.
+    let documented =
+        ["cargo", "doc", "--workspace", "--all-features", "--no-deps", "--document-private-items", "--quiet"];
     shell::run_with(&documented, &[("RUSTDOCFLAGS", "--deny warnings")])
 }
 

@@ -212,7 +212,7 @@ fn a_program_that_prints_without_end_costs_its_point_only() {
 #[test]
 fn whoever_is_killed_nothing_of_a_program_is_left() {
     for victim in ["coordinator", "agent", "agent that asks for a version", "supervisor", "program"] {
-        let scratch = Scratch::on_one_cpu();
+        let scratch = Scratch::waiting();
         let script = "echo begun > begun; sleep 1000 & sleep 1001";
         let more = if victim.ends_with("version") { "version_command = [\"sleep\", \"1001\"]" } else { "" };
         plan(&scratch, &shell("endless", script, more), "application = \"endless\"\nranks = 1");

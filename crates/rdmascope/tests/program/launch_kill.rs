@@ -44,7 +44,7 @@ axes = { endpoint = "mpi", size_bytes = 8 }
 
 /// Kills for each MPI, of each kind of process in turn. `cargo xtask ci --full` sets more; another
 /// seed gives other moments.
-const KILLS: usize = 12;
+const KILLS: usize = 6;
 const KILLS_VARIABLE: &str = "RDMASCOPE_KILLS";
 const SEED_VARIABLE: &str = "RDMASCOPE_KILLS_SEED";
 /// Moments are between the start and the end of both points in a run without a kill.

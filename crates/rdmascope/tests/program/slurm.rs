@@ -158,12 +158,15 @@ fn kill(victim: Victim, template: &str) {
 
 #[test]
 fn whoever_of_a_job_is_killed_nothing_is_left() {
-    for victim in [Victim::Coordinator, Victim::LauncherGroup, Victim::Rank] {
-        kill(victim, PMIX);
-        kill(victim, PMI2);
+    for (victim, template) in [
+        (Victim::Coordinator, PMIX),
+        (Victim::LauncherGroup, PMI2),
+        (Victim::Rank, PMIX),
+        (Victim::Supervisor, PMIX),
+        (Victim::Launcher, PMI2),
+    ] {
+        kill(victim, template);
     }
-    kill(Victim::Supervisor, PMIX);
-    kill(Victim::Launcher, PMI2);
 }
 
 /// srun runs in an existing job of the user, from outside of the job.
